@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { describeInBrowser, isTakingImages } from '../../support/http/browser.js';
 import { startLively, type Lively } from '../../support/http/lively.js';
+import { looking } from '../../support/http/watched.js';
 import { read } from '../../support/runner/repository.js';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -58,13 +59,13 @@ describeInBrowser('the images of the console', (browser) => {
     mkdirSync(folder, { recursive: true });
     for (const [name, { scheme, size, at }] of Object.entries(images)) {
       const [width, height] = size;
-      const context = await browser().newContext({ colorScheme: scheme, viewport: { width, height } });
-      const [cookie = '', value = ''] = lively.owner.cookie?.split('=') ?? [];
-      await context.addCookies([{ name: cookie, value, url: lively.service.baseUrl }]);
-      const page = await context.newPage();
-      await page.goto(`${lively.service.baseUrl}${at(lively)}`);
-      await page.screenshot({ path: placeOf(name) });
-      await context.close();
+      const options = { colorScheme: scheme, viewport: { width, height } };
+      const { baseUrl } = lively.service;
+      await looking(browser(), { baseUrl, visitor: lively.owner, options }, async (context) => {
+        const page = await context.newPage();
+        await page.goto(`${baseUrl}${at(lively)}`);
+        await page.screenshot({ path: placeOf(name) });
+      });
     }
   });
   after(() => lively.stop());

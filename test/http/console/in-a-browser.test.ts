@@ -1,12 +1,13 @@
 import axe from 'axe-core';
 import { expect } from 'chai';
-import type { BrowserContext, Page } from 'playwright-core';
+import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { describeInBrowser } from '../../support/http/browser.js';
 import { keyboardOn } from '../../support/http/hands.js';
 import { mayLook, placesOf, type Place } from '../../support/http/console-pages.js';
 import { startLively, type Lively } from '../../support/http/lively.js';
 import { aCard } from '../../support/http/service.js';
-import { operatorOf, password, type Visitor } from '../../support/http/visitor.js';
+import { memberOf, operatorOf, password, type Visitor } from '../../support/http/visitor.js';
+import { looking } from '../../support/http/watched.js';
 import { eventually } from '../../support/time/eventually.js';
 import { sampleOf } from '../../support/runner/effort.js';
 
@@ -25,28 +26,21 @@ describeInBrowser('the console in a browser', (browser) => {
   });
   after(() => lively.stop());
 
-  /** A page of somebody who is signed in. */
-  const pageOf = async ({ cookie }: Visitor, context: BrowserContext): Promise<Page> => {
-    const [name = '', value = ''] = cookie?.split('=') ?? [];
-    await context.addCookies([{ name, value, url: lively.service.baseUrl }]);
-    return context.newPage();
+  /** Lets somebody look at the pages; none of them may complain. */
+  const look = (
+    visitor: Visitor | null,
+    options: BrowserContextOptions,
+    test: (page: Page, context: BrowserContext) => Promise<void>,
+    excused: RegExp | null = null,
+  ): Promise<void> => {
+    const { baseUrl } = lively.service;
+    const looked = { baseUrl, options, ...(visitor !== null && { visitor }) };
+    return looking(browser(), looked, async (context) => test(await context.newPage(), context), excused);
   };
 
-  /** What a page complains about, and what it asks of others, from now on. */
-  const complaintsOf = (page: Page): readonly string[] => {
-    const complaints: string[] = [];
-    page.on('console', (message) => complaints.push(message.text()));
-    page.on('pageerror', (error) => complaints.push(error.message));
-    page.on('request', (request) => {
-      if (!request.url().startsWith(lively.service.baseUrl) && !request.url().startsWith('data:'))
-        complaints.push(request.url());
-    });
-    return complaints;
-  };
-
-  /** Signs in whoever may see a page. */
-  const asWhoMay = async (place: Place, context: BrowserContext): Promise<void> => {
-    const { cookie } = mayLook('owner', place) ? lively.owner : operator;
+  /** Signs in whoever may see a page: an owner if one may. */
+  const asWhoMay = async (place: Place, context: BrowserContext, owner: Visitor): Promise<void> => {
+    const { cookie } = mayLook('owner', place) ? owner : operator;
     const [name = '', value = ''] = cookie?.split('=') ?? [];
     await context.addCookies([{ name, value, url: lively.service.baseUrl }]);
   };
@@ -56,34 +50,41 @@ describeInBrowser('the console in a browser', (browser) => {
   const aPending = async (): Promise<string> =>
     (await lively.tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2026-06-10' }) })).id;
 
+  /** What moves on a page, for people who asked for less of it. */
+  const moving = (page: Page) =>
+    page.evaluate<readonly string[]>(
+      `[...document.querySelectorAll('*')].filter((each) => {
+        const { transitionDuration, animationName } = getComputedStyle(each);
+        return parseFloat(transitionDuration) > 0.01 || animationName !== 'none';
+      }).map(({ outerHTML }) => outerHTML.slice(0, 80))`,
+    );
+
   for (const colorScheme of ['light', 'dark'] as const)
-    it(`has no accessibility fault and no complaint on any page, unfolded, wide and narrow: ${colorScheme}`, async function () {
+    it(`has no accessibility fault on any page, unfolded, wide and narrow, and stands still for who asked for it: ${colorScheme}`, async function () {
       this.timeout(240_000);
-      const context = await browser().newContext({ colorScheme });
-      const page = await pageOf(lively.owner, context);
-      const complaints = complaintsOf(page);
-      const session = await context.newCDPSession(page);
-      // In the dark nothing differs but colours.
-      const rules = colorScheme === 'dark' ? `{ runOnly: ['color-contrast'] }` : '';
-      for (const place of sampleOf(places, 8, { of: colorScheme })) {
-        const { address } = place;
-        await asWhoMay(place, context);
-        await page.setViewportSize({ width: 1280, height: 800 });
-        await open(page, address);
-        // The policy of the page forbids scripts from elsewhere; the debugger may still run one.
-        await session.send('Runtime.evaluate', { expression: axe.source });
-        for (const width of [1280, 360]) {
-          await page.setViewportSize({ width, height: 800 });
-          const found = await session.send('Runtime.evaluate', {
-            expression: `document.querySelectorAll('details').forEach((each) => { each.open = true; });
+      await look(null, { colorScheme, reducedMotion: 'reduce' }, async (page, context) => {
+        const session = await context.newCDPSession(page);
+        // In the dark nothing differs but colours.
+        const rules = colorScheme === 'dark' ? `{ runOnly: ['color-contrast'] }` : '';
+        for (const place of sampleOf(places, 8, { of: colorScheme })) {
+          const { address } = place;
+          await asWhoMay(place, context, lively.owner);
+          await page.setViewportSize({ width: 1280, height: 800 });
+          await open(page, address);
+          expect(await moving(page), address).to.deep.equal([]);
+          // The policy of the page forbids scripts from elsewhere; the debugger may still run one.
+          await session.send('Runtime.evaluate', { expression: axe.source });
+          for (const width of [1280, 360]) {
+            await page.setViewportSize({ width, height: 800 });
+            const found = await session.send('Runtime.evaluate', {
+              expression: `document.querySelectorAll('details').forEach((each) => { each.open = true; });
               axe.run(${rules}).then(({ violations }) => JSON.stringify(violations.map(({ id, nodes }) => [id, nodes[0].html])))`,
-            awaitPromise: true,
-          });
-          expect(String(found.result.value), `${address} ${width}`).to.equal('[]');
+              awaitPromise: true,
+            });
+            expect(String(found.result.value), `${address} ${width}`).to.equal('[]');
+          }
         }
-      }
-      expect(complaints).to.deep.equal([]);
-      await context.close();
+      });
     });
 
   it('has nothing beside the screen, from a telephone on, at twice the size, and whatever customers wrote', async function () {
@@ -100,140 +101,138 @@ describeInBrowser('the console in a browser', (browser) => {
     });
     const office = `/operator/v1/organizations/${lively.tenant.org}`;
     await lively.service.operator(office, { method: 'PATCH', body: { name: long.slice(0, 100) } });
-    const context = await browser().newContext({ javaScriptEnabled: false });
-    const page = await pageOf(lively.owner, context);
-    const complaints = complaintsOf(page);
-    const session = await context.newCDPSession(page);
-    for (const width of [320, 360, 640, 1280])
-      for (const place of [
-        ...sampleOf(places, 8, { of: String(width) }),
-        ...places.slice(0, 1).map((any) => ({ ...any, address: `/cards/${id}` })),
-      ]) {
+    await lively.service.operator(`${office}/keys`, {
+      body: { label: long.slice(0, 60), scopes: ['cards:read'] },
+    });
+    await lively.service.operator(`${office}/designs`, { body: { name: long.slice(0, 60) } });
+    await lively.service.operator(`${office}/hooks/${lively.hook}`, {
+      method: 'PATCH',
+      body: { label: long.slice(0, 60), signed_by: long.slice(0, 40), template: `${hostile} ${long}` },
+    });
+    await lively.tenant.api(`/api/v1/webhooks/${lively.endpoints.failing}`, {
+      method: 'PATCH',
+      body: { description: long.slice(0, 60) },
+    });
+    const person = await memberOf(
+      lively.service,
+      lively.tenant.org,
+      'owner',
+      'x@acme.example',
+      long.slice(0, 100),
+    );
+    await look(null, { javaScriptEnabled: false }, async (page, context) => {
+      const session = await context.newCDPSession(page);
+      const more = places.slice(0, 1).map((any) => ({ ...any, address: `/cards/${id}` }));
+      for (const place of [...sampleOf(places, 12, { of: 'width' }), ...more]) {
         const { address } = place;
-        await asWhoMay(place, context);
-        await page.setViewportSize({ width, height: 800 });
+        await asWhoMay(place, context, person);
         await open(page, address);
-        const { cssContentSize } = await session.send('Page.getLayoutMetrics');
-        expect(cssContentSize.width, `${address} at ${width}`).to.be.at.most(width);
+        for (const width of [320, 360, 640, 1280]) {
+          await page.setViewportSize({ width, height: 800 });
+          const { cssContentSize } = await session.send('Page.getLayoutMetrics');
+          expect(cssContentSize.width, `${address} at ${width}`).to.be.at.most(width);
+        }
       }
+    });
     await lively.service.operator(office, { method: 'PATCH', body: { name: 'Acme' } });
-    expect(complaints).to.deep.equal([]);
-    await context.close();
   });
 
   it('is used without scripts: sign in, find a card by code and by reference, cancel it, sign out', async () => {
     const card = await aPending();
-    const context = await browser().newContext({
-      javaScriptEnabled: false,
-      viewport: { width: 360, height: 800 },
+    const telephone = { javaScriptEnabled: false, viewport: { width: 360, height: 800 } };
+    await look(null, telephone, async (page) => {
+      await open(page, '/console');
+      await page.getByLabel('E-mail').fill('ada@acme.example');
+      await page.getByLabel('Password').fill(password);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByText('credits, 1 for each card').waitFor();
+      await page.getByRole('button', { name: 'Menu' }).click();
+      await page.getByRole('link', { name: 'Cards', exact: true }).click();
+      await page.getByLabel('Code or reference').fill('order-1042');
+      await page.getByRole('button', { name: 'Find' }).click();
+      await page.getByText('Grace Hopper, Arlington VA').waitFor();
+      await page.getByLabel('Code or reference').fill(card.toLowerCase());
+      await page.getByRole('button', { name: 'Find' }).click();
+      await page.getByRole('heading', { name: 'Card for' }).waitFor();
+      await page.getByText('Cancel this card').click();
+      await page.getByRole('button', { name: 'Cancel the card' }).click();
+      await page.getByText('Cancelled, 1 credit returned').waitFor();
+      expect(new URL(page.url()).pathname).to.equal(`/cards/${card}`);
+      await page.getByRole('link', { name: 'Ada Byron' }).click();
+      await page.getByRole('button', { name: 'Sign out', exact: true }).click();
+      await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     });
-    const page = await context.newPage();
-    await open(page, '/console');
-    await page.getByLabel('E-mail').fill('ada@acme.example');
-    await page.getByLabel('Password').fill(password);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('credits, 1 for each card').waitFor();
-    await page.getByRole('button', { name: 'Menu' }).click();
-    await page.getByRole('link', { name: 'Cards', exact: true }).click();
-    await page.getByLabel('Code or reference').fill('order-1042');
-    await page.getByRole('button', { name: 'Find' }).click();
-    await page.getByText('Grace Hopper, Arlington VA').waitFor();
-    await page.getByLabel('Code or reference').fill(card.toLowerCase());
-    await page.getByRole('button', { name: 'Find' }).click();
-    await page.getByRole('heading', { name: 'Card for' }).waitFor();
-    await page.getByText('Cancel this card').click();
-    await page.getByRole('button', { name: 'Cancel the card' }).click();
-    await page.getByText('Cancelled, 1 credit returned').waitFor();
-    expect(new URL(page.url()).pathname).to.equal(`/cards/${card}`);
-    await page.getByRole('link', { name: 'Ada Byron' }).click();
-    await page.getByRole('button', { name: 'Sign out', exact: true }).click();
-    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    await context.close();
   });
 
-  it('is used by the keyboard alone: sign in, open a card from the list, cancel it', async () => {
+  it('is used by the keyboard alone: sign in, find a card by reference and by code, open one from the list, cancel it', async () => {
     const card = await aPending();
-    const context = await browser().newContext();
-    const page = await context.newPage();
-    const { press, type, see } = keyboardOn(page);
-    await open(page, '/console/sign-in');
-    await page.keyboard.press('Tab');
-    expect(await page.evaluate('document.activeElement.textContent')).to.match(/Skip to content/);
-    await page.keyboard.press('Enter');
-    await type(/^E-mail/, 'ada@acme.example');
-    await type(/^Password/, password);
-    await page.keyboard.press('Enter');
-    await see('credits, 1 for each card');
-    await press(/^Cards$/);
-    await page.getByRole('heading', { name: 'Cards', exact: true }).waitFor();
-    await press(new RegExp(`^${card}`));
-    await page.getByRole('heading', { name: 'Card for' }).waitFor();
-    await press(/^Cancel this card/);
-    await press(/^Cancel the card/);
-    await see('Cancelled, 1 credit returned');
-    await context.close();
+    const { held } = lively.cards;
+    await look(null, {}, async (page) => {
+      const { press, type, see } = keyboardOn(page);
+      await open(page, '/console/sign-in');
+      await page.keyboard.press('Tab');
+      expect(await page.evaluate('document.activeElement.textContent')).to.match(/Skip to content/);
+      await page.keyboard.press('Enter');
+      await type(/^E-mail/, 'ada@acme.example');
+      await type(/^Password/, password);
+      await page.keyboard.press('Enter');
+      await see('credits, 1 for each card');
+      await press(/^Cards$/);
+      await page.getByRole('heading', { name: 'Cards', exact: true }).waitFor();
+      await type(/^Code or reference/, 'order-1042');
+      await press(/^Find$/);
+      await see('Grace Hopper, Arlington VA');
+      await type(/^Code or reference/, held.toLowerCase().replace('hc-', 'HC '));
+      await press(/^Find$/);
+      await page.getByRole('heading', { name: 'Card for Mae Jemison' }).waitFor();
+      await press(/^Cards$/);
+      await press(new RegExp(`^${card}`));
+      await page.getByRole('heading', { name: 'Card for' }).waitFor();
+      await press(/^Cancel this card/);
+      await press(/^Cancel the card/);
+      await see('Cancelled, 1 credit returned');
+    });
   });
 
   it('shows what happens to a card while it is looked at, and copies its code', async () => {
     const card = await aPending();
-    const context = await browser().newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
-    const page = await pageOf(lively.owner, context);
-    const complaints = complaintsOf(page);
-    await open(page, `/cards/${card}`);
-    await page.locator('.facts').getByRole('button', { name: 'Copy' }).click();
-    await page.getByText('Copied').waitFor();
-    expect(await page.evaluate('navigator.clipboard.readText()')).to.equal(card);
-    await lively.service.operator(`/operator/v1/cards/${card}/queue`, { method: 'POST' });
-    await page.getByText('Queued for production').waitFor();
-    expect(await page.locator('#status').textContent()).to.equal('Queued');
-    expect(complaints).to.deep.equal([]);
-    await context.close();
+    const permissions = ['clipboard-read', 'clipboard-write'];
+    await look(lively.owner, { permissions }, async (page) => {
+      await open(page, `/cards/${card}`);
+      await page.locator('.facts').getByRole('button', { name: 'Copy' }).click();
+      await page.getByText('Copied').waitFor();
+      expect(await page.evaluate('navigator.clipboard.readText()')).to.equal(card);
+      await lively.service.operator(`/operator/v1/cards/${card}/queue`, { method: 'POST' });
+      await page.getByText('Queued for production').waitFor();
+      expect(await page.locator('#status').textContent()).to.equal('Queued');
+    });
   });
 
   it('keeps what is shown, and tries again, while the service can’t be reached', async () => {
     const card = await aPending();
-    const context = await browser().newContext();
-    const page = await pageOf(lively.owner, context);
-    await open(page, `/cards/${card}`);
-    let refused = 0;
-    await page.route(`**/cards/${card}`, (route) => {
-      refused += 1;
-      return route.abort();
-    });
-    await eventually(() => refused > 0);
-    expect(await page.locator('#status').textContent()).to.equal('Pending');
-    await page.unroute(`**/cards/${card}`);
-    await lively.service.operator(`/operator/v1/cards/${card}/queue`, { method: 'POST' });
-    await page.getByText('Queued for production').waitFor();
-    await context.close();
-  });
-
-  it('stands still for people who asked for less motion', async () => {
-    const context = await browser().newContext({ reducedMotion: 'reduce' });
-    const page = await pageOf(lively.owner, context);
-    for (const place of sampleOf(places, 8)) {
-      const { address } = place;
-      await asWhoMay(place, context);
-      await open(page, address);
-      const moving = await page.evaluate<readonly string[]>(
-        `[...document.querySelectorAll('*')].filter((each) => {
-          const { transitionDuration, animationName } = getComputedStyle(each);
-          return parseFloat(transitionDuration) > 0.01 || animationName !== 'none';
-        }).map(({ outerHTML }) => outerHTML.slice(0, 80))`,
-      );
-      expect(moving, address).to.deep.equal([]);
-    }
-    await context.close();
+    const watched = async (page: Page): Promise<void> => {
+      await open(page, `/cards/${card}`);
+      let refused = 0;
+      await page.route(`**/cards/${card}`, (route) => {
+        refused += 1;
+        return route.abort();
+      });
+      await eventually(() => refused > 0);
+      expect(await page.locator('#status').textContent()).to.equal('Pending');
+      await page.unroute(`**/cards/${card}`);
+      await lively.service.operator(`/operator/v1/cards/${card}/queue`, { method: 'POST' });
+      await page.getByText('Queued for production').waitFor();
+    };
+    await look(lively.owner, {}, watched, /net::ERR_FAILED/);
   });
 
   it('prints the order page without what is around it', async () => {
-    const context = await browser().newContext();
-    const page = await pageOf(lively.owner, context);
-    await page.emulateMedia({ media: 'print' });
-    await open(page, `/cards/${lively.cards.pending}`);
-    await page.getByRole('heading', { name: 'Card for' }).waitFor({ state: 'visible' });
-    for (const around of ['.top', '.foot', '.crumbs', '.danger'])
-      expect(await page.locator(around).isVisible(), around).to.equal(false);
-    await context.close();
+    await look(lively.owner, {}, async (page) => {
+      await page.emulateMedia({ media: 'print' });
+      await open(page, `/cards/${lively.cards.pending}`);
+      await page.getByRole('heading', { name: 'Card for' }).waitFor({ state: 'visible' });
+      for (const around of ['.top', '.foot', '.crumbs', '.danger'])
+        expect(await page.locator(around).isVisible(), around).to.equal(false);
+    });
   });
 });

@@ -4,6 +4,7 @@ import { keyboardOn, mouseOn, type Hand } from '../../support/http/hands.js';
 import { sampleOf } from '../../support/runner/effort.js';
 import { startLively, type Lively } from '../../support/http/lively.js';
 import { password } from '../../support/http/visitor.js';
+import { looking } from '../../support/http/watched.js';
 
 type Task = (hand: Hand, lively: Lively) => Promise<void>;
 
@@ -105,16 +106,17 @@ describeInBrowser('what people come for', (browser) => {
 
       for (const [what, task] of sampleOf(Object.entries(tasks), 2, { of: how }))
         it(what, async () => {
-          const context = await browser().newContext({ javaScriptEnabled });
-          const page = await context.newPage();
-          const hand = handOn(page);
-          await page.goto(`${lively.service.baseUrl}/console/sign-in`);
-          await hand.type(/^E-mail/, 'bo@acme.example');
-          await hand.type(/^Password/, password);
-          await hand.press(/^Sign in$/);
-          await hand.see('credits, 1 for each card');
-          await task(hand, lively);
-          await context.close();
+          const { baseUrl } = lively.service;
+          await looking(browser(), { baseUrl, options: { javaScriptEnabled } }, async (context) => {
+            const page = await context.newPage();
+            const hand = handOn(page);
+            await page.goto(`${baseUrl}/console/sign-in`);
+            await hand.type(/^E-mail/, 'bo@acme.example');
+            await hand.type(/^Password/, password);
+            await hand.press(/^Sign in$/);
+            await hand.see('credits, 1 for each card');
+            await task(hand, lively);
+          });
         });
     });
 });
