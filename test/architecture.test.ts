@@ -290,6 +290,20 @@ describe('the repository', () => {
     expect(faults).to.deep.equal([]);
   });
 
+  it('keeps its pages within 110 columns, but for tables and code', () => {
+    const faults = files
+      .filter((path) => path.endsWith('.md'))
+      .flatMap((path) =>
+        read(path)
+          .replaceAll(/^```[^]*?^```/gm, (code) => code.replaceAll(/[^\n]/g, ''))
+          .split('\n')
+          .flatMap((line, index) =>
+            line.length > 110 && !line.trimStart().startsWith('|') ? [`${path}:${index + 1}`] : [],
+          ),
+      );
+    expect(faults).to.deep.equal([]);
+  });
+
   it('has pages that need no other page, and files of the console that are read at one go', () => {
     const folder = 'adapters/http/console/';
     const console = sources.filter((path) => path.startsWith(folder));
