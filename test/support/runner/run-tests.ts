@@ -129,9 +129,6 @@ const sameOnServers = [
   'limits',
   'matrix',
   'own-host',
-  // What pages look like; what they do is in the files beside these two.
-  'console/every-page',
-  'console/in-a-browser',
 ].map((name) => join('dist/test/http', `${name}.test.js`));
 
 /** How many files with tests over HTTP a run that is not thorough repeats on servers. */
