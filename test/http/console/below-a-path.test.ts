@@ -57,9 +57,9 @@ describe('the pages of a service whose base URL has a path', () => {
   });
 
   it('lead back to the page that was asked for after signing in', async () => {
-    const wanted = `${prefix}/console/${org}`;
+    const wanted = `${prefix}/console/${org}/keys`;
     const stranger = new Visitor({ baseUrl: origin });
-    const asked = await stranger.get(`${wanted}/keys`);
+    const asked = await stranger.get(wanted);
     expect(asked.location).to.equal(`${prefix}/console/sign-in?to=${encodeURIComponent(wanted)}`);
     const email = `owner-${org.slice(0, 8)}@example.com`;
     const signedIn = await stranger.submit(`${prefix}/console/sign-in`, 'signIn', {

@@ -76,7 +76,7 @@ describe('the pages of inbound hooks', () => {
     });
     const sent = await call(address, { ...ada, order: { item: 'hat' } });
     const card = await owner.get(`/cards/${sent.id}`);
-    expect(card.text).to.include('Dear Ada,\nyour hat is on its way. Grace');
+    expect(card.text).to.include(': Dear Ada, your hat is on its way. Grace"');
     const before = await head();
     expect((await save(page, fields)).location).to.equal(`${page}?done=hookSaved`);
     expect(await head(), 'what is as it was records nothing').to.equal(before);
