@@ -46,11 +46,12 @@ const closed = (schema: unknown): unknown => {
 const Published = z.looseObject({ position: z.string(), stream: z.string(), type: z.string() });
 type Published = z.infer<typeof Published>;
 
-/** Events that only a dying process or a failing receiver causes, or that no request can cause. */
+/** Events that only a dying process, a failing receiver or a form of the console causes. */
 const notMadeHere = [
   'CardAbandoned',
   'ReleaseAbandoned',
   'HouseHandChosen',
+  'DesignRenamed',
   'EndpointDisabled',
   'EndpointEnabled',
 ];

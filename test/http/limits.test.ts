@@ -22,6 +22,7 @@ import { reconciliationRoutes } from '../../adapters/http/operator-reconciliatio
 import { peopleRoutes } from '../../adapters/http/operator-people.js';
 import { operatorWebhookRoutes } from '../../adapters/http/operator-webhooks.js';
 import { operatorRoutes } from '../../adapters/http/operator.js';
+import { previewRoutes } from '../../adapters/http/previews.js';
 import { readAll } from '../../adapters/http/read.js';
 import { webhookRoutes } from '../../adapters/http/webhooks.js';
 import { capture } from '../../domain/errors.js';
@@ -31,7 +32,7 @@ import { startTestService } from '../support/http/service.js';
 const nothing = {} as never;
 const routes = [
   accountRoutes, cardRoutes, contactRoutes, creditRoutes, erasureRoutes, eventRoutes, exportRoutes, hookRoutes, logRoutes, movementRoutes, organizationRoutes, operatorCardRoutes, operatorContactRoutes,
-  operatorHookRoutes, operatorKeyRoutes, operatorListRoutes, operatorLogRoutes, operatorRequestRoutes, operatorRoutes, operatorWebhookRoutes, peopleRoutes, reconciliationRoutes, webhookRoutes,
+  operatorHookRoutes, operatorKeyRoutes, operatorListRoutes, operatorLogRoutes, operatorRequestRoutes, operatorRoutes, operatorWebhookRoutes, peopleRoutes, previewRoutes, reconciliationRoutes, webhookRoutes,
 ].flatMap((table) => table(nothing)).filter(({ hidden }) => !hidden); // prettier-ignore
 
 /** What a client sends in one place, as it is declared. */
