@@ -401,6 +401,12 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
         expect((await readModels.get(notes, 'a'))?.key).to.equal('a');
         const build = await store.startBuild(notes);
         await store.activate(notes, build.generation);
+        expect((await readModels.get(notes, 'a'))?.key, 'the new one lacks what was acknowledged').to.equal(
+          'a',
+        );
+        await store.save([
+          { projection: notes, generation: build.generation, documents: [], checkpoint: 1n },
+        ]);
         expect(await readModels.get(notes, 'a')).to.equal(null);
         expect(await database.collectionNames('documents_notes_v1_g')).to.have.length(2);
         now += 2 * hour;
