@@ -154,13 +154,16 @@ export const runTests = async (
   if (run.isShown !== false) console.log(`\n${first.failed} failed: running their files again, alone`);
   let repeated = nothingRun;
   for (const file of files) repeated = sumOf([repeated, await runMocha({ ...run, files: [file] })]);
-  const failedAgain = new Set(repeated.failures.map(({ title }) => title));
+  // Tests that ran beside others are named without the wiring.
+  const { where } = run;
+  const plain = (title: string): string => (where === undefined ? title : title.replace(`, ${where}`, ''));
+  const failedAgain = new Set(repeated.failures.map(({ title }) => plain(title)));
   return {
     ...first,
     passed: first.passed + Math.max(0, first.failed - repeated.failed),
     failed: repeated.failed,
     failures: repeated.failures,
-    flaky: first.failures.filter(({ title }) => !failedAgain.has(title)),
+    flaky: first.failures.filter(({ title }) => !failedAgain.has(plain(title))),
   };
 };
 
