@@ -90,11 +90,20 @@ const treeOver = (log: RawLog) => {
 };
 
 const assertSame = (found: readonly StoredEvent[], there: readonly StoredEvent[]): void => {
-  for (const [index, { stream, revision, id, data, metadata }] of there.entries()) {
+  for (const [index, { stream, revision, id, data, metadata, personal }] of there.entries()) {
     const event = found[index];
     if (event?.id !== id || event.stream !== stream || event.data !== data || event.metadata !== metadata)
       throw new NoCopy(
         `The other store holds ${stream}@${revision} where this log does not. Copy into an empty store.`,
+      );
+    // Neither hashes nor the tree notice whether it is sealed.
+    const isCopied =
+      event.personal === null || isSealedText(event.personal)
+        ? personal === event.personal
+        : personal !== null && isSealedText(personal);
+    if (!isCopied)
+      throw new NoCopy(
+        `The other store holds personal data of ${stream}@${revision} that was not copied there. Copy into an empty store.`,
       );
   }
 };

@@ -202,8 +202,11 @@ class Notary {
       return false;
     }
     const checked = await this.#check(events).catch(async (error: unknown) => {
-      // What doesn't follow may follow from a change further back: that is the one to name.
-      if (error instanceof DamagedLog) await readBack(this.#deps);
+      // What doesn't follow may follow from a change further back: if that can be read, it is named.
+      if (error instanceof DamagedLog)
+        await readBack(this.#deps).catch((earlier: unknown) => {
+          if (earlier instanceof DamagedLog && earlier.position < error.position) throw earlier;
+        });
       throw error;
     });
     const leaves = leavesOf(checked, await countsBefore(tiles, checked));
@@ -356,8 +359,9 @@ class Scrub {
           `the log ends after ${from} events; ${size} were notarized`,
         );
       const checked = await this.#check(events).catch(async (error: unknown) => {
-        const first = await this.#firstWrong(events);
-        if (!(error instanceof DamagedLog) || first === null || first >= error.position) throw error;
+        if (!(error instanceof DamagedLog)) throw error;
+        const first = await this.#firstWrong(events).catch(() => null);
+        if (first === null || first >= error.position) throw error;
         throw new DamagedLog(first, notNotarized);
       });
       const leaves = leavesOf(checked, this.#counts);

@@ -55,6 +55,7 @@ export class MongoPersonalKeys implements PersonalKeys {
   add(count: number, make: (number: number) => WrappedBlock): Promise<readonly number[]> {
     return this.#run(async () => {
       const before = (await this.#count(count)) ?? (await this.#begun().then(() => this.#count(count)));
+      this.#beginning = null;
       if (before === null) throw new Error('the number of the last block is missing');
       const numbers = Array.from({ length: count }, (_, index) => before + 1 + index);
       await this.#blocks().insertMany(
@@ -121,7 +122,7 @@ export class MongoPersonalKeys implements PersonalKeys {
     return counted?.last ?? null;
   }
 
-  /** Once in a process: some engines take two first documents of one id that come at the same time. */
+  /** Once for all who come together: some engines take two first documents of one id at the same time. */
   #begun(): Promise<void> {
     this.#beginning ??= this.#begin().catch((error: unknown) => {
       this.#beginning = null;

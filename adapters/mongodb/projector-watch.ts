@@ -91,7 +91,11 @@ export const watchProjector = async (
       const isFed = (row: BuildRow | undefined): boolean =>
         typeof row?.fedBy === 'string' && pulses.isAlive(row.fedBy);
       const isOwnAlive = pulses.isAlive(release);
-      const isFedByOthers = projections.every((projection) => isFed(seen.reading(projection)?.row));
+      // Of a build that is about to take over, its own projector has to live: writes wait for it, too.
+      const isFedByOthers = projections.every((projection) => {
+        const reading = seen.reading(projection);
+        return isFed((reading?.next ?? reading)?.row);
+      });
       const down = isOwnAlive ? pulses.troubleOf(release) : isFedByOthers ? null : 'No projector is at work.';
       onAbandoned(!isOwnAlive && !isFedByOthers && pulses.othersThan(release).length > 0);
       const status = { down, projections: projections.map((projection) => statusOf(projection, seen)) };

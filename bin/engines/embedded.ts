@@ -28,7 +28,9 @@ const sayWhatWasFound = async ({ left, eventStore }: EventsFile, log: Logger): P
   const { position } = await eventStore.head();
   log.info(
     { events: Number(position), recovered_commits: commits, unfinished_commits: lostCommits },
-    'the run before was not stopped: the log is whole, and has everything that was acknowledged',
+    lostCommits === 0
+      ? 'the run before was not stopped: the log is whole, and has everything that was acknowledged'
+      : 'the run before was not stopped: the last commit of the log is unfinished and left out',
   );
 };
 

@@ -53,6 +53,11 @@ describe('POST /api/v1/previews', () => {
     expect(body['svg']).to.include('&lt;script>').and.not.include('<script');
   });
 
+  it('draws what no XML may hold as a replacement character', async () => {
+    const { body } = await preview({ message: 'a\u0001b \ud800c' });
+    expect(body['svg']).to.include('>a\ufffdb \ufffdc</text>');
+  });
+
   it('names characters that it can’t draw', async () => {
     const { body } = await preview({ message: 'Thank you 🎉', handwriting: 'Architect' });
     expect(body['not_drawn']).to.deep.equal(['🎉']);

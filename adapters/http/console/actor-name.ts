@@ -4,12 +4,17 @@ import { apiKey } from '../../../domain/api-key.js';
 import type { Actor } from '../../../domain/events.js';
 import { hook } from '../../../domain/hook.js';
 import { Uuid } from '../../../domain/ids.js';
+import { house, members, roleOf } from '../../../domain/members.js';
 
 type Deps = { readonly streams: Streams };
+
+const isOfStaff = async (streams: Streams, account: Uuid): Promise<boolean> =>
+  roleOf((await streams.load(members, house)).state, account) !== null;
 
 const nameOf = async ({ streams }: Deps, { kind, id }: Actor, toOperator: boolean): Promise<string> => {
   switch (kind) {
     case 'member':
+      if (!toOperator && id !== null && (await isOfStaff(streams, Uuid.parse(id)))) return 'the operator';
       return (id === null ? null : await accountOf({ streams }, Uuid.parse(id)))?.person?.name ?? 'somebody';
     case 'operator': {
       const isNamed = toOperator && id !== null && id !== 'root';
@@ -34,8 +39,8 @@ const nameOf = async ({ streams }: Deps, { kind, id }: Actor, toOperator: boolea
 };
 
 /**
- * Finds the names of those who did something, each once. `toOperator`: only operators are told which of their
- * keys it was.
+ * Finds the names of those who did something, each once. `toOperator`: only operators are told which of
+ * them, or of their keys, it was.
  */
 export const actorNames = (deps: Deps, toOperator: boolean): ((actor: Actor) => Promise<string>) => {
   const known = new Map<string, Promise<string>>();

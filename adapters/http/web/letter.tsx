@@ -21,6 +21,9 @@ const typefaces: Readonly<Record<string, string>> = {
   signature: 'Sacramento',
 };
 
+/** What no XML may hold, which a message can: it is held, and not refused. */
+const drawable = (text: string): string => text.replaceAll(/(?!\t)[\p{Cc}\p{Cs}\uFFFE\uFFFF]/gu, '\uFFFD');
+
 interface SheetProps {
   readonly hand: string;
   readonly layout: Layout;
@@ -45,13 +48,13 @@ export const Sheet = ({ hand, layout: { lines, size } }: SheetProps) => {
       class={`sheet ${name}`}
       viewBox={`0 0 ${width} ${height}`}
       role="img"
-      aria-label={`The message in a hand like ${hand}: ${lines.join(' ')}`}
+      aria-label={`The message in a hand like ${hand}: ${drawable(lines.join(' '))}`}
     >
       <rect class="paper" width={width} height={height} fill="#fffdf6" />
       <g fill="#22304f" {...style}>
         {lines.slice(0, roomAt(size)).map((line, at) => (
           <text x={margin} y={margin + (at + 0.75) * size * lineHeight} xml:space="preserve">
-            {line}
+            {drawable(line)}
           </text>
         ))}
       </g>

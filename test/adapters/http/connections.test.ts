@@ -111,11 +111,11 @@ describe('connections', () => {
   });
 
   it('stay open between requests for as long as clients may keep them', async () => {
-    await start({ timeouts: { progress: 100, keepAlive: 60_000 } });
+    await start({ timeouts: { progress: 500, keepAlive: 60_000 } });
     const { socket, seen } = openRaw(service.port);
     socket.write(head('/slow?ms=0'));
     await eventually(() => answersIn(seen()).length === 1);
-    expect((await call(service, { path: '/slow?ms=300' })).status).to.equal(200);
+    expect((await call(service, { path: '/slow?ms=800' })).status).to.equal(200);
     socket.write(head('/slow?ms=0'));
     await eventually(() => answersIn(seen()).length === 2);
     socket.destroy();

@@ -155,6 +155,10 @@ describeWithEngines(['MONGODB_URL'], 'a log in EventStoreDB', (mongo) => {
     expect([other.code, other.out]).to.deep.equal([1, '']);
     expect(other.error).to.include('Copy into an empty store');
     expect(await copied()).to.have.lengthOf(1);
+    put(target, events);
+    const inTheClearThere = await copy();
+    expect([inTheClearThere.code, inTheClearThere.out]).to.deep.equal([1, '']);
+    expect(inTheClearThere.error).to.include('that was not copied there');
     target.replace(whole);
     put(source, events.slice(0, -1));
     const shorter = await copy();

@@ -38,6 +38,17 @@ describe('the pages of contacts and of requests', () => {
     expect(rows[0]?.['address']).to.deep.include({ zip: null });
   });
 
+  it('don’t fill an erased contact again', async () => {
+    const { id } = await tenant.api('/api/v1/contacts', { body: { name: 'Eve', external_id: 'e-1' } });
+    const form = await owner.form(`${list}/${id}`, 'save');
+    const erased = await service.operator(`/operator/v1/organizations/${tenant.org}/erasures`, {
+      body: { contacts: [id], reason: 'asked for' },
+    });
+    expect(erased.status, JSON.stringify(erased.body)).to.be.oneOf([200, 201, 202]);
+    expect((await owner.post(`${list}/${id}`, { ...form, first_name: 'Eve' })).status).to.equal(409);
+    expect((await owner.get(`${list}/${id}`)).text).to.not.include('name="do" value="save"');
+  });
+
   it('refuse at the field, and save nothing', async () => {
     for (const [fields, name] of [
       [{ first_name: 'Ada', birthday: '13-40' }, 'birthday'],

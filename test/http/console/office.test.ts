@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { house } from '../../../domain/members.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 import { memberOf, operatorOf, password, Visitor } from '../../support/http/visitor.js';
 
@@ -158,6 +159,26 @@ describe('what an organization looks after in the console', () => {
       expect((await owner.get(`${home}/credits`)).text).to.include('Reference invoice 7');
     });
 
+    it('are added once by a form, whoever takes it over after a crash: it buys under a reference of its own', async () => {
+      await operator.submit(`${home}/credits`, 'add', { amount: '7', reference: '', reason: 'by a form' });
+      const [, row = []] = parsed((await owner.get(`${home}/credits.csv`)).text);
+      const reference = row[6] ?? '';
+      expect(reference).to.match(/^console-[\da-f-]{36}$/);
+      const before = await tenant.balance();
+      const path = `/operator/v1/organizations/${tenant.org}/credits`;
+      const again = await service.operator(path, { body: { amount: 7, reason: 'by a form', reference } });
+      expect([again.status, await tenant.balance()]).to.deep.equal([201, before]);
+    });
+
+    it('don’t say to customers which of the staff added them', async () => {
+      const staff = await memberOf(service, house, 'operator', 'staff@cards.example', 'Una Staff');
+      await staff.submit(`${home}/credits`, 'add', { amount: '1', reference: 'invoice 8' });
+      expect((await operator.get(`${home}/credits`)).text).to.include('Una Staff');
+      expect((await owner.get(`${home}/credits`)).text)
+        .to.include('the operator')
+        .and.not.include('Una Staff');
+    });
+
     it('come as CSV in which no cell is a formula, of the days that are asked for', async () => {
       const { text, headers } = await owner.get(`${home}/credits.csv`);
       expect(headers.get('content-type')).to.equal('text/csv; charset=utf-8');
@@ -165,6 +186,8 @@ describe('what an organization looks after in the console', () => {
       expect(text).to.include(`"'=HYPERLINK(""http://evil.example"")"`);
       expect(parsed((await owner.get(`${home}/credits.csv?to=2000-01-01`)).text)).to.have.length(1);
       expect(parsed((await owner.get(`${home}/credits.csv?from=2000-01-01`)).text).length).to.be.above(100);
+      for (const query of ['from=2026-3-2', 'to=03/02/2026'])
+        expect((await owner.get(`${home}/credits.csv?${query}`)).status, query).to.be.oneOf([400, 422]);
     });
   });
 });

@@ -153,11 +153,11 @@ const runDistributed = async (all: readonly string[], times: boolean): Promise<R
   return sumOf([results, { ...nothingRun, skippedFor: { EVENTSTORE_URL: [onStandIn] } }]);
 };
 
-/** What a run without everything has left out, for those who repeat it. */
+/** That a run has left something out, and how to repeat it. */
 const printSample = (): void => {
   if (isThorough()) return;
   console.log(
-    `\n${sampleVariable}=${sampleNumber()} draws the same cases again; npm test -- --thorough leaves none out`,
+    `\nA sample of what is repeated: ${sampleVariable}=${sampleNumber()} draws the same again, npm test -- --thorough leaves none out`,
   );
 };
 
@@ -228,7 +228,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     printSkipped(skippedFor);
     printFailures('Failed', failures);
     printFlaky(flaky);
-    if (failed > 0) printSample();
+    printSample();
     printTimes(taken);
     console.log(
       `${passed + checked.length - brokenChecks} passed, ${failed + brokenChecks} failed, ${skipped} skipped`,

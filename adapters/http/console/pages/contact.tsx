@@ -1,5 +1,6 @@
 import { newCommand } from '../../../../application/commands.js';
 import { replaceContact } from '../../../../application/replace-contact.js';
+import { DomainError } from '../../../../domain/errors.js';
 import { Uuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form, Refusal } from '../../web/form.js';
@@ -24,8 +25,9 @@ export const contactPage = page({
   may: 'contacts.read',
   query: ['done'],
   load: async (context) => {
-    const form = may(context.role, 'contacts.write') ? newForm(context) : null;
-    return { contact: await loadContact(context), form };
+    const contact = await loadContact(context);
+    const isOpen = may(context.role, 'contacts.write') && contact.details !== null;
+    return { contact, form: isOpen ? newForm(context) : null };
   },
   title: ({ contact }) => contact.details?.name ?? 'Erased contact',
   view: ({ contact: { id, details, createdAt, updatedAt }, form }, context, refused) => {
@@ -85,8 +87,10 @@ export const contactPage = page({
       run: async (context, sent) => {
         const { deps, by, org, url } = context;
         const { id, details } = await loadContact(context);
+        if (details === null)
+          throw new DomainError('invalid_transition', 'This contact was erased. Make a new one instead.');
         // Its stream is found by it, so it stays.
-        const record = { ...contactFrom(sent, null), externalId: details?.externalId ?? null };
+        const record = { ...contactFrom(sent, null), externalId: details.externalId };
         await replaceContact(deps, org, Uuid.parse(id), newCommand(deps, by, org), record);
         return go(url(paths.contact, { org, contact: id }, { done: 'contactSaved' }));
       },

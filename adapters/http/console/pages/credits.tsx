@@ -1,8 +1,10 @@
+import { z } from 'zod';
 import { addCredits, readStatement } from '../../../../application/credits.js';
 import { readCardDays } from '../../../../application/card-days.js';
 import { readBalance } from '../../../../application/read-accounts.js';
 import { today } from '../../../../domain/calendar.js';
-import { Instant } from '../../../../domain/ids.js';
+import { DomainError } from '../../../../domain/errors.js';
+import { derivedUuid, Instant } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
 import { purchase } from '../../operator-credits.js';
 import { readAll } from '../../read.js';
@@ -124,12 +126,21 @@ export const creditsPage = page({
     add: {
       may: 'credits.add',
       run: async ({ deps, by, org, url }, sent) => {
-        await addCredits(deps, by, org, purchaseIn(sent));
+        const asked = purchaseIn(sent);
+        // A form that is taken over after a crash buys under the same reference, and so buys once.
+        const reference =
+          asked.reference ?? `console-${derivedUuid('purchase in the console', sent('form'))}`;
+        await addCredits(deps, by, org, { ...asked, reference });
         return go(url(paths.credits, { org }, { done: 'creditsAdded' }));
       },
     },
   },
 });
+
+const dayIn = (param: string, text: string): string => {
+  if (text === '' || z.iso.date().safeParse(text).success) return text;
+  throw new DomainError('invalid_parameter', `${param} is a day, as YYYY-MM-DD.`, param);
+};
 
 /** The whole statement, or that of some days: `from` and `to`, as YYYY-MM-DD. */
 export const creditsCsv = filePage({
@@ -142,8 +153,8 @@ export const creditsCsv = filePage({
       type: 'text/csv; charset=utf-8',
       headers: { 'content-disposition': 'attachment; filename="credits.csv"' },
       lines: statementCsv(deps, org, {
-        from: query('from'),
-        to: query('to'),
+        from: dayIn('from', query('from')),
+        to: dayIn('to', query('to')),
         dayOf: (at) => today(Instant.parse(at), timeZone),
       }),
     }),

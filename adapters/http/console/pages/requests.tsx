@@ -48,8 +48,8 @@ export const requestsPage = page({
         </form>
         {shown === null ? (
           <Empty title={q === '' ? 'What came of a request?' : 'No request is like this'}>
-            Every answer names its request in x-request-id. It is known here a second later, and for as long
-            as requests are kept.
+            Every response of the API and of hooks names its request in x-request-id. It is known here a
+            second later, and for as long as requests are kept.
           </Empty>
         ) : (
           <section class="panel" aria-labelledby="request">

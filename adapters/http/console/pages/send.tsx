@@ -22,7 +22,7 @@ const designsOf = async ({ deps, org }: OrgContext): Promise<SendData['designs']
   const offered = await listCollection(deps, { limit: mostOffered, startingAfter: null });
   const [newest, ...others] = saved;
   return [
-    ...(newest === undefined ? [] : [{ value: '', name: `${newest.name} (newest)` }]),
+    ...(newest === undefined ? [] : [{ value: newest.id, name: `${newest.name} (newest)` }]),
     ...others.map(({ id, name }) => ({ value: id, name })),
     ...offered
       .filter(({ slug }) => !copied.has(slug))
