@@ -12,13 +12,16 @@ const freshFor = rounds({ usually: 6_000, thoroughly: 25_000 });
 const mostFresh = 200;
 
 /** Seeds that have found something once. */
-const kept: readonly number[] = [2_926_011_082];
+const kept: readonly number[] = [2_926_011_082, 3_759_892_666];
 
-/** The first of the fresh seeds: another one for every run, and for every change of what is built. */
+/** On continuous integration a failure is one of the change, not of the day. */
+const drawn = (process.env['CI'] ?? '') === '' ? sampleNumber() : '';
+
+/** The first of the fresh seeds: another one for every change of what is built, elsewhere for every run. */
 const firstFresh = (): number =>
   createHash('sha256')
     .update(readFileSync(join(root, 'dist/.built')))
-    .update(sampleNumber())
+    .update(drawn)
     .digest()
     .readUInt32BE(0);
 

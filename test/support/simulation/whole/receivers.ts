@@ -23,6 +23,8 @@ export interface Received {
 
 /** Where receivers fail, this one always does; the others take every fourth delivery never. */
 const deadUrl = 'https://two.test/';
+/** Within this, what an attempt came to has been recorded, if the stores are there. */
+const timeToRecord = 1_000;
 
 /** The receivers of all webhooks. */
 export class Receivers {
@@ -30,6 +32,8 @@ export class Receivers {
   /** How many attempts were under way at once at most, by process and URL. */
   readonly mostAtOnce = new Map<string, number>();
   readonly #underWay = new Map<string, number>();
+  #sending = 0;
+  #endedAt = -Infinity;
 
   constructor(
     private readonly clock: Clock,
@@ -56,14 +60,22 @@ export class Receivers {
     };
   }
 
+  /** Whether an attempt is under way, or its outcome may not have been recorded yet. */
+  get areAtWork(): boolean {
+    return this.#sending > 0 || this.clock.now() < this.#endedAt + timeToRecord;
+  }
+
   async #counted<T>(name: string, work: () => Promise<T>): Promise<T> {
     const now = (this.#underWay.get(name) ?? 0) + 1;
     this.#underWay.set(name, now);
     this.mostAtOnce.set(name, Math.max(now, this.mostAtOnce.get(name) ?? 0));
+    this.#sending += 1;
     try {
       return await work();
     } finally {
       this.#underWay.set(name, (this.#underWay.get(name) ?? 0) - 1);
+      this.#sending -= 1;
+      this.#endedAt = this.clock.now();
     }
   }
 
