@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { rounds, sampleNumber } from '../support/runner/effort.js';
+import { isIntegration, rounds, sampleNumber } from '../support/runner/effort.js';
 import { root } from '../support/runner/run-mocha.js';
 import { performIn } from './workers.js';
 import type { Performed } from './worker.js';
@@ -15,7 +15,7 @@ const mostFresh = 200;
 const kept: readonly number[] = [2_926_011_082, 3_759_892_666];
 
 /** On continuous integration a failure is one of the change, not of the day. */
-const drawn = (process.env['CI'] ?? '') === '' ? sampleNumber() : '';
+const drawn = isIntegration() ? '' : sampleNumber();
 
 /** The first of the fresh seeds: another one for every change of what is built, elsewhere for every run. */
 const firstFresh = (): number =>

@@ -8,10 +8,13 @@ export const sampleVariable = 'TEST_SAMPLE';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+export const isIntegration = (environment: Environment = process.env): boolean =>
+  (environment['CI'] ?? '') !== '';
+
 /** Whether this run repeats everything: on continuous integration, and if it is asked to. */
 export const isThorough = (environment: Environment = process.env): boolean => {
   const effort = environment[effortVariable] ?? '';
-  return effort === '' ? (environment['CI'] ?? '') !== '' : effort === 'thorough';
+  return effort === '' ? isIntegration(environment) : effort === 'thorough';
 };
 
 export interface Effort {
