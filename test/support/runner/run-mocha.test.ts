@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { eventually } from '../time/eventually.js';
 import { root, runTests, type Failure } from './run-mocha.js';
 
 describe('a run of the tests', () => {
@@ -69,9 +70,30 @@ describe('a run of the tests', () => {
     expect(counted).to.deep.equal([1, 0, [], [['flaky fails once', files[0]]]]);
   });
 
-  it('tells what each file took if it is asked to', async () => {
+  it('kills a file that never ends, with what it has started, and runs the others', async () => {
+    // It blocks its process, and with it mocha's time limits.
+    const endless = file(
+      'endless',
+      `const { spawn } = require('node:child_process');
+       const { writeFileSync } = require('node:fs');
+       describe('endless', () => it('blocks', () => {
+         const { pid } = spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'inherit' });
+         writeFileSync(${JSON.stringify(join(folder, 'pid'))}, String(pid));
+         for (;;);
+       }));`,
+    );
+    const found = await runTests(
+      { files: [endless, good()], options: ['--jobs=2'], isShown: false, endlessAfterMs: 2_000 },
+      false,
+    );
+    expect([found.passed, found.failed]).to.deep.equal([2, 1]);
+    const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'));
+    await eventually(() => expect(() => process.kill(pid, 0)).to.throw(/ESRCH/));
+  });
+
+  it('tells what each file took', async () => {
     const files = [busy()];
-    const { times } = await runTests({ files, options: ['--jobs=1'], isShown: false, times: true }, false);
+    const { times } = await runTests({ files, options: ['--jobs=1'], isShown: false }, false);
     expect(times.map((taken) => taken.file)).to.deep.equal(files);
     expect(times[0]?.own).to.be.greaterThan(0.2);
     expect(times[0]?.elapsed).to.be.greaterThan(0.2);

@@ -1,14 +1,17 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { readTimes, timesVariable, type FileTimes } from './times.js';
+import { longestFileMs, progressVariable, readTimes, underWay, type FileTimes } from './progress.js';
 
 /** How long mocha may take to end after its last test. What is open then is a leak. */
 const graceMs = 20_000;
+
+/** A file that has not ended by then never will: a test that blocks its process has no time limit. */
+const endlessMs = longestFileMs + 5 * 60_000;
 
 /**
  * Files that run at a time. More than two processors: half of the tests wait for servers most of their time.
@@ -32,7 +35,7 @@ const Results = z.object({
 export type Results = z.infer<typeof Results> & {
   /** Tests that failed while others ran, and passed alone. */
   readonly flaky: readonly Failure[];
-  /** What each file took; empty if nobody asked. */
+  /** What each file took. */
   readonly times: readonly FileTimes[];
 };
 
@@ -55,10 +58,10 @@ export interface MochaRun {
   readonly variables?: Readonly<Record<string, string>>;
   /** Appended to the names of suites. */
   readonly where?: string;
-  /** Whether to find out what each file takes. */
-  readonly times?: boolean;
   /** Whether its output is shown. */
   readonly isShown?: boolean;
+  /** After how long a file's process is killed. */
+  readonly endlessAfterMs?: number;
 }
 
 const has = (options: readonly string[], name: string): boolean =>
@@ -70,6 +73,15 @@ const usualOptions = (files: readonly string[], given: readonly string[]): strin
   ...(files.length > 1 && !has(given, 'jobs') ? [`--jobs=${lanes}`] : []),
 ];
 
+/** Kills a process, or a group of them, unless it has ended. */
+const kill = (pid: number): void => {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+};
+
 /**
  * Runs mocha in processes of its own, several files at a time. A run that ends without results, or never
  * ends, is one failure.
@@ -79,30 +91,34 @@ const runMocha = async ({
   options = [],
   variables = {},
   where = '',
-  times = false,
   isShown = true,
+  endlessAfterMs = endlessMs,
 }: MochaRun): Promise<Results> => {
   const folder = mkdtempSync(join(tmpdir(), 'card-tests-'));
   const output = join(folder, 'results.json');
   const read = (): Results | null =>
     existsSync(output)
-      ? { ...Results.parse(JSON.parse(readFileSync(output, 'utf8'))), flaky: [], times: readTimes(timesFile) }
+      ? { ...Results.parse(JSON.parse(readFileSync(output, 'utf8'))), flaky: [], times: readTimes(progress) }
       : null;
-  const timesFile = join(folder, 'times.jsonl');
-  const environment = { ...process.env, ...variables, ...(times && { [timesVariable]: timesFile }) };
+  const progress = join(folder, 'progress.jsonl');
+  writeFileSync(progress, '');
+  const environment = { ...process.env, ...variables, [progressVariable]: progress };
   const reporter = [
     '--reporter=dist/test/support/runner/reporter.js',
     `--reporter-option=output=${output},where=${where}`,
   ];
   const usual = [
     ...usualOptions(files, options),
-    ...(times ? [`--require=${join(root, 'dist/test/support/runner/times.js')}`] : []),
+    `--require=${join(root, 'dist/test/support/runner/progress.js')}`,
   ];
+  const shown = isShown ? 'inherit' : 'ignore';
   const child = spawn(
     process.execPath,
     [tool('mocha/bin/mocha.js'), ...reporter, ...usual, ...options, ...files],
-    { cwd: root, stdio: isShown ? 'inherit' : 'ignore', env: environment },
+    // A group of its own: whatever tests have left behind ends with them.
+    { cwd: root, stdio: ['ignore', shown, shown], env: environment, detached: true },
   );
+  const group = -(child.pid ?? 0);
   const interrupt = (signal: NodeJS.Signals): void => void child.kill(signal);
   process.on('SIGTERM', interrupt).on('SIGINT', interrupt);
   const ended = new Promise<number>((done, fail) => {
@@ -110,13 +126,27 @@ const runMocha = async ({
     child.once('close', (code) => done(code ?? 1));
   });
   const stopped = new AbortController();
+  const killed = new Set<number>();
+  const killEndless = (): void => {
+    for (const { file, pid, at } of underWay(progress)) {
+      if (killed.has(pid) || Date.now() < at + endlessAfterMs) continue;
+      console.log(
+        `\n  ✘ ${relative(root, file)} did not end within ${endlessAfterMs / 1000} s. It was killed.`,
+      );
+      killed.add(pid);
+      kill(pid);
+    }
+  };
   const watch = async (): Promise<void> => {
-    while (!existsSync(output)) await pause(200, undefined, { signal: stopped.signal });
+    while (!existsSync(output)) {
+      await pause(200, undefined, { signal: stopped.signal });
+      killEndless();
+    }
     await pause(graceMs, undefined, { signal: stopped.signal });
     console.log(
       `\n  ✘ The tests ended, their process did not: something is still open (a server, a timer, a subscription). It was killed after ${graceMs / 1000} s.`,
     );
-    child.kill('SIGKILL');
+    kill(group);
   };
   const watching = watch().catch((error: unknown) => {
     if (!stopped.signal.aborted) throw error;
@@ -131,6 +161,7 @@ const runMocha = async ({
     process.off('SIGTERM', interrupt).off('SIGINT', interrupt);
     stopped.abort();
     await watching;
+    kill(group);
     rmSync(folder, { recursive: true, force: true });
   }
 };

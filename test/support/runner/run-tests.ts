@@ -135,7 +135,7 @@ const sameOnServers = [
 const usuallyOnServers = 14;
 
 /** The other tests over HTTP once more, on servers: a sample of them, or all in a thorough run. */
-const runDistributed = async (all: readonly string[], times: boolean): Promise<Results> => {
+const runDistributed = async (all: readonly string[]): Promise<Results> => {
   const missing = forDistribution.filter((variable) => (process.env[variable] ?? '') === '');
   const title = 'the tests over HTTP on the distributed wiring';
   if (missing.length > 0) return { ...nothingRun, skipped: 1, skippedFor: { [missing.join(', ')]: [title] } };
@@ -146,7 +146,6 @@ const runDistributed = async (all: readonly string[], times: boolean): Promise<R
     ),
     variables: { [wiringVariable]: 'distributed' },
     where: 'on the distributed wiring',
-    times,
   });
   if ((process.env['EVENTSTORE_URL'] ?? '') !== '') return results;
   const onStandIn = 'the distributed wiring, faults and processes on that server instead of its stand-in';
@@ -178,7 +177,6 @@ const printFlaky = (flaky: Results['flaky']): void => {
 const longestList = 60;
 
 const printTimes = (times: Results['times']): void => {
-  if (times.length === 0) return;
   const sum = (of: (each: Results['times'][number]) => number): number =>
     times.reduce((total, each) => total + of(each), 0);
   const line = (own: number, started: number, elapsed: number, name: string): void =>
@@ -220,8 +218,8 @@ const main = async (args: readonly string[]): Promise<number> => {
   const checking = isWhole ? runChecks() : [];
   const engines = isWhole ? await Promise.all(startable.map(startEngine)) : [];
   try {
-    const runs = [await runTests({ files, options, times })];
-    if (isWhole) runs.push(await runDistributed(files, times));
+    const runs = [await runTests({ files, options })];
+    if (isWhole) runs.push(await runDistributed(files));
     const checked = await checking;
     const { passed, failed, skipped, skippedFor, failures, flaky, times: taken } = sumOf(runs);
     const brokenChecks = checked.filter((ok) => !ok).length;
@@ -229,7 +227,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     printFailures('Failed', failures);
     printFlaky(flaky);
     printSample();
-    printTimes(taken);
+    if (times) printTimes(taken);
     console.log(
       `${passed + checked.length - brokenChecks} passed, ${failed + brokenChecks} failed, ${skipped} skipped`,
     );
