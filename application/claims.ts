@@ -1,4 +1,4 @@
-import { card, isMade, type Card } from '../domain/card.js';
+import { card, cardStream, isMade, type Card } from '../domain/card.js';
 import { cardCode, type CardCode } from '../domain/card-code.js';
 import { cardPrice, ledger, ledgerStream, type LedgerEvent } from '../domain/credits.js';
 import { DomainError } from '../domain/errors.js';
@@ -136,7 +136,7 @@ const returnSpendForTaken = async (
   { org, command }: SendRequest,
   old: KeyClaim,
 ): Promise<void> => {
-  const lost = await openSpend(deps, old, [old.code]);
+  const lost = await voidSpendFor(deps, old);
   if (lost === null) return;
   const movements = [returnOf({ void: lost }, org, cardPrice)];
   await deps.ledgers.move({ org, command, movements, since: old.ledgerRevision }).catch(() => null);
@@ -180,14 +180,16 @@ export const recoverLostSpend = async (
 ): Promise<SendAttempt | null> => {
   const { claim, code, earlierOwner, earlierCodes } = attempt;
   if (claim === null || (earlierOwner === null && earlierCodes.length === 0)) return null;
-  const lost = await openSpend(deps, claim, [...earlierCodes, code]);
-  if (lost === null) return null;
-  const lostCode = lost.card as CardCode;
-  if (await closeCode(deps, request, lostCode, lost.command)) return attempt;
-  const { org, command } = request;
-  const movements = [returnOf({ void: lost }, org, cardPrice)];
-  await deps.ledgers.move({ org, command, movements, since: claim.ledgerRevision });
-  return lostCode === code ? drawNewCode(deps, attempt) : attempt;
+  for (const lost of await openSpends(deps, claim, [...earlierCodes, code])) {
+    const lostCode = lost.card as CardCode;
+    if (await closeCode(deps, request, lostCode, lost.command)) return attempt;
+    if (await isFilled(deps, lost)) continue;
+    const { org, command } = request;
+    const movements = [returnOf({ void: lost }, org, cardPrice)];
+    await deps.ledgers.move({ org, command, movements, since: claim.ledgerRevision });
+    return lostCode === code ? drawNewCode(deps, attempt) : attempt;
+  }
+  return null;
 };
 
 /**
@@ -227,12 +229,28 @@ const closeCode = (
     return null;
   });
 
-/** A spend for the first slot of one of the codes, made under the claim, whose credit was not returned. */
-const openSpend = async (
+/** A spend for the code of a claim, which is taken: its slot is filled by something else. */
+const voidSpendFor = async (deps: ClaimDeps, claim: KeyClaim): Promise<Slot | null> => {
+  for (const spend of await openSpends(deps, claim, [claim.code]))
+    if (!(await isFilled(deps, spend))) return spend;
+  return null;
+};
+
+/**
+ * Whether the card that was paid for is there. Two requests may draw one code at the same time: the spend of
+ * the one that got it is not void, and is nobody's but its own.
+ */
+const isFilled = async ({ store }: ClaimDeps, { card: code, revision, command }: Slot): Promise<boolean> => {
+  const [stored] = await store.readStream(cardStream(code as CardCode), revision, 1);
+  return stored?.type === 'CardScheduled' && stored.metadata.causationId === command;
+};
+
+/** Spends for the first slot of one of the codes, from the claim on, whose credit was not returned. */
+const openSpends = async (
   { store }: ClaimDeps,
   { org, ledgerRevision }: KeyClaim,
   codes: readonly string[],
-): Promise<Slot | null> => {
+): Promise<readonly Slot[]> => {
   const slotName = ({ card: code, revision, command }: Slot) => `${code}@${revision}/${command}`;
   /** Spends for the codes that no return follows. */
   const open = new Map<string, Slot>();
@@ -243,6 +261,5 @@ const openSpend = async (
   };
   for await (const page of streamPages(store, ledgerStream(org), ledgerRevision + 1))
     for (const stored of page) observe(parseEvent(ledger, stored));
-  const [first] = open.values();
-  return first ?? null;
+  return [...open.values()];
 };

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { changeCard } from '../../application/change-card.js';
+import { ledgerRevisionBefore, recoverLostSpend } from '../../application/claims.js';
 import { sendCard } from '../../application/send-card.js';
 import { cancel, cardStream } from '../../domain/card.js';
-import { codeAlphabet } from '../../domain/card-code.js';
+import { cardCode, codeAlphabet } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
 import { balanceOf, buy, makeWorld, org, sendRequest, type World } from '../support/fixtures/world.js';
 
@@ -99,6 +100,27 @@ for (const atomic of [true, false]) {
       expect(second.code).not.to.equal(first.code);
       expect(await cardStreams(world)).to.equal(2);
       expect(await balanceOf(world)).to.equal(3);
+    });
+
+    it('returns no credit that paid for the card of another request, under whichever code', async () => {
+      const world = await makeWorld({ atomic, credits: 2 });
+      const before = await ledgerRevisionBefore(world, org);
+      const { code } = await sendCard(world, sendRequest(world));
+      // A claim that was left behind drew the same code, and has known it since before it was paid for.
+      const request = sendRequest(world, {}, 'order-1');
+      const { idempotency: named } = request;
+      if (named === null) throw new Error('the request has no key');
+      const left = { org, ...named, code, owner: world.command().id, ledgerRevision: before };
+      await world.idempotency.claim({ ...left, claimedAt: world.clock.instant() });
+      world.clock.set(world.clock.now() + 600_000);
+      await sendCard(world, request);
+      expect(await balanceOf(world)).to.equal(0);
+      // So did one that is at work, draws another code, and finds the balance empty.
+      const drawn = cardCode([1, 2, 3, 4, 5, 6]);
+      const claim = { ...left, key: 'order-2', code: drawn, claimedAt: world.clock.instant() };
+      const attempt = { code: drawn, isFresh: true, claim, earlierOwner: null, earlierCodes: [code] };
+      expect(await recoverLostSpend(world, request, attempt)).to.equal(null);
+      expect(await balanceOf(world)).to.equal(0);
     });
 
     it('accepts a card that needs a person’s attention as held, and charges nothing', async () => {
