@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { accountRoutes } from '../../adapters/http/account.js';
 import { cardRoutes } from '../../adapters/http/cards.js';
 import { contactRoutes, operatorContactRoutes } from '../../adapters/http/contacts.js';
-import { exampleOf } from '../../adapters/http/docs/reference.js';
+import { exampleOf } from '../../adapters/http/samples.js';
 import { movementRoutes } from '../../adapters/http/credit-movements.js';
 import { erasureRoutes } from '../../adapters/http/erasures.js';
 import { exportRoutes } from '../../adapters/http/exports.js';

@@ -2,37 +2,11 @@ import { errorCodes } from '../../../domain/errors.js';
 import { jsonSchemaOf, type JsonSchema } from '../json-schema.js';
 import { description, errorsOf, tagDescriptions } from '../openapi.js';
 import { success, templateOf, type Route } from '../route.js';
+import { exampleOf } from '../samples.js';
 
 import { errorLinks } from './errors.js';
 import { guides, guideSections } from './guides.js';
 import { inline, prose, type Html } from '../web/prose.js';
-
-/**
- * An example value for a schema, for the body that a reader can try. Optional fields without an example are
- * left out.
- */
-export const exampleOf = (schema: JsonSchema): unknown => {
-  if (schema.examples?.[0] !== undefined) return schema.examples[0];
-  if (schema.const !== undefined) return schema.const;
-  if (schema.default !== undefined) return schema.default;
-  if (schema.enum?.[0] !== undefined) return schema.enum[0];
-  switch (schema.type) {
-    case 'object': {
-      const wanted = Object.entries(schema.properties ?? {}).filter(
-        ([name, property]) => schema.required?.includes(name) === true || property.examples !== undefined,
-      );
-      return Object.fromEntries(wanted.map(([name, property]) => [name, exampleOf(property)]));
-    }
-    case 'array':
-      return [exampleOf(schema.items ?? {})];
-    case 'integer':
-      return schema.minimum ?? 1;
-    case 'boolean':
-      return true;
-    default:
-      return '';
-  }
-};
 
 interface Row {
   readonly name: string;
