@@ -10,6 +10,12 @@ export const progressVariable = 'TEST_PROGRESS';
  */
 export const longestFileMs = 15 * 60_000;
 
+/** The variable with the time, in milliseconds since 1970, after which no test begins. */
+export const deadlineVariable = 'TEST_DEADLINE';
+
+/** How long a run may take: one that takes longer, such as one whose server has died, would take hours. */
+export const longestRunMs = 35 * 60_000;
+
 const Begun = z.object({
   /** Empty if its tests were all skipped. */
   file: z.string(),
@@ -63,6 +69,8 @@ export const mochaHooks: Mocha.RootHookObject = {
     record({ file: fileOf(this), pid: process.pid, at: Date.now() });
   },
   beforeEach() {
+    if (Date.now() > Number(process.env[deadlineVariable]))
+      throw new Error(`All tests together took over ${longestRunMs / 60_000} minutes: they end here.`);
     if (performance.now() > began * 1000 + longestFileMs)
       throw new Error(`The tests of this file took over ${longestFileMs / 60_000} minutes: it ends here.`);
   },

@@ -91,6 +91,15 @@ describe('a run of the tests', () => {
     await eventually(() => expect(() => process.kill(pid, 0)).to.throw(/ESRCH/));
   });
 
+  it('begins no test after the longest time for a run', async () => {
+    const found = await runTests(
+      { files: [good()], options: ['--jobs=1'], isShown: false, longestMs: 0 },
+      false,
+    );
+    expect([found.passed, found.failed]).to.deep.equal([0, 1]);
+    expect(found.failures[0]?.error).to.contain('All tests together took over 35 minutes');
+  });
+
   it('tells what each file took', async () => {
     const files = [busy()];
     const { times } = await runTests({ files, options: ['--jobs=1'], isShown: false }, false);

@@ -5,7 +5,15 @@ import { join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { longestFileMs, progressVariable, readTimes, underWay, type FileTimes } from './progress.js';
+import {
+  deadlineVariable,
+  longestFileMs,
+  longestRunMs,
+  progressVariable,
+  readTimes,
+  underWay,
+  type FileTimes,
+} from './progress.js';
 
 /** How long mocha may take to end after its last test. What is open then is a leak. */
 const graceMs = 20_000;
@@ -62,6 +70,8 @@ export interface MochaRun {
   readonly isShown?: boolean;
   /** After how long a file's process is killed. */
   readonly endlessAfterMs?: number;
+  /** After how long no test begins any more. */
+  readonly longestMs?: number;
 }
 
 const has = (options: readonly string[], name: string): boolean =>
@@ -93,6 +103,7 @@ const runMocha = async ({
   where = '',
   isShown = true,
   endlessAfterMs = endlessMs,
+  longestMs = longestRunMs,
 }: MochaRun): Promise<Results> => {
   const folder = mkdtempSync(join(tmpdir(), 'card-tests-'));
   const output = join(folder, 'results.json');
@@ -102,7 +113,12 @@ const runMocha = async ({
       : null;
   const progress = join(folder, 'progress.jsonl');
   writeFileSync(progress, '');
-  const environment = { ...process.env, ...variables, [progressVariable]: progress };
+  const environment = {
+    ...process.env,
+    ...variables,
+    [progressVariable]: progress,
+    [deadlineVariable]: String(Date.now() + longestMs),
+  };
   const reporter = [
     '--reporter=dist/test/support/runner/reporter.js',
     `--reporter-option=output=${output},where=${where}`,
