@@ -50,6 +50,7 @@ import { Streams } from '../application/streams.js';
 import { UnfinishedWork } from '../application/unfinished.js';
 import type { ProcessContext } from './process-context.js';
 import { registerLogMetrics } from './log-part.js';
+import { registerProcessMetrics } from './process-metrics.js';
 import { measureLag } from './projection-lag.js';
 import { registerProjectionMetrics } from './projection-parts.js';
 import { registerOpenWork } from './open-work.js';
@@ -58,6 +59,7 @@ import { registerForeignEvents } from './foreign-events.js';
 import { plays } from './roles.js';
 import { senderOnDemand } from './sender.js';
 import { hold, tokens } from './tokens.js';
+import { version } from './version.js';
 import { politePace, urlRules } from './webhooks.js';
 
 /** Every object of one process, in the order in which each needs the ones before it. */
@@ -202,6 +204,7 @@ const buildGraph = (context: ProcessContext) => {
       ? [...peopleRoutes({ ...people, baseUrl }), ...consoleRoutes(pagesOver(endpoints))]
       : startRoute({ baseUrl }, '/docs')),
   ];
+  registerProcessMetrics(registry, clock, { version, role });
   registerProjectionMetrics(registry, () => projector.status(), measureLag(store, clock));
   registerForeignEvents(registry, () => engine.foreignEvents());
   calls.register(registry);
@@ -223,6 +226,7 @@ const buildGraph = (context: ProcessContext) => {
     entropy,
     log,
     registry,
+    version,
     metrics: httpMetrics(registry),
     readiness: () => engine.readiness(),
     baseUrl,

@@ -6,6 +6,7 @@ import { nodeWarning } from './node-version.js';
 import { roles, type Role } from './roles.js';
 import type { Service } from './service.js';
 import { readSettings } from './settings.js';
+import { version } from './version.js';
 
 const longestStop = 9_500;
 
@@ -81,7 +82,7 @@ const serve = async (): Promise<void> => {
   // Also if the service is still starting.
   void stopped.then(() => clock.sleep(longestStop)).then(() => process.exit(exitCodes.failed));
   const service = await startService({ settings, role, clock, entropy: new SystemEntropy(), log, fail: end });
-  log.info({ role, port: service.port, operator: service.operatorAddress }, 'listening');
+  log.info({ role, version, port: service.port, operator: service.operatorAddress }, 'listening');
   void service.prepared.then(async (key) => {
     // A link in a log that machines keep would be a way in for whoever reads it.
     const isWelcome = key !== null || process.stdout.isTTY;

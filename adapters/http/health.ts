@@ -29,7 +29,7 @@ const publicly = { kind: 'public' } as const;
 export const operatorsPaths: ReadonlySet<string> = new Set(['/readyz', '/metrics']);
 
 /** What load balancers and monitoring systems ask for. (docs/operations.md#health) */
-export const healthRoutes = (readiness: Readiness, registry: Registry): readonly Route[] => [
+export const healthRoutes = (readiness: Readiness, registry: Registry, version: string): readonly Route[] => [
   route({
     method: 'GET',
     path: '/healthz',
@@ -40,11 +40,17 @@ export const healthRoutes = (readiness: Readiness, registry: Registry): readonly
       summary: 'Check that the process is alive',
       tags: ['health'],
       responses: {
-        200: { description: 'The process is alive.', schema: z.object({ status: z.enum(['ok']) }) },
+        200: {
+          description: 'The process is alive.',
+          schema: z.object({
+            status: z.enum(['ok']),
+            version: z.string().describe('The version of the service.'),
+          }),
+        },
       },
       errors: [],
     },
-    handle: () => Promise.resolve({ status: 200, body: { status: 'ok' } }),
+    handle: () => Promise.resolve({ status: 200, body: { status: 'ok', version } }),
   }),
   route({
     method: 'GET',

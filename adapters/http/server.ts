@@ -50,7 +50,7 @@ const defaultTimeouts: Timeouts = {
   shutdown: 8_000,
 };
 
-/** `/healthz`, which tells nothing, is for both. */
+/** `/healthz`, which tells nothing but the version, is for both. */
 export type Audience = 'everybody' | 'public' | 'operator';
 
 const isFor =
@@ -72,6 +72,8 @@ export interface HttpOptions {
   readonly entropy: Entropy;
   readonly log: Logger;
   readonly registry: Registry;
+  /** The version of the service. */
+  readonly version: string;
   /** Given where several servers share a registry. */
   readonly metrics?: HttpMetrics;
   /** Which of the routes it answers and documents: by default all of them. */
@@ -194,7 +196,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   const { onRequest = () => undefined } = options;
   const flow = pipeline({ gate: guard, clock, log, metrics, baseUrl, propose, onRequest });
   const nextId = requestIds(options.entropy, clock);
-  const documented = [...options.routes, ...healthRoutes(readiness, registry)].filter(
+  const documented = [...options.routes, ...healthRoutes(readiness, registry, options.version)].filter(
     isFor(options.serves ?? 'everybody'),
   );
   const routes = [...documented, ...docsRoutes(documented, baseUrl)];

@@ -16,6 +16,7 @@ import { longVerbs, type LongVerb } from './long-verbs.js';
 import { peopleVerbs } from './people-verbs.js';
 import { personalVerbs } from './personal-verbs.js';
 import { queueVerbs } from './queue-verbs.js';
+import { version } from '../version.js';
 import { webhookLongVerbs, webhookVerbs } from './webhook-verbs.js';
 import { parseInput, verbs, type Option, type CommandInput, type Verb } from './verbs.js';
 
@@ -171,6 +172,7 @@ const commandsOf = (session: Session): Command => {
   const program = new Command('cli')
     .description('The back office of the Handwritten Card Service, as a client of the running service')
     .usage('<noun> <verb> [id or code] [options]')
+    .version(version, '--version', 'print the version')
     .showHelpAfterError()
     .exitOverride()
     .configureOutput({ writeOut: session.write, writeErr: session.complain });

@@ -238,6 +238,11 @@ describe('the command line', () => {
     expect([code, out]).to.deep.equal([69, '']);
     expect(error).to.match(/reached/);
   });
+  it('prints its version', async () => {
+    const { version } = (await service.anonymous('/healthz')).body;
+    expect(await cli('--version')).to.deep.equal({ code: 0, out: `${String(version)}\n`, error: '' });
+  });
+
   it('prints help', async () => {
     const { code, out } = await cli('--help');
     expect(code).to.equal(0);

@@ -100,6 +100,9 @@ describe('the service as a process', () => {
     const replay = await first.demo('/api/v1/cards', { body, headers: { 'idempotency-key': 'one' } });
     expect([replay.text, replay.headers.get('idempotent-replay')]).to.deep.equal([sent.text, 'true']);
     expect(await readFile(join(directory, 'operator.token'), 'utf8')).to.equal(token);
+    const { version } = (await clientOf(second.baseUrl, null)('/healthz')).body;
+    expect(version).to.match(/^\d+\.\d+\.\d+/);
+    expect(second.out()).to.match(new RegExp(`"version":"${String(version)}".*"listening"`));
   });
 
   it('prints a link on its first start, which leads to the cards of the demo organization with one click', async () => {

@@ -117,6 +117,7 @@ export const startHttp = async (
       { write: (line: string) => void log.push(JSON.parse(line) as LogLine) },
     ),
     registry: new Registry(),
+    version: '1.2.3',
     readiness: () => Promise.resolve([]),
     baseUrl: () => 'https://cards.example',
     ...changes,
