@@ -1,3 +1,4 @@
+import { erasures } from '../domain/erasures.js';
 import type { EventMetadata } from '../domain/events.js';
 import { Uuid, type OrganizationId } from '../domain/ids.js';
 import { emptyFrontier, grow, rootOf, type Hash } from '../domain/merkle.js';
@@ -36,7 +37,6 @@ export class NoCopy extends Error {
 
 const readAtOnce = 500;
 const triesOfAWrite = 5;
-const erasures: ReadonlySet<string> = new Set(['CardErased', 'ContactErased']);
 
 /**
  * Copies every event of a log to an empty store, in the order of the log, text for text; only personal data

@@ -1,11 +1,12 @@
 import { today } from '../domain/calendar.js';
-import { contact, contactIdOf, contactVariables, type Contact } from '../domain/contact.js';
+import { contactVariables } from '../domain/contact.js';
 import { capture } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
 import { activeHook, hook, hookIdOf, type Hook, type MadeHook } from '../domain/hook.js';
 import { messageFrom, type TemplateSources } from '../domain/hook-message.js';
-import type { OrganizationId, Uuid } from '../domain/ids.js';
+import type { Uuid } from '../domain/ids.js';
 import { readMessage } from '../domain/message.js';
+import { contactWith } from './find-contact.js';
 import type { CardDraft, CardFields } from './place-order.js';
 import { sendCard, type SendCardDeps, type SentCard } from './send-card.js';
 import type { Streams } from './streams.js';
@@ -69,7 +70,7 @@ export const composeHook = async (
   { card, hasMessage, email, externalId, ...sent }: HookRequest,
   { at }: Pick<Command, 'at'>,
 ): Promise<ComposedHook> => {
-  const known = externalId === null ? null : await contactOf(streams, org, externalId);
+  const known = externalId === null ? null : await contactWith(streams, org, externalId);
   const details = known?.details ?? null;
   const contact = details === null ? {} : contactVariables(details, today(at, planning.timeZone));
   const { recipient } = card;
@@ -84,14 +85,4 @@ export const composeHook = async (
   const designId =
     'value' in card.designId && card.designId.value === null ? { value: design } : card.designId;
   return { draft: { ...card, message, designId, email, contact: known?.id ?? null }, sources };
-};
-
-const contactOf = async (
-  streams: Streams,
-  org: OrganizationId,
-  externalId: string,
-): Promise<(Exclude<Contact, null> & { readonly id: Uuid }) | null> => {
-  const id = contactIdOf(org, externalId);
-  const { state } = await streams.load(contact, id);
-  return state === null ? null : { id, ...state };
 };

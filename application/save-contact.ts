@@ -35,22 +35,26 @@ export const saveContactRecord = async (
   command: Command,
   details: ContactDetails,
 ): Promise<SavedContact> => {
-  const id =
-    details.externalId === null ? derivedUuid('contact', command.id) : contactIdOf(org, details.externalId);
+  const { externalId } = details;
   const save = saveContact(org, details, command.at);
-  try {
-    const { state, events, position } = await execute(deps, contact, id, command, save);
-    if (state === null) throw new Error(`contact ${id} was not saved`);
-    if (position !== null) await deps.readYourWrites.afterWrite(position);
-    return { id, contact: state, created: events[0]?.type === 'ContactCreated' };
-  } catch (error) {
-    if (error instanceof EventStoreUnavailable || error instanceof TooContended)
-      throw failureFor(deps.streams.lastKnown(contact, id)?.state ?? null);
-    throw error;
+  for (let deleted = 0; ; deleted += 1) {
+    const id =
+      externalId === null ? derivedUuid('contact', command.id) : contactIdOf(org, externalId, deleted);
+    try {
+      const { state, events, position } = await execute(deps, contact, id, command, save);
+      if (state === null) throw new Error(`contact ${id} was not saved`);
+      if (state.deletedAt !== null && externalId !== null) continue;
+      if (position !== null) await deps.readYourWrites.afterWrite(position);
+      return { id, contact: state, created: events[0]?.type === 'ContactCreated' };
+    } catch (error) {
+      if (error instanceof EventStoreUnavailable || error instanceof TooContended)
+        throw failureFor(deps.streams.lastKnown(contact, id)?.state ?? null);
+      throw error;
+    }
   }
 };
 
 const failureFor = (known: Contact): DomainError =>
-  known === null
+  known === null || known.deletedAt !== null
     ? new DomainError('create_failed', 'The contact could not be created. Send it again.')
     : new DomainError('update_failed', 'The contact could not be updated; it is as it was. Send it again.');

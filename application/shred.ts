@@ -1,3 +1,4 @@
+import { erasures } from '../domain/erasures.js';
 import type { LoggedEvent, RecordedEvent } from '../domain/events.js';
 import type { KeyRing } from './key-ring.js';
 import { asStored, keyIdOf, openText } from './personal.js';
@@ -21,8 +22,6 @@ const pause = 1_000;
 const batchSize = 500;
 /** Without an erasure, the place is saved after this many events. */
 const savedAfter = 10_000n;
-
-const erasures: ReadonlySet<string> = new Set(['CardErased', 'ContactErased']);
 
 /**
  * The key of an event, if it is this event's: a store of keys that was lost or restored gives the same

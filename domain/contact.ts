@@ -1,17 +1,18 @@
 import { z } from 'zod';
 import { MonthDay, wholeYearsSince } from './calendar.js';
-import { DomainError } from './errors.js';
+import { DomainError, never } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, Instant, LocalDate, OrganizationId, type Uuid } from './ids.js';
 import { AddressParts } from './recipient.js';
 import { clean, countCharacters, limitedText } from './text.js';
 
 /**
- * The id of the contact with this `external_id`: that its stream must not exist yet keeps it unique.
- * (decision 45: two saves at once, and what an update keeps)
+ * The id of the contact with this `external_id`: that its stream must not exist yet keeps it unique. Once
+ * `deleted` contacts with it were deleted, the next one has another id. (decision 45: two saves at once, and
+ * what an update keeps)
  */
-export const contactIdOf = (org: OrganizationId, externalId: string): Uuid =>
-  derivedUuid('contact', org, externalId);
+export const contactIdOf = (org: OrganizationId, externalId: string, deleted = 0): Uuid =>
+  deleted === 0 ? derivedUuid('contact', org, externalId) : derivedUuid('contact', org, externalId, deleted);
 
 /** The complete record: every update replaces all of it. (docs/contract.md#contacts) */
 export const ContactDetails = z.object({
@@ -34,6 +35,8 @@ export const contactEvents = events({
   ContactReplaced: { at: Instant, personal: ContactDetails.nullable() },
   /** The details are erased. A later save fills them again. */
   ContactErased: { at: Instant, reason: z.string() },
+  /** The details are erased, and nothing can be saved here again. */
+  ContactDeleted: { at: Instant },
 });
 export type ContactEvent = EventOf<typeof contactEvents>;
 
@@ -44,6 +47,8 @@ export interface KnownContact {
   readonly updatedAt: Instant;
   /** When the details were erased; null if they were not, or were saved again since. */
   readonly erasedAt: Instant | null;
+  /** Null while it is in the address book. */
+  readonly deletedAt: Instant | null;
 }
 
 /** Null: there is no such contact. */
@@ -52,13 +57,19 @@ export type Contact = KnownContact | null;
 /** The contact that an event leaves. */
 export const withContactEvent = (before: KnownContact | null, event: ContactEvent): KnownContact => {
   const { at } = event.data;
-  const erased = event.type === 'ContactErased';
-  return {
-    details: erased ? null : event.data.personal,
-    createdAt: before?.createdAt ?? at,
-    updatedAt: at,
-    erasedAt: erased ? at : null,
-  };
+  const created = before?.createdAt ?? at;
+  const gone = { details: null, createdAt: created, updatedAt: at, erasedAt: null, deletedAt: null };
+  switch (event.type) {
+    case 'ContactCreated':
+    case 'ContactReplaced':
+      return { ...gone, details: event.data.personal };
+    case 'ContactErased':
+      return { ...gone, erasedAt: at };
+    case 'ContactDeleted':
+      return { ...gone, erasedAt: before?.erasedAt ?? null, deletedAt: at };
+    default:
+      return never(event);
+  }
 };
 
 /** A person in an organization's address book. */
@@ -77,13 +88,63 @@ export const contact: Aggregate<Contact, ContactEvent> = {
 const movedOn = (now: Instant, last: Instant): Instant =>
   Instant.parse(new Date(Math.max(Date.parse(now), Date.parse(last) + 1)).toISOString());
 
-/** Creates the contact, or replaces every field of it. (docs/contract.md#contacts) */
+/**
+ * Creates the contact, or replaces every field of it; records nothing if it was deleted.
+ * (docs/contract.md#contacts)
+ */
 export const saveContact =
   (org: OrganizationId, details: ContactDetails, at: Instant) =>
-  (state: Contact): ContactEvent[] =>
-    state === null
-      ? [{ type: 'ContactCreated', data: { org, at, personal: details } }]
-      : [{ type: 'ContactReplaced', data: { at: movedOn(at, state.updatedAt), personal: details } }];
+  (state: Contact): ContactEvent[] => {
+    if (state === null) return [{ type: 'ContactCreated', data: { org, at, personal: details } }];
+    if (state.deletedAt !== null) return [];
+    return [{ type: 'ContactReplaced', data: { at: movedOn(at, state.updatedAt), personal: details } }];
+  };
+
+const noSuchContact = (): DomainError =>
+  new DomainError('not_found', 'There is no such contact in this organization.');
+
+/**
+ * That nobody changed the contact since it was `seen`, which is its `updatedAt`. Throws `not_found`, and
+ * `invalid_transition`.
+ */
+const assertUnchanged = (state: Contact, seen: string): KnownContact => {
+  if (state === null || state.deletedAt !== null) throw noSuchContact();
+  if (state.erasedAt !== null)
+    throw new DomainError('invalid_transition', 'This contact was erased. Make a new one instead.');
+  if (state.updatedAt !== seen)
+    throw new DomainError(
+      'invalid_transition',
+      'Somebody else changed this contact after you opened it. Nothing was saved: look at it anew, and change that.',
+    );
+  return state;
+};
+
+/** The same for the same details. */
+const textOf = (details: ContactDetails): string => JSON.stringify(ContactDetails.parse(details));
+
+/**
+ * Replaces every field of the contact that was `seen`. What is saved already records nothing. Throws
+ * `not_found`, and `invalid_transition` if it was erased or changed since.
+ */
+export const replaceSeenContact =
+  (org: OrganizationId, details: ContactDetails, seen: string, at: Instant) =>
+  (state: Contact): ContactEvent[] => {
+    const known = state?.details ?? null;
+    const isSaved = known !== null && textOf(known) === textOf(details);
+    return isSaved ? [] : saveContact(org, details, at)(assertUnchanged(state, seen));
+  };
+
+/**
+ * Deletes the contact that was `seen`; a repeat records nothing. Throws `not_found`, and `invalid_transition`
+ * if it was erased or changed since.
+ */
+export const deleteContact =
+  (seen: string, at: Instant) =>
+  (state: Contact): ContactEvent[] => {
+    if (state !== null && state.deletedAt !== null) return [];
+    const { updatedAt } = assertUnchanged(state, seen);
+    return [{ type: 'ContactDeleted', data: { at: movedOn(at, updatedAt) } }];
+  };
 
 /**
  * Erases the details of a contact; a repeat records nothing. Throws `not_found`.
@@ -92,8 +153,8 @@ export const saveContact =
 export const eraseContact =
   (reason: string, at: Instant) =>
   (state: Contact): ContactEvent[] => {
-    if (state === null) throw new DomainError('not_found', 'There is no such contact in this organization.');
-    return state.erasedAt === null
+    if (state === null) throw noSuchContact();
+    return state.erasedAt === null && state.deletedAt === null
       ? [{ type: 'ContactErased', data: { at: movedOn(at, state.updatedAt), reason } }]
       : [];
   };

@@ -10,7 +10,7 @@ export interface ContactDocument extends KnownContact {
 
 export const contacts = projection({
   name: 'contacts',
-  version: 2,
+  version: 3,
   from: contact,
   key: ({ stream }) => idOf(stream),
   evolve: (document: ContactDocument | null, event): ContactDocument | null => {
@@ -19,7 +19,8 @@ export const contacts = projection({
       ? document
       : { id: idOf(event.envelope.stream), org, ...withContactEvent(document, event) };
   },
-  org: ({ org }) => org,
+  // What is deleted is in no list. Documents of the version before have no such field.
+  org: ({ org, deletedAt }) => (deletedAt ? null : org),
   indexes: {
     email: ({ details }) => (details === null || details.email === null ? null : foldEmail(details.email)),
     external_id: ({ details }) => details?.externalId ?? null,

@@ -69,6 +69,7 @@ const meanings: Readonly<Record<string, string>> = {
   ContactCreated: 'A contact was created.',
   ContactReplaced: 'Every field of a contact was replaced.',
   ContactErased: 'The details of a contact were erased: erase what you keep of them, too.',
+  ContactDeleted: 'A contact was deleted: delete what you keep of it, too.',
   OrganizationCreated: 'An organization was created.',
   OrganizationRenamed: 'An organization got another name.',
   OrganizationSuspended:

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { readContact } from '../../adapters/http/contact-fields.js';
+import { removeContact } from '../../application/change-contact.js';
+import { contactWith } from '../../application/find-contact.js';
 import { saveContactRecord } from '../../application/save-contact.js';
 import { contactIdOf } from '../../domain/contact.js';
 import { DomainError } from '../../domain/errors.js';
@@ -37,6 +39,25 @@ for (const atomic of [true, false]) {
       expect(second.contact.details).to.deep.equal(readContact({ external_id: 'c-1', name: 'Ann Fox' }));
       expect(second.contact.createdAt).to.equal(first.contact.createdAt);
       expect(second.contact.updatedAt > first.contact.updatedAt).to.equal(true);
+    });
+
+    it('begins anew with the external_id of a contact that was deleted, and a hook finds that one', async () => {
+      const world = await makeWorld({ atomic });
+      const save = (name: string) =>
+        saveContactRecord(world, org, world.command(), readContact({ external_id: 'c-1', name }));
+      const ids: string[] = [];
+      for (const name of ['Ann', 'Bo', 'Cy']) {
+        const { id, contact, created } = await save(name);
+        expect([created, (await contactWith(world.streams, org, 'c-1'))?.details?.name]).to.deep.equal([
+          true,
+          name,
+        ]);
+        ids.push(id);
+        for (let times = 0; times < 2; times += 1)
+          await removeContact(world, id, world.command(), contact.updatedAt);
+        expect(await contactWith(world.streams, org, 'c-1')).to.equal(null);
+      }
+      expect(new Set(ids).size).to.equal(3);
     });
 
     it('creates a new contact every time if there is no external_id', async () => {

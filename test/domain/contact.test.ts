@@ -1,11 +1,13 @@
 import { DomainError } from '../../domain/errors.js';
 import { expect } from 'chai';
 import {
+  deleteContact,
   eraseContact,
   contact,
   contactIdOf,
   contactVariables,
   foldEmail,
+  replaceSeenContact,
   saveContact,
   type Contact,
   type ContactDetails,
@@ -46,6 +48,7 @@ describe('a contact', () => {
       createdAt: at,
       updatedAt: later,
       erasedAt: null,
+      deletedAt: null,
     });
   });
 
@@ -61,11 +64,48 @@ describe('a contact', () => {
       createdAt: at,
       updatedAt: erased.data.at,
       erasedAt: erased.data.at,
+      deletedAt: null,
     });
     const [again] = saveContact(org, bare, later)(after(created, erased));
     if (again === undefined) throw new Error('nothing was saved');
     expect(after(created, erased, again)).to.include({ erasedAt: null });
     expect(() => eraseContact('a request', at)(null)).to.throw(DomainError);
+  });
+
+  it('is deleted once, and nothing can be saved in its place', () => {
+    const deleted: ContactEvent = {
+      type: 'ContactDeleted',
+      data: { at: '2026-03-01T12:00:00.001Z' as Instant },
+    };
+    expect(deleteContact(at, at)(after(created))).to.deep.equal([deleted]);
+    expect(deleteContact(at, later)(after(created, deleted))).to.deep.equal([]);
+    expect(eraseContact('a request', later)(after(created, deleted))).to.deep.equal([]);
+    expect(saveContact(org, bare, later)(after(created, deleted))).to.deep.equal([]);
+    expect(after(created, deleted)).to.deep.equal({
+      details: null,
+      createdAt: at,
+      updatedAt: deleted.data.at,
+      erasedAt: null,
+      deletedAt: deleted.data.at,
+    });
+    expect(() => replaceSeenContact(org, bare, deleted.data.at, later)(after(created, deleted))).to.throw(
+      'no such contact',
+    );
+  });
+
+  it('is replaced and deleted by a form only as the form saw it, and stays erased', () => {
+    const changed: ContactDetails = { ...bare, phone: '1' };
+    const replaced: ContactEvent = { type: 'ContactReplaced', data: { at: later, personal: changed } };
+    const erased: ContactEvent = { type: 'ContactErased', data: { at: later, reason: 'a request' } };
+    expect(replaceSeenContact(org, changed, at, later)(after(created))).to.deep.equal([replaced]);
+    const other = { ...bare, phone: '2' };
+    expect(() => replaceSeenContact(org, other, at, later)(after(created, replaced))).to.throw(
+      'Somebody else',
+    );
+    expect(() => deleteContact(at, later)(after(created, replaced))).to.throw('Somebody else');
+    expect(replaceSeenContact(org, changed, at, later)(after(created, replaced))).to.deep.equal([]);
+    expect(() => replaceSeenContact(org, other, later, later)(after(created, erased))).to.throw('was erased');
+    expect(() => deleteContact(later, later)(after(created, erased))).to.throw('was erased');
   });
 
   it('moves its updated_at with every update, even if the clock stands still or goes back', () => {
@@ -83,8 +123,9 @@ describe('a contact', () => {
         contactIdOf(org, 'c-1'),
         contactIdOf(org, 'C-1'),
         contactIdOf('org-2' as OrganizationId, 'c-1'),
+        contactIdOf(org, 'c-1', 1),
       ]).size,
-    ).to.equal(3);
+    ).to.equal(4);
   });
 
   it('can be read back from its stored events', () =>

@@ -102,7 +102,15 @@ describe('the contacts of an organization', () => {
   it('are found by lower-cased email and by external_id', () => {
     const document = fold(contacts, 'contact-k-1', created);
     if (document === null) throw new Error('no document');
-    expect(document).to.deep.equal({ id: 'k-1', org, details, createdAt: at, updatedAt: at, erasedAt: null });
+    expect(document).to.deep.equal({
+      id: 'k-1',
+      org,
+      details,
+      createdAt: at,
+      updatedAt: at,
+      erasedAt: null,
+      deletedAt: null,
+    });
     expect(contacts.org(document)).to.equal(org);
     expect([
       contacts.indexes['email']?.(document),
@@ -120,7 +128,17 @@ describe('the contacts of an organization', () => {
       createdAt: at,
       updatedAt: '2026-03-02T12:00:00.000Z',
       erasedAt: null,
+      deletedAt: null,
     });
     expect(contacts.indexes['email']?.(document)).to.equal(null);
+  });
+
+  it('leave every list when they are deleted', () => {
+    const deleted = { type: 'ContactDeleted', data: { at: '2026-03-02T12:00:00.000Z' } };
+    const document = fold(contacts, 'contact-k-1', created, deleted);
+    if (document === null) throw new Error('no document');
+    expect(document).to.deep.include({ details: null, deletedAt: '2026-03-02T12:00:00.000Z' });
+    expect(contacts.org(document)).to.equal(null);
+    expect(Object.values(contacts.indexes).map((of) => of(document))).to.deep.equal([null, null]);
   });
 });

@@ -30,6 +30,7 @@ const notices = {
   cardCancelled: 'The card is cancelled. Nothing was charged.',
   catalogueChanged: 'The catalogue is changed.',
   contactSaved: 'The contact is saved: every field of it.',
+  contactDeleted: 'The contact is deleted, and its details are erased.',
   redriven: 'These dead letters are due now, each for one more attempt.',
 } as const;
 export type Notice = keyof typeof notices;

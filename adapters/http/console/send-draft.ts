@@ -35,7 +35,7 @@ export const draftFrom = (sent: Sent): Draft => draftOf((name) => sent(name).rep
 export const contactOf = async ({ deps, org }: OrgContext, id: string): Promise<ContactDocument | null> => {
   if (!/^[0-9a-f-]{36}$/.test(id)) return null;
   const document = (await deps.readModels.get(contacts, id))?.document ?? null;
-  return document?.org === org ? document : null;
+  return document === null || contacts.org(document) !== org ? null : document;
 };
 
 /** An empty form, or one that is filled in with a contact. */

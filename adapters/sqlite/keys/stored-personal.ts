@@ -1,4 +1,5 @@
 import type { StoredPersonalTexts } from '../../../application/ports/stored-personal.js';
+import { erasures } from '../../../domain/erasures.js';
 import type { StreamName } from '../../../domain/ids.js';
 import { numberFrom, openForWriting } from '../database.js';
 
@@ -16,7 +17,7 @@ export const openStoredPersonal = (path: string): StoredPersonalTexts & { readon
     order by position limit ?`);
   clear.setReturnArrays(true);
   const erased = database.prepare(
-    "select max(revision) from events where stream = ? and type in ('CardErased', 'ContactErased')",
+    `select max(revision) from events where stream = ? and type in (${[...erasures].map((type) => `'${type}'`).join(', ')})`,
   );
   const update = database.prepare('update events set personal = ? where position = ?');
   return {

@@ -38,6 +38,45 @@ describe('the pages of contacts and of requests', () => {
     expect(rows[0]?.['address']).to.deep.include({ zip: null });
   });
 
+  it('refuse what was changed meanwhile, keep what was typed, and save it from the contact as it is now', async () => {
+    const { id } = await tenant.api('/api/v1/contacts', { body: { name: 'Mae', external_id: 'm-1' } });
+    const form = await owner.form(`${list}/${id}`, 'save');
+    const remove = await owner.form(`${list}/${id}`, 'remove');
+    await tenant.api('/api/v1/contacts', { body: { name: 'Mae Jemison', external_id: 'm-1' } });
+    const refused = await owner.post(`${list}/${id}`, { ...form, first_name: 'Mae', phone: '1' });
+    expect([refused.status, refused.text.includes('Somebody else changed this contact')]).to.deep.equal([
+      409,
+      true,
+    ]);
+    expect(refused.text)
+      .to.include(`value="${form['seen'] ?? ''}"`)
+      .and.include('as it is now');
+    expect((await owner.post(`${list}/${id}`, remove)).status).to.equal(409);
+    const { rows } = await tenant.api('/api/v1/contacts?external_id=m-1');
+    expect(rows[0]).to.deep.include({ name: 'Mae Jemison', phone: null });
+    const again = { first_name: 'Mae', phone: '1' };
+    expect((await owner.submit(`${list}/${id}`, 'save', again)).status).to.equal(303);
+  });
+
+  it('delete a contact: it is gone from every list, and its external id begins anew', async () => {
+    const body = { name: 'Zoe', external_id: 'z-1', email: 'zoe@example.com' };
+    const { id } = await tenant.api('/api/v1/contacts', { body });
+    const form = await owner.form(`${list}/${id}`, 'remove');
+    for (let times = 0; times < 2; times += 1)
+      expect((await owner.post(`${list}/${id}`, form)).location).to.match(/\/contacts\?done=contactDeleted$/);
+    expect((await owner.get(`${list}/${id}`)).status).to.equal(404);
+    for (const filter of ['external_id=z-1', 'email=zoe@example.com', 'limit=200'])
+      expect((await tenant.api(`/api/v1/contacts?${filter}`)).text, filter).to.not.include(id);
+    expect((await owner.get(`/console/${tenant.org}/cards/new?contact=${id}`)).text).to.not.include('Zoe');
+    const erasures = `/operator/v1/organizations/${tenant.org}/erasures`;
+    expect((await service.operator(erasures, { body: { contacts: [id], reason: 'x' } })).status).to.equal(
+      202,
+    );
+    const anew = await tenant.api('/api/v1/contacts', { body });
+    expect([anew.status, anew.id === id]).to.deep.equal([201, false]);
+    expect((await tenant.api('/api/v1/contacts?limit=1')).rows[0]?.['id']).to.equal(anew.id);
+  });
+
   it('don’t fill an erased contact again', async () => {
     const { id } = await tenant.api('/api/v1/contacts', { body: { name: 'Eve', external_id: 'e-1' } });
     const form = await owner.form(`${list}/${id}`, 'save');

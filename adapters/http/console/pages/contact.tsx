@@ -1,10 +1,9 @@
 import { newCommand } from '../../../../application/commands.js';
-import { replaceContact } from '../../../../application/replace-contact.js';
-import { DomainError } from '../../../../domain/errors.js';
+import { removeContact, replaceContact } from '../../../../application/change-contact.js';
 import { Uuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form, Refusal } from '../../web/form.js';
-import { Head } from '../../web/parts.js';
+import { Danger, Head } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { nothingHere } from '../admit.js';
 import { newForm } from '../answer.js';
@@ -27,11 +26,13 @@ export const contactPage = page({
   load: async (context) => {
     const contact = await loadContact(context);
     const isOpen = may(context.role, 'contacts.write') && contact.details !== null;
-    return { contact, form: isOpen ? newForm(context) : null };
+    return { contact, forms: isOpen ? { save: newForm(context), remove: newForm(context) } : null };
   },
   title: ({ contact }) => contact.details?.name ?? 'Erased contact',
-  view: ({ contact: { id, details, createdAt, updatedAt }, form }, context, refused) => {
+  view: ({ contact: { id, details, createdAt, updatedAt }, forms }, context, refused) => {
     const { url, org, role, timeZone, query } = context;
+    // A form that was refused stays one of what was seen then.
+    const seen = <input type="hidden" name="seen" value={refused?.sent('seen') ?? updatedAt} />;
     return (
       <>
         <p class="crumbs">
@@ -46,15 +47,21 @@ export const contactPage = page({
         </Head>
         <Done word={query('done')} />
         <Refusal refused={refused} />
+        {refused !== null && refused.sent('seen') !== updatedAt ? (
+          <p>
+            <a href={url(paths.contact, { org, contact: id })}>Look at the contact as it is now</a>
+          </p>
+        ) : null}
         <div class="grid wide">
           <section class="panel" aria-labelledby="record">
             <h2 id="record">The complete record</h2>
-            {form === null ? (
+            {forms === null ? (
               <fieldset disabled>
                 <ContactFields details={details} refused={null} />
               </fieldset>
             ) : (
-              <Form action="save" id={form}>
+              <Form action="save" id={forms.save}>
+                {seen}
                 <ContactFields details={details} refused={refused} />
                 <button type="submit">Save</button>
               </Form>
@@ -76,6 +83,18 @@ export const contactPage = page({
                 <Time at={updatedAt} zone={timeZone} />
               </dd>
             </dl>
+            {forms === null ? null : (
+              <Danger label="Delete this contact">
+                <p>
+                  Its details are erased for good. Its cards stay as they are; a contact that is saved later
+                  with the same external id is a new one.
+                </p>
+                <Form action="remove" id={forms.remove}>
+                  {seen}
+                  <button type="submit">Delete for good</button>
+                </Form>
+              </Danger>
+            )}
           </section>
         </div>
       </>
@@ -86,13 +105,21 @@ export const contactPage = page({
       may: 'contacts.write',
       run: async (context, sent) => {
         const { deps, by, org, url } = context;
-        const { id, details } = await loadContact(context);
-        if (details === null)
-          throw new DomainError('invalid_transition', 'This contact was erased. Make a new one instead.');
+        const { id, details: known } = await loadContact(context);
         // Its stream is found by it, so it stays.
-        const record = { ...contactFrom(sent, null), externalId: details.externalId };
-        await replaceContact(deps, org, Uuid.parse(id), newCommand(deps, by, org), record);
+        const details = { ...contactFrom(sent, null), externalId: known?.externalId ?? null };
+        const change = { details, seen: sent('seen') };
+        await replaceContact(deps, org, Uuid.parse(id), newCommand(deps, by, org), change);
         return go(url(paths.contact, { org, contact: id }, { done: 'contactSaved' }));
+      },
+    },
+    remove: {
+      may: 'contacts.write',
+      run: async (context, sent) => {
+        const { deps, by, org, url } = context;
+        const { id } = await loadContact(context);
+        await removeContact(deps, Uuid.parse(id), newCommand(deps, by, org), sent('seen'));
+        return go(url(paths.contacts, { org }, { done: 'contactDeleted' }));
       },
     },
   },

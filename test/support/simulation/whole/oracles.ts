@@ -4,6 +4,7 @@ import { PublicEvents, announcedBy } from '../../../../application/public-delive
 import type { Delivery } from '../../../../application/ports/delivery-log.js';
 import { card } from '../../../../domain/card.js';
 import { ledger } from '../../../../domain/credits.js';
+import { erasures as erasing } from '../../../../domain/erasures.js';
 import { parseEvent, type LoggedEvent } from '../../../../domain/events.js';
 import { categoryOf, idOf } from '../../../../domain/ids.js';
 import { organization } from '../../../../domain/organization.js';
@@ -33,9 +34,7 @@ type Oracle = (left: Left) => readonly string[] | Promise<readonly string[]>;
 /** The streams in which personal data was erased, each with the revision at which that was recorded last. */
 const erasedIn = (log: readonly LoggedEvent[]): ReadonlyMap<string, number> =>
   new Map<string, number>(
-    log
-      .filter(({ type }) => type === 'CardErased' || type === 'ContactErased')
-      .map(({ stream, revision }) => [stream, revision]),
+    log.filter(({ type }) => erasing.has(type)).map(({ stream, revision }) => [stream, revision]),
   );
 
 /** 1 to 11: see invariants.ts. A replay of a card that was erased since shows nobody any more. */
