@@ -24,8 +24,9 @@ RUN mkdir /data /secrets && chown node:node /data /secrets && chmod 700 /data /s
 COPY package.json ./
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /app/dist dist
-# The console shows them to those who write a receiver.
-COPY examples/verify-webhook.mjs examples/receiver.py examples/
+# The console and the documentation show them.
+COPY CHANGELOG.md ./
+COPY examples examples
 USER node
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \

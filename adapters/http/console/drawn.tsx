@@ -51,7 +51,7 @@ export const shown = (
 });
 
 const headersOf = ({ origin }: Context): Readonly<Record<string, string>> => ({
-  ...pageHeaders({ forms: true }),
+  ...pageHeaders({ posts: true }),
   ...(origin.startsWith('https:') && { 'strict-transport-security': 'max-age=31536000' }),
 });
 

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { may, type Role } from '../../../domain/permissions.js';
+import { Brand } from '../web/brand.js';
 import type { Html } from '../web/prose.js';
-import type { Url } from '../web/url.js';
 import type { Context } from './page.js';
 import { paths } from './paths.js';
 
@@ -80,16 +80,6 @@ const Menu = ({ context: { url, path }, here }: { readonly context: Context; rea
     </nav>
   );
 };
-
-const Brand = ({ to }: { readonly to: Url }) => (
-  <a class="brand" href={to}>
-    <svg viewBox="0 0 20 20" width="24" height="24" aria-hidden="true">
-      <rect width="20" height="20" rx="5" fill="currentColor" />
-      <path d="m4 7 6 4 6-4v7H4z" fill="none" stroke="#fff" stroke-width="1.5" stroke-linejoin="round" />
-    </svg>
-    <span>Handwritten Cards</span>
-  </a>
-);
 
 /** The first letters of a name, for a face. */
 const initials = (name: string): string =>

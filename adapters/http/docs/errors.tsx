@@ -1,14 +1,30 @@
 import { errorCodes, type ErrorCode } from '../../../domain/errors.js';
 import { statusOf } from '../errors.js';
-import { errorPages } from './error-pages.js';
 import { inline, type Html } from '../web/prose.js';
-
-export const isErrorCode = (code: string): code is ErrorCode => errorCodes.some((known) => known === code);
+import { Json } from './code.js';
+import { errorPages } from './error-pages.js';
+import type { Context, DocsPage } from './page.js';
+import { errorsPlace } from './places.js';
+import { grid, text } from './text.js';
 
 const notCharged = (status: number): string =>
   status >= 500
     ? 'No. Whatever had been started was rolled back: nothing was charged and nothing was sent.'
     : 'No. The request was refused before anything was created: nothing was charged and nothing was sent.';
+
+/** Whether to try again, in a few words. */
+const retryOf = (code: ErrorCode): string => {
+  const status = statusOf(code);
+  if (code === 'rate_limited' || code === 'request_in_progress') return 'After `Retry-After` seconds.';
+  if (code === 'no_credits') return 'After adding credits.';
+  if (code === 'too_late_to_cancel' || code === 'revoked_key' || code === 'invalid_hook') return 'No.';
+  if (code === 'log_damaged') return 'Later.';
+  if (status >= 500) return 'Yes, as it is.';
+  if (status === 401) return 'With another key.';
+  return 'After a correction.';
+};
+
+const chargedOf = (code: ErrorCode): string => (errorPages[code].charged ?? 'No.').split(/[.,]/)[0] ?? '';
 
 /** Codes with their statuses, as a list of links. */
 export const errorLinks = (codes: readonly ErrorCode[]): Html => (
@@ -24,42 +40,107 @@ export const errorLinks = (codes: readonly ErrorCode[]): Html => (
   </ul>
 );
 
+const groups: readonly (readonly [id: string, title: string, least: number, most: number])[] = [
+  ['requests', 'The request', 400, 400],
+  ['credentials', 'Credentials, credits, rate', 401, 403],
+  ['missing-things', 'Things that are not there', 404, 405],
+  ['states', 'States, sizes and types', 409, 415],
+  ['values', 'Values', 422, 422],
+  ['rates', 'Too many requests', 429, 429],
+  ['service', 'The service', 500, 599],
+];
+
+const byStatus = errorCodes.toSorted((a, b) => statusOf(a) - statusOf(b));
+
+const example = (baseUrl: string): object => ({
+  error: {
+    code: 'invalid_recipient',
+    message: '`recipient.zip` must be five digits, optionally with +4, as a string.',
+    docs: `${baseUrl}/docs/errors/invalid_recipient`,
+    param: 'recipient.zip',
+    request_id: 'req_m4x0k2a1bQ7nTz9W',
+  },
+});
+
+/** Every code in a few words, by status. */
+export const errorsPage = ({ baseUrl }: Context): DocsPage => ({
+  ...errorsPlace,
+  for: 'customers',
+  shape: 'guide',
+  lead: (
+    <>
+      {text(
+        'Switch on `code`: it is stable. `message` is for people and may change, `param` names the field at fault if there is one, and `docs` leads to the page about the code.',
+      )}
+      <Json value={example(baseUrl)} />
+      {text(
+        '**After any 4xx nothing was made and nothing was charged. After any 500 it is safe to try again.**',
+      )}
+    </>
+  ),
+  parts: groups.map(([id, title, least, most]) => ({
+    id,
+    title,
+    body: grid(
+      title,
+      ['Code', 'Status', 'Means', 'Charged', 'Try again'],
+      byStatus
+        .filter((code) => statusOf(code) >= least && statusOf(code) <= most)
+        .map((code) => [
+          `[\`${code}\`](/docs/errors/${code})`,
+          String(statusOf(code)),
+          errorPages[code].means,
+          chargedOf(code),
+          retryOf(code),
+        ]),
+    ),
+  })),
+});
+
 const placeNames = { keys: 'Keys', hooks: 'Inbound hooks' } as const;
 
-/** The page about a code. `hasConsole`: whether there are pages to lead to. */
-export const errorArticle = (code: ErrorCode, hasConsole: boolean): Html => {
+/** The page about a code. */
+export const errorPage = (code: ErrorCode, { hasConsole }: Context): DocsPage => {
   const { means, next, charged, place } = errorPages[code];
   const status = statusOf(code);
-  return (
-    <>
-      <header class="bar">
-        <a href="/docs">Handwritten Card Service</a>
-      </header>
-      <main id="content" class="narrow">
-        <p class="eyebrow">Error, HTTP {status}</p>
-        <h1>
-          <code>{code}</code>
-        </h1>
-        <h2>What it means</h2>
-        <p>{inline(means)}</p>
-        <h2>Was anything charged?</h2>
-        <p>{inline(charged ?? notCharged(status))}</p>
-        <h2>What to do</h2>
-        <p>{inline(next)}</p>
-        {place === undefined || !hasConsole ? null : (
+  const said = (id: string, title: string, sentence: string, more: Html = null) => ({
+    id,
+    title,
+    body: (
+      <>
+        <p>{inline(sentence)}</p>
+        {more}
+      </>
+    ),
+  });
+  return {
+    path: `/docs/errors/${code}`,
+    title: code,
+    isCode: true,
+    about: `Error, HTTP ${status}`,
+    for: 'customers',
+    shape: 'plain',
+    parts: [
+      said('means', 'What it means', means),
+      said('charged', 'Was anything charged?', charged ?? notCharged(status)),
+      said(
+        'next',
+        'What to do',
+        next,
+        place === undefined || !hasConsole ? null : (
           <p>
             <a href={`/console?place=${place}`}>{placeNames[place]} in the console</a>
           </p>
-        )}
-        <h2>When you ask for help</h2>
+        ),
+      ),
+      said(
+        'help',
+        'When you ask for help',
+        'Quote the `request_id` of the response. It is also in the header `x-request-id`. Never quote your key.',
         <p>
-          Quote the <code>request_id</code> of the response. It is also in the header{' '}
-          <code>x-request-id</code>. Never quote your key.
-        </p>
-        <nav aria-label="More">
-          <a href="/docs#errors">All error codes</a>
-        </nav>
-      </main>
-    </>
-  );
+          <a href={errorsPlace.path}>All error codes</a>
+        </p>,
+      ),
+    ],
+  };
 };

@@ -12,10 +12,13 @@ const assets = {
   'console.css': { places: ['./site.css', './letters.css'], type: css },
   'pages.js': { places: ['./browser/pages.js'], type: script },
   'docs.js': { places: ['./browser/docs.js'], type: script },
+  // The module names what the file before it declares.
+  'reader.js': { places: ['../docs/find.js', './browser/reader.js'], type: script },
 } as const;
 
 type AssetName = keyof typeof assets;
 export type StyleName = 'docs.css' | 'console.css';
+export type ModuleName = 'pages.js' | 'docs.js' | 'reader.js';
 
 /** The typeface that stands for each handwriting. */
 const typefaces: ReadonlyMap<string, string> = new Map([
@@ -69,10 +72,14 @@ const fontFrom = (name: string): Asset => {
   return assetFrom(name, 'font/woff2', readFileSync(fileURLToPath(place)));
 };
 
+/** Where a debugger would find a source, which is not served. */
+const sourceMap = /^\/\/# sourceMappingURL=.*$/gm;
+
 const load = (name: string): Asset => {
   if (!isAsset(name)) return fontFrom(name);
   const { places, type } = assets[name];
-  const text = places.map((place) => readFileSync(new URL(place, import.meta.url), 'utf8')).join('');
+  const texts = places.map((place) => readFileSync(new URL(place, import.meta.url), 'utf8'));
+  const text = texts.map((each) => each.replaceAll(sourceMap, '')).join('\n');
   return assetFrom(name, type, type === css ? squeezed(text) : text);
 };
 

@@ -1,5 +1,5 @@
 import { render } from 'preact-render-to-string';
-import { assetUrl, type StyleName } from './assets.js';
+import { assetUrl, type ModuleName, type StyleName } from './assets.js';
 import type { Html } from './prose.js';
 
 interface Page {
@@ -11,7 +11,7 @@ interface Page {
   /**
    * The modules of `browser/` that make the page nicer. Without them, and without scripts, every page works.
    */
-  readonly modules?: readonly ('pages.js' | 'docs.js')[];
+  readonly modules?: readonly ModuleName[];
 }
 
 /** An envelope, without asking for another file. */
@@ -43,8 +43,8 @@ export const documentOf = ({ prefix, title, body, style, modules = [] }: Page): 
     </html>,
   )}`;
 
-/** What every page forbids the browser to do. `forms`: whether the page may send any. */
-export const pageHeaders = ({ forms }: { readonly forms: boolean }): Readonly<Record<string, string>> => ({
+/** What every page forbids the browser to do. `posts`: whether the page has forms that change something. */
+export const pageHeaders = ({ posts }: { readonly posts: boolean }): Readonly<Record<string, string>> => ({
   'content-security-policy': [
     "default-src 'none'",
     "script-src 'self'",
@@ -52,15 +52,15 @@ export const pageHeaders = ({ forms }: { readonly forms: boolean }): Readonly<Re
     "font-src 'self'",
     "img-src 'self' data:",
     "connect-src 'self'",
-    `form-action ${forms ? "'self'" : "'none'"}`,
+    "form-action 'self'",
     "base-uri 'none'",
     "frame-ancestors 'none'",
     "require-trusted-types-for 'script'",
-    `trusted-types ${forms ? 'console' : "'none'"}`,
+    `trusted-types ${posts ? 'console' : "'none'"}`,
   ].join('; '),
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
   // A form of a page without a referrer says `Origin: null`, and then nobody knows where it came from.
-  'referrer-policy': forms ? 'same-origin' : 'no-referrer',
+  'referrer-policy': posts ? 'same-origin' : 'no-referrer',
 });

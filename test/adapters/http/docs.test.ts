@@ -1,17 +1,14 @@
-import axe from 'axe-core';
 import { expect } from 'chai';
 import { Fragment, h, type ComponentChildren } from 'preact';
 import { createHmac } from 'node:crypto';
-import type { Page } from 'playwright-core';
-import { verifyInNode } from '../../../adapters/http/docs/guides.js';
+import { verifyInNode } from '../../../adapters/http/docs/guides/webhooks.js';
 import { errorPages } from '../../../adapters/http/docs/error-pages.js';
 import { render } from 'preact-render-to-string';
 import { assetUrl } from '../../../adapters/http/web/assets.js';
 import { block, inline } from '../../../adapters/http/web/prose.js';
 import { statusOf, statuses } from '../../../adapters/http/errors.js';
 import { errorCodes } from '../../../domain/errors.js';
-import { describeInBrowser } from '../../support/http/browser.js';
-import { call, codeOf, keys, startHttp, type TestService } from '../../support/http/http.js';
+import { call, codeOf, startHttp, type TestService } from '../../support/http/http.js';
 import { newTraces, testRoutes } from '../../support/http/http-routes.js';
 
 /** A part of a page as HTML. */
@@ -58,7 +55,16 @@ describe('the documentation', () => {
       if (!/<p>No\. /.test((await call(service, { path: `/docs/errors/${code}` })).text)) charged.push(code);
     expect(charged).to.deep.equal(['request_in_progress', 'too_late_to_cancel']);
   });
-  const documents = ['/docs', '/openapi.json', '/asyncapi.json', '/docs/errors/no_credits'];
+  const documents = [
+    '/docs',
+    '/docs/quick-start',
+    '/docs/reference/cards',
+    '/docs/errors',
+    '/docs/errors/no_credits',
+    '/docs/search.json',
+    '/openapi.json',
+    '/asyncapi.json',
+  ];
   for (const path of documents)
     it(`is compressed, and not sent again to those who have it: ${path}`, async () => {
       const plain = await call(service, { path });
@@ -95,14 +101,27 @@ describe('the documentation', () => {
       ]);
     }
   });
-  it('lists operations and every error code', async () => {
+  it('has a page for each group of operations, to which links of its first page lead', async () => {
     const { text } = await call(service, { path: '/docs' });
-    for (const id of ['sendCard', 'listCards', 'getCard', 'fireHook', 'getHealth'])
-      expect(text).to.include(`<section id="${id}"`);
+    for (const [id, path] of [
+      ['sendCard', '/docs/reference/cards'],
+      ['listCards', '/docs/reference/cards'],
+      ['fireHook', '/docs/reference/hooks'],
+      ['getAccount', '/docs/reference/account'],
+    ] as const) {
+      expect(text).to.include(`<li id="${id}"><a href="${path}#${id}"`);
+      expect((await call(service, { path })).text).to.include(`<section id="${id}"`);
+    }
+    expect((await call(service, { path: '/docs/operator/health' })).text).to.include(
+      '<section id="getHealth"',
+    );
+  });
+  it('lists every error code', async () => {
+    const { text } = await call(service, { path: '/docs/errors' });
     for (const code of errorCodes) expect(text).to.include(`href="/docs/errors/${code}"`);
   });
   it('loads nothing from other hosts', async () => {
-    for (const path of ['/docs', '/docs/errors/no_credits']) {
+    for (const path of ['/docs', '/docs/reference/cards', '/docs/errors/no_credits', '/docs/search?q=card']) {
       const page = await call(service, { path });
       expect(page.headers['content-security-policy'])
         .to.match(/^default-src 'none';/)
@@ -116,9 +135,10 @@ describe('the documentation', () => {
       ['docs.css', 'text/css; charset=utf-8'],
       ['pages.js', 'text/javascript; charset=utf-8'],
       ['docs.js', 'text/javascript; charset=utf-8'],
+      ['reader.js', 'text/javascript; charset=utf-8'],
     ] as const) {
       const path = assetUrl('', name);
-      expect((await call(service, { path: '/docs' })).text).to.include(`"${path}"`);
+      expect((await call(service, { path: '/docs/reference/cards' })).text).to.include(`"${path}"`);
       const file = await call(service, { path });
       expect(file.headers).to.include({
         'content-type': type,
@@ -227,124 +247,5 @@ describe('the documentation', () => {
       expect(table).to.deep.equal(specified);
       expect(Object.keys(statuses).toSorted()).to.deep.equal([...errorCodes].toSorted());
     });
-  });
-});
-
-describeInBrowser('the documentation in a browser', (browser) => {
-  let service: TestService;
-  before(async () => {
-    service = await startHttp(testRoutes(newTraces()));
-  });
-  after(() => service.close());
-
-  const visit = async (
-    path: string,
-    colorScheme: 'light' | 'dark',
-    width = 1280,
-  ): Promise<{ readonly page: Page; readonly complaints: readonly string[] }> => {
-    const page = await browser().newPage({ colorScheme, viewport: { width, height: 900 } });
-    const complaints: string[] = [];
-    page.on('console', (message) => {
-      if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
-    });
-    page.on('pageerror', (error) => complaints.push(error.message));
-    page.on('request', (request) => {
-      if (!request.url().startsWith(service.base) && !request.url().startsWith('data:'))
-        complaints.push(`asked ${request.url()}`);
-    });
-    await page.goto(`${service.base}${path}`);
-    return { page, complaints };
-  };
-
-  for (const scheme of ['light', 'dark'] as const)
-    for (const path of ['/docs', '/docs/errors/too_late_to_cancel'])
-      it(`has no accessibility fault and logs no error: ${path}, ${scheme}`, async () => {
-        const { page, complaints } = await visit(path, scheme);
-        await page.evaluate(
-          'document.querySelectorAll("details").forEach((details) => { details.open = true; })',
-        );
-        // The policy of the page forbids scripts from elsewhere; the debugger may still run one.
-        const session = await page.context().newCDPSession(page);
-        await session.send('Runtime.evaluate', { expression: axe.source });
-        const found = await session.send('Runtime.evaluate', {
-          expression:
-            'axe.run().then((found) => JSON.stringify({ passes: found.passes.length > 15, faults: found.violations.map(({ id, nodes }) => [id, nodes[0].html]) }))',
-          awaitPromise: true,
-        });
-        expect(JSON.parse(String(found.result.value))).to.deep.equal({ passes: true, faults: [] });
-        expect(complaints).to.deep.equal([]);
-        await page.close();
-      });
-
-  it('fits the width of a phone', async () => {
-    const { page } = await visit('/docs', 'light', 360);
-    expect(await page.evaluate('document.documentElement.scrollWidth')).to.be.at.most(360);
-    await page.close();
-  });
-
-  it('shows tables on a phone without scrolling sideways, and folds the contents', async () => {
-    const { page } = await visit('/docs', 'light', 360);
-    expect(
-      await page.evaluate(
-        '[...document.querySelectorAll(".scroll")].filter((region) => region.scrollWidth > region.clientWidth).length',
-      ),
-    ).to.equal(0);
-    const menu = page.locator('.menu');
-    expect(await menu.getAttribute('open')).to.equal(null);
-    await menu.locator('summary').click();
-    await menu.locator('a[href="#errors"]').click();
-    expect(await menu.getAttribute('open')).to.equal(null);
-    await page.setViewportSize({ width: 1280, height: 900 });
-    await menu.locator('a[href="#errors"]').waitFor({ state: 'visible' });
-    await page.close();
-  });
-  it('copies a sample to the clipboard', async () => {
-    const { page } = await visit('/docs', 'light');
-    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-    const sample = page.locator('#first-card pre').first();
-    await page.locator('#first-card .copy').first().click();
-    await page.locator('#first-card .copy', { hasText: 'Copied' }).waitFor();
-    expect(await page.evaluate('navigator.clipboard.readText()')).to.equal(await sample.textContent());
-    await page.close();
-  });
-
-  it('sends a call with the key, and shows the response as text', async () => {
-    const { page, complaints } = await visit('/docs', 'light');
-    const section = page.locator('#getCard');
-    await section.locator('summary').click();
-    await page.fill('#key', ` ${keys.all} `);
-    await section.locator('[data-name="code"]').fill('<b>/ü');
-    await section.getByRole('button').click();
-    await section.locator('.response pre').waitFor();
-    expect(await section.locator('.response p').textContent()).to.match(/^200 OK, request req_/);
-    expect(JSON.parse((await section.locator('.response pre').textContent()) ?? '')).to.deep.equal({
-      echo: { code: '<b>/ü' },
-    });
-    expect(await section.locator('.response b').count()).to.equal(0);
-    expect(complaints).to.deep.equal([]);
-    await page.close();
-  });
-  it('sends a request body, and shows a refusal', async () => {
-    const { page } = await visit('/docs', 'light');
-    const section = page.locator('#sendCard');
-    await section.locator('summary').click();
-    await page.fill('#key', keys.all);
-    expect(JSON.parse(await section.locator('textarea').inputValue())).to.have.keys('recipient', 'message');
-    await section.locator('textarea').fill('{"message": 1}');
-    await section.getByRole('button').click();
-    await section.locator('.response pre').waitFor();
-    expect(await section.locator('.response p').textContent()).to.match(/^422 /);
-    expect(await section.locator('.response pre').textContent()).to.include('"code": "invalid_recipient"');
-    await page.close();
-  });
-  it('does not store the key', async () => {
-    const { page } = await visit('/docs', 'light');
-    await page.fill('#key', keys.all);
-    await page.reload();
-    const kept = await page.evaluate(
-      '[...Object.values(localStorage), ...Object.values(sessionStorage), document.cookie, location.href].join(" ")',
-    );
-    expect(kept).not.to.include('hck_');
-    await page.close();
   });
 });

@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+import type { Html } from '../web/prose.js';
+import { highlighted, type Language } from './highlight.js';
+
+interface CodeProps {
+  readonly language: Language;
+  readonly children: string;
+  /** What it is: a file, a terminal. */
+  readonly title?: string;
+  /**
+   * Which of the reader's terminals it is typed into, from 1: where a test runs the samples of a page, those
+   * of another terminal than the first go on in the background.
+   */
+  readonly terminal?: number;
+}
+
+/** The text of a sample, which the keyboard can scroll. */
+export const Sample = ({ language, children, terminal }: Omit<CodeProps, 'title'>) => (
+  <div class="sample">
+    <pre tabIndex={0} data-language={language} {...(terminal !== undefined && { 'data-terminal': terminal })}>
+      <code>{highlighted(children, language)}</code>
+    </pre>
+  </div>
+);
+
+/** A sample, and what it is. */
+export const Code = ({ language, children, title, terminal }: CodeProps) => (
+  <figure class="code">
+    {title === undefined ? null : <figcaption>{title}</figcaption>}
+    <Sample language={language} {...(terminal !== undefined && { terminal })}>
+      {children}
+    </Sample>
+  </figure>
+);
+
+/** A value as JSON for people. */
+export const Json = ({ value, title }: { readonly value: unknown; readonly title?: string }): Html => (
+  <Code language="json" {...(title !== undefined && { title })}>
+    {JSON.stringify(value, null, 2)}
+  </Code>
+);
+
+/** The examples of the repository, which tests run: beside `dist` in a checkout as in the image. */
+const root = new URL('../../../../', import.meta.url);
+
+const texts = new Map<string, string>();
+
+/** A file of the repository that pages show. */
+export const fileOf = (path: string): string => {
+  const text = texts.get(path) ?? readFileSync(new URL(path, root), 'utf8');
+  texts.set(path, text);
+  return text;
+};
+
+/** The lines of an example from one that begins so to the next that is so. Throws if they aren't there. */
+export const excerpt = (file: string, first: string, last: string): string => {
+  const lines = fileOf(`examples/${file}`).split('\n');
+  const from = lines.findIndex((line) => line.startsWith(first));
+  const to = lines.indexOf(last, from);
+  if (from < 0 || to < 0) throw new Error(`examples/${file} has no lines from ${first} to ${last}`);
+  return lines.slice(from, to + 1).join('\n');
+};

@@ -1,0 +1,57 @@
+import type { Route } from '../route.js';
+import { jsonType } from '../respond.js';
+import { sharedDocument, type SharedDocument } from '../documents.js';
+import { documentOf, pageHeaders } from '../web/document.js';
+import { placeOf } from '../web/url.js';
+import { framed } from './frame.js';
+import type { DocsPage } from './page.js';
+import { pagesOf, type Pages } from './pages.js';
+import { indexPath } from './places.js';
+import { searchPage } from './search.js';
+
+/** The text of a page leads from the root of the service, wherever clients see that. */
+const below = (prefix: string, html: string): string =>
+  prefix === '' ? html : html.replaceAll(/ (href|src|action|data-path|data-index)="\//g, ` $1="${prefix}/`);
+
+const headers = pageHeaders({ posts: false });
+
+const titleOf = ({ title, shape }: DocsPage): string =>
+  shape === 'home' ? 'Handwritten Card Service: documentation' : `${title} · Handwritten Card Service`;
+
+const htmlOf = (page: DocsPage, { context }: Pages, query?: string): string => {
+  const { prefix } = placeOf(context.baseUrl);
+  const modules = [
+    'reader.js' as const,
+    'pages.js' as const,
+    ...(page.shape === 'reference' ? ['docs.js' as const] : []),
+  ];
+  const body = framed(page, context, query);
+  return below(prefix, documentOf({ prefix: '', title: titleOf(page), body, style: 'docs.css', modules }));
+};
+
+/** The documents that are the same for everybody, by path; each is made when it is first asked for. */
+export interface Drawn {
+  readonly document: (path: string) => SharedDocument;
+  readonly search: (query: string) => { readonly html: string; readonly headers: typeof headers };
+}
+
+export const drawn = (routes: readonly Route[], baseUrl: string): Drawn => {
+  const pages = pagesOf(routes, baseUrl);
+  const made = new Map<string, SharedDocument>();
+  const { prefix } = placeOf(baseUrl);
+  const make = (path: string): SharedDocument =>
+    path === indexPath
+      ? sharedDocument(
+          jsonType,
+          JSON.stringify(pages.entries().map((entry) => ({ ...entry, path: `${prefix}${entry.path}` }))),
+        )
+      : sharedDocument('text/html; charset=utf-8', htmlOf(pages.at(path), pages), headers);
+  return {
+    document: (path) => {
+      const document = made.get(path) ?? make(path);
+      made.set(path, document);
+      return document;
+    },
+    search: (query) => ({ html: htmlOf(searchPage(pages.entries(), query), pages, query), headers }),
+  };
+};

@@ -1,0 +1,73 @@
+import { publicEventTypes, type PublicEventType } from '../../../domain/public-events.js';
+import { jsonSchemaOf } from '../json-schema.js';
+import { webhookEvent } from '../outbound.js';
+import { Json } from './code.js';
+import type { DocsPage } from './page.js';
+import { eventsPlace } from './places.js';
+import { Fields, fieldsOf } from './schema-fields.js';
+import { grid, text } from './text.js';
+
+const meanings: Readonly<Record<PublicEventType, readonly [when: string, of: string]>> = {
+  'card.created': [
+    'The card was accepted and paid for. Nothing physical exists yet.',
+    'Cards sent through the API or a hook.',
+  ],
+  'card.held': [
+    'A person has to look at the card; `heldReason` says why. Nothing is charged.',
+    'Cards sent through the API or a hook.',
+  ],
+  'card.written': ['The pen has finished the card and its envelope.', 'Every card of your organization.'],
+  'card.mailed': [
+    'The carrier has the card. The last event of a card; nobody tells when it is delivered.',
+    'Every card of your organization.',
+  ],
+  'card.cancelled': ['The card was stopped before it was made.', 'Cards cancelled through the API.'],
+};
+
+const exampleOf = (type: PublicEventType): object => ({
+  id: 'evt_2c5d4f6a8b9e4f1d8a6c7f3b1e9d2c40',
+  type,
+  created: '2026-03-02T15:04:05.678Z',
+  data: {
+    card: 'HC-7K3M9QX',
+    recipient: 'Ada Lovelace',
+    reference: 'order-1001',
+    heldReason: type === 'card.held' ? 'The pen cannot write 🎉 in the message.' : null,
+  },
+});
+
+/** What webhooks and feeds tell customers. */
+export const eventsPage = (): DocsPage => ({
+  ...eventsPlace,
+  for: 'customers',
+  shape: 'guide',
+  lead: (
+    <>
+      {text(
+        'Every event has the same fields, so that one receiver handles all of them. An endpoint without a subscription gets new types, too: ignore those that you do not know. [Webhooks and signatures](/docs/webhooks) shows how to receive them, [Events and feeds](/docs/feeds) how to ask.',
+      )}
+      {grid(
+        'Event types',
+        ['Type', 'When', 'For'],
+        publicEventTypes.map((type) => [`[\`${type}\`](#${type})`, ...meanings[type]]),
+      )}
+    </>
+  ),
+  parts: [
+    {
+      id: 'fields',
+      title: 'Fields of every event',
+      body: <Fields fields={fieldsOf(jsonSchemaOf(webhookEvent))} are="returned" />,
+    },
+    ...publicEventTypes.map((type) => ({
+      id: type,
+      title: type,
+      body: (
+        <>
+          {text(meanings[type].join(' '))}
+          <Json value={exampleOf(type)} />
+        </>
+      ),
+    })),
+  ],
+});

@@ -1,0 +1,184 @@
+import { Brand } from '../web/brand.js';
+import type { Html } from '../web/prose.js';
+import { Section, type Context, type DocsPage } from './page.js';
+import {
+  errorsPlace,
+  eventsPlace,
+  guideNames,
+  guidePlace,
+  homePlace,
+  indexPath,
+  operatorPlace,
+  recordedPlace,
+  searchPath,
+  type Place,
+} from './places.js';
+
+/** The pages in the order in which they are read. */
+export const orderOf = ({ customers, operators }: Context, kind: DocsPage['for']): readonly Place[] =>
+  kind === 'customers'
+    ? [homePlace, ...guideNames.map(guidePlace), ...customers, errorsPlace, eventsPlace]
+    : [operatorPlace, ...operators, recordedPlace];
+
+interface LinksProps {
+  readonly label: string;
+  readonly places: readonly Place[];
+  readonly page: DocsPage;
+}
+
+/** Pages below a heading; the page that is shown has its parts below it. */
+const Links = ({ label, places, page }: LinksProps) => (
+  <>
+    <p class="group">{label}</p>
+    <ul>
+      {places.map((place) => (
+        <li>
+          {place.path === page.path ? (
+            <>
+              <a href={place.path} aria-current="page">
+                {place.title}
+              </a>
+              {page.shape === 'reference' ? <Parts page={page} /> : null}
+            </>
+          ) : (
+            <a href={place.path}>{place.title}</a>
+          )}
+        </li>
+      ))}
+    </ul>
+  </>
+);
+
+const Parts = ({ page }: { readonly page: DocsPage }) => (
+  <ul class="parts">
+    {page.parts.map(({ id, title }) => (
+      <li>
+        <a href={`#${id}`}>{title.split(/[,;]/)[0]}</a>
+      </li>
+    ))}
+  </ul>
+);
+
+const Side = ({ page, context }: { readonly page: DocsPage; readonly context: Context }) => (
+  <nav id="contents" class="side" aria-label="Documentation" popover="auto">
+    {page.for === 'customers' ? (
+      <>
+        <Links label="Guides" places={guideNames.map(guidePlace)} page={page} />
+        <Links label="Reference" places={[...context.customers, errorsPlace, eventsPlace]} page={page} />
+        {context.operators.length === 0 ? null : (
+          <p class="aside">
+            <a href={operatorPlace.path}>{operatorPlace.title}</a>
+          </p>
+        )}
+      </>
+    ) : (
+      <>
+        <p class="aside">
+          <a href={homePlace.path}>For customers</a>
+        </p>
+        <Links label="Operators" places={[operatorPlace, ...context.operators, recordedPlace]} page={page} />
+      </>
+    )}
+  </nav>
+);
+
+const Find = ({ query }: { readonly query: string }) => (
+  <form class="find" role="search" action={searchPath} method="get">
+    <label class="hidden" for="q">
+      Search the documentation
+    </label>
+    <input
+      id="q"
+      name="q"
+      type="search"
+      placeholder="Search"
+      value={query}
+      autocomplete="off"
+      data-index={indexPath}
+    />
+    <div id="found" class="found" hidden></div>
+    <p id="found-count" class="hidden" role="status"></p>
+  </form>
+);
+
+const Top = ({ context, query }: { readonly context: Context; readonly query: string }) => (
+  <header class="top">
+    <div class="top-line">
+      <Brand to={homePlace.path} />
+      <a class="docs-home" href={homePlace.path}>
+        Docs
+      </a>
+      <Find query={query} />
+      {context.hasConsole ? (
+        <a class="to-console" href="/console">
+          Console
+        </a>
+      ) : null}
+      <button type="button" class="second unfold" popovertarget="contents">
+        Menu
+      </button>
+    </div>
+  </header>
+);
+
+/** Leads to the pages before and after. */
+const Around = ({ page, context }: { readonly page: DocsPage; readonly context: Context }) => {
+  const order = orderOf(context, page.for);
+  const at = order.findIndex(({ path }) => path === page.path);
+  const [before, after] = at < 0 ? [] : [order[at - 1], order[at + 1]];
+  return (
+    <nav class="around" aria-label="Previous and next page">
+      {before === undefined ? null : (
+        <a href={before.path} rel="prev">
+          <span>Previous</span> {before.title}
+        </a>
+      )}
+      {after === undefined ? null : (
+        <a class="next" href={after.path} rel="next">
+          <span>Next</span> {after.title}
+        </a>
+      )}
+    </nav>
+  );
+};
+
+const OnThisPage = ({ page }: { readonly page: DocsPage }) => (
+  <nav class="toc" aria-label="On this page">
+    <p class="group" aria-hidden="true">
+      On this page
+    </p>
+    <Parts page={page} />
+  </nav>
+);
+
+const machines = ['/openapi.json', '/asyncapi.json'] as const;
+
+/** What stands around every page of the documentation. On a telephone the contents unfold without scripts. */
+export const framed = (page: DocsPage, context: Context, query = ''): Html => (
+  <>
+    <Top context={context} query={query} />
+    <div class={`columns ${page.shape}`}>
+      <Side page={page} context={context} />
+      <main id="content" tabIndex={-1}>
+        <header class="title">
+          <h1>{page.isCode === true ? <code>{page.title}</code> : page.title}</h1>
+          <p class="about">{page.about}</p>
+        </header>
+        {page.lead ?? null}
+        {page.parts.map(Section)}
+        <Around page={page} context={context} />
+        <footer class="foot">
+          <p>
+            For machines:{' '}
+            {machines.map((path) => (
+              <>
+                <a href={path}>{path}</a>{' '}
+              </>
+            ))}
+          </p>
+        </footer>
+      </main>
+      {page.shape === 'guide' && page.parts.length > 1 ? <OnThisPage page={page} /> : null}
+    </div>
+  </>
+);

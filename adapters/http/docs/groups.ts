@@ -1,0 +1,109 @@
+import type { Route } from '../route.js';
+import type { Place } from './places.js';
+
+/** Operations that stand on one page of the reference. */
+export interface Group extends Place {
+  readonly routes: readonly Route[];
+}
+
+interface Titled {
+  readonly title: string;
+  readonly about: string;
+}
+
+/** What customers call, by the word after `/api/v1/`; words of one group share its entry. */
+const customers: Readonly<Record<string, Titled>> = {
+  cards: { title: 'Cards', about: 'Send a card, look cards up, cancel one, see one before it is written.' },
+  contacts: { title: 'Contacts', about: 'The address book.' },
+  hooks: { title: 'Hooks', about: 'Send a card through a URL whose token is its credential.' },
+  webhooks: { title: 'Webhooks', about: 'Register endpoints that are told about your cards.' },
+  deliveries: { title: 'Deliveries', about: 'What was sent to your endpoints, and what they answered.' },
+  events: { title: 'Events', about: 'What happened to your cards, for those who would rather ask.' },
+  account: { title: 'Account', about: 'Your key, credits, designs and handwritings.' },
+};
+
+/** What operators call, by the word after `/operator/v1/`, or after the organization. */
+const operators: Readonly<Record<string, Titled>> = {
+  organizations: { title: 'Organizations', about: 'Who uses the service, and with which designs.' },
+  credits: { title: 'Credits', about: 'Balances, purchases, movements, and whether they add up.' },
+  keys: { title: 'Keys', about: 'Keys of organizations and of the people who run the service.' },
+  members: { title: 'People', about: 'Who may enter the console.' },
+  cards: { title: 'Production', about: 'Cards of all organizations, and the steps in which they are made.' },
+  contacts: { title: 'Personal data', about: 'Contacts of an organization; finding and erasing people.' },
+  hooks: { title: 'Hooks', about: 'Inbound hooks of an organization.' },
+  webhooks: { title: 'Webhooks', about: 'Endpoints and deliveries of an organization.' },
+  catalogue: { title: 'Catalogue', about: 'The public collection and the handwritings on offer.' },
+  log: { title: 'The log', about: 'Events, proofs, exports, requests and read models.' },
+  health: { title: 'Health', about: 'For load balancers and monitoring.' },
+};
+
+const sameAs: Readonly<Record<string, string>> = {
+  previews: 'cards',
+  credits: 'account',
+  designs: 'account',
+  collection: 'account',
+  handwriting: 'account',
+};
+
+const sameForOperators: Readonly<Record<string, string>> = {
+  designs: 'organizations',
+  'do-not-mail': 'organizations',
+  reconciliation: 'credits',
+  'console-links': 'members',
+  erasures: 'contacts',
+  subjects: 'contacts',
+  deliveries: 'webhooks',
+  collection: 'catalogue',
+  handwriting: 'catalogue',
+  events: 'log',
+  anchor: 'log',
+  checkpoint: 'log',
+  key: 'log',
+  exports: 'log',
+  projections: 'log',
+  requests: 'log',
+};
+
+const isOperators = ({ path }: Route): boolean => !/^\/(api\/)?v1\//.test(path);
+
+/** The word of a path that says what it is about. */
+const subjectOf = (path: string): string => {
+  const [word = '', ...rest] = path.replace(/^\/(api\/v1|v1|operator\/v1|log)\//, '').split('/');
+  return (word === 'organizations' ? rest[1] : undefined) ?? word;
+};
+
+const groupOf = (route: Route): string => {
+  if (route.operation.tags.includes('health')) return 'health';
+  const subject = subjectOf(route.path);
+  return (isOperators(route) ? sameForOperators : sameAs)[subject] ?? subject;
+};
+
+/** A word that nobody has given a title yet. */
+const plainly = (word: string): Titled => ({
+  title: `${word.charAt(0).toUpperCase()}${word.slice(1)}`,
+  about: `About ${word}.`,
+});
+
+const grouped = (routes: readonly Route[], titles: Readonly<Record<string, Titled>>, below: string) => {
+  const found = new Map<string, readonly Route[]>();
+  for (const route of routes) found.set(groupOf(route), [...(found.get(groupOf(route)) ?? []), route]);
+  const known = Object.keys(titles).filter((name) => found.has(name));
+  return [...new Set([...known, ...found.keys()])].map((name): Group => ({
+    ...(titles[name] ?? plainly(name)),
+    path: `${below}/${name}`,
+    routes: found.get(name) ?? [],
+  }));
+};
+
+/** The pages of the reference, for customers and for operators. */
+export const groupsOf = (routes: readonly Route[]) => {
+  const shown = routes.filter(({ hidden }) => !hidden);
+  return {
+    customers: grouped(
+      shown.filter((route) => !isOperators(route)),
+      customers,
+      '/docs/reference',
+    ),
+    operators: grouped(shown.filter(isOperators), operators, '/docs/operator'),
+  };
+};

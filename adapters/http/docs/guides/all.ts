@@ -1,0 +1,28 @@
+import type { GuideName } from '../places.js';
+import { authentication } from './authentication.js';
+import { cards } from './cards.js';
+import { changelog } from './changelog.js';
+import { contacts } from './contacts.js';
+import { feeds } from './feeds.js';
+import type { Guide } from './guide.js';
+import { hooks } from './hooks.js';
+import { idempotency } from './idempotency.js';
+import { lists } from './lists.js';
+import { quickStart } from './quick-start.js';
+import { testing } from './testing.js';
+import { webhooks } from './webhooks.js';
+
+/** What the guides say, by their names. */
+export const guides: Readonly<Record<GuideName, Guide>> = {
+  'quick-start': quickStart,
+  authentication,
+  idempotency,
+  cards,
+  contacts,
+  hooks,
+  webhooks,
+  feeds,
+  lists,
+  testing,
+  changelog,
+};

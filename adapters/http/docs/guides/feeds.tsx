@@ -1,0 +1,43 @@
+import { Code } from '../code.js';
+import { text } from '../text.js';
+import { curl } from './curl.js';
+import { part, type Guide } from './guide.js';
+
+export const feeds: Guide = ({ baseUrl, operators }) => [
+  part(
+    'asking',
+    'Ask what happened',
+    text(
+      'The same events that webhooks tell, with the same ids and bodies, for those who would rather ask: newest first, by type or by card, for as long as the service keeps its log.',
+    ),
+    <Code language="sh">{curl(baseUrl, '/api/v1/events?type=card.created&limit=10')}</Code>,
+  ),
+  part(
+    'following',
+    'Follow as it happens',
+    text(
+      'With `Accept: text/event-stream` they come oldest first and go on as they happen. After a break, `Last-Event-ID` goes on after the event that you have handled last; an event may come again, so remember ids here, too.',
+    ),
+    <Code language="sh">
+      {curl(baseUrl, '/api/v1/events', { headers: ['Accept: text/event-stream'] }).replace(
+        'curl -s',
+        'curl -s --no-buffer --max-time 3',
+      )}
+    </Code>,
+    text('`--max-time` ends it after some seconds; leave it out to stay.'),
+  ),
+  part(
+    'which',
+    'Which one to choose',
+    text(
+      '- **Webhooks** if you have a public address: nothing to keep running, and the service tries again for you.',
+      '- **The feed** behind a firewall, or to catch up after a time away.',
+      '- **The list of cards** with `status=…` for a report now and then.',
+      ...(operators.length === 0
+        ? []
+        : [
+            '- **Every domain event**, for services of those who run this one: [For operators](/docs/operator#event-stream).',
+          ]),
+    ),
+  ),
+];

@@ -1,0 +1,154 @@
+import { Code, Json } from '../code.js';
+import { firstRequest, firstResponse } from '../first-card.js';
+import { note, text } from '../text.js';
+import { curl } from './curl.js';
+import { part, type Guide } from './guide.js';
+
+const card = `cat > card.json <<'EOF'
+${JSON.stringify(firstRequest, null, 2)}
+EOF`;
+
+const contact = {
+  external_id: 'crm-7',
+  name: 'Ada Lovelace',
+  company: 'Analytical Engines',
+  birthday: '12-10',
+};
+
+const hook = `npm run -s cli -- hook create --org "$ORG" --signed-by 'The Shop' \\
+  --template 'Dear {{first_name}}, thank you for order {{order.number}}. {{sender_name}}'`;
+
+const order = { ...firstRequest.recipient, order: { number: 42 } };
+
+const fire = `curl -s "$HOOK_URL" -H 'Content-Type: application/json' \\
+  -d '${JSON.stringify(order)}'`;
+
+const listen = 'npm run -s cli -- webhook listen --forward-to http://127.0.0.1:3000/';
+
+/** Everything that is typed here is run by a test, in this order. */
+export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
+  part(
+    'start',
+    'Start a service of your own',
+    text(
+      'In a checkout of this service, with Node and nothing else installed. It makes a demo organization with 1,000 credits, and prints its API key once.',
+    ),
+    <Code language="sh" title="First terminal" terminal={2}>
+      FLOOR_SIMULATION=on npm start
+    </Code>,
+    note(
+      '**This is your sandbox.** A service that you start on your machine mails nothing. `FLOOR_SIMULATION=on` plays the production floor, so that cards go through their six steps by themselves. Somebody else runs the service for you? Get a key from them, and mind that their cards are real.',
+    ),
+    text('Put the key that it printed into a variable of a second terminal, and check it:'),
+    <Code language="sh" title="Second terminal" terminal={1}>
+      export API_KEY=hck_…
+    </Code>,
+    <Code language="sh" terminal={1}>
+      {curl(baseUrl, '/api/v1/account')}
+    </Code>,
+  ),
+  part(
+    'first-card',
+    'Send your first card',
+    text('One request sends one card and spends one credit. Write the card down:'),
+    <Code language="sh" terminal={1}>
+      {card}
+    </Code>,
+    text(
+      'Send it. The `Idempotency-Key` is something of yours that stays the same when you try again, such as the number of an order:',
+    ),
+    <Code language="sh" terminal={1}>
+      {curl(baseUrl, '/api/v1/cards', { body: 'card.json', headers: ['Idempotency-Key: order-1001'] })}
+    </Code>,
+    text('The response is a 201 with the code of the card and the window in which it arrives:'),
+    <Json value={firstResponse(baseUrl)} />,
+    text(
+      'Leave `design_id` out for your newest design, `handwriting` for the house hand, `arrive_on` for the earliest possible date. [Cards and their life](/docs/cards) has the rest.',
+    ),
+  ),
+  part(
+    'try-again',
+    'Try again without a second card',
+    text('Pretend that the response was lost: send the same request with the same key.'),
+    <Code language="sh" terminal={1}>
+      {curl(baseUrl, '/api/v1/cards', {
+        body: 'card.json',
+        headers: ['Idempotency-Key: order-1001'],
+        withHeaders: true,
+      })}
+    </Code>,
+    text(
+      'You get the same card with `idempotent-replay: true`, and nothing was charged. [Idempotency and retries](/docs/idempotency) says when to try again.',
+    ),
+  ),
+  part(
+    'follow',
+    'See how far it is',
+    text('Look the card up by the code in its `id`:'),
+    <Code language="sh" terminal={1}>
+      export CARD=HC-…
+    </Code>,
+    <Code language="sh" terminal={1}>
+      {curl(baseUrl, '/api/v1/cards/$CARD')}
+    </Code>,
+    text(
+      hasConsole
+        ? '`steps` shows what is done. The page at its `url` shows the same to people, with the letter as it is written; the link that the service printed lets you in.'
+        : '`steps` shows what is done.',
+    ),
+  ),
+  part(
+    'contact',
+    'Keep a contact',
+    text('Contacts are made and replaced by an id of yours, so that you can send the same again:'),
+    <Code language="sh" terminal={1}>
+      {curl(baseUrl, '/api/v1/contacts', { body: contact })}
+    </Code>,
+  ),
+  part(
+    'hook',
+    'Let a shop send cards',
+    text(
+      'An inbound hook is a secret URL. Whatever is posted to it becomes a card, and its template is filled from the payload. The command line of your own service makes one; elsewhere you make it in the console. It needs the id of your organization, which the check of the key showed:',
+    ),
+    <Code language="sh" terminal={1}>
+      export ORG=…
+    </Code>,
+    <Code language="sh" terminal={1}>
+      {hook}
+    </Code>,
+    text('It prints the URL, this once. Do what the shop would do:'),
+    <Code language="sh" terminal={1}>
+      export HOOK_URL=…
+    </Code>,
+    <Code language="sh" terminal={1}>
+      {fire}
+    </Code>,
+  ),
+  part(
+    'webhook',
+    'Hear about it',
+    text(
+      'Webhooks tell you what becomes of each card. Register an endpoint, here one whose name leads nowhere, and keep the `signing_secret` of the response, which is shown this once:',
+    ),
+    <Code language="sh" terminal={1}>
+      {curl(baseUrl, '/api/v1/webhooks', { body: { url: 'https://receiver.invalid/' } })}
+    </Code>,
+    text('Start a receiver that checks signatures, in a terminal of its own:'),
+    <Code language="sh" title="Third terminal" terminal={3}>
+      {'export WEBHOOK_SECRET=whsec_…\nnode examples/receiver.mjs'}
+    </Code>,
+    text('And let the command line pass on to it what is sent to your endpoints, in one more:'),
+    <Code language="sh" title="Fourth terminal" terminal={4}>
+      {`export API_KEY=hck_…\n${listen}`}
+    </Code>,
+    text('Send another card, and look at the third terminal:'),
+    <Code language="sh" title="Second terminal" terminal={1}>
+      {curl(baseUrl, '/api/v1/cards', { body: 'card.json', headers: ['Idempotency-Key: order-1002'] })}
+    </Code>,
+    <Code language="text">{'card.created HC-…'}</Code>,
+    text(
+      'That is all there is. [Webhooks and signatures](/docs/webhooks) shows how to check a signature in your own program.',
+    ),
+  ),
+];

@@ -1,0 +1,53 @@
+import { Code } from '../code.js';
+import { grid, text } from '../text.js';
+import { part, type Guide } from './guide.js';
+
+const tries: readonly (readonly string[])[] = [
+  ['A card that waits for a person', 'An emoji in the message: it is held, and nothing is charged.'],
+  ['A message that does not fit', '40 short lines; `POST /api/v1/previews` says so without a card.'],
+  ['A refused address', 'A ZIP of four digits: 422 `invalid_recipient`, with `param` `recipient.zip`.'],
+  [
+    'A date that is too soon',
+    '`arrive_on` tomorrow: 422 `invalid_date`, and the message has the soonest date.',
+  ],
+  ['A repeat', 'The same `Idempotency-Key` twice, then with another message.'],
+  ['A cancel', 'A far `arrive_on`, then DELETE: the credit is back.'],
+  ['A code with a typo', 'Change one character of a code: the 404 says that it looks mistyped.'],
+];
+
+export const testing: Guide = ({ baseUrl }) => [
+  part(
+    'sandbox',
+    'This is your sandbox',
+    text(
+      'The service has no test mode and no test keys: a card that is accepted in production gets made. What it has is itself. A service that you start on your own machine is complete, has its own data and its own credits, and **mails nothing**.',
+    ),
+    <Code language="sh" title="In a checkout">
+      FLOOR_SIMULATION=on npm start
+    </Code>,
+    text(
+      '`FLOOR_SIMULATION=on` plays the production floor: within a minute a card that is due is written, packed and posted by itself, and webhooks tell so. Without it queued cards wait until you report each step, as the people at the machines would.',
+      'Data is in `data/`: delete the folder and begin again.',
+    ),
+  ),
+  part('things-to-try', 'Things to try', grid('Things to try', ['To see', 'Send'], tries)),
+  part(
+    'webhooks-here',
+    'Webhooks on this machine',
+    text(
+      `Endpoints must be public https addresses, and ${new URL(baseUrl).hostname} is none. Two ways around that:`,
+      '- `webhook listen --forward-to` passes every new delivery on to a program of yours, signed as it was. [The quick start](/docs/quick-start#webhook) does it.',
+      '- A tunnel with a public name, registered as an endpoint.',
+    ),
+    <Code language="sh">npm run -s cli -- webhook listen --forward-to http://127.0.0.1:3000/</Code>,
+  ),
+  part(
+    'automated-tests',
+    'In your automated tests',
+    text(
+      '- Start the service with `PORT=0 DATA_DIR=$(mktemp -d)`: it takes a free port and prints its address and key.',
+      '- Use an `Idempotency-Key` per test case, and look cards up by `reference`.',
+      '- Check signatures with a secret of your own; `examples/verify-webhook.mjs` takes the time as an argument.',
+    ),
+  ),
+];

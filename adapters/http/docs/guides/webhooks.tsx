@@ -1,0 +1,103 @@
+import { Code, excerpt } from '../code.js';
+import { webhookHeaders } from '../../outbound.js';
+import { grid, text } from '../text.js';
+import { curl } from './curl.js';
+import { part, type Guide } from './guide.js';
+
+export const verifyInNode = `import { createHmac, timingSafeEqual } from 'node:crypto';
+
+// rawBody: the bytes as they came, not parsed and written again.
+export const isOurs = (rawBody, header, secret, now = Date.now() / 1000) => {
+  const parts = header.split(',').map((part) => part.split('='));
+  const time = parts.find(([name]) => name === 't')?.[1] ?? '';
+  if (!(Math.abs(now - Number(time)) <= 300)) return false;
+  const wanted = createHmac('sha256', secret).update(time + '.').update(rawBody).digest();
+  return parts
+    .filter(([name]) => name === 'v1')
+    .map(([, hex]) => Buffer.from(hex ?? '', 'hex'))
+    .some((sent) => sent.length === wanted.length && timingSafeEqual(sent, wanted));
+};`;
+
+const attempts: readonly (readonly string[])[] = [
+  ['1', 'at once'],
+  ['2', '1 minute after the first'],
+  ['3', '5 minutes after that'],
+  ['4', '25 minutes after that'],
+  ['5', '2 hours after that'],
+  ['6', '10 hours after that'],
+];
+
+const endpoint = { url: 'https://shop.example.com/cards', events: ['card.mailed', 'card.held'] };
+
+export const webhooks: Guide = ({ baseUrl }) => [
+  part(
+    'endpoints',
+    'Register an endpoint',
+    text(
+      'An https URL of yours, and the types that it wants; without `events` it gets all of them, and those that come later.',
+    ),
+    <Code language="sh">{curl(baseUrl, '/api/v1/webhooks', { body: endpoint })}</Code>,
+    text(
+      'Keep the `signing_secret` of the response: it is shown this once. The URL must be public and on port 443; the same URL registered again is the same endpoint. [Event types](/docs/events) has every type and field.',
+    ),
+  ),
+  part(
+    'receiving',
+    'Receive',
+    text(
+      '- **Check the signature** over the raw bytes, before anything else.',
+      '- **Respond with any 2xx within 10 seconds,** and do your work afterwards.',
+      '- **Remember the `id` of the event.** It can arrive twice, and it is the same for all attempts and part of what is signed.',
+      '- **Expect any order.** `card.written` may come after `card.mailed`: each event is a statement about the card.',
+    ),
+    <Code language="js" title="examples/receiver.mjs">
+      {excerpt('receiver.mjs', 'const receive = async', '};')}
+    </Code>,
+  ),
+  part(
+    'signatures',
+    'Check the signature',
+    text(
+      '`service-signature` is `t=<unix seconds>,v1=<hex>`: the HMAC-SHA256 over `t`, a dot and the raw body, keyed with the whole secret, `whsec_` included. Refuse a request whose time differs from yours by more than 300 seconds, so that nobody can send an old one again.',
+    ),
+    <Code language="js" title="Node">
+      {verifyInNode}
+    </Code>,
+    <Code language="py" title="Python (examples/receiver.py)">
+      {excerpt(
+        'receiver.py',
+        'def verify(',
+        '    return any(matches) and abs(time.time() - int(times[0])) <= TOLERANCE',
+      )}
+    </Code>,
+    text(
+      '`examples/verify-webhook.mjs` of the repository is a file to copy into your project; it also says why a delivery was refused. Libraries for [Standard Webhooks](#headers) work, too.',
+    ),
+  ),
+  part(
+    'headers',
+    'Headers of a delivery',
+    grid(
+      'Headers of a delivery',
+      ['Header', 'Value'],
+      webhookHeaders.map(({ name, description }) => [`\`${name}\``, description]),
+    ),
+  ),
+  part(
+    'redelivery',
+    'Attempts and failures',
+    text('Anything but a 2xx is a failure, a redirect too. The event is sent again, six times in all:'),
+    grid('Attempts', ['Attempt', 'When'], attempts),
+    text(
+      'After 20 failures in a row the endpoint is switched off, with the reason. Switch it on again, and what is still inside its window goes out; anything older can be replayed, from the console or with `POST /api/v1/webhooks/{id}/replay`.',
+      'Every delivery is kept with its attempts and the first 1 KiB of what you answered: `GET /api/v1/deliveries`, or in the console.',
+    ),
+  ),
+  part(
+    'rotation',
+    'Change the secret',
+    text(
+      'Rotate it in the console or with `POST /api/v1/webhooks/{id}/rotate`. For 24 hours deliveries carry two `v1`, one of each secret; accept either.',
+    ),
+  ),
+];

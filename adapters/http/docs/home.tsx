@@ -1,0 +1,127 @@
+import type { Html } from '../web/prose.js';
+import { Code, Json } from './code.js';
+import { firstRequest, firstResponse } from './first-card.js';
+import type { Group } from './groups.js';
+import { curl } from './guides/curl.js';
+import type { Context, DocsPage, Part } from './page.js';
+import {
+  errorsPlace,
+  eventsPlace,
+  guideNames,
+  guidePlace,
+  homePlace,
+  operatorPlace,
+  type GuideName,
+} from './places.js';
+import { line, text } from './text.js';
+
+/** Where parts of the documentation once stood on this page: links from elsewhere still lead to them here. */
+const formerly: Readonly<Record<GuideName, readonly string[]>> = {
+  'quick-start': ['first-card'],
+  authentication: ['authentication'],
+  idempotency: ['sending-safely'],
+  cards: ['arrival', 'held-cards'],
+  contacts: [],
+  hooks: ['inbound-hooks'],
+  webhooks: ['events'],
+  feeds: [],
+  lists: ['lists'],
+  testing: [],
+  changelog: [],
+};
+
+const anchors = (ids: readonly string[]): Html => ids.map((id) => <span id={id} />);
+
+const guideCards = (
+  <ul class="tiles">
+    {guideNames.map((name) => {
+      const { path, title, about } = guidePlace(name);
+      return (
+        <li>
+          {anchors(formerly[name])}
+          <a href={path}>{title}</a>
+          <p>{about}</p>
+        </li>
+      );
+    })}
+  </ul>
+);
+
+const operations = ({ path, title, about, routes }: Group): Html => (
+  <li>
+    {anchors([`tag-${path.slice(path.lastIndexOf('/') + 1)}`])}
+    <a href={path}>{title}</a>
+    <p>{about}</p>
+    <ul class="operations">
+      {routes.map(({ operation: { operationId, summary } }) => (
+        <li id={operationId}>
+          <a href={`${path}#${operationId}`}>{summary}</a>
+        </li>
+      ))}
+    </ul>
+  </li>
+);
+
+const forOperators: Part = {
+  id: 'event-stream',
+  title: operatorPlace.title,
+  body: (
+    <>
+      {anchors(['tag-operator'])}
+      {text(
+        `The people who run the service have [pages of their own](${operatorPlace.path}): their API, and how services of theirs follow every event on the RabbitMQ exchange \`cards.events\` or over HTTP. [The AsyncAPI document](/asyncapi.json) has the schema of each.`,
+      )}
+    </>
+  ),
+};
+
+/** The way in: what the service does, one call, and where everything is. */
+export const homePage = ({ baseUrl, customers, operators }: Context): DocsPage => ({
+  ...homePlace,
+  for: 'customers',
+  shape: 'home',
+  lead: (
+    <div class="hero">
+      <div>
+        {text(
+          'One request sends one card: a pen writes it, it goes into an envelope, and the carrier takes it. You follow it from the first step to the last, and pay one credit.',
+          '**New here?** [The quick start](/docs/quick-start) takes a quarter of an hour, on your own machine, where nothing is mailed.',
+        )}
+        <p class="actions">
+          <a class="button" href="/docs/quick-start">
+            Quick start
+          </a>
+          <a class="button second" href={customers[0]?.path ?? '/docs'}>
+            Reference
+          </a>
+        </p>
+      </div>
+      <div>
+        <Code language="sh">
+          {curl(baseUrl, '/api/v1/cards', { body: firstRequest, headers: ['Idempotency-Key: order-1001'] })}
+        </Code>
+        <Json title="201" value={firstResponse(baseUrl)} />
+      </div>
+    </div>
+  ),
+  parts: [
+    { id: 'guides', title: 'Guides', body: guideCards },
+    {
+      id: 'reference',
+      title: 'Reference',
+      body: <ul class="tiles">{customers.map(operations)}</ul>,
+    },
+    {
+      id: 'errors',
+      title: errorsPlace.title,
+      body: (
+        <p>
+          {line(
+            `Every error is a code that you can switch on, and a page about it: [all codes](${errorsPlace.path}). [Event types](${eventsPlace.path}) has what webhooks tell.`,
+          )}
+        </p>
+      ),
+    },
+    ...(operators.length === 0 ? [] : [forOperators]),
+  ],
+});

@@ -1,0 +1,50 @@
+import type { Html } from '../web/prose.js';
+import type { Group } from './groups.js';
+import type { Place } from './places.js';
+
+/** What pages know of the service that serves them. */
+export interface Context {
+  /** The address that clients see. */
+  readonly baseUrl: string;
+  /** Whether there are pages of the console to lead to. */
+  readonly hasConsole: boolean;
+  readonly customers: readonly Group[];
+  readonly operators: readonly Group[];
+}
+
+/** A part of a page with a heading, to which links lead. */
+export interface Part {
+  readonly id: string;
+  readonly title: string;
+  readonly body: Html;
+}
+
+/** A page of the documentation, before the frame is put around it. */
+export interface DocsPage extends Place {
+  /** Whose page it is, which decides about the navigation beside it. */
+  readonly for: 'customers' | 'operators';
+  /** True if the title is a word of the API. */
+  readonly isCode?: boolean;
+  /** Stands above the first part. */
+  readonly lead?: Html;
+  readonly parts: readonly Part[];
+  /** `reference`: text and samples side by side, without a list of the parts at the right. */
+  readonly shape: 'guide' | 'reference' | 'home' | 'plain';
+}
+
+/** A heading that is a link to itself. */
+export const Heading = ({ id, title }: { readonly id: string; readonly title: string }) => (
+  <h2 id={`${id}-title`}>
+    <a class="anchor" href={`#${id}`}>
+      {title}
+    </a>
+  </h2>
+);
+
+/** A part as it stands on its page. */
+export const Section = ({ id, title, body }: Part) => (
+  <section id={id} aria-labelledby={`${id}-title`}>
+    <Heading id={id} title={title} />
+    {body}
+  </section>
+);

@@ -1,0 +1,82 @@
+import type { JsonSchema } from '../json-schema.js';
+import type { Html } from '../web/prose.js';
+import { line } from './text.js';
+
+/** A field as a reader sees it. */
+export interface Field {
+  readonly name: string;
+  readonly schema: JsonSchema;
+  readonly required: boolean;
+}
+
+const alternatives = (schema: JsonSchema): readonly JsonSchema[] => schema.anyOf ?? [schema];
+const concrete = (schema: JsonSchema): JsonSchema =>
+  alternatives(schema).find((candidate) => candidate.type !== 'null') ?? schema;
+
+/** The fields of an object, those inside objects and lists under dotted names. */
+export const fieldsOf = (schema: JsonSchema, prefix = ''): readonly Field[] =>
+  Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+    const here = {
+      name: `${prefix}${name}`,
+      schema: property,
+      required: schema.required?.includes(name) === true,
+    };
+    const inside = concrete(property);
+    return [
+      here,
+      ...fieldsOf(inside, `${prefix}${name}.`),
+      ...(inside.items === undefined ? [] : fieldsOf(concrete(inside.items), `${prefix}${name}[].`)),
+    ];
+  });
+
+const typeOf = (schema: JsonSchema): string => {
+  if (schema.anyOf !== undefined) return schema.anyOf.map(typeOf).join(' or ');
+  if (schema.const !== undefined) return `always ${JSON.stringify(schema.const)}`;
+  const type = typeof schema.type === 'string' ? schema.type : (schema.type?.join(' or ') ?? 'any');
+  if (schema.items !== undefined) return `list of ${typeOf(schema.items)}`;
+  return schema.format === undefined ? type : `${type} (${schema.format})`;
+};
+
+const valuesOf = ({ enum: values }: JsonSchema): string | null =>
+  values?.map((value) => `\`${value}\``).join(', ') ?? null;
+
+const rangeOf = ({ minimum, maximum }: JsonSchema): string => {
+  const to =
+    maximum === undefined || maximum === Number.MAX_SAFE_INTEGER
+      ? ''
+      : ` to ${maximum.toLocaleString('en-US')}`;
+  return minimum === undefined || (minimum === 0 && to === '') ? '' : `From ${minimum}${to}.`;
+};
+
+const limits = (schema: JsonSchema): string =>
+  [
+    valuesOf(schema) === null ? '' : `One of ${valuesOf(schema)}.`,
+    schema.items === undefined || valuesOf(schema.items) === null ? '' : `Any of ${valuesOf(schema.items)}.`,
+    rangeOf(schema),
+    schema.maxLength === undefined ? '' : `At most ${schema.maxLength} characters.`,
+    schema.default === undefined || schema.default === null ? '' : `Default \`${schema.default}\`.`,
+  ]
+    .filter((text) => text !== '')
+    .join(' ');
+
+interface FieldsProps {
+  readonly fields: readonly Field[];
+  /** `sent`: says which of them a request needs. */
+  readonly are: 'sent' | 'returned';
+}
+
+/** Fields with their types, descriptions and limits. Those inside others are set in. */
+export const Fields = ({ fields, are }: FieldsProps): Html =>
+  fields.length === 0 ? null : (
+    <dl class="fields">
+      {fields.map(({ name, schema, required }) => (
+        <div>
+          <dt>
+            <code>{name}</code> <span class="type">{typeOf(schema)}</span>
+            {are === 'sent' && required ? <span class="required"> required</span> : null}
+          </dt>
+          <dd>{line([schema.description ?? '', limits(concrete(schema))].join(' ').trim())}</dd>
+        </div>
+      ))}
+    </dl>
+  );

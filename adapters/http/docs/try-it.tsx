@@ -1,0 +1,109 @@
+import { jsonSchemaOf, type JsonSchema } from '../json-schema.js';
+import { templateOf, type Route } from '../route.js';
+import { exampleOf } from '../samples.js';
+import type { Html } from '../web/prose.js';
+
+const Input = ({
+  route,
+  place,
+  name,
+  required,
+}: {
+  readonly route: Route;
+  readonly place: 'path' | 'query' | 'header';
+  readonly name: string;
+  readonly required: boolean;
+}) => {
+  const id = `${route.operation.operationId}-${place}-${name}`;
+  return (
+    <>
+      <label for={id}>
+        <code>{name}</code>
+        {required ? '' : ' (optional)'}
+      </label>
+      <input
+        id={id}
+        data-in={place}
+        data-name={name}
+        autocomplete="off"
+        spellcheck={false}
+        required={required}
+      />
+    </>
+  );
+};
+
+const warning = ({ method, access }: Route): Html | null =>
+  method === 'GET' || access.kind === 'public' ? null : (
+    <p class="note">
+      This is a real call: it changes data of this service. A card that a service in production accepts is
+      made, mailed and charged; one on your own machine is not mailed.
+    </p>
+  );
+
+const credential = ({ access }: Route): Html | null =>
+  access.kind === 'key' || access.kind === 'operator' ? (
+    <p>
+      It is sent with the {access.kind === 'key' ? 'key' : 'operator token'} in{' '}
+      <a href="#key">the field at the top</a>.
+    </p>
+  ) : null;
+
+const BodyField = ({ id, schema }: { readonly id: string; readonly schema: JsonSchema }) => {
+  const example = JSON.stringify(exampleOf(schema), null, 2);
+  return (
+    <>
+      <label for={id}>Body</label>
+      <textarea id={id} data-in="body" rows={example.split('\n').length + 1} spellcheck={false}>
+        {example}
+      </textarea>
+    </>
+  );
+};
+
+const namesIn = (type: { readonly shape: object }): readonly string[] => Object.keys(type.shape);
+
+/** A form that sends the call, for browsers with scripts; null for streams, which have no end. */
+export const TryIt = ({ route }: { readonly route: Route }) => {
+  const { operation, method, path } = route;
+  if (Object.values(operation.responses).some(({ type }) => type === 'text/event-stream')) return null;
+  return (
+    <details class="try">
+      <summary>
+        Try it<span class="hidden">: {operation.summary}</span>
+      </summary>
+      <noscript>
+        <p>Sending needs a script. The samples do the same in a terminal.</p>
+      </noscript>
+      <form data-method={method} data-path={templateOf(path)} data-access={route.access.kind}>
+        {warning(route)}
+        {namesIn(route.params).map((name) => (
+          <Input route={route} place="path" name={name} required={true} />
+        ))}
+        {namesIn(route.query).map((name) => (
+          <Input route={route} place="query" name={name} required={false} />
+        ))}
+        {Object.keys(operation.headers ?? {}).map((name) => (
+          <Input route={route} place="header" name={name} required={false} />
+        ))}
+        {route.body === null ? null : (
+          <BodyField id={`${operation.operationId}-body`} schema={jsonSchemaOf(route.body)} />
+        )}
+        {credential(route)}
+        <button type="submit">Send {method}</button>
+        <div class="response" role="status" aria-live="polite"></div>
+      </form>
+    </details>
+  );
+};
+
+/** Where the key for all forms of a page is typed in. */
+export const Credentials = ({ for: audience }: { readonly for: 'customers' | 'operators' }) => (
+  <form id="credentials" class="credentials">
+    <div>
+      <label for="key">{audience === 'customers' ? 'Your key' : 'The operator token'}, to try calls</label>
+      <span class="hint">It stays in this page and is gone when you close it.</span>
+    </div>
+    <input id="key" type="password" autocomplete="off" spellcheck={false} />
+  </form>
+);

@@ -1,0 +1,111 @@
+/*
+ * What a browser adds to reading the documentation: results of a search while it is typed, and a mark at the
+ * part that is read. Without scripts, Enter searches. The index is loaded when the field is first used.
+ */
+
+interface Entry {
+  readonly path: string;
+  readonly title: string;
+  readonly page: string;
+  readonly text: string;
+}
+
+/** Stands before this module in the file that is served. */
+declare const findEntries: (entries: readonly Entry[], query: string, most: number) => readonly Entry[];
+
+const field = document.querySelector<HTMLInputElement>('#q');
+const found = document.querySelector<HTMLElement>('#found');
+const count = document.querySelector<HTMLElement>('#found-count');
+
+const linkTo = ({ path, title, page }: Entry): HTMLAnchorElement => {
+  const link = document.createElement('a');
+  link.href = path;
+  const around = document.createElement('span');
+  around.textContent = page;
+  link.append(title, around);
+  return link;
+};
+
+let index: Promise<readonly Entry[]> | null = null;
+const indexAt = async (path: string): Promise<readonly Entry[]> => {
+  const response = await fetch(path);
+  if (!response.ok) throw new Error(`The index could not be loaded: ${response.status}`);
+  return (await response.json()) as readonly Entry[];
+};
+
+const close = (): void => {
+  if (found !== null) found.hidden = true;
+};
+
+const show = async (input: HTMLInputElement, panel: HTMLElement): Promise<void> => {
+  index ??= indexAt(input.dataset['index'] ?? '');
+  const entries = await index.catch(() => {
+    index = null;
+    return [];
+  });
+  const results = findEntries(entries, input.value, 8);
+  panel.replaceChildren(...results.map(linkTo));
+  panel.hidden = results.length === 0;
+  if (count !== null) count.textContent = input.value.trim() === '' ? '' : `${results.length} results`;
+};
+
+/** The keys with which a reader goes through the results. */
+const step = (event: KeyboardEvent, panel: HTMLElement, input: HTMLInputElement): void => {
+  if (event.key === 'Escape') {
+    close();
+    input.focus();
+    return;
+  }
+  const by = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+  if (by === 0 || panel.hidden) return;
+  event.preventDefault();
+  const stops = [input, ...panel.querySelectorAll('a')];
+  const at = stops.findIndex((stop) => stop === document.activeElement);
+  stops[(at + by + stops.length) % stops.length]?.focus();
+};
+
+if (field !== null && found !== null) {
+  const [input, panel] = [field, found];
+  const update = (): void => void show(input, panel);
+  input.addEventListener('focus', update, { once: true });
+  input.addEventListener('input', update);
+  input.form?.addEventListener('keydown', (event) => step(event, panel, input));
+  panel.addEventListener('click', close);
+  document.addEventListener('click', ({ target }) => {
+    if (target instanceof Node && input.form?.contains(target) === false) close();
+  });
+  document.addEventListener('keydown', (event) => {
+    const { target } = event;
+    const isTyping = target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement;
+    if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    input.focus();
+  });
+}
+
+/** Marks the part of the page that stands at the top of the window, where the page lists its parts. */
+const markParts = (): void => {
+  const links = new Map(
+    [...document.querySelectorAll<HTMLAnchorElement>('.parts a')].map((link) => [link.hash.slice(1), link]),
+  );
+  const seen = new Set<string>();
+  const watcher = new IntersectionObserver(
+    (entries) => {
+      for (const { isIntersecting, target } of entries)
+        if (isIntersecting) seen.add(target.id);
+        else seen.delete(target.id);
+      const current = [...links.keys()].find((id) => seen.has(id));
+      for (const [id, link] of links)
+        if (id === current) link.setAttribute('aria-current', 'location');
+        else link.removeAttribute('aria-current');
+    },
+    { rootMargin: '-80px 0px -60% 0px' },
+  );
+  for (const id of links.keys()) {
+    const part = document.getElementById(id);
+    if (part !== null) watcher.observe(part);
+  }
+};
+markParts();
+
+export {};
