@@ -8,6 +8,14 @@ export interface Entry {
   readonly text: string;
 }
 
+/** A whole word says more than its beginning, and that more than a part of it. */
+const inHeading = (heading: string, word: string): number => {
+  const words = heading.split(/[^\p{L}\p{N}_.-]+/u);
+  if (words.includes(word)) return 12;
+  if (words.some((each) => each.startsWith(word))) return 10;
+  return heading.includes(word) ? 6 : 0;
+};
+
 /** The places that hold every word of a query, best first. Served to browsers, too, so it imports nothing. */
 export const findEntries = (entries: readonly Entry[], query: string, most: number): readonly Entry[] => {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
@@ -17,9 +25,7 @@ export const findEntries = (entries: readonly Entry[], query: string, most: numb
     let sum = heading === words.join(' ') ? 100 : 0;
     for (const word of words) {
       const found =
-        (heading.split(/[\s/]+/).includes(word) ? 12 : heading.includes(word) ? 8 : 0) +
-        (around.includes(word) ? 3 : 0) +
-        (below.includes(word) ? 1 : 0);
+        inHeading(heading, word) + (around.includes(word) ? 3 : 0) + (below.includes(word) ? 1 : 0);
       if (found === 0) return 0;
       sum += found;
     }

@@ -3,7 +3,7 @@ import type { Html } from '../web/prose.js';
 
 const marks = /`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\(([^)\s]+)\)/g;
 
-/** Pages of the service and parts of this page: what leads into the repository, as in the changelog, is not. */
+/** Whether a link leads to a page that is served: those of the changelog lead into the repository. */
 const isServed = (address: string): boolean => /^[/#]/.test(address);
 
 /** A sentence with `code`, **weight** and [links](/docs). */
