@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -17,6 +17,9 @@ import {
 
 /** How long mocha may take to end after its last test. What is open then is a leak. */
 const graceMs = 20_000;
+
+/** If no file has been under way for so long, mocha itself never ends. */
+const idleMs = 5 * 60_000;
 
 /** A file that has not ended by then never will: a test that blocks its process has no time limit. */
 const endlessMs = longestFileMs + 5 * 60_000;
@@ -153,10 +156,15 @@ const runMocha = async ({
       kill(pid);
     }
   };
+  const isIdle = (): boolean =>
+    underWay(progress).length === 0 && Date.now() > statSync(progress).mtimeMs + idleMs;
   const watch = async (): Promise<void> => {
     while (!existsSync(output)) {
       await pause(200, undefined, { signal: stopped.signal });
       killEndless();
+      if (!isIdle()) continue;
+      console.log(`\n  ✘ No file was under way for ${idleMs / 60_000} minutes. Mocha was killed.`);
+      return kill(group);
     }
     await pause(graceMs, undefined, { signal: stopped.signal });
     console.log(
