@@ -51,6 +51,8 @@ const handwriting = z
   })
   .meta({ id: 'Handwriting' });
 
+const handwritingList = listOf(handwriting, 'HandwritingList');
+
 export const designBody = ({ id, name, slug, createdAt }: DesignDocument) => ({
   id,
   object: 'design',
@@ -124,7 +126,7 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
       'listDesigns',
       'List saved designs, newest first',
       "Every saved design that isn't archived.",
-      listOf(design),
+      listOf(design, 'DesignList'),
     ),
     handle: async ({ caller }) => {
       const designs = await readDesigns(deps, caller.org);
@@ -150,7 +152,7 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
         'listCollection',
         'List the cards of the public collection, newest first',
         'A page of the cards that are on offer. Their ids are sent as `design_id`.',
-        listOf(collectionCard),
+        listOf(collectionCard, 'CollectionCardList'),
       ),
       errors: ['invalid_cursor', 'invalid_parameter'],
     },
@@ -174,7 +176,7 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
         index === 0 ? 'listHandwritings' : 'listHandwritingsShort',
         'List handwritings',
         'Every handwriting on offer.',
-        listOf(handwriting),
+        handwritingList,
       ),
       handle: async ({ caller }) => {
         const { houseHand, names } = await readHandwritings(deps, caller.org);

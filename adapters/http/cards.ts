@@ -313,7 +313,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
       headers: {
         'Idempotency-Key': {
           description: 'Makes retries safe. It is remembered for 24 hours, per organization.',
-          schema: { type: 'string', maxLength: longestKey },
+          schema: { type: 'string', maxLength: longestKey, examples: ['order-1001'] },
         },
       },
       responses: {
@@ -361,7 +361,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
       operationId: 'listCards',
       summary: 'List cards, newest first',
       tags: ['cards'],
-      responses: { 200: { description: 'A page of cards.', schema: listOf(cardRow) } },
+      responses: { 200: { description: 'A page of cards.', schema: listOf(cardRow, 'CardList') } },
       errors: ['invalid_parameter', 'invalid_cursor'],
     },
     handle: async ({ caller, query }) => {

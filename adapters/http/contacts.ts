@@ -115,7 +115,9 @@ const saveOperation = {
 const listOperation = {
   summary: 'List contacts, newest first',
   description: 'In the order in which they were created, whatever was updated since then. Filters combine.',
-  responses: { 200: { description: 'One page of contacts.', schema: listOf(contactResponse) } },
+  responses: {
+    200: { description: 'One page of contacts.', schema: listOf(contactResponse, 'ContactList') },
+  },
   errors: ['invalid_cursor', 'invalid_parameter'],
 } as const satisfies Partial<Operation>;
 

@@ -5,17 +5,21 @@ import { optionalText, pageLimit } from './fields.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type Route } from './route.js';
 
-export const movementRow = z.object({
-  revision: z.string().describe('Its place in the ledger, from 0. Pass as `starting_after`.'),
-  at: instant('When it was made.'),
-  kind: z.enum(['purchase', 'withdrawal', 'spend', 'return']),
-  change: z.int().describe('What it adds to the balance; negative if it takes.'),
-  balance: z.int().describe('The balance that it leaves.'),
-  card: z.string().nullable().describe('The code of the card that it is for.'),
-  reason: z.string().nullable(),
-  reference: z.string().nullable(),
-  actor: z.object({ kind: z.string(), id: z.string().nullable() }),
-});
+export const movementRow = z
+  .object({
+    revision: z.string().describe('Its place in the ledger, from 0. Pass as `starting_after`.'),
+    at: instant('When it was made.'),
+    kind: z.enum(['purchase', 'withdrawal', 'spend', 'return']),
+    change: z.int().describe('What it adds to the balance; negative if it takes.'),
+    balance: z.int().describe('The balance that it leaves.'),
+    card: z.string().nullable().describe('The code of the card that it is for.'),
+    reason: z.string().nullable(),
+    reference: z.string().nullable(),
+    actor: z.object({ kind: z.string(), id: z.string().nullable() }),
+  })
+  .meta({ id: 'CreditMovement' });
+
+export const movementList = listOf(movementRow, 'CreditMovementList');
 
 export const cardOf = ({ event }: StatementLine): string | null => {
   if (event.type === 'CreditSpent') return event.data.cause.card;
@@ -65,7 +69,7 @@ export const movementRoutes = (deps: WriteDeps): readonly Route[] => [
       operationId: 'listCreditMovements',
       summary: 'List the movements of your credits, newest first',
       tags: ['account'],
-      responses: { 200: { description: 'A page of movements.', schema: listOf(movementRow) } },
+      responses: { 200: { description: 'A page of movements.', schema: movementList } },
       errors: ['invalid_cursor', 'invalid_parameter'],
     },
     handle: async ({ caller, query: { limit, starting_after: startingAfter } }) => {

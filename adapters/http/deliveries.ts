@@ -13,13 +13,13 @@ import type { OrganizationId } from '../../domain/ids.js';
 import { optionalChoice, optionalText, pageLimit, text } from './fields.js';
 import { ClientGone } from './errors.js';
 import { readAll } from './read.js';
-import { instant, isoTime, pageOf, timestampAt } from './responses.js';
+import { instant, isoTime, listOf, pageOf, timestampAt } from './responses.js';
 import type { HttpRequest, JsonResponse, ServerSentEvent, TextResponse } from './route.js';
 
 // What operators and owners of endpoints see and say about deliveries.
 
 /** One event on its way to one endpoint. */
-export const delivery = z
+const delivery = z
   .object({
     id: z.string().describe('The same for every attempt: the `service-delivery` header.'),
     object: z.literal('delivery'),
@@ -42,6 +42,8 @@ export const delivery = z
     created_at: instant('When the event occurred.'),
   })
   .meta({ id: 'Delivery' });
+
+export const deliveryList = listOf(delivery, 'DeliveryList');
 
 const attemptBody = ({ at: began, httpStatus, error, duration, body }: DeliveryAttempt) => ({
   at: timestampAt(began),

@@ -43,13 +43,13 @@ export const eventRoutes = (deps: ReadEventsDeps): readonly Route[] => [
         'Last-Event-ID': {
           description:
             'With `Accept: text/event-stream`: events after this one. Omit it to begin with the first.',
-          schema: { type: 'string' },
+          schema: { type: 'string', examples: ['evt_2c5d4f6a8b1e4d0f9a7c3b5e6d8f0a12'] },
         },
       },
       responses: {
         200: {
           description: 'A page of events.',
-          schema: listOf(webhookEvent),
+          schema: listOf(webhookEvent, 'WebhookEventList'),
           alsoAs: ['text/event-stream'],
         },
       },

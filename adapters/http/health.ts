@@ -25,9 +25,6 @@ const readyBody = z.object({
 
 const publicly = { kind: 'public' } as const;
 
-/** Paths for the people who run the service, although they need no token. */
-export const operatorsPaths: ReadonlySet<string> = new Set(['/readyz', '/metrics']);
-
 /** What load balancers and monitoring systems ask for. (docs/operations.md#health) */
 export const healthRoutes = (readiness: Readiness, registry: Registry, version: string): readonly Route[] => [
   route({

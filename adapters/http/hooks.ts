@@ -379,7 +379,7 @@ export const operatorHookRoutes = (deps: HookRouteDeps): readonly Route[] => [
         200: {
           description:
             'One page of hooks. Of hooks as they were, nobody knows how often they had been fired.',
-          schema: listOf(listedHook).extend(asOfField),
+          schema: listOf(listedHook, 'HookList', asOfField),
         },
       },
       errors: ['not_found', 'invalid_cursor', ...atErrors],
@@ -412,7 +412,7 @@ export const operatorHookRoutes = (deps: HookRouteDeps): readonly Route[] => [
       description:
         'Calls of the last 30 days (or what `HOOK_CALL_KEEP` says), and the newest 1,000 however old they are. A deleted hook keeps its log, and gets no new calls.',
       tags: ['operator'],
-      responses: { 200: { description: 'One page of calls.', schema: listOf(callResponse) } },
+      responses: { 200: { description: 'One page of calls.', schema: listOf(callResponse, 'HookCallList') } },
       errors: ['not_found', 'invalid_cursor'],
     },
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../../domain/errors.js';
 import { isPlainObject } from '../../domain/plain-object.js';
+import { explained } from './field-words.js';
 
 /**
  * JSON Schema 2020-12 as OpenAPI 3.1 uses it, with the keywords that the service adds. `x-error-code`: the
@@ -92,7 +93,11 @@ const tidy = (value: unknown, reference: (name: string) => unknown): unknown => 
 const converted = (types: readonly z.ZodType[]) => {
   const all = z.object(Object.fromEntries(types.map((type, index) => [index, type])));
   const { properties = {}, $defs = {} } = z.toJSONSchema(all, { io: 'input', override });
-  return { schemas: types.map((_, index) => properties[index]), components: $defs };
+  const components = Object.entries($defs).map(([name, schema]) => [name, explained({ ...schema }, [name])]);
+  return {
+    schemas: types.map((_, index) => properties[index]),
+    components: Object.fromEntries(components) as Readonly<Record<string, Node>>,
+  };
 };
 
 /**
@@ -111,6 +116,10 @@ export const documented = (
     ),
   };
 };
+
+/** The schema of a type of an operation, with what the fields mean there. */
+export const inOperation = (schema: JsonSchema, operationId: string): JsonSchema =>
+  explained({ ...schema }, [operationId]);
 
 const known = new WeakMap<z.ZodType, JsonSchema>();
 

@@ -186,7 +186,7 @@ export const logRoutes = (deps: LogRouteDeps): readonly Route[] => {
         {
           200: z.object({
             from: z.int(),
-            to: z.int(),
+            to: z.int().meta({ description: 'The size of the newer tree.', examples: [1043] }),
             consistency: z.array(z.string()).describe('The hashes of the proof (RFC 6962), in base64.'),
           }),
         },

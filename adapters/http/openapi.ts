@@ -3,8 +3,10 @@ import type { ErrorCode } from '../../domain/errors.js';
 import { errorPages } from './docs/error-pages.js';
 import { statusOf } from './errors.js';
 import { mostNamed } from './ignored.js';
-import { documented, jsonSchemaOf, type JsonSchema } from './json-schema.js';
+import { isFor, type Audience } from './audience.js';
+import { documented, inOperation, jsonSchemaOf, type JsonSchema } from './json-schema.js';
 import { webhookEvent, webhookHeaders } from './outbound.js';
+import { exampleOf, responseExampleOf, sampleRequest, samplesOf } from './samples.js';
 import {
   pathParameters,
   templateOf,
@@ -29,27 +31,12 @@ const codesIn = (schema: JsonSchema): readonly ErrorCode[] => [
  */
 export const errorsOf = (route: Route): readonly ErrorCode[] => {
   const { access, operation } = route;
-  const codes: ErrorCode[] = [];
+  const codes: ErrorCode[] = ['invalid_request'];
   if (access.kind === 'key')
-    codes.push(
-      'missing_key',
-      'malformed_key',
-      'invalid_key',
-      'revoked_key',
-      'suspended',
-      'rate_limited',
-      'invalid_request',
-    );
+    codes.push('missing_key', 'malformed_key', 'invalid_key', 'revoked_key', 'suspended', 'rate_limited');
   if (access.kind === 'key' && access.scope !== null) codes.push('missing_scope');
   if (access.kind === 'operator')
-    codes.push(
-      'missing_key',
-      'invalid_key',
-      'revoked_key',
-      'missing_scope',
-      'rate_limited',
-      'invalid_request',
-    );
+    codes.push('missing_key', 'invalid_key', 'revoked_key', 'missing_scope', 'rate_limited');
   if (route.body !== null)
     codes.push('unsupported_media_type', 'body_too_large', 'invalid_json', 'invalid_body');
   if (access.kind === 'key' || access.kind === 'operator') codes.push('invalid_parameter');
@@ -61,9 +48,9 @@ export const errorsOf = (route: Route): readonly ErrorCode[] => {
 };
 
 /** The schemas of all types of the routes, and the components to which they refer. */
-const schemasOf = (routes: readonly Route[]) => {
+const schemasOf = (routes: readonly Route[], withWebhooks: boolean) => {
   const types = [
-    webhookEvent,
+    ...(withWebhooks ? [webhookEvent] : []),
     ...routes.flatMap(({ params, query, body, operation }) => [
       params,
       query,
@@ -84,18 +71,31 @@ const everyHeader: Readonly<Record<string, DocumentedHeader>> = {
   'x-request-id': header('Identifier of this request. Quote it when you ask for help.', {
     type: 'string',
     pattern: '^req_',
+    examples: ['req_01JNBSW5A4Q7M2'],
   }),
-  'x-ratelimit-limit': header('Requests allowed per minute for this key.', { type: 'integer' }),
-  'x-ratelimit-remaining': header('Requests left in the current minute.', { type: 'integer' }),
-  'x-ratelimit-reset': header('Unix seconds at which the next minute begins.', { type: 'integer' }),
+  'x-ratelimit-limit': header('Requests allowed per minute for this key.', {
+    type: 'integer',
+    examples: [120],
+  }),
+  'x-ratelimit-remaining': header('Requests left in the current minute.', {
+    type: 'integer',
+    examples: [119],
+  }),
+  'x-ratelimit-reset': header('Unix seconds at which the next minute begins.', {
+    type: 'integer',
+    examples: [1_772_463_900],
+  }),
 };
 /** Headers of responses to callers with a key or the operator token, if there is something to tell. */
 const toldHeaders: Readonly<Record<string, DocumentedHeader>> = {
   'x-ignored-fields': header(
     `Names of body fields and query parameters that this operation does not know and has ignored: at most ${mostNamed}, comma-separated, percent-encoded if they are not plain. Absent if there are none.`,
-    { type: 'string' },
+    { type: 'string', examples: ['recipient.streett'] },
   ),
-  'Preference-Applied': header('`handling=strict` if the request asked for it.', { type: 'string' }),
+  'Preference-Applied': header('`handling=strict` if the request asked for it.', {
+    type: 'string',
+    examples: ['handling=strict'],
+  }),
 };
 const references = (headers: Readonly<Record<string, DocumentedHeader>>) =>
   Object.fromEntries(Object.keys(headers).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
@@ -114,17 +114,36 @@ const preferHeader = {
 
 const errorSchema: JsonSchema = {
   type: 'object',
+  description: 'Why a request was refused, or failed.',
   required: ['error'],
   properties: {
     error: {
       type: 'object',
+      description: 'What went wrong.',
       required: ['code', 'message', 'docs', 'request_id'],
       properties: {
-        code: { type: 'string', description: 'Stable: safe to switch on.' },
-        message: { type: 'string', description: 'For people. May change.' },
-        docs: { type: 'string', format: 'uri', description: 'A page about this code.' },
-        param: { type: 'string', description: 'The field or parameter at fault, if there is one.' },
-        request_id: { type: 'string', description: 'The same as the header x-request-id.' },
+        code: { type: 'string', description: 'Stable: safe to switch on.', examples: ['invalid_recipient'] },
+        message: {
+          type: 'string',
+          description: 'For people. May change.',
+          examples: ['`recipient.state` must be a two-letter US state code.'],
+        },
+        docs: {
+          type: 'string',
+          format: 'uri',
+          description: 'A page about this code.',
+          examples: ['https://cards.example/docs/errors/invalid_recipient'],
+        },
+        param: {
+          type: 'string',
+          description: 'The field or parameter at fault, if there is one.',
+          examples: ['recipient.state'],
+        },
+        request_id: {
+          type: 'string',
+          description: 'The same as the header x-request-id.',
+          examples: ['req_01JNBSW5A4Q7M2'],
+        },
       },
     },
   },
@@ -164,6 +183,20 @@ const errorResponse = (status: number, codes: readonly ErrorCode[]): Node => ({
   },
 });
 
+const textExamples: Readonly<Record<string, string>> = {
+  'text/event-stream': 'id: 1\nevent: card.created\ndata: {}\n\n',
+  'text/csv': 'at,amount\n',
+  'application/jsonl': '{}\n',
+};
+
+const textContent = (type: string): Node => ({
+  schema: {
+    type: 'string',
+    description: `The text, as \`${type}\`.`,
+    examples: [textExamples[type] ?? 'text'],
+  },
+});
+
 const success = (route: Route, response: DocumentedResponse, schemaOf: SchemaOf): Node => ({
   description: response.description,
   headers: { ...(hasKey(route) ? keyedReferences : headerReferences), ...response.headers },
@@ -171,12 +204,14 @@ const success = (route: Route, response: DocumentedResponse, schemaOf: SchemaOf)
     ? {}
     : {
         content: {
-          [response.type ?? 'application/json']: {
-            schema: response.schema === null ? { type: 'string' } : schemaOf(response.schema),
-          },
-          ...Object.fromEntries(
-            (response.alsoAs ?? []).map((type) => [type, { schema: { type: 'string' } }]),
-          ),
+          [response.type ?? 'application/json']:
+            response.schema === null
+              ? textContent(response.type ?? 'application/json')
+              : {
+                  schema: inOperation(schemaOf(response.schema), route.operation.operationId),
+                  example: responseExampleOf(route, response),
+                },
+          ...Object.fromEntries((response.alsoAs ?? []).map((type) => [type, textContent(type)])),
         },
       }),
 });
@@ -186,7 +221,7 @@ const securityOf = ({ access }: Route): readonly Node[] =>
 
 const parametersOf = (route: Route, schemaOf: SchemaOf): readonly Node[] => {
   const of = (type: z.ZodType, place: 'path' | 'query') => {
-    const { properties = {}, required = [] } = schemaOf(type);
+    const { properties = {}, required = [] } = inOperation(schemaOf(type), route.operation.operationId);
     return Object.entries(properties).map(([name, schema]) => ({
       name,
       in: place,
@@ -212,14 +247,27 @@ const byStatus = (codes: readonly ErrorCode[]): ReadonlyMap<number, readonly Err
   return groups;
 };
 
-const operationOf = (route: Route, schemaOf: SchemaOf): Node => {
+/** Who may call an operation, in a sentence. */
+const accessOf = ({ access }: Route): string => {
+  if (access.kind === 'key')
+    return access.scope === null
+      ? 'Any API key may call it.'
+      : `Needs an API key with the scope \`${access.scope}\`.`;
+  if (access.kind === 'operator')
+    return access.scope === null
+      ? 'Needs the operator token.'
+      : `Needs the operator token, or the key of an operator with the scope \`${access.scope}\`.`;
+  return access.kind === 'hook' ? 'Needs no key: the token in the path is the credential.' : 'Needs no key.';
+};
+
+const operationOf = (route: Route, schemaOf: SchemaOf, baseUrl: string): Node => {
   const { access, operation } = route;
   const errors = byStatus(errorsOf(route));
   const parameters = parametersOf(route, schemaOf);
   return {
     operationId: operation.operationId,
     summary: operation.summary,
-    ...(operation.description === undefined ? {} : { description: operation.description }),
+    description: [operation.description ?? `${operation.summary}.`, accessOf(route)].join('\n\n'),
     tags: operation.tags,
     security: securityOf(route),
     ...(access.kind === 'key' || access.kind === 'operator' ? { 'x-scope': access.scope } : {}),
@@ -227,8 +275,19 @@ const operationOf = (route: Route, schemaOf: SchemaOf): Node => {
     ...(route.body === null
       ? {}
       : {
-          requestBody: { required: true, content: { 'application/json': { schema: schemaOf(route.body) } } },
+          requestBody: {
+            required: true,
+            content: {
+              'application/json': {
+                schema: inOperation(schemaOf(route.body), operation.operationId),
+                example: sampleRequest(route, baseUrl).body,
+              },
+            },
+          },
         }),
+    ...(isFor('public')(route) && {
+      'x-codeSamples': samplesOf(route, baseUrl),
+    }),
     responses: {
       ...Object.fromEntries(
         Object.entries(operation.responses).map(([status, response]) => [
@@ -249,6 +308,12 @@ export const description = [
   'Times end with `+00:00`. A value that is absent from a response is null.',
 ].join('\n\n');
 
+/** What the operator API is for, in paragraphs. */
+const operatorsDescription = [
+  'The back office of the service: organizations, credits, keys, designs, hooks, the floor, the log. For the people who run it, with the operator token or with a key of one of them.',
+  'Errors, lists and times have the form that they have for customers; unknown query parameters are refused.',
+].join('\n\n');
+
 export const tagDescriptions: Readonly<Record<string, string>> = {
   cards: 'Send a card, look cards up, cancel one.',
   contacts: 'The address book.',
@@ -257,6 +322,7 @@ export const tagDescriptions: Readonly<Record<string, string>> = {
   account: 'Your key, credits, designs and handwritings.',
   operator: 'For the people who run the service, with the operator token.',
   health: 'For load balancers and monitoring.',
+  log: 'What everybody may see of the log: its signed head, and the keys to check it with.',
 };
 
 /** What the service posts to webhook endpoints. */
@@ -267,43 +333,86 @@ const webhookOf = (schemaOf: SchemaOf): Node => ({
     description:
       'Posted to every endpoint that subscribes to its type. Respond with a 2xx within 10 seconds; anything else is retried, for up to six attempts over about half a day.',
     tags: ['webhooks'],
+    security: [{ webhookSignature: [] }],
     parameters: webhookHeaders.map((sent) => ({ ...sent, in: 'header', required: true })),
-    requestBody: { required: true, content: { 'application/json': { schema: schemaOf(webhookEvent) } } },
-    responses: { '2XX': { description: 'Delivered.' } },
+    requestBody: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: schemaOf(webhookEvent),
+          example: exampleOf(jsonSchemaOf(webhookEvent)),
+        },
+      },
+    },
+    responses: {
+      '2XX': { description: 'Delivered.' },
+      '4XX': { description: 'Not delivered: tried again later, as after any other response.' },
+    },
   },
 });
 
-/** The OpenAPI 3.1 document of the route table. */
-export const openApiDocument = (routes: readonly Route[], baseUrl: string): Node => {
-  const shown = routes.filter((route) => !route.hidden);
-  const { schemaOf, components } = schemasOf(shown);
+const securitySchemes = {
+  apiKey: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'An API key: `hck_` followed by 43 characters. Its scopes say what it may do.',
+  },
+  operatorToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      'The token of the people who run the service, or a key of one of them: `hco_` followed by 43 characters, whose scopes say what it may do. Every GET is allowed to `operator:audit`, too.',
+  },
+  webhookSignature: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'service-signature',
+    description:
+      'What the service signs a webhook with: HMAC-SHA256 over the time and the raw body, keyed with the signing secret of the endpoint. Check it before you believe the body.',
+  },
+} as const;
+
+/** The OpenAPI 3.1 document of the routes for an audience. */
+export const openApiDocument = (
+  routes: readonly Route[],
+  baseUrl: string,
+  audience: Audience = 'everybody',
+): Node => {
+  const shown = routes.filter((route) => !route.hidden).filter(isFor(audience));
+  const withWebhooks = audience !== 'operator';
+  const { schemaOf, components } = schemasOf(shown, withWebhooks);
   const paths: Record<string, Record<string, Node>> = {};
   for (const route of shown)
-    (paths[templateOf(route.path)] ??= {})[route.method.toLowerCase()] = operationOf(route, schemaOf);
-  const tags = [...new Set(shown.flatMap((route) => route.operation.tags))];
+    (paths[templateOf(route.path)] ??= {})[route.method.toLowerCase()] = operationOf(
+      route,
+      schemaOf,
+      baseUrl,
+    );
+  const { apiKey, operatorToken, webhookSignature } = securitySchemes;
+  const tags = new Set([
+    ...shown.flatMap((route) => route.operation.tags),
+    ...(withWebhooks ? ['webhooks'] : []),
+  ]);
   return {
     openapi: '3.1.0',
-    info: { title: 'Handwritten Card Service', version: '1', description },
+    info: {
+      title: audience === 'operator' ? 'Handwritten Card Service: operator API' : 'Handwritten Card Service',
+      version: '1',
+      description: audience === 'operator' ? operatorsDescription : description,
+      contact: { name: 'The people who run this service', url: `${baseUrl}/docs` },
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
     servers: [{ url: baseUrl }],
-    tags: tags.map((name) => ({
+    tags: [...tags].map((name) => ({
       name,
       ...(tagDescriptions[name] === undefined ? {} : { description: tagDescriptions[name] }),
     })),
     paths,
-    webhooks: { cardEvent: webhookOf(schemaOf) },
+    ...(withWebhooks && { webhooks: { cardEvent: webhookOf(schemaOf) } }),
     components: {
       securitySchemes: {
-        apiKey: {
-          type: 'http',
-          scheme: 'bearer',
-          description: 'An API key: `hck_` followed by 43 characters. Its scopes say what it may do.',
-        },
-        operatorToken: {
-          type: 'http',
-          scheme: 'bearer',
-          description:
-            'The token of the people who run the service, or a key of one of them: `hco_` followed by 43 characters, whose scopes say what it may do. Every GET is allowed to `operator:audit`, too.',
-        },
+        ...(audience !== 'operator' && { apiKey, webhookSignature }),
+        ...(audience !== 'public' && { operatorToken }),
       },
       headers: { ...everyHeader, ...toldHeaders },
       schemas: {

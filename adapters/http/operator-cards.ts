@@ -172,7 +172,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       operation: operatorOperation(
         'listAllCards',
         'List the cards of all organizations: those that need a person first, then the newest',
-        { 200: listOf(allCardsRow) },
+        { 200: listOf(allCardsRow, 'OperatorsCardList') },
         ['invalid_parameter', 'invalid_cursor'],
       ),
       handle: async ({ query }) => {
@@ -224,7 +224,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       operation: operatorOperation(
         'getCardHistory',
         'List the events of a card, oldest first: all of them, or those up to a moment',
-        { 200: listOf(historyRow).extend(asOfField) },
+        { 200: listOf(historyRow, 'CardHistory', asOfField) },
         ['card_not_found', ...atErrors],
       ),
       handle: async ({ params, query }) => {

@@ -4,7 +4,7 @@ import { addCredits, readBalanceAt, readStatement, withdrawCredits } from '../..
 import { organizationOf } from '../../application/administer.js';
 import { readBalance, type ReadAccountsDeps } from '../../application/read-accounts.js';
 import { largestBalance } from '../../domain/credits.js';
-import { movementBody, movementRow } from './credit-movements.js';
+import { movementBody, movementList, movementRow } from './credit-movements.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from './moments.js';
 import { longestReason, optionalText, says, text } from './fields.js';
 import {
@@ -18,7 +18,7 @@ import {
   pageQuery,
 } from './operator.js';
 import { readAll } from './read.js';
-import { listOf, pageOf } from './responses.js';
+import { pageOf } from './responses.js';
 import { route, type Route } from './route.js';
 
 export interface CreditRouteDeps extends AdministrationDeps, ReadAccountsDeps {}
@@ -112,7 +112,7 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
     operation: operatorOperation(
       'listMovements',
       'List the movements of the credits, newest first',
-      { 200: listOf(movementRow) },
+      { 200: movementList },
       ['not_found', 'invalid_cursor', 'invalid_parameter'],
     ),
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {

@@ -110,7 +110,7 @@ export const operatorKeyRoutes = (deps: OperatorKeyRouteDeps): readonly Route[] 
     operation: operatorOperation(
       'listOperatorKeys',
       'List the keys of operators, newest first',
-      { 200: listOf(row) },
+      { 200: listOf(row, 'OperatorKeyList') },
       ['invalid_cursor', 'invalid_parameter'],
     ),
     handle: async ({ query }) => {

@@ -36,7 +36,7 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
     operation: operatorOperation(
       'listOrganizationDesigns',
       'List saved designs, newest first, as they are or as they were',
-      { 200: listOf(design).extend(asOfField) },
+      { 200: listOf(design, 'DesignListThen', asOfField) },
       ['not_found', ...atErrors],
     ),
     handle: async ({ params, query }) => {
@@ -58,7 +58,7 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
     operation: operatorOperation(
       'listDoNotMail',
       'List the e-mail addresses that must not be mailed, newest first',
-      { 200: listOf(address) },
+      { 200: listOf(address, 'DoNotMailList') },
       ['not_found', 'invalid_cursor', 'invalid_parameter'],
     ),
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
@@ -80,7 +80,7 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
     operation: operatorOperation(
       'listWholeCollection',
       'List the cards of the public collection, withdrawn ones too',
-      { 200: listOf(collectionRow) },
+      { 200: listOf(collectionRow, 'WholeCollection') },
       ['invalid_cursor', 'invalid_parameter'],
     ),
     handle: async ({ query: { limit, starting_after: startingAfter } }) =>
@@ -100,7 +100,7 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
     operation: operatorOperation(
       'listAllHandwritings',
       'List the handwritings, withdrawn ones too',
-      { 200: listOf(handwritingRow) },
+      { 200: listOf(handwritingRow, 'AllHandwritings') },
       ['invalid_cursor', 'invalid_parameter'],
     ),
     handle: async ({ query: { limit, starting_after: startingAfter } }) =>

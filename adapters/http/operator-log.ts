@@ -156,7 +156,7 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
           'Last-Event-ID': {
             description:
               'Events after this one, whatever `from` says: this is how an EventSource continues after a break.',
-            schema: { type: 'string', pattern: position.source },
+            schema: { type: 'string', pattern: position.source, examples: ['1042'] },
           },
         },
         responses: {

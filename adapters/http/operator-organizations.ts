@@ -116,7 +116,7 @@ export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[
     operation: operatorOperation(
       'listOrganizations',
       'List organizations, newest first or by name',
-      { 200: listOf(organizationRow) },
+      { 200: listOf(organizationRow, 'OrganizationList') },
       ['invalid_cursor', 'invalid_parameter'],
     ),
     handle: async ({ query: { limit, name, starting_after: startingAfter } }) => {

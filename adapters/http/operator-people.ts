@@ -128,7 +128,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       params: orgOnly,
       failure: 'read_failed',
       operation: operatorOperation('listMembers', 'List the members of an organization, invited ones too', {
-        200: listOf(memberRow),
+        200: listOf(memberRow, 'MemberList'),
       }),
       handle: async ({ params }) => {
         const data = (await listMembers(deps, orgOf(params))).map(memberBody);

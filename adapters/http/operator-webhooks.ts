@@ -14,7 +14,7 @@ import {
 } from '../../application/webhooks.js';
 import {
   counted,
-  delivery,
+  deliveryList,
   deliveryEvents,
   deliveryPage,
   deliveryQuery,
@@ -65,12 +65,11 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     params: orgOnly,
     query: deliveryQuery,
     failure: 'read_failed',
-    operation: operatorOperation(
-      'listDeliveries',
-      'List deliveries, newest first',
-      { 200: listOf(delivery) },
-      ['not_found', 'invalid_cursor', 'invalid_parameter'],
-    ),
+    operation: operatorOperation('listDeliveries', 'List deliveries, newest first', { 200: deliveryList }, [
+      'not_found',
+      'invalid_cursor',
+      'invalid_parameter',
+    ]),
     handle: async ({ params, query }) => {
       const org = orgOf(params);
       await organizationOf(deps, org);
@@ -164,7 +163,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     operation: operatorOperation(
       'listOrganizationWebhooks',
       'List webhook endpoints, newest first, as they are or as they were',
-      { 200: listOf(endpointThen).extend(asOfField) },
+      { 200: listOf(endpointThen, 'WebhookEndpointListThen', asOfField) },
       ['not_found', ...atErrors],
     ),
     handle: async ({ params, query }) => {

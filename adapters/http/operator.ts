@@ -163,7 +163,7 @@ const keyRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
     operation: operatorOperation(
       'listKeys',
       'List API keys, newest first, as they are or as they were',
-      { 200: listOf(keyRow).extend(asOfField) },
+      { 200: listOf(keyRow, 'ApiKeyList', asOfField) },
       ['not_found', 'invalid_cursor', ...atErrors],
     ),
     handle: async ({ params, query }) => {

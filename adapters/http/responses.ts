@@ -13,17 +13,23 @@ export const timestamp = (at: Instant): string => at.replace('Z', '+00:00');
 /** A time of the delivery store as the API writes it. */
 export const timestampAt = (time: Milliseconds): string => timestamp(new Date(time).toISOString() as Instant);
 
-/** The schema of a list of rows. (decision 53: the form of lists) */
-export const listOf = (row: z.ZodType) =>
-  z.object({
-    object: z.literal('list'),
-    has_more: z.boolean().describe('True if the page is full: it has `limit` rows, or 2 MiB.'),
-    next_cursor: z
-      .string()
-      .nullable()
-      .describe('Pass as `starting_after` for the next page; null on the last page.'),
-    data: z.array(row),
-  });
+/**
+ * The schema of a list of rows, with a name for the document, and with more fields than lists have. (decision
+ * 53: the form of lists)
+ */
+export const listOf = (row: z.ZodType, id: string, more: z.ZodRawShape = {}) =>
+  z
+    .object({
+      object: z.literal('list'),
+      has_more: z.boolean().describe('True if the page is full: it has `limit` rows, or 2 MiB.'),
+      next_cursor: z
+        .string()
+        .nullable()
+        .describe('Pass as `starting_after` for the next page; null on the last page.'),
+      data: z.array(row),
+      ...more,
+    })
+    .meta({ id, description: 'Rows, and where the next page begins.' });
 
 /**
  * The size of the largest page, in bytes. A page has at least one row, whatever its size.

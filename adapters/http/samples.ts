@@ -1,5 +1,6 @@
+import type { z } from 'zod';
 import { isPlainObject } from '../../domain/plain-object.js';
-import { jsonSchemaOf, type JsonSchema } from './json-schema.js';
+import { inOperation, jsonSchemaOf, type JsonSchema } from './json-schema.js';
 import { templateOf, type DocumentedResponse, type Route } from './route.js';
 
 /** Fields without which an example is an example, too. */
@@ -41,9 +42,13 @@ const exampleIn = (schema: JsonSchema, optional: Optional): unknown => {
  */
 export const exampleOf = (schema: JsonSchema): unknown => exampleIn(schema, 'with an example');
 
+/** The schema of a type of an operation, without references. */
+export const schemaIn = ({ operation }: Pick<Route, 'operation'>, type: z.ZodType): JsonSchema =>
+  inOperation(jsonSchemaOf(type), operation.operationId);
+
 /** An example of the JSON of a response, without fields that may be absent; undefined if it isn't JSON. */
-export const responseExampleOf = ({ schema }: DocumentedResponse): unknown =>
-  schema === null ? undefined : exampleIn(jsonSchemaOf(schema), 'left out');
+export const responseExampleOf = (route: Route, { schema }: DocumentedResponse): unknown =>
+  schema === null ? undefined : exampleIn(schemaIn(route, schema), 'left out');
 
 /** An example of a call. */
 export interface SampleRequest {
@@ -60,14 +65,14 @@ export interface SampleRequest {
 }
 
 const pathOf = (route: Route): string => {
-  const { properties = {} } = jsonSchemaOf(route.params);
+  const { properties = {} } = schemaIn(route, route.params);
   return templateOf(route.path).replaceAll(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(String(exampleOf(properties[name] ?? {}))),
   );
 };
 
 const queryOf = (route: Route): string => {
-  const { properties = {}, required = [] } = jsonSchemaOf(route.query);
+  const { properties = {}, required = [] } = schemaIn(route, route.query);
   const sent = required.map((name) => [name, String(exampleOf(properties[name] ?? {}))]);
   return sent.length === 0 ? '' : `?${new URLSearchParams(sent).toString()}`;
 };
@@ -82,7 +87,7 @@ export const sampleRequest = (route: Route, baseUrl: string): SampleRequest => {
     url: `${baseUrl}${pathOf(route)}${queryOf(route)}`,
     credential: access.kind === 'key' ? 'API_KEY' : access.kind === 'operator' ? 'OPERATOR_TOKEN' : null,
     headers: headers.map(([name, { schema }]) => [name, String(exampleOf(schema))]),
-    body: body === null ? undefined : exampleOf(jsonSchemaOf(body)),
+    body: body === null ? undefined : exampleOf(schemaIn(route, body)),
     reads: response?.schema === null || response?.schema === undefined ? 'text' : 'json',
   };
 };

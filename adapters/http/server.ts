@@ -9,12 +9,13 @@ import type { RequestRecord } from '../../application/ports/requests.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
+import { isFor, type Audience } from './audience.js';
 import { gate, windowEnd, type Authenticator } from './caller.js';
 import { docsRoutes } from './docs/routes.js';
 import { HttpFailure } from './errors.js';
 import { parseTarget, type Exchange } from './exchange.js';
 import { fastExpress } from './express.js';
-import { healthRoutes, operatorsPaths, type Readiness } from './health.js';
+import { healthRoutes, type Readiness } from './health.js';
 import { parserFailures } from './malformed.js';
 import { httpMetrics, type HttpMetrics } from './metrics.js';
 import { pipeline, type Propose } from './pipeline.js';
@@ -49,16 +50,6 @@ const defaultTimeouts: Timeouts = {
   idle: 100,
   shutdown: 8_000,
 };
-
-/** `/healthz`, which tells nothing but the version, is for both. */
-export type Audience = 'everybody' | 'public' | 'operator';
-
-const isFor =
-  (audience: Audience) =>
-  ({ access, path }: Route): boolean => {
-    if (audience === 'everybody' || path === '/healthz') return true;
-    return (access.kind === 'operator' || operatorsPaths.has(path)) === (audience === 'operator');
-  };
 
 export interface HttpOptions {
   readonly routes: readonly Route[];

@@ -22,7 +22,7 @@ import { countCharacters } from '../../domain/text.js';
 import { readWebhookUrl } from '../../domain/webhook-url.js';
 import {
   counted,
-  delivery,
+  deliveryList,
   deliveryEvents,
   deliveryPage,
   deliveryQuery,
@@ -230,7 +230,10 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
       summary: 'List webhook endpoints, newest first',
       tags,
       responses: {
-        200: { description: 'All endpoints: this list has no pages.', schema: listOf(listedEndpoint) },
+        200: {
+          description: 'All endpoints: this list has no pages.',
+          schema: listOf(listedEndpoint, 'WebhookEndpointList'),
+        },
       },
       errors: [],
     },
@@ -378,7 +381,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     access,
     query: deliveryQuery,
     failure: 'read_failed',
-    operation: ownerOperation('listOwnDeliveries', 'List deliveries, newest first', 200, listOf(delivery), {
+    operation: ownerOperation('listOwnDeliveries', 'List deliveries, newest first', 200, deliveryList, {
       errors: ['invalid_cursor', 'invalid_parameter'],
     }),
     handle: ({ caller, query }) => deliveryPage(deps, caller.org, query),

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../../domain/errors.js';
 import { statusOf } from '../errors.js';
-import { jsonSchemaOf } from '../json-schema.js';
 import { errorsOf } from '../openapi.js';
+import { schemaIn } from '../samples.js';
 import { success, templateOf, type Route } from '../route.js';
 import { prose, type Html } from '../web/prose.js';
 import { errorPages } from './error-pages.js';
@@ -31,10 +31,10 @@ const accessOf = ({ access }: Route): string => {
   }
 };
 
-const parametersOf = ({ params, query, operation }: Route): readonly Field[] => [
-  ...fieldsOf(jsonSchemaOf(params)),
-  ...fieldsOf(jsonSchemaOf(query)),
-  ...Object.entries(operation.headers ?? {}).map(([name, { description, schema }]) => ({
+const parametersOf = (route: Route): readonly Field[] => [
+  ...fieldsOf(schemaIn(route, route.params)),
+  ...fieldsOf(schemaIn(route, route.query)),
+  ...Object.entries(route.operation.headers ?? {}).map(([name, { description, schema }]) => ({
     name,
     schema: { ...schema, description },
     required: false,
@@ -83,7 +83,7 @@ const Errors = ({ route }: { readonly route: Route }) => {
 const Returned = ({ route }: { readonly route: Route }) => (
   <>
     {Object.entries(route.operation.responses).map(([status, { schema, description }]) => {
-      const fields = schema === null ? [] : fieldsOf(jsonSchemaOf(schema));
+      const fields = schema === null ? [] : fieldsOf(schemaIn(route, schema));
       return (
         <>
           <h3>Response {status}</h3>
@@ -119,7 +119,7 @@ const Operation = ({ route, baseUrl }: { readonly route: Route; readonly baseUrl
         {route.body === null ? null : (
           <>
             <h3>Body</h3>
-            <Fields fields={fieldsOf(jsonSchemaOf(route.body))} are="sent" />
+            <Fields fields={fieldsOf(schemaIn(route, route.body))} are="sent" />
           </>
         )}
         <Returned route={route} />

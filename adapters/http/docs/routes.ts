@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DomainError, errorCodes } from '../../../domain/errors.js';
 import { asyncApiDocument } from '../asyncapi.js';
+import type { Audience } from '../audience.js';
 import { sharedDocument, type SharedDocument } from '../documents.js';
 import { openApiDocument } from '../openapi.js';
 import { jsonType } from '../respond.js';
@@ -141,14 +142,29 @@ const search = (pages: () => Promise<Drawn>): Route =>
 
 /** The documentation that the service serves about itself. (decision 11: where `docs` leads) */
 export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): readonly Route[] => {
-  const document = remembered(baseUrl, (base) =>
-    sharedDocument(jsonType, JSON.stringify(openApiDocument(routes, base))),
-  );
+  const document = (audience: Audience) =>
+    remembered(baseUrl, (base) =>
+      sharedDocument(jsonType, JSON.stringify(openApiDocument(routes, base, audience))),
+    );
+  const has = (kind: Route['access']['kind']) => routes.some(({ access }) => access.kind === kind);
   const events = remembered(baseUrl, () => sharedDocument(jsonType, JSON.stringify(asyncApiDocument())));
   // Most processes never show a page: the first reader loads what makes them.
   const pages = remembered(baseUrl, async (base) => (await import('./drawn.js')).drawn(routes, base));
   return [
-    shown('/openapi.json', 'getOpenApi', 'The OpenAPI document', document),
+    shown('/openapi.json', 'getOpenApi', 'The OpenAPI document', document('everybody')),
+    ...(has('key')
+      ? [shown('/api/openapi.json', 'getApi', 'The OpenAPI document for customers', document('public'))]
+      : []),
+    ...(has('operator')
+      ? [
+          shown(
+            '/operator/openapi.json',
+            'getOperatorApi',
+            'The OpenAPI document of the operator API',
+            document('operator'),
+          ),
+        ]
+      : []),
     shown('/asyncapi.json', 'getAsyncApi', 'The AsyncAPI document of the event stream', events),
     ...[...pathsOf(routes), indexPath].map((path) =>
       shown(path, 'getDocs', 'A page of the documentation', async () => (await pages()).document(path)),

@@ -34,7 +34,7 @@ export const Samples = ({ route, baseUrl }: { readonly route: Route; readonly ba
   <div class="samples">
     <Languages name={route.operation.operationId} samples={samplesOf(route, baseUrl)} />
     {Object.entries(route.operation.responses).map(([status, response]) => {
-      const example = responseExampleOf(response);
+      const example = responseExampleOf(route, response);
       return example === undefined ? null : <Json title={`Response ${status}`} value={example} />;
     })}
   </div>

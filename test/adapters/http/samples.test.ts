@@ -138,7 +138,7 @@ describe('an example of a schema', () => {
         .meta({ examples: ['y'] })
         .optional(),
     });
-    expect(responseExampleOf({ description: '', schema })).to.deep.equal({ id: 'x' });
-    expect(responseExampleOf({ description: '', schema: null })).to.equal(undefined);
+    expect(responseExampleOf(things('GET'), { description: '', schema })).to.deep.equal({ id: 'x' });
+    expect(responseExampleOf(things('GET'), { description: '', schema: null })).to.equal(undefined);
   });
 });

@@ -1,10 +1,11 @@
 import type { JsonSchema } from '../../../adapters/http/json-schema.js';
 
-type Content = Readonly<Record<string, { readonly schema: JsonSchema }>>;
+type Content = Readonly<Record<string, { readonly schema: JsonSchema; readonly example?: unknown }>>;
 
 export interface DocumentedParameter {
   readonly name: string;
   readonly in: 'path' | 'query' | 'header';
+  readonly description?: string;
   readonly schema: JsonSchema;
 }
 
@@ -13,9 +14,11 @@ export interface DocumentedOperation {
   readonly path: string;
   readonly operationId: string;
   readonly summary: string;
+  readonly description?: string;
   readonly tags: readonly string[];
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly 'x-scope'?: string | null;
+  readonly 'x-codeSamples'?: readonly { readonly label: string; readonly source: string }[];
   readonly parameters?: readonly DocumentedParameter[];
   readonly requestBody?: { readonly content: Content };
   readonly responses: Readonly<
@@ -27,11 +30,22 @@ export interface DocumentedOperation {
 export interface Document {
   readonly openapi: string;
   readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
+  readonly webhooks?: {
+    readonly cardEvent: {
+      readonly post: {
+        readonly parameters: readonly DocumentedParameter[];
+        readonly security: DocumentedOperation['security'];
+      };
+    };
+  };
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly securitySchemes: Readonly<Record<string, unknown>>;
+  };
 }
 
-export const readDocument = async (baseUrl: string): Promise<Document> =>
-  (await (await fetch(`${baseUrl}/openapi.json`)).json()) as Document;
+export const readDocument = async (baseUrl: string, path = '/openapi.json'): Promise<Document> =>
+  (await (await fetch(`${baseUrl}${path}`)).json()) as Document;
 
 export const operationsOf = ({ paths }: Document): readonly DocumentedOperation[] =>
   Object.entries(paths).flatMap(([path, methods]) =>

@@ -1,0 +1,141 @@
+import { expect } from 'chai';
+import type { JsonSchema } from '../../adapters/http/json-schema.js';
+import { operationsOf, readDocument, type Document } from '../support/http/document.js';
+import { byRedocly, bySpectral } from '../support/http/lint.js';
+import { startTestService, type RunningService } from '../support/http/service.js';
+
+/** What a schema does not say of its fields, by their paths. */
+const gapsIn = (schema: JsonSchema | undefined, path: string): readonly string[] => {
+  if (schema === undefined || schema.$ref !== undefined) return [];
+  return [
+    ...Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+      const here = `${path}.${name}`;
+      return [
+        ...(field.$ref === undefined && !field.description ? [`${here}: no description`] : []),
+        ...(showsValue(field) ? [] : [`${here}: no example`]),
+        ...gapsIn(field, here),
+      ];
+    }),
+    ...gapsIn(schema.items, `${path}[]`),
+    ...(schema.anyOf ?? []).flatMap((each) => gapsIn(each, path)),
+  ];
+};
+
+/** Whether a schema shows a value: an example, all there are, or fields that do. */
+const showsValue = (schema: JsonSchema): boolean =>
+  ['$ref', 'examples', 'const', 'enum', 'default', 'properties'].some((name) => name in schema) ||
+  [schema.type].flat().includes('boolean') ||
+  (schema.items !== undefined && showsValue(schema.items)) ||
+  (schema.anyOf?.some((each) => each.type !== 'null' && showsValue(each)) ?? false);
+
+/** All that a document leaves unsaid. */
+const gapsOf = (document: Document): readonly string[] => [
+  ...operationsOf(document).flatMap(
+    ({ operationId, description, parameters = [], requestBody, responses, path, ...rest }) => {
+      const isCustomers = !path.startsWith('/operator/') && path !== '/metrics' && path !== '/readyz';
+      const labels = (rest['x-codeSamples'] ?? []).map(({ label }) => label);
+      return [
+        ...(description === undefined ? [`${operationId}: no description`] : []),
+        ...(isCustomers && labels.join() !== 'curl,Node,Python'
+          ? [`${operationId}: samples in ${labels.join()}`]
+          : []),
+        ...parameters.flatMap(({ name, description: said, schema }) => [
+          ...(said ? [] : [`${operationId} ${name}: no description`]),
+          ...(showsValue(schema) ? [] : [`${operationId} ${name}: no example`]),
+        ]),
+        ...[requestBody, ...Object.values(responses).slice(0, 1)].flatMap((part) =>
+          Object.entries(part?.content ?? {}).flatMap(([type, { schema, example }]) => [
+            ...(type === 'application/json' && example === undefined
+              ? [`${operationId} ${type}: no example`]
+              : []),
+            ...(showsValue(schema) ? [] : [`${operationId} ${type}: shows nothing`]),
+            ...gapsIn(schema, operationId),
+          ]),
+        ),
+      ];
+    },
+  ),
+  ...Object.entries(document.components.schemas).flatMap(([name, schema]) => [
+    ...(schema.description === undefined ? [`${name}: no description`] : []),
+    ...gapsIn(schema, name),
+  ]),
+];
+
+describe('the OpenAPI documents', () => {
+  let service: RunningService;
+  let customers: Document;
+  let operators: Document;
+  let whole: Document;
+  before(async () => {
+    service = await startTestService();
+    [customers, operators, whole] = (await Promise.all(
+      ['/api/openapi.json', '/operator/openapi.json', '/openapi.json'].map((path) =>
+        readDocument(service.baseUrl, path),
+      ),
+    )) as [Document, Document, Document];
+  });
+  after(() => service.stop());
+
+  it('are one for customers without anything of the operator, one for the operator, and both in one', () => {
+    const ids = (document: Document) => operationsOf(document).map(({ operationId }) => operationId);
+    expect(new Set([...ids(customers), ...ids(operators)])).to.deep.equal(new Set(ids(whole)));
+    expect(ids(customers).filter((id) => ids(operators).includes(id))).to.deep.equal(['getHealth']);
+    expect(JSON.stringify(customers)).not.to.match(
+      /\/operator\/|operatorToken|OperatorsCard|"Reconciliation"/,
+    );
+    expect(Object.keys(operators.paths).filter((path) => path.startsWith('/api/'))).to.deep.equal([]);
+    expect(Object.keys(customers.components.securitySchemes)).to.deep.equal(['apiKey', 'webhookSignature']);
+    expect(Object.keys(operators.components.securitySchemes)).to.deep.equal(['operatorToken']);
+    expect([customers.webhooks !== undefined, operators.webhooks]).to.deep.equal([true, undefined]);
+  });
+
+  it('say of every operation, parameter, schema and field what it means, with an example', () => {
+    expect(gapsOf(whole)).to.deep.equal([]);
+  });
+
+  it('name every list', () => {
+    const unnamed = operationsOf(whole)
+      .filter(({ responses }) => responses['200']?.content?.['application/json']?.schema.properties?.['data'])
+      .map(({ operationId }) => operationId);
+    expect(unnamed).to.deep.equal([]);
+  });
+
+  it('say who may call: for inbound hooks the token in the path is enough, and webhooks are signed', () => {
+    const security = (id: string) =>
+      operationsOf(whole).find(({ operationId }) => operationId === id)?.security;
+    expect([security('sendCard'), security('fireHook'), security('createKey')]).to.deep.equal([
+      [{ apiKey: [] }],
+      [],
+      [{ operatorToken: [] }],
+    ]);
+    const { cardEvent } = whole.webhooks ?? {};
+    expect(cardEvent?.post.security).to.deep.equal([{ webhookSignature: [] }]);
+    expect(cardEvent?.post.parameters.map(({ name }) => name)).to.include('service-signature');
+  });
+
+  it('pass the recommended rules of Redocly and Spectral: the one for customers', async () => {
+    expect(await byRedocly(customers)).to.deep.equal([]);
+    expect(await bySpectral({ ...customers }, 'oas')).to.deep.equal([]);
+  });
+
+  it('pass the recommended rules of Redocly and Spectral: the one for the operator', async () => {
+    // Error responses are all made alike: one of each operation is enough.
+    const { paths, ...rest } = structuredClone(operators);
+    const thinned = Object.fromEntries(
+      Object.entries(paths).map(([path, methods]) => [
+        path,
+        Object.fromEntries(
+          Object.entries(methods).map(([method, operation]) => {
+            const statuses = Object.keys(operation.responses);
+            const [first] = statuses.filter((status) => status >= '400');
+            const kept = statuses.filter((status) => status < '400' || status === first);
+            const responses = Object.fromEntries(kept.map((status) => [status, operation.responses[status]]));
+            return [method, { ...operation, responses }];
+          }),
+        ),
+      ]),
+    );
+    expect(await byRedocly({ ...rest, paths: thinned })).to.deep.equal([]);
+    expect(await bySpectral({ ...rest, paths: thinned }, 'oas')).to.deep.equal([]);
+  });
+});
