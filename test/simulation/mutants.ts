@@ -20,6 +20,8 @@ export const buildMutant = (name: string, mutation: Mutation): string => {
   const isCode = (path: string): boolean => !/\.(map|tsbuildinfo.*|lock)$/.test(path);
   for (const part of ['domain', 'application', 'projections', 'adapters', 'bin', 'test'])
     cpSync(join(root, 'dist', part), join(folder, part), { recursive: true, filter: isCode });
+  // The version of the service stands there.
+  cpSync(join(root, 'package.json'), join(folder, '..', 'package.json'));
   writeFileSync(join(folder, mutation.file), mutated(mutation));
   return folder;
 };

@@ -143,6 +143,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     file: 'application/webhooks.js',
     text: 'await deps.deliveries.gates.deleteEndpoint(org, deleted, deletedReason, deps.clock.now());',
     instead: '',
+    weather: 'endpoints that go',
   },
   'unasked-gate': {
     rule: 'An attempt asks whether it may start right before it does',

@@ -369,7 +369,8 @@ export const runClient = async (town: Town, name: string, calls: number): Promis
   const dice = new Dice(town.house.seed, name);
   for (let call = 0; call < calls; call++) {
     await town.house.clock.sleep(dice.below(dice.chance(40) ? 60_000 : 400));
-    await draw(dice)(town, dice);
+    const isLeaving = dice.chance(town.house.weather.leaving);
+    await (isLeaving ? unregister : draw(dice))(town, dice);
   }
 };
 

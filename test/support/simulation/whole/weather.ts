@@ -25,6 +25,8 @@ export interface Weather {
   readonly hints: number;
   /** Draws of a card's code that give a code which was drawn before. */
   readonly codes: number;
+  /** Calls before which a client deletes an endpoint. */
+  readonly leaving: number;
   /** How often the clock of a process is set, by up to ten minutes. */
   readonly steps: number;
   /** How many times a day passes in which nobody does anything. */
@@ -60,6 +62,7 @@ export const fair: Weather = {
   lying: 0,
   hints: 0,
   codes: 0,
+  leaving: 0,
   steps: 0,
   days: 0,
   away: {},
@@ -82,6 +85,7 @@ export const weathers = {
   'lying receivers': { lying: 100 },
   'lost hints': { hints: 400 },
   'codes that are taken': { codes: 100 },
+  'endpoints that go': { leaving: 300, failing: 500, away: { relay: 3 } },
   'clocks that step': { steps: 4 },
   'days off': { days: 1 },
   'the event store away': { away: { events: 2 } },
