@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { DependencyContainer } from 'tsyringe';
+import { readContact } from '../adapters/http/contact-fields.js';
 import { anchorsIn } from '../adapters/log-witness/anchors.js';
 import { askWitness } from '../adapters/log-witness/client.js';
 import { accompanyCheckpoints } from '../application/accompany-checkpoints.js';
@@ -9,6 +10,7 @@ import { keepDeliveries } from '../application/keep-deliveries.js';
 import { queueDueCards, simulateFloor } from '../application/floor.js';
 import { publishEvents } from '../application/publish-events.js';
 import { runReconciler } from '../application/reconcile.js';
+import { runImports } from '../application/run-imports.js';
 import { runRelay } from '../application/relay.js';
 import { runShredder } from '../application/shred.js';
 import { FinalError } from '../domain/errors.js';
@@ -121,9 +123,12 @@ const reconcilerProcesses = (container: DependencyContainer): readonly Process[]
   const { store, personalKeys: keys, personalKeyStore: place } = engine;
   const shredder: Process = (signal) =>
     runShredder({ store, keys, place, clock }, signal, reporter(context, 'shredder'));
+  const importing = { ...reconciler, signInRecords: engine.signInRecords, readContact };
+  const importer: Process = (signal) => runImports(importing, signal, reporter(context, 'imports'));
   return [
     (signal) => engine.exclusively('reconciler', signal, sideBySide(work)),
     (signal) => engine.exclusively('shredder', signal, shredder),
+    (signal) => engine.exclusively('imports', signal, importer),
   ];
 };
 

@@ -100,6 +100,26 @@ export const saveContact =
     return [{ type: 'ContactReplaced', data: { at: movedOn(at, state.updatedAt), personal: details } }];
   };
 
+/** The same for the same details. */
+const textOf = (details: ContactDetails): string => JSON.stringify(ContactDetails.parse(details));
+
+const isSaved = (state: Contact, details: ContactDetails): boolean =>
+  state !== null && state.details !== null && textOf(state.details) === textOf(details);
+
+const erasedAlready = (): DomainError =>
+  new DomainError('invalid_transition', 'This contact was erased. Make a new one instead.');
+
+/**
+ * The same for a row of a file: what is saved already records nothing, and what was erased stays so. Throws
+ * `invalid_transition`.
+ */
+export const importContact =
+  (org: OrganizationId, details: ContactDetails, at: Instant) =>
+  (state: Contact): ContactEvent[] => {
+    if (state !== null && state.erasedAt !== null && state.deletedAt === null) throw erasedAlready();
+    return isSaved(state, details) ? [] : saveContact(org, details, at)(state);
+  };
+
 const noSuchContact = (): DomainError =>
   new DomainError('not_found', 'There is no such contact in this organization.');
 
@@ -109,8 +129,7 @@ const noSuchContact = (): DomainError =>
  */
 const assertUnchanged = (state: Contact, seen: string): KnownContact => {
   if (state === null || state.deletedAt !== null) throw noSuchContact();
-  if (state.erasedAt !== null)
-    throw new DomainError('invalid_transition', 'This contact was erased. Make a new one instead.');
+  if (state.erasedAt !== null) throw erasedAlready();
   if (state.updatedAt !== seen)
     throw new DomainError(
       'invalid_transition',
@@ -119,20 +138,14 @@ const assertUnchanged = (state: Contact, seen: string): KnownContact => {
   return state;
 };
 
-/** The same for the same details. */
-const textOf = (details: ContactDetails): string => JSON.stringify(ContactDetails.parse(details));
-
 /**
  * Replaces every field of the contact that was `seen`. What is saved already records nothing. Throws
  * `not_found`, and `invalid_transition` if it was erased or changed since.
  */
 export const replaceSeenContact =
   (org: OrganizationId, details: ContactDetails, seen: string, at: Instant) =>
-  (state: Contact): ContactEvent[] => {
-    const known = state?.details ?? null;
-    const isSaved = known !== null && textOf(known) === textOf(details);
-    return isSaved ? [] : saveContact(org, details, at)(assertUnchanged(state, seen));
-  };
+  (state: Contact): ContactEvent[] =>
+    isSaved(state, details) ? [] : saveContact(org, details, at)(assertUnchanged(state, seen));
 
 /**
  * Deletes the contact that was `seen`; a repeat records nothing. Throws `not_found`, and `invalid_transition`

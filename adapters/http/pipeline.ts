@@ -35,6 +35,7 @@ import type {
   RouteResponse,
   StreamResponse,
 } from './route.js';
+import type { Upload } from './upload.js';
 
 export interface PipelineOptions {
   readonly gate: Gate;
@@ -167,6 +168,20 @@ const readForm = async (exchange: Exchange): Promise<ReadonlyMap<string, string>
   }
 };
 
+/** Loads what reads uploads when the first one comes: most processes never get one. */
+const readFile = async (exchange: Exchange): Promise<Upload> => {
+  const { request } = exchange;
+  const { isUpload, readUpload } = await import('./upload.js');
+  if (!isUpload(request.headers['content-type']))
+    throw new DomainError('unsupported_media_type', 'A file is sent as multipart/form-data.');
+  if (exchange.broken !== null) throw exchange.broken;
+  if (exchange.awaitsContinue) {
+    exchange.awaitsContinue = false;
+    exchange.response.writeContinue();
+  }
+  return readUpload(request, (stop) => (exchange.stop = stop));
+};
+
 /** An exchange as a handler sees it. It is a class so that a request costs one object and no closures. */
 class AdmittedRequest implements HttpRequest {
   readonly id: string;
@@ -189,6 +204,10 @@ class AdmittedRequest implements HttpRequest {
 
   readForm(): Promise<ReadonlyMap<string, string>> {
     return readForm(this.exchange);
+  }
+
+  readUpload(): Promise<Upload> {
+    return readFile(this.exchange);
   }
 
   get address(): string {

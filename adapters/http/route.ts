@@ -6,6 +6,7 @@ import type { SharedDocument } from './documents.js';
 import type { JsonObject } from './read.js';
 import type { Subject } from './request-log.js';
 import type { JsonSchema } from './json-schema.js';
+import type { Upload } from './upload.js';
 
 /**
  * Who may call: the holder of a key (with a certain scope, or any key), an operator with a certain scope
@@ -57,6 +58,11 @@ export interface HttpRequest<C = Caller, Params = object, Query = object> {
    * `body_too_large` and `invalid_body`.
    */
   readForm(): Promise<ReadonlyMap<string, string>>;
+  /**
+   * Reads a form with a file: for routes with access `page`. The file has to be read, or given up, before the
+   * response. Throws `unsupported_media_type`, `body_too_large`, `invalid_body` and ClientGone.
+   */
+  readUpload(): Promise<Upload>;
   /** Says, for the log, what the request is about where neither the caller nor the path tells. */
   concerns(subject: Subject): void;
   /** The address of the other end of the connection. */

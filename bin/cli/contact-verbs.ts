@@ -1,11 +1,17 @@
 import { setMaxListeners } from 'node:events';
 import { statSync } from 'node:fs';
+import type { FileOptions } from '../../adapters/http/contact-file.js';
+import {
+  importContacts,
+  type ImportResult,
+  type Progress,
+  type RowOutcome,
+} from '../../application/import-contacts.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { readContact } from '../../adapters/http/contact-fields.js';
 import { capture, messageOf } from '../../domain/errors.js';
 import { ServiceRefused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
-import { contactsIn, type FileOptions } from './contact-file.js';
-import { importContacts, type ImportResult, type Progress, type RowOutcome } from './import-contacts.js';
+import { contactsIn } from './contact-file.js';
 import { untilInterrupted, type LongVerb, type VerbContext } from './long-verbs.js';
 import { readable } from './print.js';
 import { orgPath, org, paging, pagingOf, type Option, type CommandInput, type Verb } from './verbs.js';
@@ -154,7 +160,11 @@ const sizeOf = (path: string): number => {
 const sampleSize = 3;
 
 /** Checks the whole file by the service's own rules and sends nothing. */
-const preview = async (path: string, options: FileOptions, running: VerbContext): Promise<void> => {
+const preview = async (
+  path: string,
+  options: Omit<FileOptions, 'keyIsNamed'>,
+  running: VerbContext,
+): Promise<void> => {
   const { json, print } = running;
   const sample: object[] = [];
   let good = 0;

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { eventually } from '../support/time/eventually.js';
 import { Visitor } from '../support/http/visitor.js';
 import { freePort } from '../support/servers/ports.js';
 import { sampleOf } from '../support/runner/effort.js';
@@ -72,6 +73,29 @@ describe('a form whose service is killed before it answers', () => {
       expect(again.map(({ status }) => status)).to.deep.equal([303, 303]);
       expect((await recorded(type)) - before, `after ${moment} requests`).to.equal(1);
     }
+  });
+
+  it('imports every line of a file once, though the service is killed while it does', async () => {
+    const page = `/console/${org}/contacts/import`;
+    const rows = 4_000;
+    const file = new Blob([
+      'external_id,name\n',
+      ...Array.from({ length: rows }, (_, at) => `c-${at},Ann ${at}\n`),
+    ]);
+    const { location } = await visitor.upload(page, await visitor.form(page, 'import'), file);
+    const through = async (): Promise<number> => {
+      const { text } = await visitor.get(location ?? '');
+      return Number(/<strong>([\d,]+)<\/strong> of 4,000/.exec(text)?.[1]?.replace(',', ''));
+    };
+    await eventually(async () => (await through()) > 0);
+    await service.end('SIGKILL');
+    service = spawnService(dataDir, Number(new URL(service.url).port), [], { environment });
+    await service.ready;
+    await eventually(async () => (await visitor.get(location ?? '')).text.includes('>done<'), {
+      within: 60_000,
+    });
+    expect((await visitor.get(location ?? '')).text).to.include('<dt>New</dt><dd>4,000</dd>');
+    expect([await recorded('ContactCreated'), await recorded('ContactReplaced')]).to.deep.equal([rows, 0]);
   });
 
   it('makes no second key, and says that one may be listed', async () => {

@@ -108,6 +108,23 @@ const refusedPage = async (
   return status === 429 ? waiting(response, retryAfter(context.deps.clock.now())) : response;
 };
 
+/** A form with a file: the visitor is admitted before any of it is read. */
+const takeUpload = async (page: Page, request: PageRequest, context: Context): Promise<TextResponse> => {
+  const action = Object.values(page.actions).find(({ upload }) => upload !== undefined);
+  if (action?.upload === undefined)
+    throw new DomainError('unsupported_media_type', 'This page takes no files.');
+  const { context: inside, here } = await admitted(context, { path: page.path, may: action.may });
+  let sent: Sent = () => '';
+  try {
+    const upload = await request.readUpload();
+    sent = sentBy(upload.fields);
+    return answered(inside, here, await action.upload(inside, sent, upload));
+  } catch (error) {
+    if (!(error instanceof DomainError) || error.code === 'not_found') throw error;
+    return refusedPage(inside, here, page, error, sent);
+  }
+};
+
 const act = async (page: Page, request: PageRequest, context: Context): Promise<TextResponse> => {
   const sent = sentBy(await request.readForm());
   const action = Object.hasOwn(page.actions, sent('do')) ? page.actions[sent('do')] : undefined;
@@ -145,7 +162,10 @@ export const answer =
       }
       const visitor = await visitorOf(deps, context.origin, request.header('cookie').join('; '));
       context = { ...context, visitor };
-      return isForm ? await act(page, request, context) : await look(page, context);
+      if (!isForm) return await look(page, context);
+      const type = request.header('content-type')[0];
+      const hasFile = type?.trimStart().toLowerCase().startsWith('multipart/form-data') === true;
+      return hasFile ? await takeUpload(page, request, context) : await act(page, request, context);
     } catch (error) {
       if (error instanceof ClientGone) throw error;
       return errorPage(context, error);

@@ -31,6 +31,7 @@ const notices = {
   catalogueChanged: 'The catalogue is changed.',
   contactSaved: 'The contact is saved: every field of it.',
   contactDeleted: 'The contact is deleted, and its details are erased.',
+  importStopped: 'Stopped. What is saved already stays.',
   redriven: 'These dead letters are due now, each for one more attempt.',
 } as const;
 export type Notice = keyof typeof notices;

@@ -4,6 +4,7 @@ import type { Html } from '../web/prose.js';
 import type { ShownRefusal } from '../web/form.js';
 import type { Url } from '../web/url.js';
 import type { LinesResponse } from '../route.js';
+import type { Upload } from '../upload.js';
 import type { AdmittedOrg, Need } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
 import type { Parameter } from './paths.js';
@@ -96,6 +97,8 @@ interface Action<C> {
    */
   readonly again?: (context: C) => Url;
   readonly run: (context: C, sent: Sent) => Promise<Outcome>;
+  /** For a form with a file, of which a page has one at most: does what it asks for, any number of times. */
+  readonly upload?: (context: C, sent: Sent, upload: Upload) => Promise<Outcome>;
 }
 
 interface Definition<N extends Need, Path extends string, Data> {

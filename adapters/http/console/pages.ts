@@ -1,6 +1,7 @@
 import { cardPage } from './pages/card.js';
 import { cardsPage } from './pages/cards.js';
 import { choosePage } from './pages/choose.js';
+import { badLinesCsv, contactImportPage } from './pages/contact-import.js';
 import { contactPage } from './pages/contact.js';
 import { contactsPage } from './pages/contacts.js';
 import { creditsCsv, creditsPage } from './pages/credits.js';
@@ -22,6 +23,7 @@ import { sheetsPage } from './pages/house/sheets.js';
 import { staffPage } from './pages/house/staff.js';
 import { hookPage } from './pages/hook.js';
 import { hooksPage } from './pages/hooks.js';
+import { importContactsPage } from './pages/import-contacts.js';
 import { joinPage } from './pages/join.js';
 import { keysPage } from './pages/keys.js';
 import { mePage } from './pages/me.js';
@@ -54,6 +56,9 @@ export const pages = [
   cardsPage,
   sendPage,
   contactsPage,
+  importContactsPage,
+  contactImportPage,
+  badLinesCsv,
   contactPage,
   designsPage,
   collectionPage,

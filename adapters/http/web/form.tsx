@@ -38,12 +38,19 @@ interface FormProps {
   readonly id: string;
   /** Where it is sent; the page's own address if it is left out. */
   readonly to?: Url;
+  /** It has a file, which comes last. */
+  readonly hasFile?: boolean;
   readonly children: ComponentChildren;
 }
 
 /** A form that is sent to a page. */
-export const Form = ({ action, id, to, children }: FormProps) => (
-  <form method="post" {...(to !== undefined && { action: to })} class="form">
+export const Form = ({ action, id, to, hasFile = false, children }: FormProps) => (
+  <form
+    method="post"
+    {...(to !== undefined && { action: to })}
+    {...(hasFile && { enctype: 'multipart/form-data' as const })}
+    class="form"
+  >
     {action === undefined ? null : <input type="hidden" name="do" value={action} />}
     <input type="hidden" name="form" value={id} />
     <Actions.Provider value={action ?? ''}>{children}</Actions.Provider>
@@ -136,6 +143,14 @@ export const Field = ({
   <LabelledControl
     {...label}
     control={(facts) => inputOf(type, { ...facts, value, autocomplete, required, spellcheck: false })}
+  />
+);
+
+/** A file of the visitor's machine. */
+export const FileField = ({ accept, ...label }: Labelled & { readonly accept: string }) => (
+  <LabelledControl
+    {...label}
+    control={(facts) => <input {...facts} type="file" accept={accept} required />}
   />
 );
 

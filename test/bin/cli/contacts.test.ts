@@ -3,8 +3,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WrongUsage } from '../../../bin/cli/client.js';
-import { contactsIn, fieldNamed, type FileOptions, type FileRow } from '../../../bin/cli/contact-file.js';
-import { importContacts, type ImportResult, type RowOutcome } from '../../../bin/cli/import-contacts.js';
+import { fieldNamed, type FileOptions } from '../../../adapters/http/contact-file.js';
+import {
+  importContacts,
+  type FileRow,
+  type ImportResult,
+  type RowOutcome,
+} from '../../../application/import-contacts.js';
+import { contactsIn } from '../../../bin/cli/contact-file.js';
 import { command, run, type Ended } from '../../support/servers/programs.js';
 import { startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 
@@ -66,6 +72,11 @@ describe('a file of contacts', () => {
     expect(rows.map(brief)).to.deep.equal([[2, { external_id: 'c-1', name: 'Ann' }]]);
   });
 
+  it('keeps the field that its key column has a name of, too', async () => {
+    const rows = await rowsOf('E-mail,Email,name\nx,ann@x.de,Ann\n', { key: 'Email' });
+    expect(rows.map(brief)).to.deep.equal([[2, { external_id: 'ann@x.de', email: 'ann@x.de', name: 'Ann' }]]);
+  });
+
   it('can be resumed from a line', async () =>
     expect((await rowsOf('id,name\n1,A\n2,B\n3,C\n', { fromLine: 3 })).map(({ line }) => line)).to.deep.equal(
       [3, 4],
@@ -117,6 +128,7 @@ describe('an import', () => {
   const done = (changes: Partial<ImportResult>): ImportResult => ({
     created: 0,
     updated: 0,
+    same: 0,
     bad: 0,
     bytes: 0,
     resumeAt: null,

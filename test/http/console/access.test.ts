@@ -47,6 +47,15 @@ describe('the pages of the console', () => {
   const aContactOf = async ({ api }: Tenant): Promise<string> =>
     (await api('/api/v1/contacts', { body: { name: 'Grace Hopper', external_id: 'a page' } })).id;
 
+  /** An import of a file without rows, so that it writes nothing. */
+  const anImport = async (): Promise<string> => {
+    const page = `/console/${tenant.org}/contacts/import`;
+    const owner = visitors.get('owner');
+    const { location } =
+      (await owner?.upload(page, { form: 'empty' }, new Blob(['external_id,name\n']))) ?? {};
+    return location?.split('/').at(-1) ?? '';
+  };
+
   const aHookOf = async ({ org }: Tenant): Promise<string> =>
     (await service.operator(`/operator/v1/organizations/${org}/hooks`, { body: {} })).id;
 
@@ -87,6 +96,7 @@ describe('the pages of the console', () => {
           .replace('{endpoint}', path.includes('{endpoint}') ? await anEndpoint() : '')
           .replace('{delivery}', undelivered.delivery)
           .replace('{contact}', path.includes('{contact}') ? await aContactOf(tenant) : '')
+          .replace('{import}', path.includes('{import}') ? await anImport() : '')
           .replace('{unknown}', 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA');
         const before = await head();
         const page =

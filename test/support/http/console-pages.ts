@@ -1,5 +1,6 @@
 import { pages } from '../../../adapters/http/console/pages.js';
 import type { Page } from '../../../adapters/http/console/page.js';
+import { eventually } from '../time/eventually.js';
 import type { Lively } from './lively.js';
 import type { RunningService } from './service.js';
 
@@ -39,6 +40,16 @@ const deliveryOf = async ({ tenant, endpoints }: Lively): Promise<string> => {
   return String(rows[0]?.['id']);
 };
 
+/** An import with a bad line, which is done. */
+const importOf = async ({ tenant, owner }: Lively): Promise<string> => {
+  const page = `/console/${tenant.org}/contacts/import`;
+  const file = new Blob(['external_id,name\nimported,Valentina Tereshkova\n,Nobody\n']);
+  const { location } = await owner.upload(page, { form: 'a page' }, file);
+  // What it does by itself must not look like the work of a page.
+  await eventually(async () => (await owner.get(location ?? '')).text.includes('>done<'));
+  return lastOf(location ?? '');
+};
+
 /** The one of which `:id` of a path speaks. */
 const idAt = (path: string, { hook }: Lively): string => {
   if (path.includes('/hooks/')) return hook;
@@ -63,6 +74,8 @@ const valueOf = async (name: string, path: string, lively: Lively): Promise<stri
     case 'contact':
       return (await tenant.api('/api/v1/contacts', { body: { name: 'Mae Jemison', external_id: 'a page' } }))
         .id;
+    case 'import':
+      return importOf(lively);
     case 'slug':
       return 'welcome-home';
     case 'invitation':

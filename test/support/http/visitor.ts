@@ -52,6 +52,14 @@ export class Visitor {
     );
   }
 
+  /** Sends a form with a file. */
+  upload(path: string, fields: Texts, file: Blob, headers: Texts = { 'sec-fetch-site': 'same-origin' }) {
+    const form = new FormData();
+    for (const [name, value] of Object.entries(fields)) form.set(name, value);
+    form.set('file', file, 'contacts.csv');
+    return this.#fetch(path, { method: 'POST', headers, body: form });
+  }
+
   async #fetch(path: string, request: RequestInit & { readonly headers: Texts }): Promise<Page> {
     const response = await fetch(`${this.#base}${path}`, {
       ...request,

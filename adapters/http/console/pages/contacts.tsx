@@ -34,7 +34,13 @@ export const contactsPage = page({
     const last = rows.length > perPage ? shown.at(-1) : undefined;
     return (
       <>
-        <Head title="Contacts" />
+        <Head title="Contacts">
+          {form === null ? null : (
+            <a class="button second" href={url(paths.importContacts, { org })}>
+              Import a file
+            </a>
+          )}
+        </Head>
         <Done word={query('done')} />
         <Refusal refused={refused} />
         <form method="get" class="search" role="search">
@@ -84,7 +90,7 @@ export const contactsPage = page({
             title="No contact yet"
             sample={`curl ${deps.baseUrl()}/api/v1/contacts -H "Authorization: Bearer $API_KEY" \\\n  --json '{"name": "Ada Lovelace", "external_id": "crm-1001"}'`}
           >
-            Contacts come over the API, from a CSV file by the command line, or from the form below.
+            Contacts come over the API, from a CSV file, or from the form below.
           </Empty>
         ) : (
           <Empty title="No contact is like this">E-mail and external id are compared whole.</Empty>

@@ -1,15 +1,21 @@
-import type { FileRow } from './contact-file.js';
+/** One row of a file of contacts: the contact to save, or why there is none. */
+export type FileRow<Contact = object> = {
+  /** The line on which the row begins; the header is line 1. */
+  readonly line: number;
+  /** How much of the file has been read. */
+  readonly bytes: number;
+} & ({ readonly externalId: string; readonly contact: Contact } | { readonly problem: string });
 
 /**
- * What became of a row: the contact was created or updated, or the service refused it. An error stops the
- * import.
+ * What became of a row: the contact was created or updated, was the same already, or was refused. An error
+ * stops the import.
  */
 export type RowOutcome =
-  { readonly kind: 'created' | 'updated' } | { readonly kind: 'refused'; readonly reason: string };
+  { readonly kind: 'created' | 'updated' | 'same' } | { readonly kind: 'refused'; readonly reason: string };
 
-export interface ImportOptions {
-  readonly rows: AsyncIterable<FileRow>;
-  readonly save: (contact: object) => Promise<RowOutcome>;
+export interface ImportOptions<Contact> {
+  readonly rows: AsyncIterable<FileRow<Contact>> | Iterable<FileRow<Contact>>;
+  readonly save: (contact: Contact, line: number) => Promise<RowOutcome>;
   readonly onBadRow: (line: number, reason: string) => void;
   readonly onProgress: (progress: Progress) => void;
   /** When it aborts, the rows under way are finished and no more are begun. */
@@ -19,6 +25,7 @@ export interface ImportOptions {
 export interface Progress {
   readonly created: number;
   readonly updated: number;
+  readonly same: number;
   readonly bad: number;
   readonly bytes: number;
 }
@@ -40,14 +47,14 @@ const concurrency = 64;
  * only the rows under way in memory. Saving a row twice creates no second contact: an import that stopped can
  * be resumed, or simply run again.
  */
-export const importContacts = async ({
+export const importContacts = async <Contact = object>({
   rows,
   save,
   onBadRow,
   onProgress,
   signal,
-}: ImportOptions): Promise<ImportResult> => {
-  const progress = { created: 0, updated: 0, bad: 0, bytes: 0 };
+}: ImportOptions<Contact>): Promise<ImportResult> => {
+  const progress = { created: 0, updated: 0, same: 0, bad: 0, bytes: 0 };
   const underWay = new Set<Promise<void>>();
   const lastOf = new Map<string, Promise<void>>();
   let failedAt: number | null = null;
@@ -62,17 +69,21 @@ export const importContacts = async ({
     failure ??= error instanceof Error ? error : new Error(String(error));
     failedAt = Math.min(line, failedAt ?? line);
   };
-  const saveRow = async (line: number, contact: object, before: Promise<void> | undefined): Promise<void> => {
+  const saveRow = async (
+    line: number,
+    contact: Contact,
+    before: Promise<void> | undefined,
+  ): Promise<void> => {
     await before;
     try {
-      const saved = await save(contact);
+      const saved = await save(contact, line);
       if (saved.kind === 'refused') bad(line, saved.reason);
       else progress[saved.kind] += 1;
     } catch (error) {
       fail(line, error);
     }
   };
-  const begin = (line: number, externalId: string, contact: object): void => {
+  const begin = (line: number, externalId: string, contact: Contact): void => {
     const saving = saveRow(line, contact, lastOf.get(externalId)).finally(() => {
       underWay.delete(saving);
       if (lastOf.get(externalId) === saving) lastOf.delete(externalId);

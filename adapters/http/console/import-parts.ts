@@ -1,0 +1,9 @@
+import type { ContactImport } from '../../../application/imports.js';
+import type { Tone } from '../web/parts.js';
+
+export const importTones: Readonly<Record<ContactImport['status'], Tone>> = {
+  running: 'busy',
+  done: 'good',
+  stopped: 'idle',
+  failed: 'bad',
+};

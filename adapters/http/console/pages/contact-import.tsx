@@ -1,0 +1,122 @@
+import { badLinesOf, findImport, stopImport, type FoundImport } from '../../../../application/imports.js';
+import { csvOf, csvRows } from '../../csv.js';
+import { Form, Refusal } from '../../web/form.js';
+import { Badge, Head } from '../../web/parts.js';
+import { Time } from '../../web/time.js';
+import { nothingHere } from '../admit.js';
+import { newForm } from '../answer.js';
+import { importTones } from '../import-parts.js';
+import { Done } from '../notice.js';
+import { filePage, go, page, type OrgContext } from '../page.js';
+import { paths } from '../paths.js';
+
+const loadImport = async ({ deps, org, params }: OrgContext): Promise<FoundImport> => {
+  const found = await findImport(deps, org, params['import'] ?? '');
+  if (found === null) throw nothingHere();
+  return found;
+};
+
+const count = (value: number): string => value.toLocaleString('en-US');
+
+export const contactImportPage = page({
+  path: paths.contactImport,
+  may: 'contacts.write',
+  query: ['done'],
+  load: async (context) => {
+    const found = await loadImport(context);
+    return { found, form: found.status === 'running' ? newForm(context) : null };
+  },
+  title: ({ found }) => `Import of ${found.file}`,
+  view: ({ found, form }, { url, org, self, query, timeZone }, refused) => {
+    const { id, file, at, status, why, rows, through, created, updated, same, bad } = found;
+    return (
+      <>
+        <p class="crumbs">
+          <a href={url(paths.contacts, { org })}>Contacts</a> ›{' '}
+          <a href={url(paths.importContacts, { org })}>Import</a> › {file}
+        </p>
+        <Head title={`Import of ${file}`} />
+        <Done word={query('done')} />
+        <Refusal refused={refused} />
+        <section id="progress" class="panel" aria-label="Progress" data-refresh>
+          <p class="figure">
+            <strong>{count(through)}</strong> of {count(rows)} rows{' '}
+            <Badge tone={importTones[status]}>{status}</Badge>
+          </p>
+          <p>
+            <progress
+              max={Math.max(rows, 1)}
+              value={rows === 0 ? 1 : through}
+              aria-label="Rows that are through"
+            />
+          </p>
+          <dl class="facts">
+            <dt>New</dt>
+            <dd>{count(created)}</dd>
+            <dt>Replaced</dt>
+            <dd>{count(updated)}</dd>
+            <dt>The same already</dt>
+            <dd>{count(same)}</dd>
+            <dt>Bad lines</dt>
+            <dd>
+              {count(bad)}{' '}
+              {bad === 0 ? null : (
+                <a href={url(paths.badLines, { org, import: id })}>
+                  Download them with their reasons, as CSV
+                </a>
+              )}
+            </dd>
+            <dt>Begun</dt>
+            <dd>
+              <Time at={at} zone={timeZone} />
+            </dd>
+          </dl>
+          {why === null ? null : <p class="alert">{why}</p>}
+          {status === 'running' ? (
+            <p>
+              It goes on by itself, whether you stay or not. <a href={self}>Look again</a>
+            </p>
+          ) : null}
+        </section>
+        {form === null ? null : (
+          <Form action="stop" id={form}>
+            <button type="submit" class="second">
+              Stop the import
+            </button>
+          </Form>
+        )}
+        <p class="quiet">Imports are shown for 7 days.</p>
+      </>
+    );
+  },
+  actions: {
+    stop: {
+      may: 'contacts.write',
+      run: async (context) => {
+        const { deps, org, url } = context;
+        const { id } = await loadImport(context);
+        await stopImport(deps, org, id);
+        return go(url(paths.contactImport, { org, import: id }, { done: 'importStopped' }));
+      },
+    },
+  },
+});
+
+const columns = ['line', 'reason'] as const;
+
+async function* badLinesAsCsv(deps: OrgContext['deps'], found: FoundImport): AsyncGenerator<string> {
+  yield csvOf(columns, []);
+  for await (const lines of badLinesOf(deps, found)) yield csvRows(columns, lines);
+}
+
+/** The lines of a file that were not saved, and why. */
+export const badLinesCsv = filePage({
+  path: paths.badLines,
+  may: 'contacts.write',
+  file: async (context) => ({
+    status: 200,
+    type: 'text/csv; charset=utf-8',
+    headers: { 'content-disposition': 'attachment; filename="bad-lines.csv"' },
+    lines: badLinesAsCsv(context.deps, await loadImport(context)),
+  }),
+});

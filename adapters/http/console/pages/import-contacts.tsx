@@ -1,0 +1,88 @@
+import { beginImport, importIdOf, listImports } from '../../../../application/imports.js';
+import { DomainError } from '../../../../domain/errors.js';
+import { contactRows, UnreadableFile } from '../../contact-file.js';
+import { largestFile } from '../../upload.js';
+import { Field, FileField, Form, Refusal } from '../../web/form.js';
+import { Badge, Head, Table } from '../../web/parts.js';
+import { Time } from '../../web/time.js';
+import { newForm } from '../answer.js';
+import { importTones } from '../import-parts.js';
+import { go, page } from '../page.js';
+import { paths } from '../paths.js';
+
+export const importContactsPage = page({
+  path: paths.importContacts,
+  may: 'contacts.write',
+  load: async (context) => ({
+    imports: await listImports(context.deps, context.org),
+    form: newForm(context),
+  }),
+  title: () => 'Import contacts',
+  view: ({ imports, form }, { url, org, timeZone }, refused) => (
+    <>
+      <p class="crumbs">
+        <a href={url(paths.contacts, { org })}>Contacts</a> › Import
+      </p>
+      <Head title="Import contacts" />
+      <Refusal refused={refused} />
+      <section class="panel" aria-labelledby="file">
+        <h2 id="file">A CSV file</h2>
+        <Form action="import" id={form} hasFile>
+          <Field
+            name="key"
+            label="Key column"
+            hint="The column that identifies a contact, if it is not external_id. A contact that has its key already is replaced, so a file can be imported again."
+            required={false}
+            value={refused?.sent('key') ?? ''}
+          />
+          <FileField
+            name="file"
+            label="File"
+            accept=".csv,text/csv"
+            hint={`Its first line names the columns, such as external_id, first_name, last_name, company, email, line1, city, state, zip, birthday. ${largestFile / 1024 / 1024} MiB at most.`}
+          />
+          <button type="submit">Import</button>
+        </Form>
+      </section>
+      {imports.length === 0 ? null : (
+        <Table
+          label="Imports of the last 7 days"
+          rows={imports}
+          columns={[
+            {
+              name: 'File',
+              kind: 'head',
+              cell: ({ id, file }) => <a href={url(paths.contactImport, { org, import: id })}>{file}</a>,
+            },
+            { name: 'Begun', cell: ({ at }) => <Time at={at} zone={timeZone} /> },
+            { name: 'State', cell: ({ status }) => <Badge tone={importTones[status]}>{status}</Badge> },
+            { name: 'Rows', kind: 'number', cell: ({ rows }) => rows.toLocaleString('en-US') },
+            { name: 'Bad', kind: 'number', cell: ({ bad }) => bad.toLocaleString('en-US') },
+          ]}
+        />
+      )}
+    </>
+  ),
+  actions: {
+    import: {
+      may: 'contacts.write',
+      once: false,
+      // Browsers send it with its file.
+      run: () => Promise.reject(new DomainError('invalid_body', 'Choose a file.', 'file')),
+      upload: async ({ deps, by, org, url }, sent, { file, fileName }) => {
+        if (fileName === '') throw new DomainError('invalid_body', 'Choose a file.', 'file');
+        const id = importIdOf(org, sent('form'));
+        const key = sent('key') === '' ? undefined : sent('key');
+        const rows = contactRows(file, { key, keyIsNamed: 'as the key column', fromLine: 1 });
+        try {
+          await beginImport(deps, by, org, { id, file: fileName.slice(0, 200), rows });
+        } catch (error) {
+          if (error instanceof UnreadableFile)
+            throw new DomainError('invalid_body', `${error.message} Nothing was imported.`, 'file');
+          throw error;
+        }
+        return go(url(paths.contactImport, { org, import: id }));
+      },
+    },
+  },
+});

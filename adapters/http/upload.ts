@@ -1,0 +1,93 @@
+import { Busboy } from '@fastify/busboy';
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import { DomainError } from '../../domain/errors.js';
+import { ClientGone } from './errors.js';
+
+/** A form with a file, which comes after its fields and is read at the pace of its reader. */
+export interface Upload {
+  readonly fields: ReadonlyMap<string, string>;
+  readonly fileName: string;
+  /** Throws `body_too_large`, `invalid_body` and ClientGone. */
+  readonly file: AsyncIterable<Buffer>;
+}
+
+/** The largest file, in bytes. */
+export const largestFile = 32 * 1024 * 1024;
+/** What fields and boundaries around the file may take. */
+const roomAround = 64 * 1024;
+const mostFields = 20;
+
+const tooLarge = (): DomainError =>
+  new DomainError(
+    'body_too_large',
+    `The file is larger than ${largestFile / 1024 / 1024} MiB. Import it in several parts, or by the command line.`,
+    'file',
+  );
+
+const unreadable = (): DomainError => new DomainError('invalid_body', 'The form can’t be read.');
+
+/** Whether it is a form with a file, by its headers. */
+export const isUpload = (contentType: string | undefined): boolean =>
+  contentType?.split(';')[0]?.trim().toLowerCase() === 'multipart/form-data';
+
+const lengthOf = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0);
+
+async function* piecesOf(file: Readable & { readonly truncated?: boolean }): AsyncGenerator<Buffer> {
+  for await (const piece of file) yield piece as Buffer;
+  if (file.truncated === true) throw tooLarge();
+}
+
+/**
+ * Reads the fields of a form, and gives its file to be read. `onStop` gets a function that ends it with an
+ * error. Throws `body_too_large`, `invalid_body` and ClientGone.
+ */
+export const readUpload = (
+  request: IncomingMessage,
+  onStop: (stop: (error: Error) => void) => void,
+): Promise<Upload> =>
+  new Promise((resolve, reject) => {
+    const fields = new Map<string, string>();
+    const contentType = request.headers['content-type'] ?? '';
+    let file: Readable | null = null;
+    const parser = parserFor({ ...request.headers, 'content-type': contentType });
+    const stop = (error: Error): void => {
+      request.unpipe(parser);
+      request.resume();
+      file?.destroy(error);
+      reject(error);
+    };
+    if (lengthOf(request) > largestFile + roomAround) {
+      request.resume();
+      reject(tooLarge());
+      return;
+    }
+    onStop(stop);
+    parser.on('field', (name, value) => void fields.set(name, value.trim()));
+    parser.on('file', (_name, stream, fileName) => {
+      file = stream;
+      // Whoever leaves the file unread must not keep the connection waiting.
+      stream.once('close', () => {
+        request.unpipe(parser);
+        request.resume();
+      });
+      resolve({ fields, fileName: fileName ?? '', file: piecesOf(stream) });
+    });
+    parser.on('error', () => stop(unreadable()));
+    parser.on('finish', () => reject(new DomainError('invalid_body', 'Choose a file.', 'file')));
+    request.on('close', () => {
+      if (!request.complete) stop(new ClientGone('the client went away before the file was complete'));
+    });
+    request.pipe(parser);
+  });
+
+const parserFor = (headers: IncomingMessage['headers'] & { readonly 'content-type': string }) => {
+  try {
+    return new Busboy({
+      headers,
+      limits: { fields: mostFields, fieldSize: 8 * 1024, files: 1, fileSize: largestFile, parts: mostFields },
+    });
+  } catch {
+    throw unreadable();
+  }
+};

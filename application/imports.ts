@@ -1,0 +1,217 @@
+import { z } from 'zod';
+import { DomainError } from '../domain/errors.js';
+import { Actor } from '../domain/events.js';
+import { derivedUuid, Instant, type Milliseconds, type OrganizationId, type Uuid } from '../domain/ids.js';
+import type { Initiator } from './commands.js';
+import type { FileRow } from './import-contacts.js';
+import type { FoundSignInRecord, SignInRecords } from './ports/sign-in-records.js';
+import type { Clock, Entropy } from './ports/system.js';
+
+export interface ImportDeps {
+  readonly signInRecords: SignInRecords;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+}
+
+/** How long a file is kept, and what came of it. */
+export const importKeptFor: Milliseconds = 7 * 24 * 60 * 60 * 1000;
+/** Of one organization, at work or waiting. */
+const mostRunning = 3;
+const mostRowsInPart = 500;
+const mostBytesInPart = 256 * 1024;
+/** Who owns the records of the imports that wait for work, of all organizations. */
+export const everybody = 'imports';
+
+/** A file of contacts that was uploaded, and how far it is saved. */
+export const ContactImport = z.object({
+  org: z.string().transform((id) => id as OrganizationId),
+  /** `stopped` by somebody; `failed`: it can't go on, and `why` says so. */
+  status: z.enum(['running', 'done', 'stopped', 'failed']),
+  why: z.string().nullable(),
+  file: z.string(),
+  at: Instant,
+  actor: Actor,
+  requestId: z.string().nullable(),
+  /** Owns the parts of the file: two uploads with the same form don't mix. */
+  upload: z.string(),
+  parts: z.int(),
+  rows: z.int(),
+  /** The part to save next, and how often that was begun. */
+  next: z.int(),
+  tries: z.int(),
+  /** Rows that are through, and what became of them. */
+  through: z.int(),
+  created: z.int(),
+  updated: z.int(),
+  same: z.int(),
+  bad: z.int(),
+});
+export type ContactImport = z.infer<typeof ContactImport>;
+
+/** A row of a file as it waits: the contact as it was sent, or why the row has none. */
+const WaitingRow = z.union([
+  z.object({ line: z.int(), externalId: z.string(), contact: z.record(z.string(), z.unknown()) }),
+  z.object({ line: z.int(), problem: z.string() }),
+]);
+export type WaitingRow = z.infer<typeof WaitingRow>;
+export const ImportPart = z.object({ rows: z.array(WaitingRow) });
+
+/** A row that was not saved, and why. */
+const BadLine = z.object({ line: z.int(), reason: z.string() });
+export type BadLine = z.infer<typeof BadLine>;
+const BadLines = z.object({ lines: z.array(BadLine) });
+export type BadLines = z.infer<typeof BadLines>;
+
+/** The id of a part of a file, or of the lines of it that were bad. */
+export const partId = (owner: string, part: number): string => `${owner} ${String(part).padStart(8, '0')}`;
+
+/** The id of the import that a form begins. */
+export const importIdOf = (org: OrganizationId, form: string): Uuid => derivedUuid('import', org, form);
+
+export interface FoundImport extends ContactImport {
+  readonly id: string;
+  readonly record: FoundSignInRecord;
+}
+
+export const importIn = (record: FoundSignInRecord): FoundImport => ({
+  ...ContactImport.parse(record.data),
+  id: record.id,
+  record,
+});
+
+/** An import of the organization; null for any other id. Throws SignInUnavailable. */
+export const findImport = async (
+  { signInRecords }: Pick<ImportDeps, 'signInRecords'>,
+  org: OrganizationId,
+  id: string,
+): Promise<FoundImport | null> => {
+  const record = await signInRecords.find('import', id);
+  return record?.owner === org ? importIn(record) : null;
+};
+
+/** The imports of an organization, newest first. Throws SignInUnavailable. */
+export const listImports = async (
+  { signInRecords }: Pick<ImportDeps, 'signInRecords'>,
+  org: OrganizationId,
+): Promise<readonly FoundImport[]> =>
+  (await signInRecords.listOf('import', org)).map(importIn).toSorted((a, b) => (a.at < b.at ? 1 : -1));
+
+/** Keeps the rows in parts, of which one is in memory. Returns how many parts and rows they were. */
+const keepRows = async (
+  { signInRecords, clock }: ImportDeps,
+  upload: string,
+  rows: AsyncIterable<FileRow>,
+): Promise<{ readonly parts: number; readonly rows: number }> => {
+  const ends = clock.now() + importKeptFor;
+  let waiting: WaitingRow[] = [];
+  let bytes = 0;
+  let parts = 0;
+  let count = 0;
+  const keep = async (): Promise<void> => {
+    const data = { rows: waiting };
+    await signInRecords.add({ kind: 'import-part', id: partId(upload, parts), owner: upload, data, ends });
+    parts += 1;
+    waiting = [];
+    bytes = 0;
+  };
+  for await (const row of rows) {
+    const { line } = row;
+    const next: WaitingRow =
+      'problem' in row
+        ? { line, problem: row.problem }
+        : { line, externalId: row.externalId, contact: { ...row.contact } };
+    waiting.push(next);
+    bytes += JSON.stringify(next).length;
+    count += 1;
+    if (waiting.length >= mostRowsInPart || bytes >= mostBytesInPart) await keep();
+  }
+  if (waiting.length > 0) await keep();
+  return { parts, rows: count };
+};
+
+/** What a form asks to import. */
+export interface NewImport {
+  readonly id: Uuid;
+  /** The name of the file. */
+  readonly file: string;
+  readonly rows: AsyncIterable<FileRow>;
+}
+
+/**
+ * Keeps a file of contacts, so that it is saved from then on, whatever happens to this process; one with the
+ * same id changes nothing. Throws `invalid_parameter` if the organization has too many under way, what the
+ * rows throw, and SignInUnavailable; then nothing of it is saved.
+ */
+export const beginImport = async (
+  deps: ImportDeps,
+  { actor, requestId }: Initiator,
+  org: OrganizationId,
+  { id, file, rows }: NewImport,
+): Promise<void> => {
+  const { signInRecords, clock, entropy } = deps;
+  const known = await listImports(deps, org);
+  if (known.some((each) => each.id === id)) return;
+  if (known.filter(({ status }) => status === 'running').length >= mostRunning)
+    throw new DomainError(
+      'invalid_parameter',
+      `${mostRunning} files are being imported. Wait until one of them is done.`,
+      'file',
+    );
+  const upload = entropy.uuid();
+  const ends = clock.now() + importKeptFor;
+  try {
+    const kept = await keepRows(deps, upload, rows);
+    const none = { next: 0, tries: 0, through: 0, created: 0, updated: 0, same: 0, bad: 0 };
+    const data: ContactImport = {
+      org,
+      status: 'running',
+      why: null,
+      file,
+      at: clock.instant(),
+      actor,
+      requestId,
+      upload,
+      ...kept,
+      ...none,
+    };
+    // First what waits for work: who works on it passes over what has not begun.
+    await signInRecords.add({ kind: 'import-due', id, owner: everybody, data: {}, ends });
+    if (await signInRecords.add({ kind: 'import', id, owner: org, data, ends })) return;
+  } catch (error) {
+    await signInRecords.removeAllOf('import-part', upload, null);
+    throw error;
+  }
+  await signInRecords.removeAllOf('import-part', upload, null);
+};
+
+/** Saves nothing more of it. What is saved stays. Throws SignInUnavailable. */
+export const stopImport = async (
+  deps: Pick<ImportDeps, 'signInRecords'>,
+  org: OrganizationId,
+  id: string,
+): Promise<void> => {
+  for (;;) {
+    const found = await findImport(deps, org, id);
+    if (found === null || found.status !== 'running') return;
+    if (await changeImport(deps, found, { status: 'stopped' })) return;
+  }
+};
+
+/** False if somebody else has changed it meanwhile. */
+export const changeImport = (
+  { signInRecords }: Pick<ImportDeps, 'signInRecords'>,
+  { record }: FoundImport,
+  change: Partial<ContactImport>,
+): Promise<boolean> =>
+  signInRecords.change(record, { data: { ...record.data, ...change }, ends: record.ends });
+
+/** The rows that were not saved, in the order of the file, bit by bit. Throws SignInUnavailable. */
+export async function* badLinesOf(
+  { signInRecords }: Pick<ImportDeps, 'signInRecords'>,
+  { id, next }: FoundImport,
+): AsyncGenerator<readonly BadLine[], void, undefined> {
+  for (let part = 0; part < next; part += 1) {
+    const found = await signInRecords.find('import-bad', partId(id, part));
+    if (found !== null) yield BadLines.parse(found.data).lines;
+  }
+}

@@ -1,0 +1,159 @@
+import { expect } from 'chai';
+import { readContact } from '../../adapters/http/contact-fields.js';
+import { removeContact } from '../../application/change-contact.js';
+import type { FileRow } from '../../application/import-contacts.js';
+import { badLinesOf, beginImport, findImport, importIdOf, stopImport } from '../../application/imports.js';
+import { workOnImports } from '../../application/run-imports.js';
+import { saveContactRecord } from '../../application/save-contact.js';
+import { contact, contactIdOf, eraseContact } from '../../domain/contact.js';
+import { execute } from '../../application/execute.js';
+import { EventStoreUnavailable, type EventStore } from '../../application/ports/event-store.js';
+import { OrganizationId, streamName } from '../../domain/ids.js';
+import { makeWorld, org } from '../support/fixtures/world.js';
+import { MemorySignInRecords } from '../support/memory/sign-in-records.js';
+
+const by = { actor: { kind: 'member' as const, id: 'ann' }, requestId: 'req_1' };
+const never = new AbortController().signal;
+
+const row = (line: number, externalId: string, name = `Ann ${externalId}`): FileRow => ({
+  line,
+  bytes: line,
+  externalId,
+  contact: { external_id: externalId, name },
+});
+const badRow = (line: number): FileRow => ({ line, bytes: line, problem: 'no name' });
+
+const numbered = (count: number): FileRow[] =>
+  Array.from({ length: count }, (_, index) => row(index + 2, `c-${index}`));
+
+async function* from<T>(items: readonly T[]): AsyncGenerator<T> {
+  yield* items;
+}
+
+const start = async () => {
+  const world = await makeWorld({ atomic: true });
+  const deps = { ...world, readContact, signInRecords: new MemorySignInRecords(world.clock) };
+  let forms = 0;
+  const begin = async (rows: readonly FileRow[], at = org): Promise<string> => {
+    const id = importIdOf(at, `form ${(forms += 1)}`);
+    await beginImport(deps, by, at, { id, file: 'contacts.csv', rows: from(rows) });
+    return id;
+  };
+  const shown = async (id: string, at = org) => {
+    const found = await findImport(deps, at, id);
+    if (found === null) throw new Error('there is no such import');
+    const { status, rows, through, created, updated, same, bad } = found;
+    return { status, rows, through, created, updated, same, bad };
+  };
+  const eventsOf = async (externalId: string) =>
+    (await world.store.readStream(streamName('contact', contactIdOf(org, externalId)), 0)).map(
+      ({ type }) => type,
+    );
+  return { world, deps, begin, shown, eventsOf };
+};
+
+/** A store that is gone after so many appends. */
+const goneAfter = (store: EventStore, appends: number): EventStore => {
+  let left = appends;
+  return new Proxy(store, {
+    get: (target, name) => {
+      if (name !== 'append') return Reflect.get(target, name).bind(target);
+      return (...writes: Parameters<EventStore['append']>) => {
+        left -= 1;
+        if (left < 0) throw new EventStoreUnavailable('the process is gone');
+        return target.append(...writes);
+      };
+    },
+  });
+};
+
+describe('an import of contacts', () => {
+  it('saves every row in the background, and says what came of them', async () => {
+    const { deps, begin, shown, world } = await start();
+    const save = (id: string, name: string) =>
+      saveContactRecord(world, org, world.command(), readContact({ external_id: id, name }));
+    await save('c-0', 'Somebody else');
+    await save('c-1', 'Ann c-1');
+    const id = await begin([...numbered(1_200), badRow(1_202)]);
+    expect(await shown(id)).to.deep.include({ status: 'running', rows: 1_201, through: 0 });
+    await workOnImports(deps, never);
+    expect(await shown(id)).to.deep.equal({
+      status: 'done',
+      rows: 1_201,
+      through: 1_201,
+      created: 1_198,
+      updated: 1,
+      same: 1,
+      bad: 1,
+    });
+    const found = await findImport(deps, org, id);
+    const lines = [];
+    if (found !== null) for await (const some of badLinesOf(deps, found)) lines.push(...some);
+    expect(lines).to.deep.equal([{ line: 1_202, reason: 'no name' }]);
+    expect(await deps.signInRecords.listOf('import-due', 'imports')).to.deep.equal([]);
+    expect(await findImport(deps, OrganizationId.parse('another'), id)).to.equal(null);
+  });
+
+  it('goes on after its process has died anywhere, with every line saved once and counted once', async () => {
+    const whole = { status: 'done', rows: 700, through: 700, created: 699, updated: 1, same: 0, bad: 0 };
+    for (const appends of [0, 1, 30, 499, 500, 640]) {
+      const { world, deps, begin, shown, eventsOf } = await start();
+      // The first and the last row have the same external_id, and differ.
+      const id = await begin([...numbered(699), row(701, 'c-0', 'The last one')]);
+      const store = goneAfter(world.store, appends);
+      const dying = { ...deps, store, streams: world.streams };
+      await workOnImports(dying, never).catch(() => undefined);
+      const after = world.restarted();
+      await workOnImports({ ...deps, ...after }, never);
+      expect(await shown(id), `after ${appends}`).to.deep.equal(whole);
+      expect(await eventsOf('c-1')).to.deep.equal(['ContactCreated']);
+      expect(await eventsOf('c-0')).to.deep.equal(['ContactCreated', 'ContactReplaced']);
+    }
+  });
+
+  it('leaves erased contacts as they are, and makes deleted ones anew', async () => {
+    const { world, deps, begin, shown } = await start();
+    const made = [];
+    for (const id of ['c-0', 'c-1'])
+      made.push(
+        await saveContactRecord(world, org, world.command(), readContact({ external_id: id, name: 'X' })),
+      );
+    const [erased, deleted] = made;
+    if (erased === undefined || deleted === undefined) throw new Error('nothing was saved');
+    const command = world.command();
+    await execute(world, contact, erased.id, command, eraseContact('a request', command.at));
+    await removeContact(world, deleted.id, world.command(), deleted.contact.updatedAt);
+    const id = await begin(numbered(2));
+    await workOnImports(deps, never);
+    expect(await shown(id)).to.deep.include({ status: 'done', created: 1, bad: 1 });
+  });
+
+  it('stops when somebody stops it, and leaves nothing of the file behind', async () => {
+    const { deps, begin, shown } = await start();
+    const id = await begin(numbered(600));
+    await stopImport(deps, org, id);
+    await workOnImports(deps, never);
+    expect(await shown(id)).to.deep.include({ status: 'stopped', through: 0 });
+    const upload = (await findImport(deps, org, id))?.upload ?? '';
+    expect(await deps.signInRecords.listOf('import-part', upload)).to.deep.equal([]);
+  });
+
+  it('is begun once by its form, keeps nothing of a file that breaks off, and few are under way at once', async () => {
+    const { deps, begin } = await start();
+    const id = importIdOf(org, 'one form');
+    for (let times = 0; times < 2; times += 1)
+      await beginImport(deps, by, org, { id, file: 'a.csv', rows: from(numbered(3)) });
+    expect((await deps.signInRecords.listOf('import', org)).length).to.equal(1);
+    const broken = (async function* (): AsyncGenerator<FileRow> {
+      yield* numbered(600);
+      throw new Error('the client went away');
+    })();
+    const other = importIdOf(org, 'another form');
+    const failed = await beginImport(deps, by, org, { id: other, file: 'b.csv', rows: broken }).catch(String);
+    expect(failed).to.include('the client went away');
+    expect(await findImport(deps, org, other)).to.equal(null);
+    await begin(numbered(1));
+    await begin(numbered(1));
+    expect(await begin(numbered(1)).catch(String)).to.include('3 files are being imported');
+  });
+});

@@ -1,0 +1,84 @@
+import { expect } from 'chai';
+import { largestFile } from '../../../adapters/http/upload.js';
+import { startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
+import { eventually } from '../../support/time/eventually.js';
+import { memberOf, type Visitor } from '../../support/http/visitor.js';
+
+describe('the import of contacts in the console', () => {
+  let service: RunningService;
+  let tenant: Tenant;
+  let owner: Visitor;
+  let page: string;
+
+  before(async function () {
+    this.timeout(60_000);
+    service = await startTestService();
+    tenant = await service.tenant();
+    owner = await memberOf(service, tenant.org, 'owner');
+    page = `/console/${tenant.org}/contacts/import`;
+  });
+  after(() => service.stop());
+
+  const send = async (text: string, fields = {}) =>
+    owner.upload(page, { ...(await owner.form(page, 'import')), ...fields }, new Blob([text]));
+  const done = async (address: string) => {
+    await eventually(async () => (await owner.get(address)).text.includes('>done<'));
+    return (await owner.get(address)).text;
+  };
+
+  it('saves the rows of a file, shows how far it is, and tells the bad lines with their reasons', async () => {
+    const good = Array.from({ length: 600 }, (_, at) => `k-${at},Ann ${at},TX\n`).join('');
+    const { status, location } = await send(`external_id,name,state\n${good}bad,Bo,Texas\n,Cy,TX\n`);
+    expect(status).to.equal(303);
+    const text = await done(location ?? '');
+    for (const told of ['602</strong> of 602 rows', '<dd>600</dd>', 'data-refresh'])
+      expect(text).to.include(told);
+    const csv = (await owner.get(`${location ?? ''}/lines.csv`)).text.split('\r\n');
+    expect([csv[0], csv[1]?.split(':')[0], csv[2]]).to.deep.equal([
+      'line,reason',
+      '602,invalid_recipient',
+      '603,it has no external_id',
+    ]);
+    await eventually(async () => (await tenant.api('/api/v1/contacts?external_id=k-599')).rows.length === 1);
+    const again = await send(`external_id,name,state\n${good}`);
+    expect(await done(again.location ?? '')).to.include('<dt>The same already</dt><dd>600</dd>');
+  });
+
+  it('takes the key from a column of another name, and keeps what that says', async () => {
+    const { location } = await send('Email,Name\nzoe@example.com,Zoe Ott\n', { key: 'Email' });
+    await done(location ?? '');
+    const found = () => tenant.api('/api/v1/contacts?email=zoe@example.com');
+    await eventually(async () => (await found()).rows.length === 1);
+    expect((await found()).rows[0]).to.deep.include({ external_id: 'zoe@example.com', name: 'Zoe Ott' });
+  });
+
+  it('refuses what can’t be read, is too large or was not chosen, and saves nothing of it', async () => {
+    for (const [text, told] of [
+      ['name\nAnn\n', 'no column external_id'],
+      ['', 'The file is empty'],
+      ['external_id,name\nlost,"Ann\n', "can't be read any further"],
+      [`external_id,name\nlost,Ann\n${'x'.repeat(largestFile + 100_000)}`, 'larger than 32 MiB'],
+    ] as const) {
+      const refused = await send(text);
+      expect([refused.status, refused.text.includes(told)], told).to.deep.equal([422, true]);
+    }
+    const nothing = await owner.submit(page, 'import');
+    expect([nothing.status, nothing.text.includes('Choose a file')]).to.deep.equal([422, true]);
+    expect((await tenant.api('/api/v1/contacts?external_id=lost')).rows).to.deep.equal([]);
+    expect((await owner.upload(`/console/${tenant.org}/contacts`, {}, new Blob(['']))).status).to.equal(415);
+  });
+
+  it('begins once, however often its form is sent, and only from a page of the service', async () => {
+    const form = await owner.form(page, 'import');
+    const file = new Blob(['external_id,name\nonce,Ann\n']);
+    const [one, two] = await Promise.all([owner.upload(page, form, file), owner.upload(page, form, file)]);
+    expect([one.status, two.location]).to.deep.equal([303, one.location]);
+    const forged = await owner.upload(page, form, file, { 'sec-fetch-site': 'cross-site' });
+    expect(forged.status).to.equal(403);
+    const viewer = await memberOf(service, tenant.org, 'viewer');
+    expect((await viewer.upload(page, form, file)).status).to.equal(403);
+    const other = await service.tenant();
+    const stranger = await memberOf(service, other.org, 'owner');
+    expect((await stranger.get((one.location ?? '').replace(tenant.org, other.org))).status).to.equal(404);
+  });
+});
