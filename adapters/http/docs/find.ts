@@ -22,7 +22,8 @@ export const findEntries = (entries: readonly Entry[], query: string, most: numb
   if (words.length === 0) return [];
   const points = ({ title, page, text }: Entry): number => {
     const [heading, around, below] = [title.toLowerCase(), page.toLowerCase(), text.toLowerCase()];
-    let sum = heading === words.join(' ') ? 100 : 0;
+    // A page comes before its parts.
+    let sum = (heading === words.join(' ') ? 100 : 0) + (page === '' ? 4 : 0);
     for (const word of words) {
       const found =
         inHeading(heading, word) + (around.includes(word) ? 3 : 0) + (below.includes(word) ? 1 : 0);
