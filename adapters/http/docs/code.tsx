@@ -8,8 +8,8 @@ interface CodeProps {
   /** What it is: a file, a terminal. */
   readonly title?: string;
   /**
-   * Which of the reader's terminals it is typed into, from 1: where a test runs the samples of a page, those
-   * of another terminal than the first go on in the background.
+   * Which of the reader's terminals it is typed into. A test types the samples of the quick start: those of
+   * the second terminal end, the others go on.
    */
   readonly terminal?: number;
 }

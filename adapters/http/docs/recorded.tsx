@@ -60,7 +60,10 @@ export const recordedPage = (): DocsPage => {
   const envelope = Object.entries(first?.payload.properties ?? {}).filter(
     ([name]) => !['data', 'metadata'].includes(name),
   );
-  const metadata = inside(document, 'components', 'schemas', 'Metadata') as JsonSchema;
+  const metadata = {
+    ...(inside(document, 'components', 'schemas', 'Metadata') as JsonSchema),
+    description: 'Who caused the event, what it belongs to, and what proves it.',
+  };
   return {
     ...recordedPlace,
     for: 'operators',

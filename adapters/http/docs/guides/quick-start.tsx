@@ -33,17 +33,17 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     text(
       'In a checkout of this service, with Node and nothing else installed. It makes a demo organization with 1,000 credits, and prints its API key once.',
     ),
-    <Code language="sh" title="First terminal" terminal={2}>
+    <Code language="sh" title="First terminal" terminal={1}>
       FLOOR_SIMULATION=on npm start
     </Code>,
     note(
       '**This is your sandbox.** A service that you start on your machine mails nothing. `FLOOR_SIMULATION=on` plays the production floor, so that cards go through their six steps by themselves. Somebody else runs the service for you? Get a key from them, and mind that their cards are real.',
     ),
     text('Put the key that it printed into a variable of a second terminal, and check it:'),
-    <Code language="sh" title="Second terminal" terminal={1}>
+    <Code language="sh" title="Second terminal" terminal={2}>
       export API_KEY=hck_…
     </Code>,
-    <Code language="sh" terminal={1}>
+    <Code language="sh" terminal={2}>
       {curl(baseUrl, '/api/v1/account')}
     </Code>,
   ),
@@ -51,13 +51,13 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     'first-card',
     'Send your first card',
     text('One request sends one card and spends one credit. Write the card down:'),
-    <Code language="sh" terminal={1}>
+    <Code language="sh" terminal={2}>
       {card}
     </Code>,
     text(
       'Send it. The `Idempotency-Key` is something of yours that stays the same when you try again, such as the number of an order:',
     ),
-    <Code language="sh" terminal={1}>
+    <Code language="sh" terminal={2}>
       {curl(baseUrl, '/api/v1/cards', { body: 'card.json', headers: ['Idempotency-Key: order-1001'] })}
     </Code>,
     text('The response is a 201 with the code of the card and the window in which it arrives:'),
@@ -70,7 +70,7 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     'try-again',
     'Try again without a second card',
     text('Pretend that the response was lost: send the same request with the same key.'),
-    <Code language="sh" terminal={1}>
+    <Code language="sh" terminal={2}>
       {curl(baseUrl, '/api/v1/cards', {
         body: 'card.json',
         headers: ['Idempotency-Key: order-1001'],
@@ -85,10 +85,10 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     'follow',
     'See how far it is',
     text('Look the card up by the code in its `id`:'),
-    <Code language="sh" terminal={1}>
+    <Code language="sh" terminal={2}>
       export CARD=HC-…
     </Code>,
-    <Code language="sh" terminal={1}>
+    <Code language="sh" terminal={2}>
       {curl(baseUrl, '/api/v1/cards/$CARD')}
     </Code>,
     text(
@@ -101,7 +101,7 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     'contact',
     'Keep a contact',
     text('Contacts are made and replaced by an id of yours, so that you can send the same again:'),
-    <Code language="sh" terminal={1}>
+    <Code language="sh" terminal={2}>
       {curl(baseUrl, '/api/v1/contacts', { body: contact })}
     </Code>,
   ),
@@ -111,17 +111,17 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     text(
       'An inbound hook is a secret URL. Whatever is posted to it becomes a card, and its template is filled from the payload. The command line of your own service makes one; elsewhere you make it in the console. It needs the id of your organization, which the check of the key showed:',
     ),
-    <Code language="sh" terminal={1}>
+    <Code language="sh" terminal={2}>
       export ORG=…
     </Code>,
-    <Code language="sh" terminal={1}>
+    <Code language="sh" terminal={2}>
       {hook}
     </Code>,
     text('It prints the URL, this once. Do what the shop would do:'),
-    <Code language="sh" terminal={1}>
+    <Code language="sh" terminal={2}>
       export HOOK_URL=…
     </Code>,
-    <Code language="sh" terminal={1}>
+    <Code language="sh" terminal={2}>
       {fire}
     </Code>,
   ),
@@ -131,7 +131,7 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     text(
       'Webhooks tell you what becomes of each card. Register an endpoint, here one whose name leads nowhere, and keep the `signing_secret` of the response, which is shown this once:',
     ),
-    <Code language="sh" terminal={1}>
+    <Code language="sh" terminal={2}>
       {curl(baseUrl, '/api/v1/webhooks', { body: { url: 'https://receiver.invalid/' } })}
     </Code>,
     text('Start a receiver that checks signatures, in a terminal of its own:'),
@@ -143,7 +143,7 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
       {`export API_KEY=hck_…\n${listen}`}
     </Code>,
     text('Send another card, and look at the third terminal:'),
-    <Code language="sh" title="Second terminal" terminal={1}>
+    <Code language="sh" title="Second terminal" terminal={2}>
       {curl(baseUrl, '/api/v1/cards', { body: 'card.json', headers: ['Idempotency-Key: order-1002'] })}
     </Code>,
     <Code language="text">{'card.created HC-…'}</Code>,

@@ -1,0 +1,172 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { programsOnPath, samplesOn, shownText, type PageSample } from '../../support/http/docs-samples.js';
+import { aCard, clientOf } from '../../support/http/service.js';
+import { start, type Running } from '../../support/servers/programs.js';
+import { eventually } from '../../support/time/eventually.js';
+
+const checkout = fileURLToPath(new URL('../../../../', import.meta.url));
+
+/** What a reader copies out of what was printed, by the variable that it goes into. */
+const copied: Readonly<Record<string, RegExp>> = {
+  API_KEY: /hck_[\w-]{43}/,
+  CARD: /(?<="id":")HC-[0-9A-Z]{7}/,
+  ORG: /(?<="organization":\{"id":")[^"]+/,
+  HOOK_URL: /http\S+\/api\/v1\/hooks\/[\w-]+/,
+  WEBHOOK_SECRET: /whsec_[A-Za-z0-9+/]{43}=/,
+};
+
+/** A terminal that somebody types into. */
+interface Terminal {
+  readonly child: ChildProcess;
+  readonly output: () => string;
+  readonly type: (text: string) => void;
+}
+
+describe('the quick start of the documentation', () => {
+  let directory: string;
+  let service: Running;
+  let baseUrl: string;
+  let page: string;
+  let samples: readonly PageSample[];
+  let receiverPort: number;
+  const terminals = new Map<number, Terminal>();
+
+  const aFreePort = async (): Promise<number> => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await new Promise((done) => server.once('listening', done));
+    const { port } = server.address() as AddressInfo;
+    await new Promise((done) => server.close(done));
+    return port;
+  };
+
+  /** The first sample starts the service; here it has a port and a folder of its own. */
+  const startAsShown = (sample: string): Running => {
+    const [, name = '', value = ''] = /^(\w+)=(\w+) npm start$/.exec(sample) ?? [];
+    expect(name, sample).to.equal('FLOOR_SIMULATION');
+    return start('serve', [], { PORT: '0', DATA_DIR: directory, [name]: value });
+  };
+
+  before(async function () {
+    this.timeout(60_000);
+    directory = mkdtempSync(join(tmpdir(), 'card-quick-start-'));
+    // What the samples write stays out of the checkout.
+    for (const name of ['package.json', 'bin', 'examples'])
+      symlinkSync(join(checkout, name), join(directory, name));
+    service = startAsShown('FLOOR_SIMULATION=on npm start');
+    await eventually(() => service.out().includes('"listening"'), { what: 'a listening service' });
+    baseUrl = /Handwritten Card Service: (\S+)/.exec(service.out())?.[1] ?? '';
+    page = await (await fetch(`${baseUrl}/docs/quick-start`)).text();
+    samples = samplesOn(page);
+    receiverPort = await aFreePort();
+  });
+  after(async () => {
+    for (const { child } of terminals.values())
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    service.kill('SIGKILL');
+    await service.ended;
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  const terminalOf = (number: number): Terminal => {
+    const known = terminals.get(number);
+    if (known !== undefined) return known;
+    const child = spawn('sh', [], {
+      cwd: directory,
+      detached: true,
+      env: {
+        ...programsOnPath,
+        HOME: directory,
+        DATA_DIR: directory,
+        BASE_URL: baseUrl,
+        PORT: String(receiverPort),
+      },
+    });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    const made = {
+      child,
+      output: () => output,
+      type: (text: string) => void child.stdin.write(`${text}\n`),
+    };
+    terminals.set(number, made);
+    return made;
+  };
+
+  const printed = (): string =>
+    [service.out(), ...[...terminals.values()].map(({ output }) => output())].join('\n');
+
+  /** Puts what was printed where the page leaves it out, and the receiver on a port that is free. */
+  const filledIn = (text: string): string =>
+    text
+      .replaceAll(/^export (\w+)=\S*…$/gm, (line, name: string) => {
+        const value = copied[name]?.exec(printed())?.[0];
+        if (value === undefined) throw new Error(`Nothing printed goes into: ${line}`);
+        return `export ${name}='${value}'`;
+      })
+      .replaceAll(':3000/', `:${receiverPort}/`);
+
+  /** Types a sample. Those of the second terminal end, and are waited for; the others go on. */
+  const run = async ({ text, terminal }: PageSample, at: number): Promise<string> => {
+    const { type, output } = terminalOf(terminal ?? 2);
+    const before = output().length;
+    type(filledIn(text));
+    if (terminal !== 2) return '';
+    const mark = `done with ${at}`;
+    type(`echo; echo ${mark.replace('done', 'do""ne')}`);
+    await eventually(() => output().includes(mark), { what: text });
+    return output().slice(before, output().lastIndexOf(mark));
+  };
+
+  /** Until the listener of the fourth terminal shows something: it doesn't say when it is ready. */
+  const listening = async (): Promise<void> => {
+    const key = copied['API_KEY']?.exec(service.out())?.[0] ?? '';
+    const client = clientOf(baseUrl, key);
+    await eventually(async () => {
+      await client('/api/v1/cards', { body: aCard() });
+      return terminalOf(4).output().includes('forwarded to');
+    });
+  };
+
+  it('leads from nothing to a card, a repeat, a contact, a hook and a webhook, typed as it stands', async function () {
+    this.timeout(120_000);
+    const typed = samples.filter(({ terminal }) => terminal !== null);
+    const [first, ...rest] = typed;
+    expect(first?.text).to.equal('FLOOR_SIMULATION=on npm start');
+    const outputs: string[] = [];
+    for (const [at, sample] of rest.entries()) {
+      if (sample === rest.at(-1)) await listening();
+      outputs.push(await run(sample, at));
+    }
+    const said = (pattern: RegExp): number => outputs.filter((each) => pattern.test(each)).length;
+    expect(outputs.join('\n')).not.to.match(/"error":\{/);
+    expect({
+      organization: said(/"object":"account"/),
+      scheduled: said(/"object":"card","status":"scheduled"/),
+      repeated: said(/idempotent-replay: true/i),
+      lookedUp: said(/"steps":\[/),
+      contact: said(/"object":"contact"/),
+      secret: said(/"signing_secret":"whsec_/),
+    }).to.deep.equal({ organization: 1, scheduled: 4, repeated: 1, lookedUp: 1, contact: 1, secret: 1 });
+    const [code = ''] = /HC-\w+/.exec(outputs.at(-1) ?? '') ?? [];
+    await eventually(() => terminalOf(3).output().includes(`card.created ${code}`), {
+      what: 'the event at the receiver',
+    });
+  });
+
+  it('takes a quarter of an hour: to read, and to type or copy', () => {
+    const main = /<main[^]*?<\/main>/.exec(page)?.[0] ?? '';
+    const words = shownText(main.replaceAll(/<pre[^]*?<\/pre>/g, ' '))
+      .split(/\s+/)
+      .filter((word) => word !== '').length;
+    const wordsAMinute = 120;
+    const typed = samples.filter(({ terminal }) => terminal !== null).length;
+    expect(words / wordsAMinute + typed * 0.5).to.be.below(15);
+  });
+});
