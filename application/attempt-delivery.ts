@@ -12,6 +12,7 @@ import type { DeliveryAttempt } from './ports/delivery-log.js';
 import type { DeliveryQueue } from './ports/delivery-queue.js';
 import type { DeliveryEndpoint, TrippedEndpoint } from './ports/endpoint-gates.js';
 import type { Clock } from './ports/system.js';
+import type { Span, Tracing } from './ports/tracing.js';
 import {
   isSuccess,
   type AttemptResult,
@@ -20,6 +21,7 @@ import {
 } from './ports/webhook-sender.js';
 import type { DeliveryPolicy } from './public-deliveries.js';
 import type { Verdict } from './schedule.js';
+import { noTracing } from './traced.js';
 
 /** `sinceEvent`: the time from the event to the end of a first attempt that delivered it, otherwise null. */
 export interface DeliveryMetrics {
@@ -38,6 +40,8 @@ export interface AttemptDeps {
   readonly keys: MasterKeys;
   readonly policy: DeliveryPolicy;
   readonly metrics: DeliveryMetrics;
+  /** Nothing is traced if it is left out. */
+  readonly tracing?: Tracing;
   readonly report: (error: unknown) => void;
 }
 
@@ -77,6 +81,31 @@ const verdictOn = (result: AttemptResult | Unresolved): Verdict => {
   return result.duration <= quickWithin ? 'quick' : 'slow';
 };
 
+const spanOf = (
+  tracing: Tracing,
+  { delivery, type, card, endpoint, number, traceparent }: DeliveryClaim,
+): Span =>
+  tracing.begin('delivery attempt', {
+    kind: 'client',
+    ...(traceparent !== undefined && { parent: { traceparent } }),
+    attributes: {
+      'cards.delivery': delivery,
+      'cards.event_type': type,
+      'cards.card': card,
+      'cards.endpoint': endpoint.endpoint,
+      'cards.attempt': number,
+    },
+  });
+
+const endSpan = (span: Span, result: AttemptResult | Unresolved | 'withheld'): void => {
+  if (result === 'withheld') return span.end({ attributes: { 'cards.withheld': true } });
+  const { httpStatus, error } = result;
+  span.end({
+    ...(httpStatus !== null && { attributes: { 'http.response.status_code': httpStatus } }),
+    ...(!isSuccess(result) && { error: error ?? `status ${httpStatus}` }),
+  });
+};
+
 /**
  * Makes the attempt that a claim permits, and records it. None starts after `stopping` has aborted; one that
  * is under way is cut off when `ending` aborts. `withheld`: no attempt was made, and the claim was released.
@@ -86,18 +115,30 @@ export const attemptDelivery = async (
   claim: DeliveryClaim,
   { stopping, ending }: { readonly stopping: AbortSignal; readonly ending: AbortSignal },
 ): Promise<Attempted | 'withheld'> => {
-  const { deliveries, sender, clock, policy, metrics, keys } = deps;
+  const { deliveries, sender, clock, policy, metrics, keys, tracing = noTracing } = deps;
   const { delivery, type, body, endpoint, number, occurredAt } = claim;
   const at = clock.now();
+  const span = spanOf(tracing, claim);
+  const traceparent = span.traceparent ?? claim.traceparent;
   let result: AttemptResult | Unresolved | 'withheld';
   try {
-    const headers = deliveryHeaders({ delivery, type, body, secrets: secretsOf(keys, endpoint, at), at });
+    const headers = deliveryHeaders({
+      delivery,
+      type,
+      body,
+      secrets: secretsOf(keys, endpoint, at),
+      at,
+      ...(traceparent !== undefined && { traceparent }),
+    });
     const mayStart = () => !stopping.aborted && deliveries.claims.mayStart(claim);
-    result = await sender.send({ org: endpoint.org, url: endpoint.url, headers, body, mayStart }, ending);
+    const { org, url } = endpoint;
+    result = await span.within(() => sender.send({ org, url, headers, body, mayStart }, ending));
   } catch (error) {
+    span.end({ error });
     await deliveries.claims.release(claim);
     throw error;
   }
+  endSpan(span, result);
   if (result === 'withheld') {
     await deliveries.claims.release(claim);
     return result;

@@ -6,16 +6,19 @@ import type { Clock, Entropy } from './ports/system.js';
 export interface Initiator {
   readonly actor: Actor;
   readonly requestId: string | null;
+  /** The place of the request in a trace; absent if there is none. */
+  readonly traceparent?: string;
 }
 
 export const newCommand = (
   { clock, entropy }: { readonly clock: Clock; readonly entropy: Entropy },
-  { actor, requestId }: Initiator,
+  { actor, requestId, traceparent }: Initiator,
   org: OrganizationId | null,
 ): Command => ({
   id: CommandId.parse(entropy.uuid()),
   org,
   actor,
   requestId,
+  ...(traceparent !== undefined && { traceparent }),
   at: clock.instant(),
 });

@@ -120,12 +120,13 @@ export type Protect = (event: Pick<UnsealedEvent, 'id' | 'type' | 'data'>) => Pr
  */
 export const seal = (link: Link, event: UnsealedEvent, protect: Protect): NewEvent => {
   const { data, personal } = protect(event);
-  const { org, actor, requestId, correlationId, causationId, schemaVersion, occurredAt, subject } =
-    event.metadata;
+  const { org, actor, requestId, traceparent, correlationId, causationId, schemaVersion } = event.metadata;
+  const { occurredAt, subject } = event.metadata;
   const covered = {
     org,
     actor,
     requestId,
+    ...(traceparent !== undefined && { traceparent }),
     correlationId,
     causationId,
     schemaVersion,

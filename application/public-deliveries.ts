@@ -40,6 +40,7 @@ export interface PublicEvent {
   readonly card: string;
   readonly position: bigint;
   readonly occurredAt: Milliseconds;
+  readonly traceparent?: string;
   readonly body: string;
 }
 
@@ -123,7 +124,7 @@ export class PublicEvents {
     const facts = this.#cards.get(logged.stream) ?? (await this.#factsOf(logged.stream, ordered));
     if (facts === null) return null;
     const id = publicEventId(logged.id);
-    const { occurredAt } = logged.metadata;
+    const { occurredAt, traceparent } = logged.metadata;
     if (lastTypes.has(type)) this.#cards.delete(logged.stream);
     return {
       id,
@@ -132,6 +133,7 @@ export class PublicEvents {
       card: facts.card,
       position: logged.position,
       occurredAt: Date.parse(occurredAt),
+      ...(traceparent !== undefined && { traceparent }),
       body: payload(id, type, occurredAt, { ...facts, heldReason }),
     };
   }
@@ -180,7 +182,7 @@ export class PublicEvents {
 
 /** The delivery of an event to an endpoint. */
 export const deliveryOf = (
-  { id, type, org, card: code, position, occurredAt, body }: PublicEvent,
+  { id, type, org, card: code, position, occurredAt, traceparent, body }: PublicEvent,
   endpoint: Pick<Endpoint, 'id'>,
   policy: DeliveryPolicy,
   dropReason: string | null,
@@ -193,6 +195,7 @@ export const deliveryOf = (
   card: code,
   position,
   occurredAt,
+  ...(traceparent !== undefined && { traceparent }),
   body,
   due: occurredAt,
   allowed: attemptsOf(policy),

@@ -177,6 +177,7 @@ export class Streams {
             org: command.org,
             actor: command.actor,
             requestId: command.requestId,
+            ...(command.traceparent !== undefined && { traceparent: command.traceparent }),
             correlationId: command.requestId ?? command.id,
             causationId: command.id,
             schemaVersion: aggregate.schemaVersion,

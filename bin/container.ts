@@ -47,6 +47,7 @@ import { notingWrites, Writings } from '../application/request-log.js';
 import { currentReadModels } from '../application/read-your-writes.js';
 import type { OpenWork } from '../application/reconcile.js';
 import { Streams } from '../application/streams.js';
+import { noTracing, tracedAppends } from '../application/traced.js';
 import { UnfinishedWork } from '../application/unfinished.js';
 import type { ProcessContext } from './process-context.js';
 import { registerLogMetrics } from './log-part.js';
@@ -66,10 +67,12 @@ import { politePace, urlRules } from './webhooks.js';
 const buildGraph = (context: ProcessContext) => {
   const { settings, role, engine, calls, clock, entropy, log, operatorToken, keys, timeouts, baseUrl } =
     context;
+  const { tracing = noTracing } = context;
   const { idempotency, readYourWrites, checkpoints, keyUses, hookCalls, rateLimiter } = engine;
   const { deliveries, deliveryQueue: queue, projector, requests, signInRecords } = engine;
   const writings = new Writings();
-  const store = plays(role, 'api') ? notingWrites(engine.store, writings) : engine.store;
+  const noted = plays(role, 'api') ? notingWrites(engine.store, writings) : engine.store;
+  const store = tracing === noTracing ? noted : tracedAppends(noted, tracing);
   const { planning, claimTimeout, reconcileAfter, webhooks: webhookSettings } = settings;
 
   // Reads and writes
@@ -219,6 +222,7 @@ const buildGraph = (context: ProcessContext) => {
     operatorToken,
     requestsPerMinute: settings.rateLimitPerMinute,
     maxConnections: settings.maxConnections,
+    tracing,
     propose: proposer(engine.readModels),
     onRequest: (request: Omit<RequestRecord, 'wrote'>) =>
       requests.record({ ...request, wrote: writings.take(request.id) }),
@@ -254,6 +258,7 @@ const buildGraph = (context: ProcessContext) => {
           clock,
           keys: webhooks.keys,
           policy,
+          tracing,
           metrics: deliveryMetrics(registry, deliveries.log, clock),
           disable: (tripped: TrippedEndpoint) => disableEndpoint(webhooks, tripped),
           freshAttempts: politePace(clock, () => listeners.open.begun()),

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { PasswordCost } from '../adapters/system/passwords.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
+import type { Tracing } from '../application/ports/tracing.js';
 import type { WebhookSender } from '../application/ports/webhook-sender.js';
 import type { MasterKeys } from '../domain/webhook-signing.js';
 import type { Engine, Timeouts } from './engine.js';
@@ -27,6 +28,8 @@ export interface ProcessContext {
   /** Certificates that webhook receivers may have beside those that the system trusts. */
   readonly extraCertificates: readonly string[];
   readonly timeouts: Timeouts;
+  /** Nothing is traced if it is left out. */
+  readonly tracing?: Tracing;
   readonly passwordCost: PasswordCost;
   /** Sends webhooks in place of the HTTP client: for simulations. */
   readonly sender?: WebhookSender;

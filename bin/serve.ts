@@ -6,6 +6,7 @@ import { nodeWarning } from './node-version.js';
 import { roles, type Role } from './roles.js';
 import type { Service } from './service.js';
 import { readSettings } from './settings.js';
+import { tracingOfProcess } from './tracing.js';
 import { version } from './version.js';
 
 const longestStop = 9_500;
@@ -70,7 +71,11 @@ const serve = async (): Promise<void> => {
   const role = readRole(argument);
   const settings = readSettings(process.env);
   // Wrong settings are refused before the service itself is loaded, which takes longer than all of this.
-  const [{ makeLog }, { startService }] = await Promise.all([import('./log.js'), import('./service.js')]);
+  const [{ makeLog }, { startService }, tracing] = await Promise.all([
+    import('./log.js'),
+    import('./service.js'),
+    tracingOfProcess(),
+  ]);
   const log = await makeLog(settings.logLevel);
   const warning = nodeWarning(process.versions.node);
   if (warning !== null) log.warn({ node: process.versions.node }, warning);
@@ -81,7 +86,15 @@ const serve = async (): Promise<void> => {
   });
   // Also if the service is still starting.
   void stopped.then(() => clock.sleep(longestStop)).then(() => process.exit(exitCodes.failed));
-  const service = await startService({ settings, role, clock, entropy: new SystemEntropy(), log, fail: end });
+  const service = await startService({
+    settings,
+    role,
+    clock,
+    entropy: new SystemEntropy(),
+    log,
+    tracing,
+    fail: end,
+  });
   log.info({ role, version, port: service.port, operator: service.operatorAddress }, 'listening');
   void service.prepared.then(async (key) => {
     // A link in a log that machines keep would be a way in for whoever reads it.

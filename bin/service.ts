@@ -9,6 +9,8 @@ import { root } from '../application/sessions.js';
 import { issueLink } from '../application/sign-in-links.js';
 import { missingKeys } from '../application/webhooks.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
+import type { Tracing } from '../application/ports/tracing.js';
+import { noTracing } from '../application/traced.js';
 import { FinalError, messageOf } from '../domain/errors.js';
 import type { MasterKeys } from '../domain/webhook-signing.js';
 import { wire } from './container.js';
@@ -39,6 +41,8 @@ export interface ServiceOptions {
   readonly timeouts?: Timeouts;
   /** Opens the engine: for tests that interfere with it. */
   readonly open?: typeof openEngine;
+  /** Nothing is traced if it is left out. */
+  readonly tracing?: Tracing;
   /** What a hash of a password costs: next to nothing in tests. */
   readonly passwordCost?: PasswordCost;
 }
@@ -109,7 +113,7 @@ const prepare = async (
 export const startService = async (options: ServiceOptions): Promise<Service> => {
   const { settings, role, clock, entropy, log, fail } = options;
   const { extraCertificates = [], namespace = '', timeouts = {}, open = openEngine } = options;
-  const { passwordCost = usualCost } = options;
+  const { passwordCost = usualCost, tracing = noTracing } = options;
   assertServers(role, settings);
   const calls = new EngineCalls();
   const personalMasters = (): MasterKeys =>
@@ -165,6 +169,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       logKeys: keysOfLog,
       extraCertificates,
       timeouts,
+      tracing,
       passwordCost,
       fail,
       listening: () => listening,

@@ -38,6 +38,8 @@ export interface EventMetadata {
   readonly org: OrganizationId | null;
   readonly actor: Actor;
   readonly requestId: string | null;
+  /** The place in a trace (W3C Trace Context) of the request that caused the event; absent if there is none. */
+  readonly traceparent?: string;
   readonly correlationId: string;
   readonly causationId: string;
   readonly schemaVersion: number;
@@ -157,5 +159,7 @@ export interface Command {
   readonly org: OrganizationId | null;
   readonly actor: Actor;
   readonly requestId: string | null;
+  /** The place of the request in a trace; absent if there is none. */
+  readonly traceparent?: string;
   readonly at: Instant;
 }

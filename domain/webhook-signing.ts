@@ -63,6 +63,8 @@ export interface Signable {
   readonly body: string;
   readonly secrets: readonly SigningSecret[];
   readonly at: Milliseconds;
+  /** The place of the attempt in a trace; absent if there is none. */
+  readonly traceparent?: string;
 }
 
 /**
@@ -75,6 +77,7 @@ export const deliveryHeaders = ({
   body,
   secrets,
   at,
+  traceparent,
 }: Signable): Readonly<Record<string, string>> => {
   const t = Math.floor(at / 1000);
   const v1 = secrets.map(
@@ -94,5 +97,6 @@ export const deliveryHeaders = ({
     'webhook-id': delivery,
     'webhook-timestamp': String(t),
     'webhook-signature': standard.join(' '),
+    ...(traceparent !== undefined && { traceparent }),
   };
 };

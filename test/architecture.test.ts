@@ -48,7 +48,7 @@ const layerOf = (path: string): string =>
 
 const core = ['domain', 'projections', 'application'];
 const drivers =
-  /^(express|mongodb|amqplib|@eventstore\/|@photostructure\/|@grpc\/|undici|pino|prom-client|rate-limiter-flexible|tsyringe|reflect-metadata|commander)/;
+  /^(@opentelemetry\/|express|mongodb|amqplib|@eventstore\/|@photostructure\/|@grpc\/|undici|pino|prom-client|rate-limiter-flexible|tsyringe|reflect-metadata|commander)/;
 const inputOutput =
   /^node:(fs|http|https|http2|net|tls|dns|dgram|child_process|worker_threads|cluster|os|process|timers|sqlite|readline|repl)(\/|$)/;
 

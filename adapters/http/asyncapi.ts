@@ -148,6 +148,11 @@ const metadata: Node = {
       ...textOrNull,
       description: 'The `x-request-id` of the call that caused the event; null if there was none.',
     },
+    traceparent: {
+      ...text,
+      description:
+        'The place of that call in a trace (W3C Trace Context): as its client sent it, or begun here. Absent if there was no call.',
+    },
     correlationId: {
       ...text,
       description: 'The same in all events that one call caused: its `x-request-id`, or else the command.',

@@ -276,9 +276,14 @@ const withoutInfinity = (value: Json): Json => {
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
 
 /** The holder of a key, as events record it. */
-export const byKey = ({ caller, id }: Pick<HttpRequest<KeyCaller>, 'caller' | 'id'>) => ({
+export const byKey = ({
+  caller,
+  id,
+  traceparent,
+}: Pick<HttpRequest<KeyCaller>, 'caller' | 'id' | 'traceparent'>) => ({
   actor: { kind: 'key' as const, id: caller.keyId },
   requestId: id,
+  traceparent,
 });
 
 /** The statuses of the 201 are filters, too. (decision 26: `scheduled` and `held` on reading) */

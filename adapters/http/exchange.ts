@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Span } from '../../application/ports/tracing.js';
 import type { Allowance } from './caller.js';
 import type { IgnoredName } from './ignored.js';
 import type { Subject } from './request-log.js';
@@ -24,6 +25,9 @@ export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly id: string;
+  readonly span: Span;
+  /** Its place in a trace. */
+  readonly traceparent: string;
   readonly address: string;
   /** By the monotonic clock. */
   readonly started: number;

@@ -197,7 +197,11 @@ export const hookRoutes = (deps: HookRouteDeps): readonly Route[] => [
         await deps.suspensions.assertActive(hook.org);
         const body = await request.readBody();
         return fireHook(deps, id, readHookPayload(body), ({ org }) =>
-          newCommand(deps, { actor: { kind: 'hook', id }, requestId: request.id }, org),
+          newCommand(
+            deps,
+            { actor: { kind: 'hook', id }, requestId: request.id, traceparent: request.traceparent },
+            org,
+          ),
         );
       });
       return { status: 201, body: sentCardBody(sent, deps.baseUrl()), headers: cardReceipt(sent) };

@@ -46,12 +46,13 @@ export const operatorAccess = withScope('operator:audit');
 export const rootAccess = { kind: 'operator', scope: null } as const;
 
 /** The request of an operator. */
-export type OperatorRequest = Pick<HttpRequest<OperatorCaller>, 'id' | 'caller'>;
+export type OperatorRequest = Pick<HttpRequest<OperatorCaller>, 'id' | 'caller' | 'traceparent'>;
 
 /** The operator, as events record it. */
-export const byOperator = ({ id, caller }: OperatorRequest) => ({
+export const byOperator = ({ id, caller, traceparent }: OperatorRequest) => ({
   actor: { kind: 'operator' as const, id: caller.id },
   requestId: id,
+  traceparent,
 });
 
 export const orgParam = text({ code: 'not_found', description: 'The id of the organization.' });

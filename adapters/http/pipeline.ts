@@ -1,9 +1,12 @@
 import type { Logger } from 'pino';
+import type { Tracing } from '../../application/ports/tracing.js';
+import { inSpan, noTracing } from '../../application/traced.js';
 import { OutcomeUnknown } from '../../application/outcome.js';
 import type { Clock } from '../../application/ports/system.js';
 import { suspended } from '../../application/suspensions.js';
 import { DomainError, UnknownName, type ErrorCode } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
+import { traceIdOf } from '../../domain/traceparent.js';
 import { assertOneAuthorization, retryAfter, TooManyGuesses, windowEnd, type Gate } from './caller.js';
 import { documentFor, type SharedDocument } from './documents.js';
 import {
@@ -24,6 +27,7 @@ import type { HttpMetrics } from './metrics.js';
 import { atField, readAll, type JsonObject } from './read.js';
 import type { RequestRecord } from '../../application/ports/requests.js';
 import { logFields, recordOf, subjectOf, type Subject } from './request-log.js';
+import { endSpan } from './traces.js';
 import { headerList, jsonType, send, sendBytes, sendNothing, type Envelope } from './respond.js';
 import type {
   BytesResponse,
@@ -42,6 +46,7 @@ export interface PipelineOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: HttpMetrics;
+  readonly tracing: Tracing;
   readonly baseUrl: () => string;
   /** What to send in place of a name that is not known; null for nothing. Never rejects. */
   readonly propose: Propose;
@@ -102,6 +107,13 @@ const headerValues = (raw: readonly string[], name: string): readonly string[] =
 const freeQuery = (search: string): Record<string, string> => Object.fromEntries(new URLSearchParams(search));
 
 const nothing: Readonly<Record<string, string>> = {};
+
+/** The fields by which log lines say which request they are about. */
+const placeOf = ({ id, template, traceparent }: Exchange) => ({
+  request: id,
+  route: template,
+  trace_id: traceIdOf(traceparent),
+});
 
 const hasKey = ({ access }: Route): boolean => access.kind === 'key' || access.kind === 'operator';
 
@@ -185,6 +197,7 @@ const readFile = async (exchange: Exchange): Promise<Upload> => {
 /** An exchange as a handler sees it. It is a class so that a request costs one object and no closures. */
 class AdmittedRequest implements HttpRequest {
   readonly id: string;
+  readonly traceparent: string;
   readonly caller: Caller;
 
   constructor(
@@ -195,6 +208,7 @@ class AdmittedRequest implements HttpRequest {
     private readonly abortable: Abortable,
   ) {
     this.id = exchange.id;
+    this.traceparent = exchange.traceparent;
     this.caller = exchange.caller;
   }
 
@@ -277,6 +291,7 @@ export const pipeline = ({
   clock,
   log,
   metrics,
+  tracing,
   baseUrl,
   propose,
   onRequest,
@@ -295,6 +310,7 @@ export const pipeline = ({
     const ms = clock.monotonic() - exchange.started;
     metrics.observe(exchange.request.method ?? 'UNKNOWN', exchange.template ?? 'unmatched', status, ms);
     log.info(logFields(exchange, status, ms, refusal), 'request');
+    endSpan(exchange, status);
     if (exchange.needsCredential) onRequest(recordOf(exchange, status, ms, clock.now() - ms, refusal));
   };
 
@@ -392,6 +408,14 @@ export const pipeline = ({
         : 'There is nothing at this path: its percent-encoding is broken.',
     );
 
+  /** What changes something is a command, with a span of its own. */
+  const performed = (route: Route, request: HttpRequest): Promise<RouteResponse> =>
+    tracing === noTracing || route.method === 'GET'
+      ? route.handle(request)
+      : inSpan(tracing, `command ${route.operation.operationId}`, { kind: 'internal' }, () =>
+          route.handle(request),
+        );
+
   const handle = async (
     exchange: Exchange,
     route: Route,
@@ -405,7 +429,7 @@ export const pipeline = ({
     noteIgnored(exchange, route, sent, body);
     const request = new AdmittedRequest(exchange, place, readAll(route.query, sent), body, abortable);
     try {
-      const response = await route.handle(request);
+      const response = await performed(route, request);
       exchange.subject = { ...exchange.subject, ...subjectOf(route, params, body, response) };
       return response;
     } catch (error) {
@@ -449,10 +473,7 @@ export const pipeline = ({
         const isWhole = await writeEvents(response, streamed, clock, signal);
         if (!isWhole && streamed.type === 'application/jsonl') response.destroy();
       } catch (error) {
-        log.error(
-          { err: error, request: exchange.id, route: exchange.template },
-          'an event stream broke off',
-        );
+        log.error({ err: error, ...placeOf(exchange) }, 'an event stream broke off');
         if (streamed.type === 'application/jsonl') response.destroy();
       } finally {
         over.abort();
@@ -485,15 +506,11 @@ export const pipeline = ({
   ): Promise<void> => {
     if (error instanceof ClientGone) return drop(exchange, 499);
     if (error instanceof OutcomeUnknown) {
-      log.warn(
-        { err: error, request: exchange.id, route: exchange.template },
-        'connection dropped: the outcome is unknown',
-      );
+      log.warn({ err: error, ...placeOf(exchange) }, 'connection dropped: the outcome is unknown');
       return drop(exchange, 0);
     }
     let refusal: Refusal | null = refusalOf(error);
-    if (refusal === null)
-      log.error({ err: error, request: exchange.id, route: exchange.template }, 'request failed');
+    if (refusal === null) log.error({ err: error, ...placeOf(exchange) }, 'request failed');
     refusal ??= failureOf(failure);
     if (isAuthenticationFailure(refusal.code) && (await throttled(exchange.address)))
       refusal = {
@@ -527,12 +544,9 @@ export const pipeline = ({
   ): Promise<void> => {
     try {
       if (!exchange.response.headersSent) return await respondToError(exchange, error, failure, extra);
-      log.error({ err: error, request: exchange.id, route: exchange.template }, 'a response broke off');
+      log.error({ err: error, ...placeOf(exchange) }, 'a response broke off');
     } catch (second) {
-      log.error(
-        { err: second, request: exchange.id, route: exchange.template },
-        'the response for an error failed',
-      );
+      log.error({ err: second, ...placeOf(exchange) }, 'the response for an error failed');
     }
     drop(exchange, 0);
   };
@@ -543,7 +557,7 @@ export const pipeline = ({
     params: Readonly<Record<string, string>>,
   ): Promise<void> => {
     try {
-      const response = await handle(exchange, route, params);
+      const response = await exchange.span.within(() => handle(exchange, route, params));
       if ('events' in response) await stream(exchange, route, response);
       else if ('lines' in response) await streamLines(exchange, response);
       else if ('document' in response) sendDocument(exchange, response.document);

@@ -1,6 +1,7 @@
 import type { RequestRecord } from '../../application/ports/requests.js';
 import type { Actor } from '../../domain/events.js';
 import { Instant } from '../../domain/ids.js';
+import { traceIdOf } from '../../domain/traceparent.js';
 import type { Refusal } from './errors.js';
 import type { Exchange } from './exchange.js';
 import type { JsonObject } from './read.js';
@@ -88,7 +89,7 @@ export const logFields = (
   ms: number,
   refusal: Refusal | null,
 ): object => {
-  const { request, caller, subject, address, template, id } = exchange;
+  const { request, caller, subject, address, template, id, traceparent } = exchange;
   const isKey = caller.kind === 'key';
   return {
     method: request.method,
@@ -96,6 +97,7 @@ export const logFields = (
     status,
     ms,
     request: id,
+    trace_id: traceIdOf(traceparent),
     address,
     org: isKey ? caller.org : subject?.org,
     key: isKey ? caller.keyId : undefined,

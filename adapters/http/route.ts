@@ -39,6 +39,8 @@ type CallerOf<A extends Access> = A extends { kind: 'key' }
 export interface HttpRequest<C = Caller, Params = object, Query = object> {
   /** `req_…`, also in the header of the response. */
   readonly id: string;
+  /** Its place in a trace: what the client sent, or else begun here. (docs/operations.md#traces) */
+  readonly traceparent: string;
   readonly caller: C;
   /** Path parameters, decoded and trimmed. */
   readonly params: Params;

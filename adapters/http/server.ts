@@ -7,6 +7,8 @@ import type { Registry } from 'prom-client';
 import type { RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { RequestRecord } from '../../application/ports/requests.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
+import type { Tracing } from '../../application/ports/tracing.js';
+import { noTracing } from '../../application/traced.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { isFor, type Audience } from './audience.js';
@@ -20,6 +22,7 @@ import { parserFailures } from './malformed.js';
 import { httpMetrics, type HttpMetrics } from './metrics.js';
 import { pipeline, type Propose } from './pipeline.js';
 import { templateOf, type Route } from './route.js';
+import { traceOf } from './traces.js';
 
 export interface Timeouts {
   /** For the head of a request. */
@@ -69,6 +72,8 @@ export interface HttpOptions {
   readonly metrics?: HttpMetrics;
   /** Which of the routes it answers and documents: by default all of them. */
   readonly serves?: Audience;
+  /** Nothing is traced if it is left out. */
+  readonly tracing?: Tracing;
   readonly readiness: Readiness;
   /**
    * The address that clients see. It is asked for each time, because a free port is known only after
@@ -99,23 +104,39 @@ export interface HttpServer {
 }
 
 /**
+ * The id of a request, and the trace that begins with it unless it belongs to another one. Nobody records
+ * that trace, so it is not sampled.
+ */
+interface RequestIds {
+  readonly id: string;
+  readonly traceparent: string;
+}
+
+/**
  * Random ids, drawn in batches: one call for the system's randomness in 256 requests. They begin with the
  * time of the draw, so that a database that keeps them writes next to each other what came together.
  */
-const requestIds = (entropy: Entropy, clock: Clock): (() => string) => {
+const requestIds = (entropy: Entropy, clock: Clock): (() => RequestIds) => {
   const size = 8;
   const timeDigits = 9;
   let time = '';
+  let traceTime = '';
   let pool: Buffer = Buffer.alloc(0);
   let at = 0;
   return () => {
     if (at >= pool.length) {
-      time = clock.now().toString(36).padStart(timeDigits, '0');
+      const now = clock.now();
+      time = now.toString(36).padStart(timeDigits, '0');
+      traceTime = now.toString(16).padStart(16, '0');
       pool = entropy.bytes(size * 256);
       at = 0;
     }
     at += size;
-    return `req_${time}${pool.toString('base64url', at - size, at)}`;
+    const random = pool.toString('hex', at - size, at);
+    return {
+      id: `req_${time}${pool.toString('base64url', at - size, at)}`,
+      traceparent: `00-${traceTime}${random}-${random}-00`,
+    };
   };
 };
 
@@ -184,9 +205,10 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   const guard = gate(options);
   const metrics = options.metrics ?? httpMetrics(registry);
   const { propose = () => Promise.resolve(null) } = options;
-  const { onRequest = () => undefined } = options;
-  const flow = pipeline({ gate: guard, clock, log, metrics, baseUrl, propose, onRequest });
-  const nextId = requestIds(options.entropy, clock);
+  const { onRequest = () => undefined, tracing = noTracing } = options;
+  const flow = pipeline({ gate: guard, clock, log, metrics, tracing, baseUrl, propose, onRequest });
+  const nextIds = requestIds(options.entropy, clock);
+  const nextId = () => nextIds().id;
   const documented = [...options.routes, ...healthRoutes(readiness, registry, options.version)].filter(
     isFor(options.serves ?? 'everybody'),
   );
@@ -198,10 +220,14 @@ export const httpServer = (options: HttpOptions): HttpServer => {
     const { path, search, undecodable } = parseTarget(request.url ?? '/');
     request.url = path;
     begun++;
+    const { id, traceparent: begunTrace } = nextIds();
+    const { span, traceparent } = traceOf(tracing, request, begunTrace);
     const exchange: Exchange = {
       request,
       response,
-      id: nextId(),
+      id,
+      span,
+      traceparent,
       address: request.socket.remoteAddress ?? 'unknown',
       started: clock.monotonic(),
       search,

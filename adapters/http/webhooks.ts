@@ -31,6 +31,7 @@ import {
   replayed,
   testResult,
 } from './deliveries.js';
+import { byKey } from './cards.js';
 import { longestDescription, optional, optionalText, says, text } from './fields.js';
 import { readAll, readFields, type JsonObject } from './read.js';
 import { instant, listOf, timestampAt, wholeList } from './responses.js';
@@ -180,8 +181,8 @@ export const listedBody = ({
  */
 const anyId = z.string().meta({ 'x-blank': 'refused', description: 'The id of the endpoint.' });
 
-const commandOf = (deps: WebhookDeps, { id, caller }: HttpRequest<KeyCaller>) =>
-  newCommand(deps, { actor: { kind: 'key', id: caller.keyId }, requestId: id }, caller.org);
+const commandOf = (deps: WebhookDeps, request: HttpRequest<KeyCaller>) =>
+  newCommand(deps, byKey(request), request.caller.org);
 
 /** The webhook endpoints of the key's organization. (docs/contract.md#webhooks) */
 export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [

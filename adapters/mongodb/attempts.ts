@@ -89,7 +89,7 @@ export interface MongoAttemptsOptions {
 export const usualKeep: Milliseconds = 30 * 24 * 60 * 60 * 1000;
 
 const claimOf = (
-  { _id, claim, type, event, card, body, occurredAt, made, allowed }: DeliveryRow,
+  { _id, claim, type, event, card, body, occurredAt, traceparent, made, allowed }: DeliveryRow,
   endpoint: DeliveryEndpoint,
 ): DeliveryClaim => ({
   id: claim ?? '',
@@ -99,6 +99,7 @@ const claimOf = (
   card,
   body,
   occurredAt,
+  ...(traceparent !== undefined && { traceparent }),
   number: made + 1,
   allowed,
   endpoint,

@@ -43,6 +43,8 @@ export interface DeliveryRow {
   readonly card: string;
   readonly position: bigint;
   readonly occurredAt: Milliseconds;
+  /** Absent if there is none, and in rows of older versions. */
+  readonly traceparent?: string;
   readonly body: string;
   readonly status: DeliveryStatus;
   readonly attempts: readonly DeliveryAttempt[];
@@ -150,8 +152,8 @@ export const newDeliveryRow = (
   now: Milliseconds,
   keep: Milliseconds,
 ): DeliveryRow => {
-  const { id, due, org, endpoint, event, type, card, position, occurredAt, body, allowed, expires } =
-    delivery;
+  const { id, due, org, endpoint, event, type, card, position, occurredAt, traceparent } = delivery;
+  const { body, allowed, expires } = delivery;
   return {
     _id: id,
     seq,
@@ -162,6 +164,7 @@ export const newDeliveryRow = (
     card,
     position,
     occurredAt,
+    ...(traceparent !== undefined && { traceparent }),
     body,
     allowed,
     expires,
@@ -188,6 +191,7 @@ export const deliveryOf = (row: DeliveryRow): Delivery => ({
   card: row.card,
   position: row.position,
   occurredAt: row.occurredAt,
+  ...(row.traceparent !== undefined && { traceparent: row.traceparent }),
   body: row.body,
   status: status.parse(row.status),
   attempts: row.attempts.map(({ at, httpStatus, error, duration, body }) => ({

@@ -10,6 +10,8 @@ export interface DeliveryClaim {
   readonly event: string;
   readonly card: string;
   readonly body: string;
+  /** The place in a trace of the request that caused the event; absent if there is none. */
+  readonly traceparent?: string;
   readonly occurredAt: Milliseconds;
   readonly number: number;
   readonly allowed: number;

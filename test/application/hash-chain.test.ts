@@ -97,6 +97,17 @@ describe('the hash chain', () => {
     });
   });
 
+  it('covers the place in a trace, if there is one', () => {
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    const { metadata, ...rest } = unsealed({ n: 1 });
+    const event = seal(third, { ...rest, metadata: { ...metadata, traceparent } }, inTheClear(salt));
+    expect(event.metadata.traceparent).to.equal(traceparent);
+    expect(verifies(previous, readBack(event))).to.equal(true);
+    const changed = { ...raw(event), metadata: raw(event).metadata.replace('b7-01', 'b8-01') };
+    expect(verifies(previous, changed)).to.equal(false);
+    expect(seal(third, unsealed({ n: 1 }), inTheClear(salt)).metadata).not.to.have.property('traceparent');
+  });
+
   it('covers a salted digest of the personal data, not the data itself', () => {
     const event = seal(first, unsealed({ n: 1, personal: { name: 'Ada' } }), inTheClear(salt));
     expect(event.data).to.deep.equal({ n: 1, personal: { name: 'Ada' } });

@@ -134,6 +134,18 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     const idsOf = (claims: readonly DeliveryClaim[]) => claims.map(({ delivery }) => delivery);
 
     it(
+      'keeps the place in a trace that a delivery belongs to, for its list and its attempts',
+      using(async (deliveries, restarted) => {
+        const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+        await deliveries.log.insert([row(1, { traceparent }), row(2)]);
+        const again = await restarted();
+        expect(await all(again)).to.deep.equal([stored(row(2)), stored(row(1, { traceparent }))]);
+        const { claimed } = await claimSome(again, endpoint, 2_000, 2);
+        expect(claimed.map((claim) => claim.traceparent)).to.deep.equal([traceparent, undefined]);
+      }),
+    );
+
+    it(
       'lists inserted deliveries, newest first, and inserts none twice',
       using(async (deliveries, restarted) => {
         expect(await deliveries.log.insert([row(1), row(2)])).to.deep.equal(['dlv_1', 'dlv_2']);

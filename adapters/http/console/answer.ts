@@ -39,6 +39,7 @@ const contextOf = (
     query: valueOf,
     self: pageUrl(prefix, path, request.params, Object.fromEntries(given)),
     requestId: request.id,
+    traceparent: request.traceparent,
     origin,
     browser: browserIn(request.header('user-agent')[0]),
     address: request.address,
@@ -55,7 +56,8 @@ const admitted = async (
 ): Promise<{ readonly context: Context; readonly here: Here | null }> => {
   if (need === 'anyone') return { context, here: null };
   const visitor = requireSignedIn(context.visitor);
-  const by = { actor: actorOf(visitor), requestId: context.requestId };
+  const { requestId, traceparent } = context;
+  const by = { actor: actorOf(visitor), requestId, traceparent };
   const inside = { ...context, visitor, by } as Context;
   if (!path.includes('/:org'))
     return need === 'signed-in' ? { context: inside, here: null } : inHouse(inside, visitor, need);

@@ -44,7 +44,7 @@ interface PendingRow {
 /** What a claim needs of a delivery's row. */
 type ClaimedRow = Pick<
   DeliveryRow,
-  'id' | 'event' | 'type' | 'card' | 'occurred_at' | 'body' | 'made' | 'allowed'
+  'id' | 'event' | 'type' | 'card' | 'occurred_at' | 'traceparent' | 'body' | 'made' | 'allowed'
 >;
 
 /**
@@ -63,7 +63,7 @@ export class ClaimBook {
       `select seq, due from deliveries where endpoint = ? and status = 'pending' order by due limit ?`,
     );
     this.#bySeq = database.prepare(
-      'select id, event, type, card, occurred_at, body, made, allowed from deliveries where seq = ?',
+      'select id, event, type, card, occurred_at, traceparent, body, made, allowed from deliveries where seq = ?',
     );
     const rows: readonly EndpointRow[] = database
       .prepare("select * from delivery_targets where state <> 'closed'")
@@ -213,6 +213,7 @@ export class ClaimBook {
         card,
         body,
         occurredAt: row.occurred_at,
+        ...(row.traceparent !== null && { traceparent: row.traceparent }),
         number: row.made + 1,
         allowed,
         endpoint,

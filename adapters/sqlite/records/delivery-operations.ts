@@ -129,6 +129,7 @@ const withoutBodies = (attempts: string): string =>
 export const deliveryOperations = (database: Database) => {
   database.exec(schema);
   addColumn(database, 'deliveries', 'ended_at integer');
+  addColumn(database, 'deliveries', 'traceparent text');
   addColumn(database, 'delivery_targets', 'changed_at integer not null default 0');
   // Counted once, when a version that keeps no counts has left its rows.
   database.exec(`
@@ -144,8 +145,8 @@ export const deliveryOperations = (database: Database) => {
     "update deliveries set status = 'dropped', due = null, drop_reason = ?, ended_at = ? where card = ? and status = 'pending'",
   );
   const insert = database.prepare(`
-    insert into deliveries (id, org, endpoint, event, type, card, position, occurred_at, body, status, allowed, due, expires, drop_reason, ended_at)
-    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing`);
+    insert into deliveries (id, org, endpoint, event, type, card, position, occurred_at, body, status, allowed, due, expires, drop_reason, ended_at, traceparent)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing`);
   const endpointById = database.prepare('select * from delivery_targets where endpoint = ?');
   const insertEndpoint = database.prepare(`
     insert into delivery_targets (endpoint, org, url, secrets, state, closed_because, version, enabled_at, changed_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
@@ -286,6 +287,7 @@ export const deliveryOperations = (database: Database) => {
         expires,
         dropReason,
         dropped ? occurredAt : null,
+        row.traceparent ?? null,
       ).changes > 0
     );
   };

@@ -34,6 +34,7 @@ export interface DeliveryRow {
   readonly due: number | null;
   readonly expires: number;
   readonly drop_reason: string | null;
+  readonly traceparent: string | null;
 }
 
 /**
@@ -77,6 +78,7 @@ export interface DeliveryInput {
   readonly allowed: number;
   readonly expires: number;
   readonly dropReason: string | null;
+  readonly traceparent?: string;
 }
 
 export const inputOf = ({ position, ...delivery }: NewDelivery): DeliveryInput => ({
@@ -100,6 +102,7 @@ export const deliveryOf = (row: DeliveryRow): Delivery => ({
   due: row.due,
   expires: row.expires,
   dropReason: row.drop_reason,
+  ...(row.traceparent !== null && { traceparent: row.traceparent }),
 });
 
 export const endpointOf = (row: EndpointRow): DeliveryEndpoint => ({

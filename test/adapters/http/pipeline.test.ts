@@ -469,12 +469,14 @@ describe('the request pipeline', () => {
           status: 401,
           ms: lines[0]?.['ms'],
           request: reply.headers['x-request-id'],
+          trace_id: lines[0]?.['trace_id'],
           address: '127.0.0.1',
           code: 'invalid_hook',
           msg: 'request',
         },
       ]);
       expect(lines[0]?.['ms']).to.be.within(0, 60_000);
+      expect(lines[0]?.['trace_id']).to.match(/^[0-9a-f]{32}$/);
       for (const secret of secrets) expect(JSON.stringify(service.log)).not.to.include(secret);
     });
     const lineOf = async (request: Call) => {

@@ -384,7 +384,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     const unclaimed = this.#unclaimedOf(endpoint);
     const due = unclaimed.filter((row) => (row.due ?? 0) <= now).slice(0, limit);
     const claimed = due.map((row): DeliveryClaim => {
-      const { id: delivery, type, event, card, body, occurredAt, allowed } = row;
+      const { id: delivery, type, event, card, body, occurredAt, traceparent, allowed } = row;
       const claim: DeliveryClaim = {
         id: `claim-${++this.#claimed}`,
         delivery,
@@ -393,6 +393,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
         card,
         body,
         occurredAt,
+        ...(traceparent !== undefined && { traceparent }),
         number: row.attempts.length + 1,
         allowed,
         endpoint: known.endpoint,

@@ -1,0 +1,63 @@
+import {
+  context,
+  createTraceState,
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Context,
+} from '@opentelemetry/api';
+import type { Span, SpanOptions, Tracing } from '../../application/ports/tracing.js';
+import { messageOf } from '../../domain/errors.js';
+import { parseTraceparent, traceparentOf } from '../../domain/traceparent.js';
+
+const kinds = {
+  server: SpanKind.SERVER,
+  client: SpanKind.CLIENT,
+  internal: SpanKind.INTERNAL,
+} satisfies Record<SpanOptions['kind'], SpanKind>;
+
+/** Longer ones may be dropped, as the standard says. */
+const longestState = 512;
+
+/** The active span is nearer than a parent of the same trace. */
+const below = (parent: SpanOptions['parent']): Context => {
+  const place = parent === undefined ? null : parseTraceparent(parent.traceparent);
+  if (parent === undefined || place === null) return context.active();
+  if (trace.getActiveSpan()?.spanContext().traceId === place.traceId) return context.active();
+  const { traceId, spanId, flags } = place;
+  const { tracestate = '' } = parent;
+  return trace.setSpanContext(ROOT_CONTEXT, {
+    traceId,
+    spanId,
+    traceFlags: flags,
+    isRemote: true,
+    ...(tracestate !== '' &&
+      tracestate.length <= longestState && { traceState: createTraceState(tracestate) }),
+  });
+};
+
+/** Spans through the API of OpenTelemetry, for whatever SDK the process was started with. */
+export const openTelemetry = (version: string): Tracing => {
+  const tracer = trace.getTracer('handwritten-card-service', version);
+  return {
+    begin: (name, { kind, parent, attributes = {} }): Span => {
+      const around = below(parent);
+      const span = tracer.startSpan(name, { kind: kinds[kind], attributes }, around);
+      const place = span.spanContext();
+      const { traceId, spanId, traceFlags } = place;
+      return {
+        traceparent: isSpanContextValid(place) ? traceparentOf({ traceId, spanId, flags: traceFlags }) : null,
+        within: (work) => context.with(trace.setSpan(around, span), work),
+        end: (result = {}) => {
+          if (result.name !== undefined) span.updateName(result.name);
+          if (result.attributes !== undefined) span.setAttributes(result.attributes);
+          if (result.error !== undefined)
+            span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf(result.error) });
+          span.end();
+        },
+      };
+    },
+  };
+};

@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import { SystemClock } from '../../adapters/system/clock.js';
+import { eventually } from '../support/time/eventually.js';
+import { authority, receiverSettings, startReceiver, type Receiver } from '../support/http/receiver.js';
+import { aCard, startTestService, type Fields, type RunningService } from '../support/http/service.js';
+
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+const sent = `00-${traceId}-00f067aa0ba902b7-01`;
+
+describe('the trace of a card', () => {
+  let service: RunningService;
+  let receiver: Receiver;
+  before(async () => {
+    service = await startTestService(receiverSettings, new SystemClock(), [authority.cert]);
+    receiver = await startReceiver();
+  });
+  after(async () => {
+    await service.stop();
+    await receiver.close();
+  });
+
+  /** The metadata of the card's events in the log. */
+  const metadataOf = async (card: string): Promise<readonly Fields[]> => {
+    const { text } = await service.operator(`/operator/v1/events?stream=card-${card}&until=head`);
+    return [...text.matchAll(/^data: ?(\{.*"metadata".*\})$/gm)].map(
+      ([, data]) => (JSON.parse(data ?? '') as { readonly metadata: Fields }).metadata,
+    );
+  };
+
+  it('goes from the request into its events, and with each delivery to the receiver', async () => {
+    const { api } = await service.tenant();
+    await api('/api/v1/webhooks', { body: { url: receiver.url } });
+    const card = await api('/api/v1/cards', { body: aCard(), headers: { traceparent: sent } });
+    const [first] = await metadataOf(card.id);
+    expect(first?.['traceparent']).to.equal(sent);
+    const delivered = await eventually(() => receiver.received[0]);
+    expect(delivered.headers['traceparent']).to.equal(sent);
+    const { text } = await service.operator(`/operator/v1/cards/${card.id}/history`);
+    expect(text).not.to.equal('');
+    expect((await service.operator('/operator/v1/anchor')).status).to.equal(200);
+  });
+
+  it('begins with the request that names none', async () => {
+    const { api } = await service.tenant();
+    const before = receiver.received.length;
+    await api('/api/v1/webhooks', { body: { url: receiver.url } });
+    const card = await api('/api/v1/cards', { body: aCard(), headers: { traceparent: `${sent}-more` } });
+    const [first] = await metadataOf(card.id);
+    expect(first?.['traceparent'])
+      .to.match(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/)
+      .and.not.include(traceId);
+    const delivered = await eventually(() => receiver.received[before]);
+    expect(delivered.headers['traceparent']).to.equal(first?.['traceparent']);
+  });
+});
