@@ -2,6 +2,7 @@ import { DomainError, unwrap, type Captured } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
 import { derivedUuid, type OrganizationId } from '../domain/ids.js';
 import { payload } from '../domain/delivery-payload.js';
+import type { PublicEventType } from '../domain/public-events.js';
 import {
   change,
   disable,
@@ -280,12 +281,13 @@ export const sendTestEvent = async (
   deps: WebhookDeps,
   org: OrganizationId,
   id: string,
+  type: PublicEventType = 'card.created',
 ): Promise<AttemptResult> => {
   const { streams, sender, clock, entropy, keys } = deps;
   const endpoint = endpointOf((await streams.load(webhookEndpoints, org)).state, id);
-  const type = 'card.created';
   const unique = entropy.bytes(12).toString('hex');
-  const data = { card: 'HC-TEST000', recipient: 'Ada Lovelace', reference: 'a test', heldReason: null };
+  const heldReason = type === 'card.held' ? 'The state is missing.' : null;
+  const data = { card: 'HC-TEST000', recipient: 'Ada Lovelace', reference: 'a test', heldReason };
   const body = payload(`evt_test_${unique}`, type, clock.instant(), data);
   const at = clock.now();
   const headers = deliveryHeaders({

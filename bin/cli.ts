@@ -1,3 +1,4 @@
+import { createInterface } from 'node:readline/promises';
 import { runCommandLine } from './cli/program.js';
 
 // What it writes, such as a backup, holds names, addresses and secrets.
@@ -9,8 +10,22 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit();
 });
 
+/** Asks on standard error. Whoever closes the input has not said yes. */
+const confirm = async (question: string): Promise<boolean> => {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
+  try {
+    return /^y(es)?$/i.test((await Promise.race([lines.question(`${question} (y/N) `), closed])).trim());
+  } finally {
+    lines.close();
+  }
+};
+
+const isTerminal = process.stdin.isTTY && process.stdout.isTTY;
+
 process.exitCode = await runCommandLine(process.argv.slice(2), {
   environment: process.env,
   write: (text) => void process.stdout.write(text),
   complain: (text) => void process.stderr.write(text),
+  ...(isTerminal && { confirm }),
 });

@@ -6,10 +6,17 @@ import {
   type Place,
 } from '../../application/ports/delivery-log.js';
 import { replayEvents } from '../../application/replay-events.js';
-import { listDeliveries, watchDeliveries, type WebhookDeps } from '../../application/webhooks.js';
+import {
+  listDeliveries,
+  readDelivery,
+  sendTestEvent,
+  watchDeliveries,
+  type WebhookDeps,
+} from '../../application/webhooks.js';
 import { parseCardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';
+import { publicEventTypes } from '../../domain/public-events.js';
 import { optionalChoice, optionalText, pageLimit, text } from './fields.js';
 import { ClientGone } from './errors.js';
 import { readAll } from './read.js';
@@ -19,7 +26,7 @@ import type { HttpRequest, JsonResponse, ServerSentEvent, TextResponse } from '.
 // What operators and owners of endpoints see and say about deliveries.
 
 /** One event on its way to one endpoint. */
-const delivery = z
+export const delivery = z
   .object({
     id: z.string().describe('The same for every attempt: the `service-delivery` header.'),
     object: z.literal('delivery'),
@@ -160,6 +167,31 @@ export const replayed = async (
   if (deliveries === null) throw new ClientGone();
   return { status: 202, body: { deliveries } };
 };
+
+/** Which event a test pretends to be. */
+export const testQuery = z.object({
+  type: optionalChoice(publicEventTypes, {
+    description: 'The type of the test event; `card.created` if it is left out.',
+  }),
+});
+
+/** Sends a test event, and says what became of it. */
+export const tested = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+  { type }: z.output<typeof testQuery>,
+): Promise<JsonResponse> => {
+  const { httpStatus, error, duration } = await sendTestEvent(deps, org, id, type ?? undefined);
+  return { status: 200, body: { http_status: httpStatus, error, duration_ms: Math.round(duration) } };
+};
+
+/** One delivery. Throws `not_found`. */
+export const oneDelivery = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+): Promise<JsonResponse> => ({ status: 200, body: deliveryBody(await readDelivery(deps, org, id)) });
 
 /** What became of a test event. */
 export const testResult = z.object({

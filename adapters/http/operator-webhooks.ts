@@ -9,20 +9,23 @@ import {
   redriveDeliveries,
   retryDelivery,
   rotateSecret,
-  sendTestEvent,
   type WebhookDeps,
 } from '../../application/webhooks.js';
 import {
   counted,
+  delivery,
   deliveryList,
   deliveryEvents,
   deliveryPage,
   deliveryQuery,
   deliveryStream,
+  oneDelivery,
   place,
   placeOf,
   replay,
   replayed,
+  tested,
+  testQuery,
   testResult,
 } from './deliveries.js';
 import { optionalText, text } from './fields.js';
@@ -122,6 +125,15 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     },
   }),
   route({
+    method: 'GET',
+    path: `${orgPath}/deliveries/:id`,
+    access: officeAccess,
+    params: orgAndId,
+    failure: 'read_failed',
+    operation: operatorOperation('getDelivery', 'Look up a delivery and its attempts', { 200: delivery }),
+    handle: ({ params }) => oneDelivery(deps, orgOf(params), params.id),
+  }),
+  route({
     method: 'POST',
     path: `${orgPath}/deliveries/:id/retry`,
     access: officeAccess,
@@ -182,14 +194,13 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     path: `${orgPath}/webhooks/:id/test`,
     access: officeAccess,
     params: orgAndId,
+    query: testQuery,
     failure,
-    operation: operatorOperation('testWebhookEndpoint', 'Send a test event', {
-      200: testResult,
-    }),
-    handle: async ({ params }) => {
-      const { httpStatus, error, duration } = await sendTestEvent(deps, orgOf(params), params.id);
-      return { status: 200, body: { http_status: httpStatus, error, duration_ms: Math.round(duration) } };
-    },
+    operation: operatorOperation('testWebhookEndpoint', 'Send a test event', { 200: testResult }, [
+      'not_found',
+      'invalid_parameter',
+    ]),
+    handle: ({ params, query }) => tested(deps, orgOf(params), params.id, query),
   }),
   route({
     method: 'POST',

@@ -9,7 +9,6 @@ import {
   registerEndpoint,
   retryDelivery,
   rotateSecret,
-  sendTestEvent,
   type EndpointChange,
   type Registration,
   type WebhookDeps,
@@ -22,13 +21,17 @@ import { countCharacters } from '../../domain/text.js';
 import { readWebhookUrl } from '../../domain/webhook-url.js';
 import {
   counted,
+  delivery,
   deliveryList,
   deliveryEvents,
   deliveryPage,
   deliveryQuery,
   deliveryStream,
+  oneDelivery,
   replay,
   replayed,
+  tested,
+  testQuery,
   testResult,
 } from './deliveries.js';
 import { byKey } from './cards.js';
@@ -318,15 +321,14 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     path: '/api/v1/webhooks/:id/test',
     access,
     params: one,
+    query: testQuery,
     failure,
     operation: ownerOperation('testOwnWebhookEndpoint', 'Send a test event', 200, testResult, {
+      errors: ['not_found', 'invalid_parameter'],
       description:
         'One attempt with made-up data, also to a disabled endpoint. It is neither counted nor listed as a delivery.',
     }),
-    handle: async ({ caller, params }) => {
-      const { httpStatus, error, duration } = await sendTestEvent(deps, caller.org, params.id);
-      return { status: 200, body: { http_status: httpStatus, error, duration_ms: Math.round(duration) } };
-    },
+    handle: ({ caller, params, query }) => tested(deps, caller.org, params.id, query),
   }),
   route({
     method: 'POST',
@@ -401,6 +403,17 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     },
     handle: ({ caller, signal }) =>
       Promise.resolve({ status: 200, events: deliveryEvents(deps, caller.org, signal) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/deliveries/:id',
+    access,
+    params: one,
+    failure: 'read_failed',
+    operation: ownerOperation('getOwnDelivery', 'Look up a delivery and its attempts', 200, delivery, {
+      errors: ['not_found'],
+    }),
+    handle: ({ caller, params }) => oneDelivery(deps, caller.org, params.id),
   }),
   route({
     method: 'POST',

@@ -1,12 +1,12 @@
 import {
   context,
-  createTraceState,
   isSpanContextValid,
   ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
   trace,
   type Context,
+  type TraceState,
 } from '@opentelemetry/api';
 import type { Span, SpanOptions, Tracing } from '../../application/ports/tracing.js';
 import { messageOf } from '../../domain/errors.js';
@@ -17,6 +17,27 @@ const kinds = {
   client: SpanKind.CLIENT,
   internal: SpanKind.INTERNAL,
 } satisfies Record<SpanOptions['kind'], SpanKind>;
+
+/** What tracing systems say to each other. The last that was set comes first. */
+const stateOf = (entries: ReadonlyMap<string, string>): TraceState => {
+  const without = (key: string) => [...entries].filter(([known]) => known !== key);
+  return {
+    get: (key) => entries.get(key),
+    set: (key, value) => stateOf(new Map([[key, value], ...without(key)])),
+    unset: (key) => stateOf(new Map(without(key))),
+    serialize: () => [...entries].map(([key, value]) => `${key}=${value}`).join(','),
+  };
+};
+
+const stateIn = (text: string): TraceState =>
+  stateOf(
+    new Map(
+      text.split(',').flatMap((member) => {
+        const [, key, value] = /^\s*([^=\s]+)=(.*?)\s*$/.exec(member) ?? [];
+        return key === undefined || value === undefined ? [] : [[key, value] as const];
+      }),
+    ),
+  );
 
 /** Longer ones may be dropped, as the standard says. */
 const longestState = 512;
@@ -33,8 +54,7 @@ const below = (parent: SpanOptions['parent']): Context => {
     spanId,
     traceFlags: flags,
     isRemote: true,
-    ...(tracestate !== '' &&
-      tracestate.length <= longestState && { traceState: createTraceState(tracestate) }),
+    ...(tracestate !== '' && tracestate.length <= longestState && { traceState: stateIn(tracestate) }),
   });
 };
 

@@ -14,7 +14,11 @@ export interface Span {
   /** Does the work so that spans which it begins belong below this one. */
   within<T>(work: () => T): T;
   /** `error`: the work failed with it. */
-  end(result?: { readonly name?: string; readonly attributes?: SpanAttributes; readonly error?: unknown }): void;
+  end(result?: {
+    readonly name?: string;
+    readonly attributes?: SpanAttributes;
+    readonly error?: unknown;
+  }): void;
 }
 
 /** Tells a tracing system what takes how long. None of it throws, and nothing depends on it. */

@@ -48,7 +48,12 @@ export interface OperatorClient {
    * Yields the data of each server-sent event until the signal aborts, or the stream says that it is done.
    * Throws ServiceRefused, and Unreachable if the service ends the stream before or can't be reached.
    */
-  readonly stream: (call: OperatorCall, signal: AbortSignal) => AsyncIterable<string>;
+  readonly stream: (
+    call: OperatorCall,
+    signal: AbortSignal,
+    /** Called once the service has begun its response. */
+    onOpen?: () => void,
+  ) => AsyncIterable<string>;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -94,6 +99,16 @@ const publicAddressIn = (environment: Environment): string =>
     'BASE_URL',
     httpAddress(reachable(setting(environment, 'HOST', '127.0.0.1')), portIn(environment, 'PORT') ?? 8080),
   ).replace(/\/+$/, '');
+
+/** The settings, with another address of the service: that of `--base-url`. */
+export const withAddress = (environment: Environment, address: string): Environment => ({
+  ...environment,
+  HOST: undefined,
+  PORT: undefined,
+  OPERATOR_HOST: undefined,
+  OPERATOR_PORT: undefined,
+  BASE_URL: address,
+});
 
 /** Throws WrongUsage if the settings give no valid address. */
 const urlOf = (address: string, path: string): URL => {
@@ -156,6 +171,7 @@ const clientOf = ({ address, root, token }: Target): OperatorClient => {
   const send = async (
     { method, path, query = {}, body }: OperatorCall,
     signal?: AbortSignal,
+    accept?: string,
   ): Promise<Response> => {
     const url = urlOf(address, `${root}${path}`);
     for (const [name, value] of Object.entries(query))
@@ -163,6 +179,7 @@ const clientOf = ({ address, root, token }: Target): OperatorClient => {
     const headers = {
       authorization: `Bearer ${token()}`,
       ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(accept !== undefined && { accept }),
     };
     const response = await fetch(url, {
       method,
@@ -191,10 +208,11 @@ const clientOf = ({ address, root, token }: Target): OperatorClient => {
         throw new Unreachable(connectionLost(address), { cause: error });
       }
     },
-    async *stream(call, signal) {
+    async *stream(call, signal, onOpen) {
       let isDone = false;
       try {
-        const { body } = await send(call, signal);
+        const { body } = await send(call, signal, 'text/event-stream');
+        onOpen?.();
         let rest = '';
         for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
           const events = (rest + chunk).split('\n\n');
@@ -231,9 +249,14 @@ export const operatorClient = (environment: Environment): OperatorClient =>
     token: () => tokenIn(environment),
   });
 
-/** A client with the API key in `API_KEY`; null if there is none. Paths begin below `/api/v1`. */
-export const keyClient = (environment: Environment): OperatorClient | null => {
-  const key = setting(environment, 'API_KEY', '');
+/**
+ * A client with an API key, which is in `API_KEY` if none is given; null if there is none. Paths begin below
+ * `/api/v1`.
+ */
+export const keyClient = (
+  environment: Environment,
+  key = setting(environment, 'API_KEY', ''),
+): OperatorClient | null => {
   return key === ''
     ? null
     : clientOf({ address: publicAddressIn(environment), root: '/api/v1', token: () => key });

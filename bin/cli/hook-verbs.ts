@@ -74,6 +74,7 @@ export const hookVerbs: readonly Verb[] = [
     verb: 'delete',
     description: 'Delete a hook forever',
     argument: 'id',
+    question: 'Delete this hook forever?',
     options: [org],
     call: (input) => ({ method: 'DELETE', path: hookPath(input) }),
   },

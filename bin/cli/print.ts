@@ -32,12 +32,36 @@ const oneLine = (value: unknown): string => {
 const widest = 60;
 const truncate = (text: string): string => (text.length > widest ? `${text.slice(0, widest - 1)}…` : text);
 
-const table = (rows: readonly Fields[]): string => {
+/** The rows, if the value is a list of objects; else null. */
+const rowsIn = (value: unknown): readonly Fields[] | null => {
+  const entries: readonly unknown[] = Array.isArray(value) ? value : [];
+  return entries.length > 0 && entries.every(isPlainObject) ? entries : null;
+};
+
+/** A row with its attempts counted; its error is that of the last one. */
+const withLastAttempt = (row: Fields): Fields => {
+  const attempts = rowsIn(row['attempts']);
+  if (attempts === null) return row;
+  const { http_status: status = null, error = null } = attempts.at(-1) ?? {};
+  const last = status === null ? '' : `, last ${oneLine(status)}`;
+  return { error, ...row, attempts: `${attempts.length}${last}` };
+};
+
+/** The errors stand at the end, as long as they are. */
+const table = (listed: readonly Fields[]): string => {
+  const rows = listed.map(withLastAttempt);
+  const hasErrors = rows.some(({ error = null }) => error !== null);
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter(
-    (column) => column !== 'object',
+    (column) => column !== 'object' && column !== 'error',
   );
-  const lines = [columns, ...rows.map((row) => columns.map((column) => truncate(oneLine(row[column]))))];
-  const widths = columns.map((_, index) => Math.max(...lines.map((line) => line[index]?.length ?? 0)));
+  const cells = (row: Fields): readonly string[] => [
+    ...columns.map((column) => truncate(oneLine(row[column]))),
+    ...(hasErrors ? [oneLine(row['error'])] : []),
+  ];
+  const lines = [[...columns, ...(hasErrors ? ['error'] : [])], ...rows.map(cells)];
+  const widths = (lines[0] ?? []).map((_, index) =>
+    Math.max(...lines.map((line) => line[index]?.length ?? 0)),
+  );
   return lines
     .map((line) =>
       line
@@ -46,12 +70,6 @@ const table = (rows: readonly Fields[]): string => {
         .trimEnd(),
     )
     .join('\n');
-};
-
-/** The rows, if the value is a list of objects; else null. */
-const rowsIn = (value: unknown): readonly Fields[] | null => {
-  const entries: readonly unknown[] = Array.isArray(value) ? value : [];
-  return entries.length > 0 && entries.every(isPlainObject) ? entries : null;
 };
 
 const lines = (fields: Fields): string => {

@@ -8,6 +8,7 @@ export const privacyVerbs: readonly Verb[] = [
     noun: 'erase',
     verb: 'card',
     argument: 'code',
+    question: 'Erase the personal data of this card for good?',
     description: 'Erase the personal data of a posted, cancelled or failed card for good',
     options: [org, reason],
     call: (input) => ({
@@ -20,6 +21,7 @@ export const privacyVerbs: readonly Verb[] = [
     noun: 'erase',
     verb: 'contact',
     argument: 'id',
+    question: 'Erase the details of this contact for good?',
     description: 'Erase the details of a contact for good',
     options: [org, reason],
     call: (input) => ({

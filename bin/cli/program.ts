@@ -1,9 +1,17 @@
-import { Command, CommanderError } from 'commander';
+import { Argument, Command, CommanderError } from 'commander';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { backUp, restore, type BackedUp } from './backup.js';
-import { operatorClient, ServiceRefused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
+import {
+  operatorClient,
+  ServiceRefused,
+  Unreachable,
+  withAddress,
+  WrongUsage,
+  type OperatorClient,
+} from './client.js';
+import { completion, shells, type Words } from './completion.js';
 import { privacyVerbs } from './privacy-verbs.js';
 import { contactLongVerbs, contactVerbs } from './contact-verbs.js';
 import { eventStoreVerbs } from './eventstore-verbs.js';
@@ -17,7 +25,8 @@ import { peopleVerbs } from './people-verbs.js';
 import { personalVerbs } from './personal-verbs.js';
 import { queueVerbs } from './queue-verbs.js';
 import { version } from '../version.js';
-import { webhookLongVerbs, webhookVerbs } from './webhook-verbs.js';
+import { webhookLongVerbs } from './listen.js';
+import { webhookVerbs } from './webhook-verbs.js';
 import { parseInput, verbs, type Option, type CommandInput, type Verb } from './verbs.js';
 
 /** (docs/operations.md#exit-codes) */
@@ -32,6 +41,17 @@ export interface Terminal {
   readonly complain: (text: string) => void;
   /** A clock that nobody can set, by which long work says how far it is; the system's if it is left out. */
   readonly monotonic?: () => Milliseconds;
+  /** Asks the person at a terminal; absent if there is none, and nothing is asked. */
+  readonly confirm?: (question: string) => Promise<boolean>;
+}
+
+/** The person at the terminal said no. */
+class Declined extends Error {
+  override readonly name = 'Declined';
+
+  constructor() {
+    super('Nothing was done.');
+  }
 }
 
 /** A list may be given in several options of the same name; of any other option the last one counts. */
@@ -98,20 +118,26 @@ const inputOf = (verb: Verb | LongVerb, first: unknown, options: Parsed): Comman
 };
 
 /** What every verb works with. */
-interface Session extends Required<Terminal> {
+interface Session extends Terminal {
+  readonly monotonic: () => Milliseconds;
   readonly client: OperatorClient;
   /** Writes a line. */
   readonly print: (text: string) => void;
 }
 
-const add = (program: Command, verb: Verb | LongVerb, { client, print, ...terminal }: Session): void => {
+const add = (program: Command, verb: Verb | LongVerb, session: Session): void => {
+  const { client, print, confirm, ...terminal } = session;
+  const question = 'question' in verb ? verb.question : undefined;
   const command = nounOf(program, verb.noun).command(usage(verb)).description(verb.description);
   for (const option of verb.options)
     declare(command, option.name === 'org' && concernsOrganization(verb) ? orgOrArgument : option);
   command.option('--json', "print the API's response unchanged");
+  if (question !== undefined)
+    command.option('--yes', 'do not ask, at a terminal, before it is done for good');
   command.action(async (first: unknown) => {
-    const { json, ...options } = command.opts<{ readonly json?: true }>();
+    const { json, yes, ...options } = command.opts<{ readonly json?: true; readonly yes?: true }>();
     const input = inputOf(verb, first, options);
+    if (question !== undefined && yes !== true && confirm && !(await confirm(question))) throw new Declined();
     if ('run' in verb) {
       await verb.run({ ...terminal, input, client, json: json === true, print });
       return;
@@ -168,11 +194,34 @@ const addConsole = (program: Command, { client, print }: Session): void => {
   });
 };
 
+/** Every word that can be completed. */
+const wordsOf = (program: Command): Words =>
+  program.commands.map((noun) => ({
+    name: noun.name(),
+    options: noun.options.flatMap(({ long }) => long ?? []),
+    verbs: noun.commands.map((verb) => ({
+      name: verb.name(),
+      options: verb.options.flatMap(({ long }) => long ?? []),
+    })),
+  }));
+
+const addCompletion = (program: Command, { print }: Session): void => {
+  program
+    .command('completion')
+    .addArgument(new Argument('<shell>', 'which shell').choices(shells))
+    .description('Print what makes the shell complete nouns, verbs and options: source <(… completion bash)')
+    .action((shell: (typeof shells)[number]) => print(completion(shell, wordsOf(program))));
+};
+
 const commandsOf = (session: Session): Command => {
   const program = new Command('cli')
     .description('The back office of the Handwritten Card Service, as a client of the running service')
     .usage('<noun> <verb> [id or code] [options]')
     .version(version, '--version', 'print the version')
+    .option(
+      '--base-url <url>',
+      'address of the service, also after the verb; instead of what the settings say',
+    )
     .showHelpAfterError()
     .exitOverride()
     .configureOutput({ writeOut: session.write, writeErr: session.complain });
@@ -197,6 +246,7 @@ const commandsOf = (session: Session): Command => {
     add(program, verb, session);
   addFileCommands(program, session);
   addConsole(program, session);
+  addCompletion(program, session);
   for (const noun of program.commands) {
     noun.exitOverride().summary(noun.commands.map((verb) => verb.name()).join(', ') || noun.description());
     for (const verb of noun.commands) verb.exitOverride();
@@ -214,14 +264,31 @@ const exitCodeFor = (error: unknown, json: boolean, { print, complain }: Session
   return error instanceof Unreachable ? exitCodes.unreachable : exitCodes.refused;
 };
 
+/** Takes `--base-url` out of the arguments, wherever it stands: the settings with that address, and the rest. */
+const addressed = (
+  args: readonly string[],
+  environment: Environment,
+): { readonly args: readonly string[]; readonly environment: Environment } => {
+  const at = args.findIndex((arg) => arg === '--base-url' || arg.startsWith('--base-url='));
+  const option = args[at];
+  const isApart = option === '--base-url';
+  const address = isApart ? args[at + 1] : option?.slice('--base-url='.length);
+  if (option === undefined || address === undefined) return { args, environment };
+  return {
+    args: args.toSpliced(at, isApart ? 2 : 1),
+    environment: withAddress(environment, address.replace(/\/+$/, '')),
+  };
+};
+
 /** Carries out one command. Returns the exit code; never rejects. */
-export const runCommandLine = async (args: readonly string[], terminal: Terminal): Promise<number> => {
+export const runCommandLine = async (typed: readonly string[], terminal: Terminal): Promise<number> => {
   const print = (text: string): void => terminal.write(`${text}\n`);
   const clock = new SystemClock();
   const monotonic = terminal.monotonic ?? (() => clock.monotonic());
-  const session = { ...terminal, monotonic, client: operatorClient(terminal.environment), print };
+  const { args, environment } = addressed(typed.map(withHyphens), terminal.environment);
+  const session = { ...terminal, environment, monotonic, client: operatorClient(environment), print };
   try {
-    await commandsOf(session).parseAsync(args.map(withHyphens), { from: 'user' });
+    await commandsOf(session).parseAsync(args, { from: 'user' });
     return exitCodes.done;
   } catch (error) {
     return exitCodeFor(error, args.includes('--json'), session);

@@ -30,6 +30,8 @@ export interface Verb {
   /** What the argument after the verb is; absent if there is none. */
   readonly argument?: string;
   readonly options: readonly Option[];
+  /** What it does for good, as a question to somebody at a terminal; absent if it can be undone. */
+  readonly question?: string;
   readonly call: (input: CommandInput) => OperatorCall;
 }
 
@@ -270,6 +272,7 @@ export const verbs: readonly Verb[] = [
     verb: 'revoke',
     description: 'Revoke an API key',
     argument: 'id',
+    question: 'Revoke this key for good?',
     options: [{ ...org, required: false }, house],
     call: (input) => ({ method: 'DELETE', path: keyPath(input, `/${segment(input.argument)}`) }),
   },
@@ -300,6 +303,7 @@ export const verbs: readonly Verb[] = [
     verb: 'archive',
     description: 'Archive a design',
     argument: 'id',
+    question: 'Archive this design for good?',
     options: [org],
     call: (input) => ({ method: 'DELETE', path: orgPath(input, `/designs/${segment(input.argument)}`) }),
   },
@@ -376,10 +380,16 @@ export const verbs: readonly Verb[] = [
   })),
   card('release', 'Release a held card'),
   card('queue', 'Queue a card for production'),
-  card('fail', 'Mark a card in production as failed', [reason], (input) => ({
-    reason: input.text('reason'),
-  })),
-  card('cancel', 'Cancel a card without sending a webhook'),
+  {
+    ...card('fail', 'Mark a card in production as failed', [reason], (input) => ({
+      reason: input.text('reason'),
+    })),
+    question: 'Give this card up for good?',
+  },
+  {
+    ...card('cancel', 'Cancel a card without sending a webhook'),
+    question: 'Cancel this card for good?',
+  },
   {
     noun: 'card',
     verb: 'step',

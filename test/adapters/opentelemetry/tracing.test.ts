@@ -27,7 +27,7 @@ describe('spans through OpenTelemetry', () => {
   it('belong below a place that was sent, and below each other', async () => {
     const request = tracing.begin('POST', {
       kind: 'server',
-      parent: { traceparent: parent, tracestate: 'a=1' },
+      parent: { traceparent: parent, tracestate: 'a=1, b=2=3' },
     });
     await request.within(() =>
       inSpan(tracing, 'command', { kind: 'internal' }, async (command) => {
@@ -50,7 +50,7 @@ describe('spans through OpenTelemetry', () => {
     expect(new Set(spans.map(({ traceId }) => traceId))).to.deep.equal(
       new Set(['4bf92f3577b34da6a3ce929d0e0e4736']),
     );
-    expect(top).to.include({ tracestate: 'a=1', kind: 1, status: null });
+    expect(top).to.include({ tracestate: 'a=1,b=2=3', kind: 1, status: null });
     expect(top && placeOf(top)).to.equal(request.traceparent);
     expect(top?.attributes).to.deep.equal({ 'http.response.status_code': 201 });
     expect(append?.kind).to.equal(2);

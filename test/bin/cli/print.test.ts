@@ -28,16 +28,23 @@ describe('a response printed for people', () => {
     ]);
   });
   it('is shown as a table if it is a list, and says how to see more', () => {
-    const attempts = [{ error: 'first' }, { error: 'last', http_status: null }];
+    const attempts = [{ error: 'first' }, { error: `${'long '.repeat(20)}last`, http_status: null }];
     const data = [{ id: 'a', object: 'x', attempts, order: { who: { kind: 'api' } }, events: [] }];
     expect(shown({ object: 'list', has_more: true, next_cursor: 'a', data }).split('\n')).to.deep.equal([
-      'id  attempts        order             events',
-      'a   2: error: last  who: (kind: api)  []',
+      'id  attempts  order             events  error',
+      `a   2         who: (kind: api)  []      ${'long '.repeat(20)}last`,
       'More: --starting-after a',
     ]);
     expect(shown({ object: 'list', has_more: false, next_cursor: null, data: [] })).to.equal(
       'Nothing found.',
     );
+  });
+  it('has a column of errors only if there are any, and says how the last attempt ended', () => {
+    const data = [{ id: 'a', attempts: [{ error: null, http_status: 503 }], drop_reason: null }];
+    expect(shown({ object: 'list', has_more: false, next_cursor: null, data }).split('\n')).to.deep.equal([
+      'id  attempts     drop_reason',
+      'a   1, last 503  –',
+    ]);
   });
   it('has no control characters for the terminal', () => {
     expect(shown({ message: 'Dear Ada,\nthanks\u001b[2J\u0007' })).to.equal(

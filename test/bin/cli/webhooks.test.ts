@@ -1,15 +1,22 @@
 import { expect } from 'chai';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { SystemClock } from '../../../adapters/system/clock.js';
+import { publicEventTypes } from '../../../domain/public-events.js';
 import { loadVerifier } from '../../support/examples/examples.js';
 import { eventually } from '../../support/time/eventually.js';
 import { authority, receiverSettings, startReceiver, type Receiver } from '../../support/http/receiver.js';
 import { command, type Ended } from '../../support/servers/programs.js';
-import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
+import {
+  aCard,
+  startTestService,
+  type Fields,
+  type RunningService,
+  type Tenant,
+} from '../../support/http/service.js';
 
 const { verifyWebhook } = await loadVerifier();
 const program = join(import.meta.dirname, '../../../bin/cli.js');
@@ -61,6 +68,118 @@ describe('the webhook and delivery commands', () => {
         (await cli('delivery', 'redrive', '--org', tenant.org, '--from', '2020-01-01', '--json')).out,
       ),
     ).to.deep.equal({ deliveries: 0 });
+  });
+
+  it('show one delivery with its attempts', async () => {
+    await tenant.api('/api/v1/cards', { body: aCard() });
+    const first = await eventually(async () => {
+      const { rows } = await tenant.api('/api/v1/deliveries?status=delivered');
+      return rows[0] ?? null;
+    });
+    const id = String(first['id']);
+    const { out } = await cli('delivery', 'show', id, '--org', tenant.org, '--json');
+    expect(JSON.parse(out)).to.deep.equal(first);
+    expect((await tenant.api(`/api/v1/deliveries/${id}`)).body).to.deep.equal(first);
+    expect((await cli('delivery', 'show', id, '--org', tenant.org)).out).to.match(
+      /^attempts\n {2}at +http_status +duration_ms +body\n/m,
+    );
+    expect((await cli('delivery', 'show', 'dlv_none', '--org', tenant.org)).code).to.equal(1);
+  });
+
+  it('trigger a test event of every type, with nothing but an API key', async () => {
+    const settings = { BASE_URL: service.baseUrl, DATA_DIR: '/nowhere' };
+    for (const type of publicEventTypes) {
+      const before = receiver.received.length;
+      const words = ['webhook', 'trigger', type, '--key', tenant.key, '--endpoint', endpoint];
+      const { code, out } = await command(words, settings);
+      expect([code, out.replace(/\d+ ms/, '… ms')]).to.deep.equal([
+        0,
+        `${type} to ${receiver.url}: 200 in … ms\n`,
+      ]);
+      const { event } = verifyWebhook({
+        body: Buffer.from(receiver.received[before]?.body ?? '', 'latin1'),
+        headers: receiver.received[before]?.headers ?? {},
+        secrets: [secret],
+        now: Date.now(),
+      });
+      expect(event.type).to.equal(type);
+    }
+    const unknown = await command(['webhook', 'trigger', 'card.lost', '--key', tenant.key], settings);
+    expect([unknown.code, /card\.mailed/.test(unknown.error)]).to.deep.equal([1, true]);
+    const none = await service.tenant();
+    expect((await command(['webhook', 'trigger', 'card.held', '--key', none.key], settings)).code).to.equal(
+      2,
+    );
+    expect(
+      (await cli('webhook', 'test', endpoint, '--org', tenant.org, '--type', 'card.held')).code,
+    ).to.equal(0);
+    expect(receiver.received.at(-1)?.headers['service-event']).to.equal('card.held');
+  });
+
+  it('show the events themselves to an owner without an endpoint, and forward them signed', async () => {
+    const owner = await service.tenant();
+    await owner.api('/api/v1/cards', { body: aCard() });
+    const got: { readonly body: Buffer; readonly headers: IncomingHttpHeaders }[] = [];
+    const local = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        got.push({ body: Buffer.concat(chunks), headers: request.headers });
+        response.writeHead(500).end();
+      });
+    });
+    await new Promise<void>((resolve) => local.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(local.address() as AddressInfo).port}/hook`;
+    const words = ['webhook', 'listen', '--key', owner.key, '--base-url', service.baseUrl];
+    const child = spawn(process.execPath, [program, ...words, '--forward-to', url], { env: {} });
+    let out = '';
+    child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+    try {
+      const [, made = ''] = await eventually(() => /^Ready: there is no endpoint.*(whsec_\S+),/m.exec(out));
+      const { id } = await owner.api('/api/v1/cards', { body: aCard() });
+      await eventually(() => out.includes(`forwarded to ${url}: 500`));
+      const { event } = verifyWebhook({
+        body: got[0]?.body ?? Buffer.of(),
+        headers: got[0]?.headers ?? {},
+        secrets: [made],
+        now: Date.now(),
+      });
+      expect([event.type, got.length]).to.deep.equal(['card.created', 1]);
+      expect(JSON.parse(String(got[0]?.body))).to.have.nested.property('data.card', id);
+      expect((await owner.api('/api/v1/deliveries')).rows).to.deep.equal([]);
+    } finally {
+      child.kill('SIGINT');
+      await once(child, 'exit');
+      local.closeAllConnections();
+      local.close();
+    }
+  });
+
+  it('listen to one endpoint, and say when they are ready', async () => {
+    const second = await tenant.api('/api/v1/webhooks', { body: { url: `${receiver.url}second` } });
+    const words = ['webhook', 'listen', '--endpoint', second.id, '--org', tenant.org, '--json'];
+    expect((await cli('webhook', 'listen', '--endpoint', 'none', '--org', tenant.org)).code).to.equal(2);
+    const child = spawn(process.execPath, [program, ...words], { env: environment() });
+    let [out, error] = ['', ''];
+    child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (error += chunk.toString()));
+    try {
+      await eventually(() => error.includes(`Ready: deliveries to ${receiver.url}second are shown`));
+      await eventually(async () => {
+        await tenant.api('/api/v1/cards', { body: aCard() });
+        return out.includes('"attempted"');
+      });
+      const heard = out
+        .split('\n')
+        .flatMap((line) => (line.endsWith('}') ? [JSON.parse(line) as Fields] : []));
+      expect(new Set(heard.map(({ delivery }) => (delivery as Fields)['endpoint']))).to.deep.equal(
+        new Set([second.id]),
+      );
+    } finally {
+      child.kill('SIGINT');
+      await once(child, 'exit');
+      await tenant.api(`/api/v1/webhooks/${second.id}`, { method: 'DELETE' });
+    }
   });
 
   it('ask for an organization or an API key', async () => {

@@ -1,0 +1,112 @@
+import { spawnSync } from 'node:child_process';
+import { expect } from 'chai';
+import { fileURLToPath } from 'node:url';
+import { runCommandLine } from '../../../bin/cli/program.js';
+import { command } from '../../support/servers/programs.js';
+import { startTestService, type RunningService } from '../../support/http/service.js';
+
+const checkout = fileURLToPath(new URL('../../../../', import.meta.url));
+
+describe('the command line at a terminal', () => {
+  let service: RunningService;
+  before(async () => {
+    service = await startTestService();
+  });
+  after(() => service.stop());
+
+  const at = (answer: boolean) => {
+    const asked: string[] = [];
+    let error = '';
+    const run = (...words: readonly string[]): Promise<number> =>
+      runCommandLine(words, {
+        environment: { BASE_URL: service.baseUrl, DATA_DIR: service.dataDir },
+        write: () => undefined,
+        complain: (text) => void (error += text),
+        confirm: (question) => {
+          asked.push(question);
+          return Promise.resolve(answer);
+        },
+      });
+    return { run, asked, error: () => error };
+  };
+
+  it('asks before what can’t be undone, and does nothing without a yes', async () => {
+    const { org, keyId, api } = await service.tenant();
+    const no = at(false);
+    expect(await no.run('key', 'revoke', keyId, '--org', org)).to.equal(1);
+    expect([no.asked, no.error()]).to.deep.equal([['Revoke this key for good?'], 'Nothing was done.\n']);
+    expect((await api('/api/v1/account')).status).to.equal(200);
+    const yes = at(true);
+    expect(await yes.run('key', 'revoke', keyId, '--org', org)).to.equal(0);
+    expect(yes.asked.length).to.equal(1);
+    expect((await api('/api/v1/account')).status).to.equal(401);
+  });
+
+  it('does not ask with --yes, nor before what can be undone, nor where there is no terminal', async () => {
+    const { org, keyId } = await service.tenant();
+    const asking = at(false);
+    expect(await asking.run('org', 'suspend', org)).to.equal(0);
+    expect(await asking.run('key', 'revoke', keyId, '--org', org, '--yes')).to.equal(0);
+    expect(asking.asked).to.deep.equal([]);
+    const other = await service.tenant();
+    const { code } = await command(['key', 'revoke', other.keyId, '--org', other.org], {
+      BASE_URL: service.baseUrl,
+      DATA_DIR: service.dataDir,
+    });
+    expect(code).to.equal(0);
+  });
+
+  it('finds the service at --base-url, wherever that stands, whatever the settings say', async () => {
+    const elsewhere = {
+      HOST: '127.0.0.1',
+      PORT: '1',
+      OPERATOR_PORT: '2',
+      BASE_URL: 'http://127.0.0.1:3',
+      DATA_DIR: service.dataDir,
+    };
+    const ways = [
+      ['--base-url', service.baseUrl, 'org', 'list'],
+      ['org', 'list', `--base-url=${service.baseUrl}/`],
+    ];
+    for (const words of ways) expect((await command(words, elsewhere)).code, words.join(' ')).to.equal(0);
+    expect((await command(['org', 'list'], elsewhere)).code).to.equal(69);
+    expect((await command(['org', 'list', '--base-url', 'nonsense'], elsewhere)).code).to.equal(2);
+    expect((await command(['org', 'list', '--base-url'], elsewhere)).code).to.equal(2);
+  });
+
+  const completed = (script: string, ...words: readonly string[]): readonly string[] => {
+    const line = words.map((word) => `'${word}'`).join(' ');
+    const ask = `COMP_WORDS=(handwritten-cards ${line}); COMP_CWORD=${words.length}; _handwritten_cards; echo "\${COMPREPLY[@]}"`;
+    const { stdout, stderr } = spawnSync('bash', ['-c', `${script}\n${ask}`], { encoding: 'utf8' });
+    expect(stderr).to.equal('');
+    return stdout.trim().split(' ');
+  };
+
+  it('completes nouns, verbs and options in bash', async () => {
+    const { code, out } = await command(['completion', 'bash'], {});
+    expect(code).to.equal(0);
+    expect(completed(out, 'web')).to.deep.equal(['webhook']);
+    expect(completed(out, 'webhook', 'l')).to.deep.equal(['list', 'listen']);
+    expect(completed(out, 'webhook', 'listen', '--e')).to.deep.equal(['--endpoint']);
+    expect(completed(out, 'key', 'revoke', 'id', '--'))
+      .to.include('--yes')
+      .and.include('--base-url');
+    expect(completed(out, 'backup', '--j')).to.deep.equal(['--json']);
+  });
+
+  it('completes in zsh by its emulation of bash, and in no other shell', async () => {
+    const { out } = await command(['completion', 'zsh'], {});
+    const [first, ...rest] = out.split('\n');
+    expect(first).to.equal('autoload -U +X bashcompinit && bashcompinit');
+    expect(rest.join('\n')).to.equal((await command(['completion', 'bash'], {})).out);
+    expect((await command(['completion', 'fish'], {})).code).to.equal(2);
+  });
+
+  it('is npx handwritten-cards in the checkout', async () => {
+    const { stdout, status } = spawnSync('npx', ['--no-install', 'handwritten-cards', '--version'], {
+      cwd: checkout,
+      encoding: 'utf8',
+    });
+    expect([status, stdout]).to.deep.equal([0, (await command(['--version'], {})).out]);
+  });
+});
