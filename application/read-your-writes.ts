@@ -68,6 +68,10 @@ export const currentReadModels = (readModels: ReadModels, readYourWrites: ReadYo
     await readYourWrites.beforeRead();
     return readModels.count(projection, query);
   },
+  countAcross: async (projection, where) => {
+    await readYourWrites.beforeRead();
+    return readModels.countAcross(projection, where);
+  },
   agenda: async (projection, query) => {
     await readYourWrites.beforeRead();
     return readModels.agenda(projection, query);

@@ -47,6 +47,7 @@ import { notingWrites, Writings } from '../application/request-log.js';
 import { currentReadModels } from '../application/read-your-writes.js';
 import type { OpenWork } from '../application/reconcile.js';
 import { Streams } from '../application/streams.js';
+import { countTotals } from '../application/totals.js';
 import { noTracing, tracedAppends } from '../application/traced.js';
 import { UnfinishedWork } from '../application/unfinished.js';
 import type { ProcessContext } from './process-context.js';
@@ -55,6 +56,7 @@ import { registerProcessMetrics } from './process-metrics.js';
 import { measureLag } from './projection-lag.js';
 import { registerProjectionMetrics } from './projection-parts.js';
 import { registerOpenWork } from './open-work.js';
+import { registerTotals } from './totals.js';
 import { isWitnessed, logPolicy } from './log-policy.js';
 import { registerForeignEvents } from './foreign-events.js';
 import { plays } from './roles.js';
@@ -213,7 +215,10 @@ const buildGraph = (context: ProcessContext) => {
   calls.register(registry);
   if (plays(role, 'api') || plays(role, 'notary'))
     registerLogMetrics(registry, { tiles: engine.tiles, store, clock });
-  if (plays(role, 'reconciler')) registerOpenWork(registry, clock, () => openWork);
+  if (plays(role, 'reconciler')) {
+    registerOpenWork(registry, clock, () => openWork);
+    registerTotals(registry, clock, () => countTotals(engine.readModels));
+  }
   const common = {
     // Every role serves its health and its metrics; the API is served by one of them.
     routes: plays(role, 'api') && webhooks !== null ? apiRoutes(webhooks) : [],

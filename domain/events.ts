@@ -38,7 +38,7 @@ export interface EventMetadata {
   readonly org: OrganizationId | null;
   readonly actor: Actor;
   readonly requestId: string | null;
-  /** The place in a trace (W3C Trace Context) of the request that caused the event; absent if there is none. */
+  /** The place in a trace (W3C Trace Context) of the request that caused the event; absent if none did. */
   readonly traceparent?: string;
   readonly correlationId: string;
   readonly causationId: string;

@@ -17,7 +17,9 @@ import { webhookVerbs } from '../bin/cli/webhook-verbs.js';
 import { exitCodes } from '../bin/exit.js';
 import { roles } from '../bin/roles.js';
 import { settingNames } from '../bin/settings.js';
+import { parse } from 'yaml';
 import { startTestService } from './support/http/service.js';
+import { read } from './support/runner/repository.js';
 
 const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
 
@@ -39,6 +41,36 @@ const namesBelow = (heading: string): readonly string[] =>
     [...first.matchAll(/`([^`]+)`/g)].map(([, name]) => name ?? ''),
   );
 
+/** The functions and words of PromQL that the queries use. */
+const promql: ReadonlySet<string> = new Set([
+  'absent',
+  'and',
+  'count',
+  'delta',
+  'histogram_quantile',
+  'increase',
+  'max',
+  'rate',
+  'sum',
+  'time',
+]);
+
+interface Panel {
+  readonly title: string;
+  readonly targets?: readonly { readonly expr: string }[];
+}
+interface Dashboard {
+  readonly panels: readonly Panel[];
+}
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly annotations: { readonly summary: string; readonly runbook: string };
+}
+interface Alerts {
+  readonly groups: readonly { readonly rules: readonly Rule[] }[];
+}
+
 describe('docs/operations.md', () => {
   it('has every setting, and no other, in its table of settings', () => {
     expect(namesBelow('Settings').toSorted()).to.deep.equal([...settingNames].toSorted());
@@ -57,6 +89,63 @@ describe('docs/operations.md', () => {
     } finally {
       await service.stop();
     }
+  });
+
+  /** What a query names that is neither a part of the language nor a label. */
+  const metricsIn = (query: string): readonly string[] =>
+    query
+      .replaceAll(/\{[^}]*\}|\[[^\]]*\]|"[^"]*"|\b(by|without|on|ignoring) *\([^)]*\)/g, ' ')
+      .match(/[a-z_][a-z0-9_]*/gi)
+      ?.filter((name) => !promql.has(name)) ?? [];
+
+  /** A histogram is asked for by its parts. */
+  const withParts = (name: string): readonly string[] => [
+    name,
+    `${name}_bucket`,
+    `${name}_sum`,
+    `${name}_count`,
+  ];
+
+  const panels = (): readonly Panel[] =>
+    (JSON.parse(read('docs/operations/dashboard.json')) as Dashboard).panels;
+  const rules = (): readonly Rule[] =>
+    (parse(read('docs/operations/alerts.yml')) as Alerts).groups.flatMap((group) => group.rules);
+
+  it('has every metric that the dashboard and the alerts ask for in its table of metrics', () => {
+    const known = new Set(namesBelow('Metrics').flatMap(withParts));
+    const queries = [
+      ...panels().flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
+      ...rules().map(({ expr }) => expr),
+    ];
+    const asked = queries.map(metricsIn);
+    expect(asked.filter((names) => names.length === 0)).to.deep.equal([]);
+    expect(asked.flat().filter((name) => !known.has(name))).to.deep.equal([]);
+  });
+
+  it('has a section for each alert, and every alert says what is wrong', () => {
+    const anchors = [...page.matchAll(/^#+ (.*)$/gm)].map(
+      ([, heading = '']) =>
+        `operations.md#${heading
+          .toLowerCase()
+          .replaceAll(/[^a-z0-9 -]/g, '')
+          .replaceAll(' ', '-')}`,
+    );
+    for (const { alert, annotations } of rules()) {
+      expect(anchors, alert).to.include(annotations.runbook);
+      expect(annotations.summary.length, alert).to.be.greaterThan(20);
+    }
+  });
+
+  it('shows every metric of the business, and most others, on the dashboard', () => {
+    const shown = new Set(
+      panels().flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => metricsIn(expr))),
+    );
+    const missing = namesBelow('Metrics').filter((name) => !withParts(name).some((part) => shown.has(part)));
+    expect(missing).to.deep.equal([
+      'projection_position',
+      'projection_positions_ahead',
+      'projection_events_behind',
+    ]);
   });
 
   it('has every exit code of the service in its table of exit codes', () => {

@@ -59,6 +59,11 @@ export const deliveryMetrics = (
     'How long the delivery that has waited longest has been due; 0 if none is due.',
     ({ oldestDue }) => (oldestDue === null ? 0 : (clock.now() - oldestDue) / 1000),
   );
+  gauge(
+    'webhook_disabled_endpoints',
+    'Endpoints that nothing is sent to: they failed too often, or were switched off.',
+    ({ disabledEndpoints }) => disabledEndpoints,
+  );
   return {
     attempted: (result, ms, sinceEvent) => {
       attempts.inc({ result });

@@ -21,7 +21,7 @@ import { batchSize, chunks } from './chunks.js';
 import { guarded, type MongoDatabase } from './database.js';
 import { earliestOf, type MongoDeliveryEndpoints } from './delivery-endpoints.js';
 import { dateOldRows } from './delivery-retention.js';
-import { deliveryOf, deliveryRows } from './delivery-rows.js';
+import { deliveryOf, deliveryRows, endpointRows } from './delivery-rows.js';
 import type { MongoDeliveryWatch } from './delivery-watch.js';
 import { MongoRedrives } from './redrives.js';
 import type { MongoDeliveryWrites, MongoDeliveryWritesOptions } from './delivery-writes.js';
@@ -258,13 +258,14 @@ export class MongoDeliveryLog implements DeliveryLog {
   depth(now: Milliseconds): Promise<QueueDepth> {
     return guarded(DeliveriesUnavailable, async () => {
       const deliveries = await deliveryRows(this.#database);
-      const [pending, deadLetters] = await Promise.all([
+      const [pending, deadLetters, disabledEndpoints] = await Promise.all([
         deliveries.countDocuments({ status: 'pending' }, { limit: mostCounted }),
         deliveries.countDocuments({ status: 'exhausted' }, { limit: mostCounted }),
+        endpointRows(this.#database).countDocuments({ state: { $in: ['off', 'tripped'] } }),
       ]);
       const first = await earliestOf(this.#database, this.#endpoints);
       const oldest = Math.min(...[...first.values()].map(({ due }) => due));
-      return { pending, deadLetters, oldestDue: oldest <= now ? oldest : null };
+      return { pending, deadLetters, oldestDue: oldest <= now ? oldest : null, disabledEndpoints };
     });
   }
 

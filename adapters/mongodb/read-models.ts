@@ -131,6 +131,18 @@ export class MongoReadModels implements ReadModels {
     });
   }
 
+  countAcross(projection: Projection<unknown>, where: PageAcrossQuery['where']): Promise<number> {
+    const fields = Object.keys(where);
+    const filter = Object.fromEntries(
+      Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }]),
+    );
+    return guarded(ReadModelsUnavailable, async () => {
+      const build = await this.#buildOf(projection, { fields, agenda: false });
+      const documents = this.#database.collection<DocumentRow>(build.collection);
+      return documents.countDocuments(filter, { hint: acrossIndex(fields) });
+    });
+  }
+
   agenda<Document>(
     projection: Projection<Document>,
     { upTo, after, limit }: AgendaQuery,

@@ -82,6 +82,8 @@ export interface QueueDepth {
   readonly deadLetters: number;
   /** The due time of the oldest delivery that could be attempted now. */
   readonly oldestDue: Milliseconds | null;
+  /** Endpoints that failed so often, or were switched off, that nothing is sent to them. */
+  readonly disabledEndpoints: number;
 }
 
 /** A delivery was made, attempted, or changed otherwise; with the row after the change. */

@@ -58,6 +58,11 @@ export interface ReadModels {
   /** How many documents there are. Gives way to others while it counts. */
   count(projection: Projection<unknown>, query: Required<Pick<PageQuery, 'org' | 'where'>>): Promise<number>;
   /**
+   * How many documents of all organizations together there are; as `pageAcross`. Gives way to others while it
+   * counts, and takes as long as there are many.
+   */
+  countAcross(projection: Projection<unknown>, where: PageAcrossQuery['where']): Promise<number>;
+  /**
    * The documents of every organization whose agenda is at most `upTo`, ordered by agenda and then by age,
    * oldest first.
    */

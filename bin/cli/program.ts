@@ -264,7 +264,7 @@ const exitCodeFor = (error: unknown, json: boolean, { print, complain }: Session
   return error instanceof Unreachable ? exitCodes.unreachable : exitCodes.refused;
 };
 
-/** Takes `--base-url` out of the arguments, wherever it stands: the settings with that address, and the rest. */
+/** Takes `--base-url` out of the arguments: the settings with that address, and the rest. */
 const addressed = (
   args: readonly string[],
   environment: Environment,

@@ -835,19 +835,22 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
-      'counts pending deliveries and dead letters, and returns the oldest due time',
+      'counts pending deliveries, dead letters and disabled endpoints, and returns the oldest due time',
       using(async (deliveries) => {
         expect(await deliveries.log.depth(5_000)).to.deep.equal({
           pending: 0,
           deadLetters: 0,
           oldestDue: null,
+          disabledEndpoints: 0,
         });
+        await deliveries.gates.upsertEndpoint(target({ endpoint: other, active: false, version: 1 }), 0);
         await exhaust(deliveries, [row(1)]);
         await deliveries.log.insert([row(2), row(3, { due: 90_000 })]);
         expect(await deliveries.log.depth(5_000)).to.deep.equal({
           pending: 2,
           deadLetters: 1,
           oldestDue: 1_002,
+          disabledEndpoints: 1,
         });
         expect((await deliveries.log.depth(1_001)).oldestDue).to.equal(null);
       }),

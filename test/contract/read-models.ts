@@ -242,6 +242,11 @@ export const readModelsContract = (name: string, open: () => Promise<OpenedReadM
         await saveAll(store, notes, [storedNote('d', 4, { org: 'q', status: 'done', tag: 'x' }, 6)]);
         expect(await across({ status: 'open' })).to.deep.equal(['e', 'b', 'a']);
         expect(await across({ tag: 'x', status: 'done' })).to.deep.equal(['d', 'c']);
+        const count = (where: Readonly<Record<string, string>>) => readModels.countAcross(notes, where);
+        expect([await count({ status: 'open' }), await count({ status: 'done', tag: 'x' })]).to.deep.equal([
+          3, 2,
+        ]);
+        expect(await count({ status: 'none' })).to.equal(0);
         for (const where of [{}, { tag: 'x' }])
           expect(await across(where).catch((error: unknown) => String(error))).to.match(/not listed across/);
       }));

@@ -16,6 +16,7 @@ import {
   acrossQuery,
   agendaQuery,
   bindable,
+  countAcrossQuery,
   countQuery,
   fieldsOf,
   lookupQuery,
@@ -126,13 +127,29 @@ export class SqliteReadModels implements ReadModels {
   ): Promise<number> {
     const fields = fieldsOf(projection).filter((field) => where[field] !== undefined);
     const values = fields.map((field) => bindable(where[field] ?? null));
+    return this.#counted(projection, (before) => (build, database) => {
+      assertListed(projection, build);
+      return [prepare(database, countQuery(build.table, fields)), org, ...values, before, countedAtOnce];
+    });
+  }
+
+  async countAcross(projection: Projection<unknown>, where: PageAcrossQuery['where']): Promise<number> {
+    const fields = assertAcross(projection, where);
+    const values = fields.map((field) => bindable(where[field] ?? null));
+    return this.#counted(projection, (before) => ({ table }, database) => [
+      prepare(database, countAcrossQuery(table, fields)),
+      ...values,
+      before,
+      countedAtOnce,
+    ]);
+  }
+
+  /** Counts in pages, each of which begins before the last document of the one before. */
+  async #counted(projection: Projection<unknown>, pageBefore: (before: number) => Query): Promise<number> {
     let total = 0;
     let before = endOfLog;
     for (;;) {
-      const query: Query = (build, database) => {
-        assertListed(projection, build);
-        return [prepare(database, countQuery(build.table, fields)), org, ...values, before, countedAtOnce];
-      };
+      const query = pageBefore(before);
       const [counted] = this.#rows(projection, query, (row: CountRow) => row);
       const [count, last] = counted ?? [0, null];
       total += count;

@@ -122,6 +122,11 @@ export const countQuery = (table: string, fields: readonly string[]): string =>
   `select count(*), min(created) from (select created from ${table}
    where org is ? ${fields.map((field) => `and ${columnOf(field)} = ?`).join(' ')} and created < ? order by created desc limit ?)`;
 
+/** As `countQuery`, of all organizations together. Fails if the table was made without the index. */
+export const countAcrossQuery = (table: string, fields: readonly string[]): string =>
+  `select count(*), min(created) from (select created from ${table} indexed by "${table.slice(1, -1)}_${acrossIndex(fields)}"
+   where ${fields.map((field) => `${columnOf(field)} = ?`).join(' and ')} and created < ? order by created desc limit ?)`;
+
 /** Fails if the table was made without an agenda: without the index, it would find nothing. */
 export const agendaQuery = (table: string): string =>
   `select key, created, position, document from ${table} indexed by ${indexOf(table, 'agenda')} where agenda <= ? and (agenda, created) > (?, ?) order by agenda, created limit ?`;

@@ -188,6 +188,13 @@ export class ClaimBook {
     return oldest;
   }
 
+  /** How many endpoints are disabled, or about to be. */
+  disabled(): number {
+    let count = 0;
+    for (const { state } of this.#endpoints.values()) if (state === 'off' || state === 'tripped') count++;
+    return count;
+  }
+
   /** The open endpoints, giving way to others after some of them. */
   async *#open(): AsyncGenerator<readonly [Uuid, KnownEndpoint]> {
     let looks = 0;

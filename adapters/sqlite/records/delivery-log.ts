@@ -165,6 +165,7 @@ export class SqliteDeliveryLog implements DeliveryLog {
       pending: countOf('pending'),
       deadLetters: countOf('exhausted'),
       oldestDue: oldest <= now ? oldest : null,
+      disabledEndpoints: this.#book.disabled(),
     };
   }
 

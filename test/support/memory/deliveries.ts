@@ -360,6 +360,9 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
       pending: rows.filter(({ status }) => status === 'pending').length,
       deadLetters: rows.filter(({ status }) => status === 'exhausted').length,
       oldestDue: oldest <= now ? oldest : null,
+      disabledEndpoints: [...this.#endpoints.values()].filter(
+        ({ state }) => state === 'disabled' || state === 'tripped',
+      ).length,
     };
   }
 

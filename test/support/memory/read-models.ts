@@ -128,6 +128,10 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
     return (await this.page(projection, { ...query, limit: Infinity })).length;
   }
 
+  async countAcross(projection: Projection<unknown>, where: PageAcrossQuery['where']): Promise<number> {
+    return (await this.pageAcross(projection, { where, limit: Infinity })).length;
+  }
+
   async agenda<Document>(
     projection: Projection<Document>,
     { upTo, after, limit }: AgendaQuery,

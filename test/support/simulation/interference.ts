@@ -71,6 +71,10 @@ const models = (readModels: ReadModels, interference: Interference): ReadModels 
     await interference.readModels?.();
     return readModels.count(projection, query);
   },
+  countAcross: async (projection, where) => {
+    await interference.readModels?.();
+    return readModels.countAcross(projection, where);
+  },
   agenda: async (projection, query) => {
     await interference.readModels?.();
     return readModels.agenda(projection, query);

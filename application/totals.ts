@@ -1,0 +1,40 @@
+import { cardStatuses, type CardStatus } from '../domain/card.js';
+import { balances } from '../projections/balances.js';
+import { cards } from '../projections/cards.js';
+import { organizations } from '../projections/organizations.js';
+import type { ReadModels } from './ports/read-models.js';
+
+/** All organizations together. */
+export interface Totals {
+  readonly cards: ReadonlyMap<CardStatus, number>;
+  readonly credits: number;
+}
+
+type Counted = Pick<ReadModels, 'get' | 'page' | 'countAcross'>;
+
+const organizationsAtOnce = 100;
+
+const countCredits = async (readModels: Counted): Promise<number> => {
+  let total = 0;
+  let before: bigint | null = null;
+  for (;;) {
+    const page: readonly { readonly created: bigint; readonly document: { readonly id: string } }[] =
+      await readModels.page(organizations, {
+        org: null,
+        limit: organizationsAtOnce,
+        ...(before !== null && { before }),
+      });
+    const found = await Promise.all(page.map(({ document: { id } }) => readModels.get(balances, id)));
+    for (const balance of found) total += balance?.document.balance ?? 0;
+    const last = page.at(-1);
+    if (last === undefined || page.length < organizationsAtOnce) return total;
+    before = last.created;
+  }
+};
+
+/** Counts one after the other: there may be millions, and nobody waits. Throws ReadModelsUnavailable. */
+export const countTotals = async (readModels: Counted): Promise<Totals> => {
+  const counts = new Map<CardStatus, number>();
+  for (const status of cardStatuses) counts.set(status, await readModels.countAcross(cards, { status }));
+  return { cards: counts, credits: await countCredits(readModels) };
+};
