@@ -12,6 +12,11 @@ export const kindOf = async (whole: boolean): Promise<Kind> => {
     const { simulateMoney, usualSize } = await import('./money.js');
     return { usualSize, perform: simulateMoney };
   }
-  const { simulateWhole, usualSize } = await import('./whole.js');
+  const [{ simulateWhole, usualSize }] = await Promise.all([
+    import('./whole.js'),
+    // What the service loads on first use takes real time, which no seed decides.
+    import('../../adapters/http/console/answer.js'),
+    import('../../adapters/http/console/pages.js'),
+  ]);
   return { usualSize, perform: simulateWhole };
 };
