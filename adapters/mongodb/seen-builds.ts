@@ -45,7 +45,7 @@ const looked = (
 /** What every reader of this process and of those that have not moved yet can see. */
 export const acknowledgedTo = ({ row, next }: Reading): bigint => {
   if (next === null) return row.checkpoint;
-  // Nobody feeds a retired one, and its projector saves nothing until its readers have left.
+  // Nobody feeds a retired one, and its projector saves nothing for longer than a look is trusted.
   return row.state === 'retired' ? next.row.checkpoint : smallest([row.checkpoint, next.row.checkpoint]);
 };
 
