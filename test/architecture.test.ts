@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { files, parseSource, property, read } from './support/runner/repository.js';
 
 const isBinary = (path: string): boolean => /\.(png|jpg|ico|woff2|pdf|jar|class)$/.test(path);
-const sources = files.filter((path) => /\.tsx?$/.test(path));
+/** Examples are not part of it: they are programs of those who use the service. */
+const sources = files.filter((path) => /\.tsx?$/.test(path) && !path.startsWith('examples/'));
 
 // What a source imports
 

@@ -35,7 +35,9 @@ describe('the README', () => {
     expect(named.filter((name) => !(name in scripts))).to.deep.equal([]);
   });
   it('and the pages of docs show only code from the examples, which are tested', () => {
-    const examples = readdirSync(at('examples')).map((name) => squeeze(read(`examples/${name}`)));
+    const examples = readdirSync(at('examples'), { withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => squeeze(read(`examples/${name}`)));
     const strangers = pages.flatMap((page) =>
       blocksOf(page)
         .filter((block) => !examples.some((example) => example.includes(squeeze(block))))

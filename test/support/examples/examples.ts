@@ -17,15 +17,14 @@ export interface RunningExample {
 }
 
 /**
- * Starts an example with these settings and no others. Its PATH begins with the folders that `PATH` names.
+ * Starts a program with these settings and no others. Its PATH begins with the folders that `PATH` names.
  */
-export const startExample = (
-  name: string,
+export const startProgram = (
+  program: string,
+  args: readonly string[],
   environment: Readonly<Record<string, string>>,
-  args: readonly string[] = [],
 ): RunningExample => {
-  const program = name.endsWith('.mjs') ? process.execPath : name.endsWith('.py') ? 'python3' : 'sh';
-  const child = spawn(program, [exampleFile(name), ...args], {
+  const child = spawn(program, args, {
     env: { ...environment, PATH: [environment['PATH'], process.env['PATH']].filter(Boolean).join(delimiter) },
   });
   let output = '';
@@ -43,6 +42,16 @@ export const startExample = (
       await ended;
     },
   };
+};
+
+/** Starts an example with these settings and no others. */
+export const startExample = (
+  name: string,
+  environment: Readonly<Record<string, string>>,
+  args: readonly string[] = [],
+): RunningExample => {
+  const program = name.endsWith('.mjs') ? process.execPath : name.endsWith('.py') ? 'python3' : 'sh';
+  return startProgram(program, [exampleFile(name), ...args], environment);
 };
 
 /** Waits until an example has printed a text, and returns all that it has printed. */
