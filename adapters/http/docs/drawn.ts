@@ -29,29 +29,32 @@ const htmlOf = (page: DocsPage, { context }: Pages, query?: string): string => {
   return below(prefix, documentOf({ prefix: '', title: titleOf(page), body, style: 'docs.css', modules }));
 };
 
-/** The documents that are the same for everybody, by path; each is made when it is first asked for. */
+/** The pages as they are sent. */
 export interface Drawn {
-  readonly document: (path: string) => SharedDocument;
-  readonly search: (query: string) => { readonly html: string; readonly headers: typeof headers };
+  /** Those that are the same for everybody, by path; each is made when it is first asked for. */
+  readonly document: (path: string) => Promise<SharedDocument>;
+  readonly search: (query: string) => Promise<{ readonly html: string; readonly headers: typeof headers }>;
 }
 
 export const drawn = (routes: readonly Route[], baseUrl: string): Drawn => {
   const pages = pagesOf(routes, baseUrl);
   const made = new Map<string, SharedDocument>();
   const { prefix } = placeOf(baseUrl);
-  const make = (path: string): SharedDocument =>
+  const indexOf = async (): Promise<string> =>
+    JSON.stringify((await pages.entries()).map((entry) => ({ ...entry, path: `${prefix}${entry.path}` })));
+  const make = async (path: string): Promise<SharedDocument> =>
     path === indexPath
-      ? sharedDocument(
-          jsonType,
-          JSON.stringify(pages.entries().map((entry) => ({ ...entry, path: `${prefix}${entry.path}` }))),
-        )
+      ? sharedDocument(jsonType, await indexOf())
       : sharedDocument('text/html; charset=utf-8', htmlOf(pages.at(path), pages), headers);
   return {
-    document: (path) => {
-      const document = made.get(path) ?? make(path);
+    document: async (path) => {
+      const document = made.get(path) ?? (await make(path));
       made.set(path, document);
       return document;
     },
-    search: (query) => ({ html: htmlOf(searchPage(pages.entries(), query), pages, query), headers }),
+    search: async (query) => ({
+      html: htmlOf(searchPage(await pages.entries(), query), pages, query),
+      headers,
+    }),
   };
 };

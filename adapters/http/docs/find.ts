@@ -8,6 +8,9 @@ export interface Entry {
   readonly text: string;
 }
 
+/** Begins what search calls the pages of those who run the service. */
+export const operatorsPages = 'Operators';
+
 /** A whole word says more than its beginning, and that more than a part of it. */
 const inHeading = (heading: string, word: string): number => {
   const words = heading.split(/[^\p{L}\p{N}_.-]+/u);
@@ -30,7 +33,8 @@ export const findEntries = (entries: readonly Entry[], query: string, most: numb
       if (found === 0) return 0;
       sum += found;
     }
-    return sum;
+    // Most readers are customers.
+    return page.startsWith(operatorsPages) ? sum / 2 : sum;
   };
   return entries
     .map((entry, at) => ({ entry, at, sum: points(entry) }))

@@ -151,7 +151,15 @@ const OnThisPage = ({ page }: { readonly page: DocsPage }) => (
   </nav>
 );
 
-const machines = ['/openapi.json', '/asyncapi.json'] as const;
+/** The documents for machines. */
+const machinesFor = (page: DocsPage, { customers }: Context): readonly string[] => [
+  page.for === 'operators'
+    ? '/operator/openapi.json'
+    : customers.length === 0
+      ? '/openapi.json'
+      : '/api/openapi.json',
+  '/asyncapi.json',
+];
 
 /** What stands around every page of the documentation. On a telephone the contents unfold without scripts. */
 export const framed = (page: DocsPage, context: Context, query = ''): Html => (
@@ -170,7 +178,7 @@ export const framed = (page: DocsPage, context: Context, query = ''): Html => (
         <footer class="foot">
           <p>
             For machines:{' '}
-            {machines.map((path) => (
+            {machinesFor(page, context).map((path) => (
               <>
                 <a href={path}>{path}</a>{' '}
               </>

@@ -6,7 +6,7 @@ export type Language = 'sh' | 'json' | 'js' | 'py' | 'text';
 /** What a style sheet colours. */
 type Kind = 'comment' | 'string' | 'word' | 'number' | 'name';
 
-const keywords = (words: string): string => `(?<word>\\b(?:${words.replaceAll(' ', '|')})\\b)`;
+const keywords = (words: string): string => `(?<word>(?<![.\\w])(?:${words.replaceAll(' ', '|')})\\b)`;
 const number = String.raw`(?<number>(?<![\w.-])-?\d[\d._]*\b)`;
 const quoted = String.raw`"(?:[^"\\\n]|\\.)*"`;
 const apostrophes = String.raw`'(?:[^'\\\n]|\\.)*'`;

@@ -17,6 +17,8 @@ export interface Part {
   readonly id: string;
   readonly title: string;
   readonly body: Html;
+  /** What search knows of it; without them, the first words of its text. */
+  readonly words?: string;
 }
 
 /** A page of the documentation, before the frame is put around it. */

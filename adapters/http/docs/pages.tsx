@@ -17,7 +17,7 @@ import { entriesOf } from './search.js';
 export interface Pages {
   readonly context: Context;
   readonly at: (path: string) => DocsPage;
-  readonly entries: () => readonly Entry[];
+  readonly entries: () => Promise<readonly Entry[]>;
 }
 
 export const contextOf = (routes: readonly Route[], baseUrl: string): Context => ({
@@ -64,10 +64,10 @@ export const pagesOf = (routes: readonly Route[], baseUrl: string): Pages => {
     if (make === undefined) throw new Error(`There is no page at ${path}.`);
     return make();
   };
-  let known: readonly Entry[] | null = null;
+  let known: Promise<readonly Entry[]> | null = null;
   return {
     context,
     at,
-    entries: () => (known ??= entriesOf([...makers.keys()].map(at))),
+    entries: () => (known ??= entriesOf([...makers.values()])),
   };
 };

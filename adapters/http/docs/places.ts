@@ -18,7 +18,7 @@ const guides = {
   },
   idempotency: {
     title: 'Idempotency and retries',
-    about: 'How to send a card once, whatever happens to the connection.',
+    about: 'How to send a card once, whatever happens: when to retry, and with which key.',
   },
   cards: {
     title: 'Cards and their life',

@@ -33,6 +33,7 @@ const partOf = ({ type, summary, payload }: Recorded): Part => {
   return {
     id: type,
     title: type,
+    words: summary,
     body: (
       <>
         {text(summary)}

@@ -131,6 +131,14 @@ const Operation = ({ route, baseUrl }: { readonly route: Route; readonly baseUrl
   );
 };
 
+/** Its method and path, what it does, and the names of what it takes. */
+const wordsOf = ({ method, path, operation, params, query, body }: Route): string =>
+  [
+    `${method} ${templateOf(path)}`,
+    operation.description ?? '',
+    ...[params, query, ...(body === null ? [] : [body])].flatMap(({ shape }) => Object.keys(shape)),
+  ].join(' ');
+
 /** The operations of a group, each with its text and its samples side by side. */
 export const referencePage = (
   { path, title, about, routes }: Group,
@@ -147,5 +155,6 @@ export const referencePage = (
     id: route.operation.operationId,
     title: route.operation.summary,
     body: <Operation route={route} baseUrl={baseUrl} />,
+    words: wordsOf(route),
   })),
 });

@@ -115,7 +115,7 @@ const errorPages = (pages: () => Promise<Drawn>): Route =>
           'not_found',
           `There is no such error code. All codes are listed at ${errorsPlace.path}.`,
         );
-      return { document: (await pages()).document(`/docs/errors/${params.code}`) };
+      return { document: await (await pages()).document(`/docs/errors/${params.code}`) };
     },
   });
 
@@ -135,7 +135,7 @@ const search = (pages: () => Promise<Drawn>): Route =>
       errors: [],
     },
     handle: async ({ query }): Promise<RouteResponse> => {
-      const { html, headers } = (await pages()).search((query.q ?? '').slice(0, 200));
+      const { html, headers } = await (await pages()).search((query.q ?? '').slice(0, 200));
       return { status: 200, type: 'text/html; charset=utf-8', text: html, headers };
     },
   });

@@ -29,13 +29,18 @@ const Languages = ({ name, samples }: { readonly name: string; readonly samples:
   </fieldset>
 );
 
+/** What comes back: of something that may have been there before, what a new one is answered with. */
+const Response = ({ route }: { readonly route: Route }) => {
+  const { responses } = route.operation;
+  const [status, response] = Object.entries(responses).toSorted(([a], [b]) => Number(b) - Number(a))[0] ?? [];
+  const example = response === undefined ? undefined : responseExampleOf(route, response);
+  return example === undefined ? null : <Json title={`Response ${status}`} value={example} />;
+};
+
 /** What is sent and what comes back. */
 export const Samples = ({ route, baseUrl }: { readonly route: Route; readonly baseUrl: string }) => (
   <div class="samples">
     <Languages name={route.operation.operationId} samples={samplesOf(route, baseUrl)} />
-    {Object.entries(route.operation.responses).map(([status, response]) => {
-      const example = responseExampleOf(route, response);
-      return example === undefined ? null : <Json title={`Response ${status}`} value={example} />;
-    })}
+    <Response route={route} />
   </div>
 );

@@ -1,15 +1,16 @@
 import { render } from 'preact-render-to-string';
-import type { Html } from '../web/prose.js';
-import { findEntries, type Entry } from './find.js';
-import type { DocsPage } from './page.js';
+import { findEntries, operatorsPages, type Entry } from './find.js';
+import type { DocsPage, Part } from './page.js';
 import { searchPath } from './places.js';
 
 const named: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&amp;': '&' };
 
 /** The words of a part, without its samples and forms. */
-const wordsOf = (part: Html): string =>
-  render(<>{part}</>)
-    .replaceAll(/<(pre|form|details class="try").*?<\/(pre|form|details)>/gs, ' ')
+const wordsOf = ({ words, body }: Part): string =>
+  words ??
+  render(<>{body}</>)
+    .replaceAll(/<(pre|form|thead|noscript).*?<\/\1>/gs, ' ')
+    .replaceAll(/<summary>Try it.*?<\/summary>/gs, ' ')
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll(/&\w+;/g, (entity) => named[entity] ?? ' ')
     .replaceAll(/\s+/g, ' ')
@@ -19,33 +20,41 @@ const wordsOf = (part: Html): string =>
 const searched = 240;
 
 /** What search knows of a page: it and its parts, or, of a page about one thing, it with its words. */
-const entriesIn = ({ path, title, about, parts, shape }: DocsPage): readonly Entry[] =>
+const entriesIn = ({ path, title, about, parts, shape, for: audience }: DocsPage): readonly Entry[] =>
   shape === 'plain'
     ? [
         {
           path,
           title,
           page: about,
-          text: parts
-            .map(({ body }) => wordsOf(body))
-            .join(' ')
-            .slice(0, searched),
+          text: parts.map(wordsOf).join(' ').slice(0, searched),
         },
       ]
     : [
-        { path, title, page: '', text: about },
+        { path, title, page: audience === 'operators' ? operatorsPages : '', text: about },
         ...parts.map((part) => ({
           path: `${path}#${part.id}`,
           title: part.title,
-          page: title,
-          text: wordsOf(part.body).slice(0, searched),
+          page: audience === 'operators' ? `${operatorsPages}: ${title}` : title,
+          text: wordsOf(part).slice(0, searched),
         })),
       ];
 
-/** What search knows of the pages. */
-export const entriesOf = (pages: readonly DocsPage[]): readonly Entry[] => pages.flatMap(entriesIn);
+/** What search knows of the pages. It takes a moment, in which the service answers others, too. */
+export const entriesOf = async (pages: readonly (() => DocsPage)[]): Promise<readonly Entry[]> => {
+  const entries: Entry[] = [];
+  for (const page of pages) {
+    entries.push(...entriesIn(page()));
+    await new Promise((done) => setImmediate(done));
+  }
+  return entries;
+};
 
 const most = 30;
+
+/** The first words of a text. */
+const excerptOf = (text: string): string =>
+  text.length <= 160 ? text : `${text.slice(0, text.lastIndexOf(' ', 160))} …`;
 
 /** What was found, for browsers without scripts and for everybody who presses Enter. */
 export const searchPage = (entries: readonly Entry[], query: string): DocsPage => {
@@ -65,7 +74,7 @@ export const searchPage = (entries: readonly Entry[], query: string): DocsPage =
           {found.map(({ path, title, page, text }) => (
             <li>
               <a href={path}>{title}</a> <span class="quiet">{page}</span>
-              <p>{text.slice(0, 160)}</p>
+              <p>{excerptOf(text)}</p>
             </li>
           ))}
         </ol>

@@ -9,9 +9,9 @@ import { aCard, startTestService, type RunningService, type Tenant } from '../..
 
 const shell = promisify(execFile);
 const examplesFolder = new URL('../../../../examples/', import.meta.url);
-const examples = readdirSync(examplesFolder).map((name) =>
-  readFileSync(new URL(name, examplesFolder), 'utf8'),
-);
+const examples = readdirSync(examplesFolder, { withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map(({ name }) => readFileSync(new URL(name, examplesFolder), 'utf8'));
 
 interface Shown extends PageSample {
   readonly page: string;

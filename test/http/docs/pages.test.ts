@@ -135,6 +135,7 @@ describe('the pages of the documentation', () => {
     }
     const recorded = pages.get('/docs/operator/recorded-events');
     expect(eventTypes.filter((type) => recorded?.ids.has(type) !== true)).to.deep.equal([]);
+    expect(html).not.to.include('<dd></dd>');
     expect(recorded?.html).not.to.include('<dd></dd>');
   });
 
@@ -164,6 +165,7 @@ describe('the pages of the documentation', () => {
     expect(first(await found('no_credits'))).to.equal('/docs/errors/no_credits');
     expect(first(await found('idempotency'))).to.equal('/docs/idempotency');
     expect(first(await found('cancel a card'))).to.equal('/docs/reference/cards#cancelCard');
+    expect(first(await found('retry'))).to.equal('/docs/reference/deliveries#retryOwnDelivery');
     expect(first(await found('card.mailed'))).to.equal('/docs/events#card.mailed');
     const hostile = await found('"><img src=x onerror=alert(1)>');
     expect(hostile).not.to.include('<img');

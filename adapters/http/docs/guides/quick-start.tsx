@@ -129,26 +129,22 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     'webhook',
     'Hear about it',
     text(
-      'Webhooks tell you what becomes of each card. Register an endpoint, here one whose name leads nowhere, and keep the `signing_secret` of the response, which is shown this once:',
+      'Webhooks tell you what becomes of each card. In production they go to an https address of yours. On your machine the command line takes its place: it hears what happens to your cards, signs it, and passes it on to a program of yours. Start it in a terminal of its own:',
     ),
-    <Code language="sh" terminal={2}>
-      {curl(baseUrl, '/api/v1/webhooks', { body: { url: 'https://receiver.invalid/' } })}
-    </Code>,
-    text('Start a receiver that checks signatures, in a terminal of its own:'),
     <Code language="sh" title="Third terminal" terminal={3}>
-      {'export WEBHOOK_SECRET=whsec_…\nnode examples/receiver.mjs'}
-    </Code>,
-    text('And let the command line pass on to it what is sent to your endpoints, in one more:'),
-    <Code language="sh" title="Fourth terminal" terminal={4}>
       {`export API_KEY=hck_…\n${listen}`}
     </Code>,
-    text('Send another card, and look at the third terminal:'),
+    text('It says when it is ready, and with which secret it signs. Start a receiver that checks that:'),
+    <Code language="sh" title="Fourth terminal" terminal={4}>
+      {'export WEBHOOK_SECRET=whsec_…\nnode examples/receiver.mjs'}
+    </Code>,
+    text('Send another card, and look at the fourth terminal:'),
     <Code language="sh" title="Second terminal" terminal={2}>
       {curl(baseUrl, '/api/v1/cards', { body: 'card.json', headers: ['Idempotency-Key: order-1002'] })}
     </Code>,
     <Code language="text">{'card.created HC-…'}</Code>,
     text(
-      'That is all there is. [Webhooks and signatures](/docs/webhooks) shows how to check a signature in your own program.',
+      'That is all there is. [Webhooks and signatures](/docs/webhooks) shows how to register an address of yours, and how to check a signature in your own program.',
     ),
   ),
 ];

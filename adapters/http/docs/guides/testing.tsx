@@ -35,8 +35,9 @@ export const testing: Guide = ({ baseUrl }) => [
     'webhooks-here',
     'Webhooks on this machine',
     text(
-      `Endpoints must be public https addresses, and ${new URL(baseUrl).hostname} is none. Two ways around that:`,
-      '- `webhook listen --forward-to` passes every new delivery on to a program of yours, signed as it was. [The quick start](/docs/quick-start#webhook) does it.',
+      `Endpoints must be public https addresses, and ${new URL(baseUrl).hostname} is none. Ways around that:`,
+      '- `webhook listen --forward-to` needs an API key alone and passes every event on to a program of yours, signed. [The quick start](/docs/quick-start#webhook) does it.',
+      '- `webhook trigger card.mailed` sends a test event of any type to your endpoints.',
       '- A tunnel with a public name, registered as an endpoint.',
     ),
     <Code language="sh">npm run -s cli -- webhook listen --forward-to http://127.0.0.1:3000/</Code>,

@@ -94,12 +94,12 @@ const markParts = (): void => {
       for (const { isIntersecting, target } of entries)
         if (isIntersecting) seen.add(target.id);
         else seen.delete(target.id);
-      const current = [...links.keys()].find((id) => seen.has(id));
+      const current = [...links.keys()].filter((id) => seen.has(id)).at(-1);
       for (const [id, link] of links)
         if (id === current) link.setAttribute('aria-current', 'location');
         else link.removeAttribute('aria-current');
     },
-    { rootMargin: '-80px 0px -60% 0px' },
+    { rootMargin: '-90px 0px -75% 0px' },
   );
   for (const id of links.keys()) {
     const part = document.getElementById(id);
