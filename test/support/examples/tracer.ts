@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import { exampleFile } from './examples.js';
 
-/** A span as examples/tracing hands it over. */
+/** A span as examples/tracing/provider.mjs hands it over. */
 export interface EndedSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -15,7 +15,7 @@ export interface EndedSpan {
 
 export type RegisterTracer = (onEnd: (span: EndedSpan) => void) => void;
 
-/** The small SDK of examples/tracing. */
+/** The small SDK of examples/tracing/provider.mjs. */
 export const loadTracer = async (): Promise<RegisterTracer> => {
   const loaded: unknown = await import(pathToFileURL(exampleFile('tracing/provider.mjs')).href);
   return (loaded as { readonly registerTracer: RegisterTracer }).registerTracer;
