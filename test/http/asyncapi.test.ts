@@ -120,6 +120,8 @@ describe('GET /asyncapi.json', () => {
     const ada = await memberOf(service, tenant.org, 'owner');
     await ada.submit('/console/me', 'signOutOthers');
     await ada.submit('/console/me', 'changePassword', { password, next: 'another pelican staircase' });
+    const { id: met } = await ask('contacts', { body: { name: 'Mae', external_id: '2' } });
+    await ada.submit(`/console/${tenant.org}/contacts/${met}`, 'remove');
     await memberOf(service, tenant.org, 'viewer');
     const [, viewer] = (await own('members', {})).rows;
     await own(`members/${String(viewer?.['id'])}`, { method: 'PATCH', body: { role: 'developer' } });
