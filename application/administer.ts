@@ -202,10 +202,10 @@ export const addDesign = async (
   org: OrganizationId,
   name: string,
   slug: string | null,
+  fresh = Uuid.parse(deps.entropy.uuid()),
 ): Promise<NewDesign> => {
   if (slug !== null)
     offeredTitle(await lookUp(slug, (known) => deps.streams.load(collectionCard, known)), slug);
-  const fresh = Uuid.parse(deps.entropy.uuid());
   const { answer } = await run(deps, initiator, org, organization, org, (state) => {
     const owner = created(state);
     const copy = slug === null ? null : copyOf(owner, slug);

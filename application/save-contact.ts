@@ -2,6 +2,7 @@ import {
   contact,
   contactIdOf,
   saveContact,
+  saveContactOnce,
   type Contact,
   type ContactDetails,
   type KnownContact,
@@ -26,20 +27,24 @@ export interface SavedContact {
 
 /**
  * Creates a contact, or replaces the one with the same `external_id`; of two concurrent creates, the second
- * replaces. Reads show it when this returns. Throws `create_failed` or `update_failed` if nothing was
- * written, and OutcomeUnknown. (decision 45: two saves at once)
+ * replaces. With a `form`, a repeat of it changes nothing. Reads show it when this returns. Throws
+ * `create_failed` or `update_failed` if nothing was written, and OutcomeUnknown. (decision 45: two saves at
+ * once)
  */
 export const saveContactRecord = async (
   deps: SaveContactDeps,
   org: OrganizationId,
   command: Command,
   details: ContactDetails,
+  { form = null }: { readonly form?: string | null } = {},
 ): Promise<SavedContact> => {
   const { externalId } = details;
-  const save = saveContact(org, details, command.at);
+  const save = (form === null ? saveContact : saveContactOnce)(org, details, command.at);
   for (let deleted = 0; ; deleted += 1) {
     const id =
-      externalId === null ? derivedUuid('contact', command.id) : contactIdOf(org, externalId, deleted);
+      externalId === null
+        ? derivedUuid('contact', form ?? command.id)
+        : contactIdOf(org, externalId, deleted);
     try {
       const { state, events, position } = await execute(deps, contact, id, command, save);
       if (state === null) throw new Error(`contact ${id} was not saved`);

@@ -2,8 +2,7 @@ import 'reflect-metadata';
 import { Registry } from 'prom-client';
 import { container as root, type DependencyContainer } from 'tsyringe';
 import { accountRoutes } from '../adapters/http/account.js';
-import { consoleRoutes } from '../adapters/http/console/routes.js';
-import { startRoute } from '../adapters/http/console/start.js';
+import { pageRoutes } from '../adapters/http/console/routes.js';
 import { cardRoutes } from '../adapters/http/cards.js';
 import { previewRoutes } from '../adapters/http/previews.js';
 import { contactRoutes, operatorContactRoutes } from '../adapters/http/contacts.js';
@@ -165,6 +164,7 @@ const buildGraph = (context: ProcessContext) => {
     rateLimiter,
     webhooks: endpoints,
     timeZone: planning.timeZone,
+    hasConsole: settings.console,
     log,
   });
   const apiRoutes = (endpoints: NonNullable<typeof webhooks>) => [
@@ -205,9 +205,8 @@ const buildGraph = (context: ProcessContext) => {
       isWitnessed: policyOfLog && isWitnessed(policyOfLog),
     }),
     ...verifierRoutes(),
-    ...(settings.console
-      ? [...peopleRoutes({ ...people, baseUrl }), ...consoleRoutes(pagesOver(endpoints))]
-      : startRoute({ baseUrl }, '/docs')),
+    ...(settings.console ? peopleRoutes({ ...people, baseUrl }) : []),
+    ...pageRoutes(pagesOver(endpoints)),
   ];
   registerProcessMetrics(registry, clock, { version, role });
   registerProjectionMetrics(registry, () => projector.status(), measureLag(store, clock));

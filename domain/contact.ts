@@ -106,6 +106,12 @@ const textOf = (details: ContactDetails): string => JSON.stringify(ContactDetail
 const isSaved = (state: Contact, details: ContactDetails): boolean =>
   state !== null && state.details !== null && textOf(state.details) === textOf(details);
 
+/** The same for a form, which may come twice: what is saved already records nothing. */
+export const saveContactOnce =
+  (org: OrganizationId, details: ContactDetails, at: Instant) =>
+  (state: Contact): ContactEvent[] =>
+    isSaved(state, details) ? [] : saveContact(org, details, at)(state);
+
 const erasedAlready = (): DomainError =>
   new DomainError('invalid_transition', 'This contact was erased. Make a new one instead.');
 
@@ -117,7 +123,7 @@ export const importContact =
   (org: OrganizationId, details: ContactDetails, at: Instant) =>
   (state: Contact): ContactEvent[] => {
     if (state !== null && state.erasedAt !== null && state.deletedAt === null) throw erasedAlready();
-    return isSaved(state, details) ? [] : saveContact(org, details, at)(state);
+    return saveContactOnce(org, details, at)(state);
   };
 
 const noSuchContact = (): DomainError =>

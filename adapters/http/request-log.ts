@@ -11,6 +11,8 @@ import type { Route, RouteResponse } from './route.js';
 export interface Subject {
   readonly org?: string;
   readonly hook?: string;
+  /** Who was let in by a cookie. */
+  readonly visitor?: Actor;
   readonly changed?: Readonly<Record<string, unknown>>;
 }
 
@@ -28,13 +30,14 @@ const textIn = (body: object, name: string): string | undefined => {
 
 /** What a request that succeeded was about. A request that reads changes nothing. */
 export const subjectOf = (
-  { method, body: declared }: Route,
+  { method, access, body: declared }: Route,
   params: Readonly<Record<string, string>>,
   sent: JsonObject,
   response: RouteResponse,
 ): Subject => {
   const answered = 'body' in response ? response.body : {};
-  const named = params['org'] ?? textIn(answered, 'organization');
+  // A page says by itself whom it has let in, and where.
+  const named = (access.kind === 'page' ? undefined : params['org']) ?? textIn(answered, 'organization');
   const org = named !== undefined && speakable.test(named) ? named : undefined;
   const about: Subject = org === undefined ? {} : { org };
   if (method === 'GET') return about;
@@ -52,7 +55,8 @@ export const subjectOf = (
 const actorOf = ({ caller, subject }: Exchange): Actor | null => {
   if (caller.kind === 'key') return { kind: 'key', id: caller.keyId };
   if (caller.kind === 'operator') return { kind: 'operator', id: caller.id };
-  return subject?.hook === undefined ? null : { kind: 'hook', id: subject.hook };
+  if (subject?.hook !== undefined) return { kind: 'hook', id: subject.hook };
+  return subject?.visitor ?? null;
 };
 
 const longestKey = 255;

@@ -60,6 +60,17 @@ for (const atomic of [true, false]) {
       expect(new Set(ids).size).to.equal(3);
     });
 
+    it('has one effect for a form that comes twice, with and without an external_id', async () => {
+      const world = await makeWorld({ atomic });
+      for (const record of [{ name: 'Ann' }, { name: 'Bo', external_id: 'b' }]) {
+        const save = () =>
+          saveContactRecord(world, org, world.command(), readContact(record), { form: 'a form' });
+        const [{ id }, again] = [await save(), await save()];
+        expect([again.id, again.created]).to.deep.equal([id, false]);
+        expect(await world.store.readStream(streamName('contact', id), 0)).to.have.length(1);
+      }
+    });
+
     it('creates a new contact every time if there is no external_id', async () => {
       const world = await makeWorld({ atomic });
       const saved = await Promise.all(

@@ -51,6 +51,7 @@ const contextOf = (
 
 /** The context that a page's functions get, and the organization for its frame. */
 const admitted = async (
+  request: PageRequest,
   context: Context,
   { path, may: need }: Pick<Page, 'path' | 'may'>,
 ): Promise<{ readonly context: Context; readonly here: Here | null }> => {
@@ -62,6 +63,7 @@ const admitted = async (
   if (!path.includes('/:org'))
     return need === 'signed-in' ? { context: inside, here: null } : inHouse(inside, visitor, need);
   const { role, org } = await roleAt(context.deps, visitor, context.params['org'] ?? '');
+  request.concerns({ org, visitor: by.actor });
   assertMay(role, org, need);
   const here = await placeIn(context.deps, { org, role });
   return { context: { ...context, visitor, by, role, org } as Context, here };
@@ -115,7 +117,7 @@ const takeUpload = async (page: Page, request: PageRequest, context: Context): P
   const action = Object.values(page.actions).find(({ upload }) => upload !== undefined);
   if (action?.upload === undefined)
     throw new DomainError('unsupported_media_type', 'This page takes no files.');
-  const { context: inside, here } = await admitted(context, { path: page.path, may: action.may });
+  const { context: inside, here } = await admitted(request, context, { path: page.path, may: action.may });
   let sent: Sent = () => '';
   try {
     const upload = await request.readUpload();
@@ -131,7 +133,7 @@ const act = async (page: Page, request: PageRequest, context: Context): Promise<
   const sent = sentBy(await request.readForm());
   const action = Object.hasOwn(page.actions, sent('do')) ? page.actions[sent('do')] : undefined;
   if (action === undefined) throw new Stopped(422, 'Refused', 'This page has no such form.');
-  const { context: inside, here } = await admitted(context, { path: page.path, may: action.may });
+  const { context: inside, here } = await admitted(request, context, { path: page.path, may: action.may });
   const { visitor } = inside;
   try {
     const once = action.once !== false && visitor.kind !== 'nobody';
@@ -145,8 +147,12 @@ const act = async (page: Page, request: PageRequest, context: Context): Promise<
   }
 };
 
-const look = async (page: Page, context: Context): Promise<TextResponse | LinesResponse> => {
-  const { context: inside, here } = await admitted(context, page);
+const look = async (
+  page: Page,
+  request: PageRequest,
+  context: Context,
+): Promise<TextResponse | LinesResponse> => {
+  const { context: inside, here } = await admitted(request, context, page);
   if (page.file !== undefined) return withPageHeaders(inside, await page.file(inside));
   return drawn(inside, here, page, null);
 };
@@ -162,9 +168,11 @@ export const answer =
         assertSameOrigin(request, context.origin);
         assertSafeWay(context.origin);
       }
-      const visitor = await visitorOf(deps, context.origin, request.header('cookie').join('; '));
-      context = { ...context, visitor };
-      if (!isForm) return await look(page, context);
+      if (deps.hasConsole) {
+        const cookies = request.header('cookie').join('; ');
+        context = { ...context, visitor: await visitorOf(deps, context.origin, cookies) };
+      }
+      if (!isForm) return await look(page, request, context);
       const type = request.header('content-type')[0];
       const hasFile = type?.trimStart().toLowerCase().startsWith('multipart/form-data') === true;
       return hasFile ? await takeUpload(page, request, context) : await act(page, request, context);

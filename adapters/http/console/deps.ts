@@ -27,6 +27,8 @@ export interface ConsoleDeps
   readonly webhooks: WebhookDeps;
   readonly baseUrl: () => string;
   readonly timeZone: string;
+  /** False: nobody signs in here, and there are only the pages for everybody. */
+  readonly hasConsole: boolean;
   /** How long a form that was sent may be at work before another try takes it over. */
   readonly claimTimeout: number;
   readonly log: Logger;

@@ -105,16 +105,14 @@ const Frame = ({ context, here, children }: FrameProps) => (
   <>
     <header class="top">
       <div class="top-line">
-        <Brand to={context.url(paths.start)} />
+        <Brand to={context.url(context.deps.hasConsole ? paths.start : paths.collection)} />
         {here === null ? null : (
           <a class="org" href={context.url(paths.choose)}>
             <b>{here.name}</b> <span aria-hidden="true">▾</span>
             <span class="hidden">, choose another organization</span>
           </a>
         )}
-        <span class="who">
-          <WhoIsHere context={context} />
-        </span>
+        <span class="who">{context.deps.hasConsole ? <WhoIsHere context={context} /> : null}</span>
         {here === null ? null : (
           <button type="button" class="second unfold" popovertarget="menu">
             Menu

@@ -40,8 +40,11 @@ const routesAt = (deps: ConsoleDeps, path: string): readonly Route[] =>
     }),
   );
 
-/** The routes of all pages. */
-export const consoleRoutes = (deps: ConsoleDeps): readonly Route[] => [
-  ...startRoute(deps),
-  ...Object.values(paths).flatMap((path) => routesAt(deps, path)),
+/** The pages that nobody signs in for: cards name their addresses. */
+const forEverybody = [paths.collection, paths.collectionCard];
+
+/** The routes of all pages; without a console, of those for everybody. */
+export const pageRoutes = (deps: ConsoleDeps): readonly Route[] => [
+  ...startRoute(deps, deps.hasConsole ? paths.start : '/docs'),
+  ...(deps.hasConsole ? Object.values(paths) : forEverybody).flatMap((path) => routesAt(deps, path)),
 ];

@@ -5,6 +5,14 @@ import { Stopped } from './gates.js';
 import { go, type Context, type Outcome, type Page, type Sent } from './page.js';
 import { paths } from './paths.js';
 
+/** The id of a form, as its page gave it. Throws Stopped for any other text. */
+export const formIn = (sent: Sent): string => {
+  const form = sent('form');
+  if (!/^[\w-]{43}$/.test(form))
+    throw new Stopped(422, 'Refused', 'This form has no id of its own. Load its page again, and send that.');
+  return form;
+};
+
 /** Runs an action once for its form, however often that is sent. */
 export const runOnce = async (
   context: Context,
@@ -12,7 +20,7 @@ export const runOnce = async (
   sent: Sent,
   { run, again }: Page['actions'][string],
 ): Promise<Outcome> => {
-  const claim = await claimForm(context.deps, sent('form'), owner);
+  const claim = await claimForm(context.deps, formIn(sent), owner);
   if (claim.kind === 'done') return go(claim.to as Url);
   if (claim.kind === 'running')
     throw new Stopped(409, 'Still at work', 'This form was sent twice, and the first time is still at work.');

@@ -1,11 +1,10 @@
 import { pageUrl, placeOf } from '../web/url.js';
 import { route, type Route } from '../route.js';
-import { paths } from './paths.js';
 
 /** Whoever comes without a path is led to the console, or to the documentation if there is none. */
 export const startRoute = (
   { baseUrl }: { readonly baseUrl: () => string },
-  path: string = paths.start,
+  path: string,
 ): readonly Route[] => [
   route({
     method: 'GET',

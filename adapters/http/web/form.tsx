@@ -73,35 +73,50 @@ interface ControlFacts {
   readonly 'aria-invalid'?: 'true';
 }
 
+/** What is said about a control: why it was refused, and its notes, to which `described` leads. */
+const useNotes = ({ name, hint, error: told = null }: Omit<Labelled, 'label'>) => {
+  const id = idOf(name);
+  const refusal = useErrorAt(name);
+  const error = told ?? refusal;
+  const ids = [hint === undefined ? null : `${id}-hint`, error === null ? null : `${id}-error`];
+  const described = ids.filter((each) => each !== null).join(' ');
+  return {
+    id,
+    isRefused: error !== null,
+    described: described === '' ? {} : { 'aria-describedby': described },
+    notes: (
+      <>
+        {hint === undefined ? null : (
+          <span id={`${id}-hint`} class="hint">
+            {hint}
+          </span>
+        )}
+        {error === null ? null : (
+          <span id={`${id}-error`} class="error">
+            {error}
+          </span>
+        )}
+      </>
+    ),
+  };
+};
+
 interface LabelledProps extends Labelled {
   readonly control: (facts: ControlFacts) => Html;
 }
 
 /** A control with its label, its hint and what is wrong with it. */
-export const LabelledControl = ({ name, label, hint, error: told = null, control }: LabelledProps) => {
-  const id = idOf(name);
-  const refusal = useErrorAt(name);
-  const error = told ?? refusal;
-  const notes = [hint === undefined ? null : `${id}-hint`, error === null ? null : `${id}-error`];
-  const described = notes.filter((note) => note !== null).join(' ');
+export const LabelledControl = ({ label, control, ...about }: LabelledProps) => {
+  const { id, isRefused, described, notes } = useNotes(about);
   return (
     <p class="field">
       <label for={id}>{label}</label>
-      {hint === undefined ? null : (
-        <span id={`${id}-hint`} class="hint">
-          {hint}
-        </span>
-      )}
-      {error === null ? null : (
-        <span id={`${id}-error`} class="error">
-          {error}
-        </span>
-      )}
+      {notes}
       {control({
         id,
-        name,
-        ...(described !== '' && { 'aria-describedby': described }),
-        ...(error !== null && { 'aria-invalid': 'true' as const }),
+        name: about.name,
+        ...described,
+        ...(isRefused && { 'aria-invalid': 'true' as const }),
       })}
     </p>
   );
@@ -208,24 +223,12 @@ interface GroupProps {
 }
 
 /** Several controls that belong together. */
-export const Group = ({ name, legend, hint, children }: GroupProps) => {
-  const id = idOf(name);
-  const error = useErrorAt(name);
-  const notes = [hint === undefined ? null : `${id}-hint`, error === null ? null : `${id}-error`];
-  const described = notes.filter((note) => note !== null).join(' ');
+export const Group = ({ legend, children, ...about }: GroupProps) => {
+  const { id, described, notes } = useNotes(about);
   return (
-    <fieldset id={id} class="field" {...(described !== '' && { 'aria-describedby': described })}>
+    <fieldset id={id} class="field" {...described}>
       <legend>{legend}</legend>
-      {hint === undefined ? null : (
-        <span id={`${id}-hint`} class="hint">
-          {hint}
-        </span>
-      )}
-      {error === null ? null : (
-        <span id={`${id}-error`} class="error">
-          {error}
-        </span>
-      )}
+      {notes}
       {children}
     </fieldset>
   );

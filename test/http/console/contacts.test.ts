@@ -115,15 +115,25 @@ describe('the pages of contacts and of requests', () => {
       headers: { 'idempotency-key': 'order-1' },
     });
     const refused = await tenant.api('/api/v1/cards', { body: {} });
-    const look = (visitor: Visitor, { headers }: typeof sent, org = tenant.org) =>
+    const look = (visitor: Visitor, { headers }: { readonly headers: Headers }, org = tenant.org) =>
       visitor.get(`/console/${org}/requests?q=${headers.get('x-request-id')}`);
     await eventually(async () => (await look(owner, refused)).text.includes('It changed nothing'));
     const { text } = await look(owner, sent);
     for (const told of ['POST /api/v1/cards', '201', 'order-1', 'CardScheduled', sent.id, 'CreditSpent'])
       expect(text).to.include(told);
     expect((await look(owner, refused)).text).to.include('/docs/errors/invalid_recipient');
+    const saved = await owner.submit(list, 'make', { first_name: 'Jo' });
+    await eventually(async () => (await look(owner, saved)).text.includes('ContactCreated'));
+    expect((await look(owner, saved)).text).to.include('by A owner');
     const other = await service.tenant();
     const stranger = await memberOf(service, other.org, 'owner');
+    const tried = await stranger.get(list);
+    await eventually(
+      async () =>
+        (await service.operator(`/operator/v1/requests/${tried.headers.get('x-request-id') ?? ''}`))
+          .status === 200,
+    );
+    expect((await look(owner, tried)).text).to.include('No request is like this');
     expect((await look(stranger, sent, other.org)).text).to.include('No request is like this');
   });
 });

@@ -381,7 +381,7 @@ describe('the cookie of the console', () => {
 });
 
 describe('a service with CONSOLE=off', () => {
-  it('has the API and its documentation, but no page, no account and no link', async () => {
+  it('has the API, its documentation and the collection, but no other page, no account and no link', async () => {
     const service = await startTestService({ CONSOLE: 'off' });
     try {
       const visitor = new Visitor(service);
@@ -390,6 +390,12 @@ describe('a service with CONSOLE=off', () => {
         expect((await visitor.get(path)).status, path).to.equal(404);
       const made = await service.operator('/operator/v1/console-links', { method: 'POST' });
       expect([made.status, await service.makeLink()]).to.deep.equal([404, null]);
+      const card = { method: 'PUT', body: { title: 'Welcome home' } };
+      await service.operator('/operator/v1/collection/welcome-home', card);
+      for (const path of ['/collection', '/collection/welcome-home']) {
+        const { status, text } = await visitor.get(path);
+        expect([status, /href="\/console/.test(text)], path).to.deep.equal([200, false]);
+      }
     } finally {
       await service.stop();
     }

@@ -119,6 +119,26 @@ describe('the forms of the console', () => {
     expect((await owner.post(page, form, { origin })).status).to.equal(303);
   });
 
+  it('have ids that pages gave them: any other is refused', async () => {
+    const { form = '' } = await owner.form(`/console/${tenant.org}/designs`, 'save');
+    for (const wrong of ['', `${form} `.repeat(2), form.slice(1)]) {
+      const body = new URLSearchParams({ do: 'save', form: wrong, name: 'Thanks' }).toString();
+      const response = await fetch(`${service.baseUrl}/console/${tenant.org}/designs`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/x-www-form-urlencoded',
+          'sec-fetch-site': 'same-origin',
+          cookie: owner.cookie ?? '',
+        },
+        body,
+      });
+      expect([response.status, (await response.text()).includes('no id of its own')]).to.deep.equal([
+        422,
+        true,
+      ]);
+    }
+  });
+
   it('are forms: neither JSON, nor too many fields, nor one twice', async () => {
     const path = '/console/sign-in';
     const headers = { 'sec-fetch-site': 'same-origin' };

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { failuresPerMinute, retryAfter } from '../../../adapters/http/caller.js';
 import type { ConsoleDeps } from '../../../adapters/http/console/deps.js';
-import { consoleRoutes } from '../../../adapters/http/console/routes.js';
+import { pageRoutes } from '../../../adapters/http/console/routes.js';
 import { issueReset } from '../../../application/password-resets.js';
 import { inviteMember, listMembers } from '../../../application/people.js';
 import { root } from '../../../application/sessions.js';
@@ -36,8 +36,8 @@ describe('the pages with which people sign in', () => {
       { write: (line: string) => void lines.push(JSON.parse(line) as LogLine) },
     );
     const baseUrl = () => service.base;
-    const deps = { ...people, log, baseUrl, timeZone: 'UTC', claimTimeout: 60_000 };
-    service = await startHttp(consoleRoutes(deps as unknown as ConsoleDeps), { baseUrl });
+    const deps = { ...people, log, baseUrl, timeZone: 'UTC', hasConsole: true, claimTimeout: 60_000 };
+    service = await startHttp(pageRoutes(deps as unknown as ConsoleDeps), { baseUrl });
     account = await addMember(people, org, ada, password);
   });
   afterEach(() => service.close());

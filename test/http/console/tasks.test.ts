@@ -1,9 +1,12 @@
 import { expect } from 'chai';
+import { steps } from '../../../domain/card.js';
+import { house } from '../../../domain/members.js';
 import { describeInBrowser } from '../../support/http/browser.js';
 import { keyboardOn, mouseOn, type Hand } from '../../support/http/hands.js';
 import { sampleOf } from '../../support/runner/effort.js';
 import { startLively, type Lively } from '../../support/http/lively.js';
-import { password } from '../../support/http/visitor.js';
+import { aCard } from '../../support/http/service.js';
+import { memberOf, password } from '../../support/http/visitor.js';
 import { looking } from '../../support/http/watched.js';
 
 type Task = (hand: Hand, lively: Lively) => Promise<void>;
@@ -59,6 +62,41 @@ const tasks: Readonly<Record<string, Task>> = {
     await press(/^Credits$/);
     await see(`Spent: ${String(rows[0]?.['id'])}`);
   },
+  'find a card by its reference and by its code, and cancel it': async ({ press, type, see }, { tenant }) => {
+    const { id } = await tenant.api('/api/v1/cards', { body: aCard({ reference: 'to cancel' }) });
+    await press(/^Cards$/);
+    await type(/^Code or reference/, 'to cancel');
+    await press(/^Find$/);
+    await see(id);
+    await type(/^Code or reference/, id);
+    await press(/^Find$/);
+    await press(/^Cancel this card$/);
+    await press(/^Cancel the card$/);
+    await see('Cancelled');
+    expect((await tenant.api(`/api/v1/cards/${id}`)).body['status']).to.equal('cancelled');
+  },
+  'invite somebody': async ({ press, type, see }) => {
+    await press(/^Settings$/);
+    await press(/^Members$/);
+    await type(/^E-mail/, 'nia@acme.example');
+    await type(/^Name/, 'Nia Ott');
+    await press(/^Make the invitation$/);
+    await see('Pass it on yourself');
+    await press(/^I have passed it on$/);
+    await see('invited, until');
+  },
+  'report the six steps of a card, at a telephone': async ({ press, type, see }, { tenant }) => {
+    const { id } = await tenant.api('/api/v1/cards', { body: aCard() });
+    await type(/^Scan or type a code/, id);
+    await press(/^Open the card$/);
+    await press(/^Take it to the floor$/);
+    for (const _ of steps) {
+      await press(/^Start: /);
+      await press(/^Done: /);
+    }
+    await see('Nothing is to be done with this card.');
+    expect((await tenant.api(`/api/v1/cards/${id}`)).body['status']).to.equal('posted');
+  },
   'register an endpoint': async ({ press, type, see }, { receiver }) => {
     await press(/^Integrations$/);
     await press(/^Webhooks$/);
@@ -89,6 +127,17 @@ const tasks: Readonly<Record<string, Task>> = {
   },
 };
 
+/** Who comes for it, and where that begins, if not the developer at home. */
+const others: Readonly<Record<string, { readonly email: string; readonly sees: string }>> = {
+  'invite somebody': { email: 'ada@acme.example', sees: 'credits, 1 for each card' },
+  'report the six steps of a card, at a telephone': {
+    email: 'floor@acme.example',
+    sees: 'Scan or type a code',
+  },
+};
+const developer = { email: 'bo@acme.example', sees: 'credits, 1 for each card' };
+const telephone = { width: 360, height: 740 };
+
 const hands = {
   'without scripts': { javaScriptEnabled: false, handOn: mouseOn },
   'by the keyboard alone': { javaScriptEnabled: true, handOn: keyboardOn },
@@ -101,20 +150,24 @@ describeInBrowser('what people come for', (browser) => {
       before(async function () {
         this.timeout(120_000);
         lively = await startLively();
+        await memberOf(lively.service, house, 'floor', 'floor@acme.example', 'Flo');
       });
       after(() => lively.stop());
 
       for (const [what, task] of sampleOf(Object.entries(tasks), 2, { of: how }))
         it(what, async () => {
           const { baseUrl } = lively.service;
-          await looking(browser(), { baseUrl, options: { javaScriptEnabled } }, async (context) => {
+          const { email, sees } = others[what] ?? developer;
+          const viewport = what.endsWith('telephone') ? { viewport: telephone } : {};
+          const options = { javaScriptEnabled, ...viewport };
+          await looking(browser(), { baseUrl, options }, async (context) => {
             const page = await context.newPage();
             const hand = handOn(page);
             await page.goto(`${baseUrl}/console/sign-in`);
-            await hand.type(/^E-mail/, 'bo@acme.example');
+            await hand.type(/^E-mail/, email);
             await hand.type(/^Password/, password);
             await hand.press(/^Sign in$/);
-            await hand.see('credits, 1 for each card');
+            await hand.see(sees);
             await task(hand, lively);
           });
         });

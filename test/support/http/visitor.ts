@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { RunningService } from './service.js';
 
 /** A page as a visitor gets it. */
@@ -10,6 +11,13 @@ export interface Page {
 }
 
 type Texts = Readonly<Record<string, string>>;
+
+/** A form that a test names gets an id of the shape that pages give. */
+const withFormId = (fields: Texts): Texts => {
+  const { form } = fields;
+  if (form === undefined || form === '' || /^[\w-]{43}$/.test(form)) return fields;
+  return { ...fields, form: createHash('sha256').update(form).digest('base64url') };
+};
 
 /** Somebody with a browser: keeps the cookie, and sends the forms of pages as browsers do. */
 export class Visitor {
@@ -29,7 +37,7 @@ export class Visitor {
     return this.#fetch(path, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
-      body: new URLSearchParams(fields).toString(),
+      body: new URLSearchParams(withFormId(fields)).toString(),
     });
   }
 
@@ -55,7 +63,7 @@ export class Visitor {
   /** Sends a form with a file. */
   upload(path: string, fields: Texts, file: Blob, headers: Texts = { 'sec-fetch-site': 'same-origin' }) {
     const form = new FormData();
-    for (const [name, value] of Object.entries(fields)) form.set(name, value);
+    for (const [name, value] of Object.entries(withFormId(fields))) form.set(name, value);
     form.set('file', file, 'contacts.csv');
     return this.#fetch(path, { method: 'POST', headers, body: form });
   }

@@ -15,7 +15,7 @@ export const collectionCardPage = page({
     return row.document;
   },
   title: ({ title }) => title,
-  view: ({ slug, title }, { url }) => (
+  view: ({ slug, title }, { url, deps }) => (
     <>
       <p class="crumbs">
         <a href={url(paths.collection)}>Collection</a> › {title}
@@ -26,8 +26,12 @@ export const collectionCardPage = page({
         <section class="panel" aria-labelledby="send-it">
           <h2 id="send-it">Send it</h2>
           <p>
-            In the <a href={url(paths.start)}>console</a> it is among the designs. Over the API it goes by
-            this name:
+            {deps.hasConsole ? (
+              <>
+                In the <a href={url(paths.start)}>console</a> it is among the designs.{' '}
+              </>
+            ) : null}
+            Over the API it goes by this name:
           </p>
           <p class="secret">
             <code>card:{slug}</code>

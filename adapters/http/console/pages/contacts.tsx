@@ -121,7 +121,9 @@ export const contactsPage = page({
       may: 'contacts.write',
       run: async ({ deps, by, org, url }, sent) => {
         const details = contactFrom(sent, null);
-        const { id } = await saveContactRecord(deps, org, newCommand(deps, by, org), details);
+        const { id } = await saveContactRecord(deps, org, newCommand(deps, by, org), details, {
+          form: `${org} ${sent('form')}`,
+        });
         return go(url(paths.contact, { org, contact: id }, { done: 'contactSaved' }));
       },
     },

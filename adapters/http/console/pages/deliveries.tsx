@@ -13,7 +13,7 @@ import { Choice, Field, Form, Refusal } from '../../web/form.js';
 import { Empty, Older } from '../../web/parts.js';
 import { newForm } from '../answer.js';
 import { DeliveriesTable, deliveryWord, endpointName } from '../delivery-parts.js';
-import { IntegrationsHead } from '../integrations.js';
+import { Tabs } from '../tabs.js';
 import { Done, type Notice } from '../notice.js';
 import { go, page, type OrgContext } from '../page.js';
 import { paths } from '../paths.js';
@@ -83,7 +83,7 @@ export const deliveriesPage = page({
     }));
     return (
       <>
-        <IntegrationsHead context={context} here="Deliveries" />
+        <Tabs context={context} of="Integrations" here="Deliveries" />
         <Done word={query('done')} />
         <Refusal refused={refused} />
         <form method="get" class="search wide" role="search" aria-label="Deliveries">

@@ -1,6 +1,7 @@
 import { addDesign, removeDesign, renameDesign } from '../../../../application/administer.js';
 import { readDesigns } from '../../../../application/read-accounts.js';
 import { listCollection } from '../../../../application/read-collection.js';
+import { derivedUuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
 import { newDesign } from '../../operator.js';
 import { readAll } from '../../read.js';
@@ -129,7 +130,10 @@ export const designsPage = page({
     save: {
       may: 'designs.write',
       run: async (context, sent) => {
-        await addDesign(context.deps, context.by, context.org, nameIn(sent), null);
+        const { deps, by, org } = context;
+        // A form that is taken over after a crash saves the same design.
+        const id = derivedUuid('design in the console', org, sent('form'));
+        await addDesign(deps, by, org, nameIn(sent), null, id);
         return back(context, 'designSaved');
       },
     },

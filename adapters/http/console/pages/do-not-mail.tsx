@@ -10,7 +10,7 @@ import { newForm } from '../answer.js';
 import { Done, type Notice } from '../notice.js';
 import { go, page, type OrgContext, type Sent } from '../page.js';
 import { paths } from '../paths.js';
-import { SettingsHead } from '../settings-head.js';
+import { Tabs } from '../tabs.js';
 
 const perPage = 50;
 
@@ -34,7 +34,7 @@ export const doNotMailPage = page({
     const last = rows.length > perPage ? shown.at(-1) : undefined;
     return (
       <>
-        <SettingsHead context={context} here="Do not mail" />
+        <Tabs context={context} of="Settings" here="Do not mail" />
         <Done word={query('done')} />
         <Refusal refused={refused} />
         <p class="quiet">

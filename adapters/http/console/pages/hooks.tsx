@@ -8,7 +8,7 @@ import { Badge, Empty, Older, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { curlOf, hookMade } from '../hook-made.js';
-import { IntegrationsHead } from '../integrations.js';
+import { Tabs } from '../tabs.js';
 import { Done } from '../notice.js';
 import { page, type OrgContext } from '../page.js';
 import { paths } from '../paths.js';
@@ -60,7 +60,7 @@ export const hooksPage = page({
     const last = hasOlder ? hooks.at(-1) : undefined;
     return (
       <>
-        <IntegrationsHead context={context} here="Inbound hooks" />
+        <Tabs context={context} of="Integrations" here="Inbound hooks" />
         <Done word={query('done')} />
         <Refusal refused={refused} />
         {hooks.length === 0 ? (

@@ -9,6 +9,7 @@ import { newForm } from '../answer.js';
 import { importTones } from '../import-parts.js';
 import { go, page } from '../page.js';
 import { paths } from '../paths.js';
+import { formIn } from '../run-once.js';
 
 export const importContactsPage = page({
   path: paths.importContacts,
@@ -71,7 +72,7 @@ export const importContactsPage = page({
       run: () => Promise.reject(new DomainError('invalid_body', 'Choose a file.', 'file')),
       upload: async ({ deps, by, org, url }, sent, { file, fileName }) => {
         if (fileName === '') throw new DomainError('invalid_body', 'Choose a file.', 'file');
-        const id = importIdOf(org, sent('form'));
+        const id = importIdOf(org, formIn(sent));
         const key = sent('key') === '' ? undefined : sent('key');
         const rows = contactRows(file, { key, keyIsNamed: 'as the key column', fromLine: 1 });
         try {

@@ -7,7 +7,7 @@ import { Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { idFrom } from '../admit.js';
 import { newForm } from '../answer.js';
-import { IntegrationsHead } from '../integrations.js';
+import { Tabs } from '../tabs.js';
 import { keyMade, NewKey, readNewKey } from '../new-key.js';
 import { Done } from '../notice.js';
 import { go, page, type OrgContext } from '../page.js';
@@ -107,7 +107,7 @@ export const keysPage = page({
     const last = hasOlder ? keys.at(-1) : undefined;
     return (
       <>
-        <IntegrationsHead context={context} here="Keys" />
+        <Tabs context={context} of="Integrations" here="Keys" />
         <Done word={query('done')} />
         <Refusal refused={refused} />
         {keys.length === 0 ? (

@@ -6,7 +6,7 @@ import { Invite, MemberRows } from '../members-parts.js';
 import { Done, type Notice } from '../notice.js';
 import { page, type OrgContext } from '../page.js';
 import { paths } from '../paths.js';
-import { SettingsHead } from '../settings-head.js';
+import { Tabs } from '../tabs.js';
 
 const actionsOf = ({ org, url }: OrgContext) =>
   peopleActions(org, (done: Notice | null) => url(paths.members, { org }, done === null ? {} : { done }));
@@ -21,7 +21,7 @@ export const membersPage = page({
     const roles = rolesOf(context.org);
     return (
       <>
-        <SettingsHead context={context} here="Members" />
+        <Tabs context={context} of="Settings" here="Members" />
         <Done word={context.query('done')} />
         <Refusal refused={refused} />
         <MemberRows members={members} roles={roles} context={context} />

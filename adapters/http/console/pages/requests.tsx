@@ -7,7 +7,7 @@ import { Badge, Empty } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { ErrorCodeLink } from '../error-code.js';
-import { IntegrationsHead } from '../integrations.js';
+import { Tabs } from '../tabs.js';
 import { page, type OrgContext } from '../page.js';
 import { paths } from '../paths.js';
 
@@ -39,7 +39,7 @@ export const requestsPage = page({
     const code = errorCodes.find((known) => known === shown?.request.code);
     return (
       <>
-        <IntegrationsHead context={context} here="Requests" />
+        <Tabs context={context} of="Integrations" here="Requests" />
         <form method="get" class="search" role="search">
           <Field name="q" label="Request" hint="As in x-request-id: req_…" type="search" value={q} />
           <button type="submit" class="second">
@@ -48,7 +48,7 @@ export const requestsPage = page({
         </form>
         {shown === null ? (
           <Empty title={q === '' ? 'What came of a request?' : 'No request is like this'}>
-            Every response of the API and of hooks names its request in x-request-id. It is known here a
+            Every response names its request in x-request-id, and every page at its foot. It is known here a
             second later, and for as long as requests are kept.
           </Empty>
         ) : (

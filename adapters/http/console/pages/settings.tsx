@@ -10,7 +10,7 @@ import { newForm } from '../answer.js';
 import { Done } from '../notice.js';
 import { go, page } from '../page.js';
 import { paths } from '../paths.js';
-import { SettingsHead } from '../settings-head.js';
+import { Tabs } from '../tabs.js';
 
 const sample = 'Thank you, Ada';
 
@@ -54,7 +54,7 @@ export const settingsPage = page({
     );
     return (
       <>
-        <SettingsHead context={context} here="Organization" />
+        <Tabs context={context} of="Settings" here="Organization" />
         <Done word={context.query('done')} />
         <Refusal refused={refused} />
         <section class="panel" aria-labelledby="organization">

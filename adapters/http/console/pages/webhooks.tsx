@@ -7,7 +7,7 @@ import { Field, Form, Refusal } from '../../web/form.js';
 import { Empty } from '../../web/parts.js';
 import { newForm } from '../answer.js';
 import { chosenEvents, EndpointState, EventChoices, eventsLine, Health, Secret } from '../endpoint-parts.js';
-import { IntegrationsHead } from '../integrations.js';
+import { Tabs } from '../tabs.js';
 import { Done } from '../notice.js';
 import { go, page } from '../page.js';
 import { paths } from '../paths.js';
@@ -36,7 +36,7 @@ export const webhooksPage = page({
     const { deps, org, url, timeZone, query } = context;
     return (
       <>
-        <IntegrationsHead context={context} here="Webhooks" />
+        <Tabs context={context} of="Integrations" here="Webhooks" />
         <Done word={query('done')} />
         <Refusal refused={refused} />
         {listed.length === 0 ? (
