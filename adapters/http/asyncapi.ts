@@ -216,11 +216,68 @@ const description = [
   'Messages are persistent JSON; `messageId` is the `id` and `type` the type of the event. Events hold personal data: this exchange is for services of your own.',
 ].join('\n\n');
 
+/** Where the events are. The HTTP one answers at the address at which this document is read. */
+const serversAt = (baseUrl: string): Node => {
+  const { protocol, host, pathname } = new URL(baseUrl);
+  return {
+    rabbitmq: {
+      host: '{host}',
+      protocol: 'amqp',
+      title: 'RabbitMQ',
+      description: 'The server that the setting `RABBITMQ_URL` of the service names.',
+      variables: {
+        host: {
+          description: 'The name of the server, and its port.',
+          default: 'localhost:5672',
+          examples: ['rabbitmq.internal:5672'],
+        },
+      },
+      security: [{ $ref: '#/components/securitySchemes/rabbitmqUser' }],
+    },
+    http: {
+      host,
+      protocol: protocol.slice(0, -1),
+      ...(pathname === '/' ? {} : { pathname }),
+      title: 'The operator API',
+      description:
+        'The listener of the operator API: the public one, unless the operator has a listener of their own.',
+      security: [{ $ref: '#/components/securitySchemes/operatorToken' }],
+    },
+  };
+};
+
+const securitySchemes: Node = {
+  rabbitmqUser: {
+    type: 'userPassword',
+    description: 'A user of RabbitMQ who may bind a queue to the exchange and read it.',
+  },
+  operatorToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'The operator token, or the key of an operator with the scope `operator:events`.',
+  },
+};
+
+/** The channel of the log over HTTP. */
+const feed = 'log';
+
+const feedQuery: Node = {
+  type: 'object',
+  properties: {
+    from: {
+      type: 'string',
+      pattern: '^[0-9]+$',
+      description: 'Events after this position. Omit it to start at the beginning.',
+      examples: ['1042'],
+    },
+  },
+};
+
 /**
- * The AsyncAPI 3 document of the public event stream: one channel per event type.
- * (docs/architecture.md#following-the-events)
+ * The AsyncAPI 3 document of the public event stream: one channel per event type, and one for all of them
+ * over HTTP. (docs/architecture.md#following-the-events)
  */
-export const asyncApiDocument = (): Node => {
+export const asyncApiDocument = (baseUrl: string): Node => {
   const events = aggregates.flatMap(({ category, schemas }) =>
     Object.entries(schemas).map(([type, schema]) => ({ category, type, schema })),
   );
@@ -228,32 +285,70 @@ export const asyncApiDocument = (): Node => {
     of: (event: (typeof events)[number]) => readonly [string, T],
   ): Readonly<Record<string, T>> => Object.fromEntries(events.map(of));
   return {
-    asyncapi: '3.0.0',
-    info: { title: 'Handwritten Card Service: events', version: '1', description },
+    asyncapi: '3.1.0',
+    info: {
+      title: 'Handwritten Card Service: events',
+      version: '1',
+      description,
+      contact: { name: 'The people who run this service', url: `${baseUrl}/docs` },
+      license: { name: 'MIT', url: 'https://spdx.org/licenses/MIT.html' },
+      tags: [{ name: 'events', description: 'What happened, for services of your own.' }],
+    },
+    servers: serversAt(baseUrl),
     defaultContentType: 'application/json',
-    channels: entries(({ category, type }) => [
-      routingKey(category, type),
-      {
-        address: routingKey(category, type),
-        messages: { [type]: { $ref: `#/components/messages/${type}` } },
-        bindings: { amqp: exchange },
+    channels: {
+      ...entries(({ category, type }) => [
+        routingKey(category, type),
+        {
+          address: routingKey(category, type),
+          title: type,
+          description: meanings[type],
+          servers: [{ $ref: '#/servers/rabbitmq' }],
+          messages: { [type]: { $ref: `#/components/messages/${type}` } },
+          bindings: { amqp: exchange },
+        },
+      ]),
+      [feed]: {
+        address: '/operator/v1/events',
+        title: 'The log over HTTP',
+        description:
+          'All events in the order of the log, as server-sent events: each with its position as its id, its type, and the same JSON. `Last-Event-ID` goes on after a break.',
+        servers: [{ $ref: '#/servers/http' }],
+        messages: entries(({ type }) => [type, { $ref: `#/components/messages/${type}` }]),
       },
-    ]),
-    operations: entries(({ category, type }) => [
-      `publish${type}`,
-      { action: 'send', channel: { $ref: `#/channels/${routingKey(category, type)}` } },
-    ]),
+    },
+    operations: {
+      ...entries(({ category, type }) => [
+        `publish${type}`,
+        {
+          action: 'send',
+          channel: { $ref: `#/channels/${routingKey(category, type)}` },
+          summary: `Publish ${type}`,
+          description: meanings[type],
+        },
+      ]),
+      followEvents: {
+        action: 'send',
+        channel: { $ref: `#/channels/${feed}` },
+        summary: 'Follow the log over HTTP',
+        description:
+          'Sends the events after a position, and then each as it happens, until the client leaves. `/operator/openapi.json` describes the request.',
+        bindings: { http: { method: 'GET', query: feedQuery, bindingVersion: '0.3.0' } },
+      },
+    },
     components: {
       messages: entries(({ category, type, schema }) => [
         type,
         {
           name: type,
+          title: type,
           summary: meanings[type],
           payload: payload(category, type, schema),
           bindings: { amqp: { messageType: type, bindingVersion: '0.3.0' } },
         },
       ]),
       schemas: { Metadata: metadata },
+      securitySchemes,
     },
   };
 };

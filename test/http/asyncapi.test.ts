@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { card } from '../../domain/card.js';
 import { categories } from '../../domain/ids.js';
+import { bySpectral } from '../support/http/lint.js';
 import {
   aCard,
   startTestService,
@@ -15,16 +16,24 @@ import { memberOf, password } from '../support/http/visitor.js';
 
 const Reference = z.object({ $ref: z.string() });
 const Document = z.object({
-  asyncapi: z.literal('3.0.0'),
+  asyncapi: z.literal('3.1.0'),
+  info: z.object({ contact: z.object({ url: z.string() }), license: z.object({ name: z.string() }) }),
+  servers: z.record(z.string(), z.object({ host: z.string(), protocol: z.string() })),
   channels: z.record(
     z.string(),
     z.object({
       address: z.string(),
       messages: z.record(z.string(), Reference),
-      bindings: z.object({ amqp: z.object({ exchange: z.object({ name: z.string(), type: z.string() }) }) }),
+      servers: z.array(Reference),
+      bindings: z
+        .object({ amqp: z.object({ exchange: z.object({ name: z.string(), type: z.string() }) }) })
+        .optional(),
     }),
   ),
-  operations: z.record(z.string(), z.object({ action: z.literal('send'), channel: Reference })),
+  operations: z.record(
+    z.string(),
+    z.object({ action: z.literal('send'), channel: Reference, description: z.string() }),
+  ),
   components: z.object({
     messages: z.record(
       z.string(),
@@ -158,16 +167,19 @@ describe('GET /asyncapi.json', () => {
   };
 
   it('has one channel with one message for every event type, on the topic exchange', () => {
-    const keys = Object.keys(document.channels);
-    for (const [key, { address, messages, bindings }] of Object.entries(document.channels)) {
+    const { log: _, ...channels } = document.channels;
+    const keys = Object.keys(channels);
+    for (const [key, { address, messages, bindings, servers }] of Object.entries(channels)) {
       const type = key.slice(key.indexOf('.') + 1);
-      expect([address, messages, bindings.amqp.exchange.name, bindings.amqp.exchange.type]).to.deep.equal([
+      const { exchange } = bindings?.amqp ?? {};
+      expect([servers, address, messages, exchange?.name, exchange?.type]).to.deep.equal([
+        [{ $ref: '#/servers/rabbitmq' }],
         key,
         { [type]: { $ref: `#/components/messages/${type}` } },
         'cards.events',
         'topic',
       ]);
-      expect(document.operations[`publish${type}`]).to.deep.equal({
+      expect(document.operations[`publish${type}`]).to.deep.include({
         action: 'send',
         channel: { $ref: `#/channels/${key}` },
       });
@@ -178,6 +190,34 @@ describe('GET /asyncapi.json', () => {
     expect(keys.filter((key) => key.startsWith('card.'))).to.deep.equal(
       Object.keys(card.schemas).map((type) => `card.${type}`),
     );
+  });
+
+  it('has the log over HTTP as an operation, on the server of the operator API', () => {
+    const { log } = document.channels;
+    expect([log?.address, log?.servers]).to.deep.equal(['/operator/v1/events', [{ $ref: '#/servers/http' }]]);
+    expect(log?.messages).to.deep.equal(
+      Object.fromEntries(
+        Object.keys(document.components.messages).map((type) => [
+          type,
+          { $ref: `#/components/messages/${type}` },
+        ]),
+      ),
+    );
+    expect(document.operations['followEvents']).to.deep.include({
+      action: 'send',
+      channel: { $ref: '#/channels/log' },
+    });
+    expect(document.servers['http']?.host).to.equal(new URL(service.baseUrl).host);
+    expect(document.servers['rabbitmq']?.protocol).to.equal('amqp');
+  });
+
+  it('passes the recommended rules of Spectral, which check its form by AsyncAPI 3.1', async () => {
+    const whole = (await service.anonymous('/asyncapi.json')).body;
+    expect(await bySpectral(whole, 'asyncapi')).to.deep.equal([]);
+    const { asyncapi: _, ...broken } = whole;
+    expect(
+      await bySpectral({ ...broken, asyncapi: '3.1.0', servers: { http: {} } }, 'asyncapi'),
+    ).not.to.deep.equal([]);
   });
 
   it('describes exactly the fields of the events that the service publishes', async () => {

@@ -50,7 +50,7 @@ const makersOf = (context: Context): Makers => {
     ...errorCodes.map((code) => [`/docs/errors/${code}`, () => errorPage(code, context)] as const),
     ['/docs/events', () => eventsPage()],
     ['/docs/operator', () => operatorPage(context)],
-    ['/docs/operator/recorded-events', () => recordedPage()],
+    ['/docs/operator/recorded-events', () => recordedPage(context.baseUrl)],
   ];
   return new Map(all);
 };

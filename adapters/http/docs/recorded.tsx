@@ -54,8 +54,8 @@ const partOf = ({ type, summary, payload }: Recorded): Part => {
 };
 
 /** Every domain event, as the AsyncAPI document has it. */
-export const recordedPage = (): DocsPage => {
-  const document = asyncApiDocument();
+export const recordedPage = (baseUrl: string): DocsPage => {
+  const document = asyncApiDocument(baseUrl);
   const events = recordedIn(document);
   const [first] = events;
   const envelope = Object.entries(first?.payload.properties ?? {}).filter(

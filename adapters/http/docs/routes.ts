@@ -147,7 +147,9 @@ export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): rea
       sharedDocument(jsonType, JSON.stringify(openApiDocument(routes, base, audience))),
     );
   const has = (kind: Route['access']['kind']) => routes.some(({ access }) => access.kind === kind);
-  const events = remembered(baseUrl, () => sharedDocument(jsonType, JSON.stringify(asyncApiDocument())));
+  const events = remembered(baseUrl, (base) =>
+    sharedDocument(jsonType, JSON.stringify(asyncApiDocument(base))),
+  );
   // Most processes never show a page: the first reader loads what makes them.
   const pages = remembered(baseUrl, async (base) => (await import('./drawn.js')).drawn(routes, base));
   return [

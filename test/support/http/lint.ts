@@ -19,7 +19,11 @@ export const bySpectral = async (
 ): Promise<readonly string[]> => {
   const spectral = new spectralCore.Spectral();
   // Its own types say less of its rulesets than it takes.
-  spectral.setRuleset({ extends: [[rulesets[kind] as RulesetDefinition, 'recommended']] });
+  spectral.setRuleset({
+    extends: [[rulesets[kind] as RulesetDefinition, 'recommended']],
+    // It wants an e-mail address, and the software knows none of those who run it.
+    ...(kind === 'asyncapi' && { rules: { 'asyncapi-info-contact-properties': 'off' } }),
+  });
   const found = await spectral.run(document);
   return found.map(({ code, message, path }) => `${code} ${path.join('.')}: ${message}`);
 };
