@@ -35,8 +35,8 @@ export interface DocsPage extends Place {
 }
 
 /** A heading that is a link to itself. */
-export const Heading = ({ id, title }: { readonly id: string; readonly title: string }) => (
-  <h2 id={`${id}-title`}>
+const Heading = ({ id, title }: { readonly id: string; readonly title: string }) => (
+  <h2>
     <a class="anchor" href={`#${id}`}>
       {title}
     </a>
@@ -45,7 +45,7 @@ export const Heading = ({ id, title }: { readonly id: string; readonly title: st
 
 /** A part as it stands on its page. */
 export const Section = ({ id, title, body }: Part) => (
-  <section id={id} aria-labelledby={`${id}-title`}>
+  <section id={id}>
     <Heading id={id} title={title} />
     {body}
   </section>

@@ -43,10 +43,13 @@ describe('the pages of a service whose base URL has a path', () => {
 
   it('lead, send their forms and load their files below that path', async () => {
     const home = `${prefix}/console/${org}`;
-    for (const path of [home, `${home}/keys`, `${prefix}/docs`, `${prefix}/docs/errors/no_credits`]) {
+    const docs = ['', '/reference/cards', '/errors/no_credits', '/search?q=card'].map(
+      (at) => `${prefix}/docs${at}`,
+    );
+    for (const path of [home, `${home}/keys`, ...docs]) {
       const { status, text } = await visitor.get(path);
       expect(status, path).to.equal(200);
-      const places = [...text.matchAll(/ (?:href|src|action|data-path)="(\/[^"]*)"/g)].map(
+      const places = [...text.matchAll(/ (?:href|src|action|data-path|data-index)="(\/[^"]*)"/g)].map(
         ([, place]) => place ?? '',
       );
       expect(places).to.have.length.above(2);
@@ -54,6 +57,13 @@ describe('the pages of a service whose base URL has a path', () => {
       for (const place of places.filter((each) => each.includes('/assets/')))
         expect((await visitor.get(place)).status, place).to.equal(200);
     }
+  });
+
+  it('are found by the search of the documentation at their addresses below that path', async () => {
+    const { text } = await visitor.get(`${prefix}/docs/search.json`);
+    const found = JSON.parse(text) as readonly { readonly path: string }[];
+    expect(found).to.have.length.above(100);
+    expect(found.filter(({ path }) => !path.startsWith(`${prefix}/docs`))).to.deep.equal([]);
   });
 
   it('lead back to the page that was asked for after signing in', async () => {
