@@ -1,8 +1,10 @@
 import { cardForOperator, type CardForOperator } from '../../../application/card-for-operator.js';
 import { codeFrom } from '../../../application/read-cards.js';
+import { today } from '../../../domain/calendar.js';
 import { steps, type CardStatus, type StepName } from '../../../domain/card.js';
 import { parseCardCode } from '../../../domain/card-code.js';
 import { DomainError } from '../../../domain/errors.js';
+import type { LocalDate } from '../../../domain/ids.js';
 import { cards, onTheFloor, type CardDocument } from '../../../projections/cards.js';
 import { nothingHere } from './admit.js';
 import type { HouseContext } from './page.js';
@@ -45,26 +47,31 @@ const mostCounted = 100;
 const mostShown = 25;
 
 export interface FloorList {
+  /** How many of those on the floor are due today, or were due before. */
+  readonly due: string;
+  readonly today: LocalDate;
   readonly counts: readonly { readonly status: CardStatus; readonly count: string }[];
   /** Those that came to the floor first. */
   readonly first: readonly CardDocument[];
 }
 
-export const floorList = async ({ deps }: HouseContext): Promise<FloorList> => {
-  const { readModels } = deps;
-  const [first, ...pages] = await Promise.all([
+const countOf = (count: number): string => (count >= mostCounted ? `${mostCounted}+` : String(count));
+
+export const floorList = async ({ deps, timeZone }: HouseContext): Promise<FloorList> => {
+  const { readModels, clock } = deps;
+  const day = today(clock.instant(), timeZone);
+  const [onFloor, ...pages] = await Promise.all([
     readModels.agenda(cards, {
       after: { agenda: onTheFloor, created: 0n },
       upTo: onTheFloor,
-      limit: mostShown,
+      limit: mostCounted,
     }),
     ...counted.map((status) => readModels.pageAcross(cards, { where: { status }, limit: mostCounted })),
   ]);
   return {
-    first: first.map(({ document }) => document),
-    counts: counted.map((status, at) => {
-      const count = pages[at]?.length ?? 0;
-      return { status, count: count === mostCounted ? `${mostCounted}+` : String(count) };
-    }),
+    due: countOf(onFloor.filter(({ document: { due } }) => due <= day).length),
+    today: day,
+    first: onFloor.slice(0, mostShown).map(({ document }) => document),
+    counts: counted.map((status, at) => ({ status, count: countOf(pages[at]?.length ?? 0) })),
   };
 };

@@ -48,6 +48,10 @@ describe('the pages of those who run the service', () => {
     const [one, two] = [await send({ message: 'Bravo 🎉' }), await send({ message: 'Bravo 🎈' })];
     const { text } = await operator.get('/console/house/held');
     expect(text).to.include(one).and.include(two).and.include("can't write");
+    expect(text.indexOf(one), 'the oldest first').to.be.below(text.indexOf(two));
+    expect((await operator.get(`/console/house/held?from=${one}`)).text)
+      .to.include(two)
+      .and.not.include(one);
     const before = await tenant.balance();
     await operator.submit('/console/house/held', 'release', { card: one });
     expect([await statusOf(one), await tenant.balance()]).to.deep.equal(['pending', before - 1]);

@@ -1,5 +1,5 @@
 import { Field } from '../../../web/form.js';
-import { Empty, Head, Table } from '../../../web/parts.js';
+import { Badge, Empty, Head, Table } from '../../../web/parts.js';
 import { Day } from '../../../web/time.js';
 import { codeIn, floorList, nextOf } from '../../floor-data.js';
 import { stepName } from '../../happenings.js';
@@ -31,7 +31,7 @@ export const floorPage = page({
     return { scanned, ...(await floorList(context)) };
   },
   title: () => 'Floor',
-  view: ({ scanned, counts, first }, { url }) => (
+  view: ({ scanned, counts, due: dueToday, today, first }, { url }) => (
     <>
       <Head title="Floor" />
       <form method="get" class="scan">
@@ -44,6 +44,9 @@ export const floorPage = page({
         <button type="submit">Open the card</button>
       </form>
       <ul id="counts" class="filters" data-refresh>
+        <li>
+          <span class="count">Due today {dueToday}</span>
+        </li>
         {counts.map(({ status, count }) => (
           <li>
             <span class="count">
@@ -67,7 +70,17 @@ export const floorPage = page({
               },
               { name: 'Status', cell: ({ status }) => <Status status={status} /> },
               { name: 'Next', cell: nextWords },
-              { name: 'Due', cell: ({ due }) => <Day day={due} /> },
+              {
+                name: 'Due',
+                cell: ({ due }) => (
+                  <>
+                    <Day day={due} />{' '}
+                    {due > today ? null : (
+                      <Badge tone={due < today ? 'bad' : 'warn'}>{due < today ? 'late' : 'today'}</Badge>
+                    )}
+                  </>
+                ),
+              },
             ]}
           />
         </div>

@@ -6,7 +6,7 @@ import { codeFrom } from '../../../../../application/read-cards.js';
 import { cancel, release } from '../../../../../domain/card.js';
 import { Instant, OrganizationId } from '../../../../../domain/ids.js';
 import { Form, Refusal } from '../../../web/form.js';
-import { Danger, Empty, Head, Older } from '../../../web/parts.js';
+import { Danger, Empty, Head } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
 import { newForm } from '../../answer.js';
 import { addressee } from '../../cards-table.js';
@@ -15,6 +15,22 @@ import { go, page, type HouseContext } from '../../page.js';
 import { paths } from '../../paths.js';
 
 const perPage = 50;
+/** How many are looked through for the oldest: more have never waited at once. */
+const mostHeld = 1_000;
+
+/** The cards that have waited longest, from the one after `last` on. */
+const oldestHeld = async ({ deps }: HouseContext, last: string) => {
+  const newestFirst = await listAllCards(deps.readModels, {
+    limit: mostHeld,
+    status: 'blocked',
+    reference: null,
+    org: null,
+    startingAfter: null,
+  });
+  const cards = newestFirst.map(({ card }) => card).toReversed();
+  const from = cards.findIndex(({ code }) => code === last) + 1;
+  return { shown: cards.slice(from, from + perPage), more: cards.length > from + perPage };
+};
 
 /** What of each organization is said beside its cards, each asked for once. */
 const ownersOf = async ({ deps }: HouseContext, ids: ReadonlySet<string>) => {
@@ -31,22 +47,14 @@ const ownersOf = async ({ deps }: HouseContext, ids: ReadonlySet<string>) => {
 export const heldPage = page({
   path: paths.held,
   may: 'cards.release',
-  query: ['before', 'done'],
+  query: ['from', 'done'],
   load: async (context) => {
-    const before = context.query('before');
-    const listed = await listAllCards(context.deps.readModels, {
-      limit: perPage + 1,
-      status: 'blocked',
-      reference: null,
-      org: null,
-      startingAfter: before === '' ? null : before,
-    });
-    const shown = listed.slice(0, perPage);
-    const owners = await ownersOf(context, new Set(shown.map(({ card }) => card.org)));
-    return { shown, owners, older: listed.length > perPage ? shown.at(-1)?.cursor : undefined };
+    const { shown, more } = await oldestHeld(context, context.query('from'));
+    const owners = await ownersOf(context, new Set(shown.map(({ org }) => org)));
+    return { shown, owners, last: more ? shown.at(-1)?.code : undefined };
   },
   title: () => 'Held cards',
-  view: ({ shown, owners, older }, context, refused) => {
+  view: ({ shown, owners, last }, context, refused) => {
     const { url, timeZone, query } = context;
     return (
       <>
@@ -56,7 +64,7 @@ export const heldPage = page({
         {shown.length === 0 ? (
           <Empty title="Nothing is held">Cards that need a person stand here, of all organizations.</Empty>
         ) : (
-          shown.map(({ card }) => {
+          shown.map((card) => {
             const owner = owners.get(card.org);
             return (
               <section class="panel" aria-label={card.code}>
@@ -94,7 +102,13 @@ export const heldPage = page({
             );
           })
         )}
-        <Older to={older === undefined ? null : url(paths.held, {}, { before: older })} />
+        {last === undefined ? null : (
+          <p class="actions">
+            <a class="button second" href={url(paths.held, {}, { from: last })}>
+              Newer
+            </a>
+          </p>
+        )}
       </>
     );
   },
