@@ -113,13 +113,21 @@ export const findInvitation = async (
   return { member, hasPassword: password !== null };
 };
 
+/** In which request somebody does something. */
+type Request = Omit<Initiator, 'actor'>;
+
+const placeOf = ({ requestId, traceparent }: Request): Request => ({
+  requestId,
+  ...(traceparent !== undefined && { traceparent }),
+});
+
 /**
  * Accepts an invitation for an account, which is opened if it is new. The account comes first, then the
  * members: what the members say decides. Throws `not_found`.
  */
 export const acceptFor = async (
   deps: WriteDeps,
-  requestId: string | null,
+  request: Request,
   org: OrganizationId,
   token: string,
   name: string,
@@ -129,7 +137,7 @@ export const acceptFor = async (
   if (member === null || member.person === null)
     throw new DomainError('not_found', 'This invitation is over, or was accepted already.');
   const id = accountIdOf(member.person.email);
-  const by: Initiator = { actor: { kind: 'member', id }, requestId };
+  const by: Initiator = { actor: { kind: 'member', id }, ...placeOf(request) };
   const person = { name, email: member.person.email };
   await execute(deps, account, id, newCommand(deps, by, null), joinOrganization(person, org));
   const at = deps.clock.instant();
@@ -141,7 +149,7 @@ export const acceptFor = async (
 /** Sets the password of an account, and ends its other sessions. */
 export const setPassword = async (
   deps: PeopleDeps,
-  requestId: string | null,
+  request: Request,
   id: Uuid,
   password: string,
   session: string | null,
@@ -155,7 +163,7 @@ export const setPassword = async (
       : await signInRecords.change(found, { data, ends: null });
   if (!isKept)
     throw new DomainError('invalid_transition', 'The password was changed by somebody else just now.');
-  const by: Initiator = { actor: { kind: 'member', id }, requestId };
+  const by: Initiator = { actor: { kind: 'member', id }, ...placeOf(request) };
   await execute(deps, account, id, newCommand(deps, by, null), changePassword);
   await deps.sessions.endAll(id, session);
 };
@@ -166,7 +174,7 @@ export const setPassword = async (
  */
 export const setFirstPassword = async (
   deps: PeopleDeps,
-  requestId: string | null,
+  request: Request,
   id: Uuid,
   password: string,
 ): Promise<void> => {
@@ -175,7 +183,7 @@ export const setFirstPassword = async (
       'invalid_transition',
       'You have an account, but its password is gone. Ask for a link to choose a new one, then join with it.',
     );
-  await setPassword(deps, requestId, id, password, null);
+  await setPassword(deps, request, id, password, null);
 };
 
 /** Ends every other session of whoever has this one. */

@@ -37,7 +37,8 @@ describe('people', () => {
     expect(Date.parse(expires) - people.clock.now()).to.equal(week);
     const found = await findInvitation(people, org, token);
     expect([found?.member.role, found?.hasPassword]).to.deep.equal(['owner', false]);
-    const id = await acceptFor(people, 'req_7', org, token, 'Ada B.');
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    const id = await acceptFor(people, { requestId: 'req_7', traceparent }, org, token, 'Ada B.');
     expect([id, await roleIn(people, org, id)]).to.deep.equal([accountIdOf('ada@example.com'), 'owner']);
     expect(await accountOf(people, id)).to.deep.equal({
       status: 'open',
@@ -53,9 +54,15 @@ describe('people', () => {
       ['OrganizationJoined', 'member', id],
       ['InvitationAccepted', 'member', id],
     ]);
+    expect(recorded.map(({ metadata }) => metadata.traceparent)).to.deep.equal([
+      undefined,
+      traceparent,
+      traceparent,
+      traceparent,
+    ]);
     expect(JSON.stringify(recorded.map(({ data }) => data))).not.to.include(token);
     expect(await findInvitation(people, org, token)).to.equal(null);
-    expect(await refusalOf(acceptFor(people, null, org, token, 'Ada'))).to.equal('not_found');
+    expect(await refusalOf(acceptFor(people, { requestId: null }, org, token, 'Ada'))).to.equal('not_found');
   });
 
   it('keep their account and password where they join a second organization', async () => {
@@ -63,7 +70,7 @@ describe('people', () => {
     const id = await addMember(people, org, ada, 'correct horse battery');
     const { token } = await inviteMember(people, byOperator, house, { ...ada, role: 'floor' });
     expect((await findInvitation(people, house, token))?.hasPassword).to.equal(true);
-    await acceptFor(people, null, house, token, 'Somebody else');
+    await acceptFor(people, { requestId: null }, house, token, 'Somebody else');
     expect(await roleIn(people, house, id)).to.equal('floor');
     expect((await accountOf(people, id))?.person?.name).to.equal(ada.name);
     expect(await accountWith(people, ada.email, 'correct horse battery')).to.equal(id);
@@ -75,12 +82,12 @@ describe('people', () => {
     await people.signInRecords.remove('password', id);
     const { token } = await inviteMember(people, byOperator, org, ada);
     expect((await findInvitation(people, org, token))?.hasPassword).to.equal(false);
-    expect(await refusalOf(setFirstPassword(people, null, id, 'a better password'))).to.equal(
+    expect(await refusalOf(setFirstPassword(people, { requestId: null }, id, 'a better password'))).to.equal(
       'invalid_transition',
     );
     expect(await accountWith(people, ada.email, 'a better password')).to.equal(null);
     const bos = accountIdOf(bo.email);
-    await setFirstPassword(people, null, bos, 'a better password');
+    await setFirstPassword(people, { requestId: null }, bos, 'a better password');
     expect(await accountWith(people, bo.email, 'a better password')).to.equal(bos);
   });
 
@@ -122,7 +129,7 @@ describe('people', () => {
     const people = await makePeople();
     const id = await addMember(people, org, ada, 'a long password');
     const [mine, other] = [await people.sessions.open(id, 'a'), await people.sessions.open(id, 'b')];
-    await setPassword(people, 'req_8', id, 'a better password', hashOf(mine));
+    await setPassword(people, { requestId: 'req_8' }, id, 'a better password', hashOf(mine));
     expect([await people.sessions.use(mine), await people.sessions.use(other)].map(Boolean)).to.deep.equal([
       true,
       false,

@@ -73,7 +73,7 @@ export const joinPage = page({
     join: {
       may: 'anyone',
       run: async (context, sent) => {
-        const { deps, requestId, url } = context;
+        const { deps, url } = context;
         const { org, token, person, hasPassword } = await invitationOf(context);
         const password = sent('password');
         const account = accountIdOf(person.email);
@@ -81,9 +81,9 @@ export const joinPage = page({
           await accountBy(context, person.email, password, 'This is not the password of your account.');
         } else {
           await assertGoodPassword(password, [person.email, sent('name')], 'password');
-          await setFirstPassword(deps, requestId, account, password);
+          await setFirstPassword(deps, context, account, password);
         }
-        await acceptFor(deps, requestId, org, token, sent('name') || person.name);
+        await acceptFor(deps, context, org, token, sent('name') || person.name);
         const cookie = await signedIn(context, account);
         return go(org === house ? url(paths.start) : url(paths.home, { org }), cookie);
       },

@@ -112,12 +112,12 @@ export const mePage = page({
     changePassword: {
       may: 'signed-in',
       run: async (context, sent) => {
-        const { deps, visitor, requestId, url } = context;
+        const { deps, visitor, url } = context;
         const wrong = 'This is not your password.';
         if (visitor.kind !== 'member') throw new DomainError('invalid_parameter', wrong, 'password');
         await accountBy(context, visitor.email, sent('password'), wrong);
         await assertGoodPassword(sent('next'), [visitor.email, visitor.name], 'next');
-        await setPassword(deps, requestId, visitor.account, sent('next'), visitor.session.id);
+        await setPassword(deps, context, visitor.account, sent('next'), visitor.session.id);
         tell(context, visitor.account, 'signed out elsewhere');
         return go(url(paths.me));
       },

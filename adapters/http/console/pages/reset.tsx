@@ -38,12 +38,12 @@ export const resetPage = page({
     reset: {
       may: 'anyone',
       run: async (context, sent) => {
-        const { deps, params, requestId, url } = context;
+        const { deps, params, url } = context;
         const person = await personOf(context);
         await assertGoodPassword(sent('password'), [person.email, person.name], 'password');
         const account = await takeReset(deps, params['link'] ?? '');
         if (account === null) throw await unknownLink(context, over);
-        await setPassword(deps, requestId, account, sent('password'), null);
+        await setPassword(deps, context, account, sent('password'), null);
         return go(url(paths.start), await signedIn(context, account));
       },
     },
