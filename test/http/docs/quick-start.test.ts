@@ -20,6 +20,9 @@ const copied: Readonly<Record<string, RegExp>> = {
   WEBHOOK_SECRET: /whsec_[A-Za-z0-9+/]{43}=/,
 };
 
+/** Each start of the command line takes seconds where the machine is busy. */
+const within = 120_000;
+
 /** A terminal that somebody types into. */
 interface Terminal {
   readonly child: ChildProcess;
@@ -52,13 +55,13 @@ describe('the quick start of the documentation', () => {
   };
 
   before(async function () {
-    this.timeout(60_000);
+    this.timeout(300_000);
     directory = mkdtempSync(join(tmpdir(), 'card-quick-start-'));
     // What the samples write stays out of the checkout.
     for (const name of ['package.json', 'bin', 'examples'])
       symlinkSync(join(checkout, name), join(directory, name));
     service = startAsShown('FLOOR_SIMULATION=on npm start');
-    await eventually(() => service.out().includes('"listening"'), { what: 'a listening service' });
+    await eventually(() => service.out().includes('"listening"'), { what: 'a listening service', within });
     baseUrl = /Handwritten Card Service: (\S+)/.exec(service.out())?.[1] ?? '';
     page = await (await fetch(`${baseUrl}/docs/quick-start`)).text();
     samples = samplesOn(page);
@@ -115,19 +118,19 @@ describe('the quick start of the documentation', () => {
   const run = async ({ text, terminal }: PageSample, at: number): Promise<string> => {
     const { type, output } = terminalOf(terminal ?? 2);
     const before = output().length;
-    type(await eventually(() => filledIn(text), { what: 'what goes into the sample' }));
+    type(await eventually(() => filledIn(text), { what: 'what goes into the sample', within }));
     if (terminal !== 2) {
-      await eventually(() => /Ready: |listening on /.test(output()), { what: text });
+      await eventually(() => /Ready: |listening on /.test(output()), { what: text, within });
       return '';
     }
     const mark = `done with ${at}`;
     type(`echo; echo ${mark.replace('done', 'do""ne')}`);
-    await eventually(() => output().includes(mark), { what: text });
+    await eventually(() => output().includes(mark), { what: text, within });
     return output().slice(before, output().lastIndexOf(mark));
   };
 
   it('leads from nothing to a card, a repeat, a contact, a hook and a webhook, typed as it stands', async function () {
-    this.timeout(120_000);
+    this.timeout(600_000);
     const typed = samples.filter(({ terminal }) => terminal !== null);
     const [first, ...rest] = typed;
     expect(first?.text).to.equal('FLOOR_SIMULATION=on npm start');
@@ -145,6 +148,7 @@ describe('the quick start of the documentation', () => {
     const [code = ''] = /HC-\w+/.exec(outputs.at(-1) ?? '') ?? [];
     await eventually(() => terminalOf(4).output().includes(`card.created ${code}`), {
       what: 'the event at the receiver',
+      within,
     });
   });
 
