@@ -42,8 +42,8 @@ export const cardOn = async ({ deps, params }: HouseContext): Promise<CardForOpe
 };
 
 const counted = ['queued', 'in_production', 'written', 'packed'] as const;
-/** Counting stops here: whether there are 100 or 10,000 changes nobody's next step. */
-const mostCounted = 100;
+/** Counting stops here: whether there are 50 or 10,000 changes nobody's next step. */
+const mostCounted = 50;
 const mostShown = 25;
 
 export interface FloorList {

@@ -1,0 +1,35 @@
+import { expect } from 'chai';
+import { statementCsv } from '../../../adapters/http/console/statement.js';
+import type { EventStore } from '../../../application/ports/event-store.js';
+import { buy, makeWorld, org } from '../../support/fixtures/world.js';
+
+const movements = 1_200;
+
+/** A store that says how many events each read of a ledger returned. */
+const counting = (store: EventStore, read: number[]): EventStore =>
+  new Proxy(store, {
+    get: (target, name) => {
+      if (name !== 'readStream') return Reflect.get(target, name).bind(target);
+      return async (...asked: Parameters<EventStore['readStream']>) => {
+        const events = await target.readStream(...asked);
+        if (asked[0].startsWith('credits-')) read.push(events.length);
+        return events;
+      };
+    },
+  });
+
+describe('the statement as CSV', () => {
+  it('reads a ledger of any length page by page, and none before it is wanted', async () => {
+    const world = await makeWorld({ atomic: true });
+    for (let bought = 0; bought < movements; bought += 1) await buy(world, 1);
+    const read: number[] = [];
+    const deps = { ...world, store: counting(world.store, read) };
+    const pieces = statementCsv(deps, org, { from: '', to: '', dayOf: (at) => at.slice(0, 10) });
+    const head = await pieces.next();
+    const first = await pieces.next();
+    expect([head.value, read]).to.deep.equal(['at,what,change,balance,card,reason,reference\r\n', [1_000]]);
+    let rows = String(first.value).split('\r\n').length - 1;
+    for await (const piece of pieces) rows += piece.split('\r\n').length - 1;
+    expect([rows, read]).to.deep.equal([movements, [1_000, 200]]);
+  });
+});
