@@ -8,32 +8,52 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** What says nothing about types. */
-const prose = new Set(['info', 'servers', 'tags', 'summary', 'description', 'example', 'examples']);
+/** The operations that send.ts calls: types of the others would change more often than it. */
+const called = ['sendCard', 'listCards', 'getCard'];
 
-/** A document without prose and without the service's own keywords; `inside` an object of names. */
-const structureOf = (value, inside = false) => {
+/** What says nothing about types. */
+const prose = new Set(['summary', 'description', 'example', 'examples']);
+
+/** A part of a document without prose and without keywords of the service's own. */
+const structureOf = (value, isNames = false) => {
   if (Array.isArray(value)) return value.map((item) => structureOf(item));
   if (typeof value !== 'object' || value === null) return value;
-  const kept = Object.keys(value).filter((name) => inside || !(prose.has(name) || name.startsWith('x-')));
+  const kept = Object.keys(value).filter((name) => isNames || !(prose.has(name) || name.startsWith('x-')));
   return Object.fromEntries(
-    kept.sort().map((name) => [name, structureOf(value[name], !inside && name === 'properties')]),
+    kept.sort().map((name) => [name, structureOf(value[name], !isNames && name === 'properties')]),
   );
+};
+
+/** What a document says about the types of the operations that are called. */
+const partOf = ({ openapi, paths, components }) => {
+  const part = { openapi, info: { title: 'Cards', version: '1' }, paths: {}, components: {} };
+  for (const [path, methods] of Object.entries(paths))
+    for (const [method, operation] of Object.entries(methods))
+      if (called.includes(operation.operationId)) (part.paths[path] ??= {})[method] = structureOf(operation);
+  const addWhatIsNamedIn = (value) => {
+    for (const [, kind, name] of JSON.stringify(value).matchAll(/"#\/components\/(\w+)\/([^"]+)"/g)) {
+      const known = (part.components[kind] ??= {});
+      if (name in known) continue;
+      known[name] = structureOf(components[kind][name]);
+      addWhatIsNamedIn(known[name]);
+    }
+  };
+  addWhatIsNamedIn(part.paths);
+  return part;
 };
 
 /** Tells documents apart whose types differ. */
 export const digestOf = (document) =>
   createHash('sha256')
-    .update(JSON.stringify(structureOf(document)))
+    .update(JSON.stringify(partOf(document)))
     .digest('hex');
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { default: typesOf, astToString } = await import('openapi-typescript');
   const { BASE_URL = 'http://127.0.0.1:8080' } = process.env;
   const document = await (await fetch(`${BASE_URL}/api/openapi.json`)).json();
-  // A field with a default may be left out. Prose would be comments, some with the address of this service.
-  const options = { defaultNonNullable: false };
-  const types = astToString(await typesOf(structureOf(document), options));
+  // A field with a default may be left out.
+  const types = astToString(await typesOf(partOf(document), { defaultNonNullable: false }));
   writeFileSync(
     new URL('api.d.ts', import.meta.url),
     `// Made by types.mjs of the document with this digest, not edited by hand.\n// ${digestOf(document)}\n${types}`,
