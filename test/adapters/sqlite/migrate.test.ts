@@ -48,7 +48,8 @@ describe('the data directory of an older version', () => {
         drop index deliveries_of_cards;
         drop index deliveries_dead;
         drop index hook_calls_by_hook;
-        alter table deliveries drop column ended_at;`);
+        alter table deliveries drop column ended_at;
+        alter table deliveries drop column traceparent;`);
     });
     expect(reportsOf()).to.deep.equal({
       done: true,
