@@ -27,6 +27,25 @@ const shown = (
   operationId: string,
   summary: string,
   document: () => SharedDocument | Promise<SharedDocument>,
+): Route => described(path, operationId, summary, async () => ({ document: await document() }));
+
+/** Below `/api` and `/operator` nothing is cached, and nothing has an ETag. (decision 10) */
+const uncached = (
+  path: string,
+  operationId: string,
+  summary: string,
+  document: () => SharedDocument,
+): Route =>
+  described(path, operationId, summary, async () => {
+    const { type, plain } = document();
+    return { status: 200, type, bytes: plain };
+  });
+
+const described = (
+  path: string,
+  operationId: string,
+  summary: string,
+  handle: () => Promise<RouteResponse>,
 ): Route =>
   route({
     method: 'GET',
@@ -41,7 +60,7 @@ const shown = (
       responses: { 200: { description: summary, schema: null, type: 'text/html' } },
       errors: [],
     },
-    handle: async () => ({ document: await document() }),
+    handle,
   });
 
 /**
@@ -155,11 +174,11 @@ export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): rea
   return [
     shown('/openapi.json', 'getOpenApi', 'The OpenAPI document', document('everybody')),
     ...(has('key')
-      ? [shown('/api/openapi.json', 'getApi', 'The OpenAPI document for customers', document('public'))]
+      ? [uncached('/api/openapi.json', 'getApi', 'The OpenAPI document for customers', document('public'))]
       : []),
     ...(has('operator')
       ? [
-          shown(
+          uncached(
             '/operator/openapi.json',
             'getOperatorApi',
             'The OpenAPI document of the operator API',
