@@ -194,6 +194,13 @@ const readFile = async (exchange: Exchange): Promise<Upload> => {
   return readUpload(request, (stop) => (exchange.stop = stop));
 };
 
+/** What a handler has left of an upload is given up before the response. */
+const giveUpUpload = (exchange: Exchange): void => {
+  const { stop } = exchange;
+  exchange.stop = null;
+  stop?.(new ClientGone('the request is over'));
+};
+
 /** An exchange as a handler sees it. It is a class so that a request costs one object and no closures. */
 class AdmittedRequest implements HttpRequest {
   readonly id: string;
@@ -435,6 +442,8 @@ export const pipeline = ({
     } catch (error) {
       const told = error instanceof UnknownName ? await withProposal(exchange.caller, error) : error;
       throw route.body === null ? told : atField(route.body, told);
+    } finally {
+      giveUpUpload(exchange);
     }
   };
 

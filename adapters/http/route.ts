@@ -61,8 +61,8 @@ export interface HttpRequest<C = Caller, Params = object, Query = object> {
    */
   readForm(): Promise<ReadonlyMap<string, string>>;
   /**
-   * Reads a form with a file: for routes with access `page`. The file has to be read, or given up, before the
-   * response. Throws `unsupported_media_type`, `body_too_large`, `invalid_body` and ClientGone.
+   * Reads a form with a file: for routes with access `page`. What the handler leaves of the file is given up.
+   * Throws `unsupported_media_type`, `body_too_large`, `invalid_body` and ClientGone.
    */
   readUpload(): Promise<Upload>;
   /** Says, for the log, what the request is about where neither the caller nor the path tells. */

@@ -33,14 +33,23 @@ export const isUpload = (contentType: string | undefined): boolean =>
 
 const lengthOf = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0);
 
-async function* piecesOf(file: Readable & { readonly truncated?: boolean }): AsyncGenerator<Buffer> {
-  for await (const piece of file) yield piece as Buffer;
+/** `reason`: why reading has stopped. The parser gives errors of its own to a file that breaks off. */
+async function* piecesOf(
+  file: Readable & { readonly truncated?: boolean },
+  reason: () => Error | null,
+): AsyncGenerator<Buffer> {
+  try {
+    for await (const piece of file) yield piece as Buffer;
+  } catch {
+    throw reason() ?? unreadable();
+  }
   if (file.truncated === true) throw tooLarge();
 }
 
 /**
  * Reads the fields of a form, and gives its file to be read. `onStop` gets a function that ends it with an
- * error. Throws `body_too_large`, `invalid_body` and ClientGone.
+ * error, and gives up what is left of the file: to be called when nobody reads on. Throws `body_too_large`,
+ * `invalid_body` and ClientGone.
  */
 export const readUpload = (
   request: IncomingMessage,
@@ -50,8 +59,10 @@ export const readUpload = (
     const fields = new Map<string, string>();
     const contentType = request.headers['content-type'] ?? '';
     let file: Readable | null = null;
+    let stopped: Error | null = null;
     const parser = parserFor({ ...request.headers, 'content-type': contentType });
     const stop = (error: Error): void => {
+      stopped ??= error;
       request.unpipe(parser);
       request.resume();
       file?.destroy(error);
@@ -66,12 +77,14 @@ export const readUpload = (
     parser.on('field', (name, value) => void fields.set(name, value.trim()));
     parser.on('file', (_name, stream, fileName) => {
       file = stream;
+      // It may break off before anybody reads it, and an error that nobody listens to ends the process.
+      stream.on('error', () => undefined);
       // Whoever leaves the file unread must not keep the connection waiting.
       stream.once('close', () => {
         request.unpipe(parser);
         request.resume();
       });
-      resolve({ fields, fileName: fileName ?? '', file: piecesOf(stream) });
+      resolve({ fields, fileName: fileName ?? '', file: piecesOf(stream, () => stopped) });
     });
     parser.on('error', () => stop(unreadable()));
     parser.on('finish', () => reject(new DomainError('invalid_body', 'Choose a file.', 'file')));

@@ -1,0 +1,44 @@
+import { expect } from 'chai';
+import { contactRows, UnreadableFile } from '../../../adapters/http/contact-file.js';
+
+const options = { key: undefined, keyIsNamed: 'as the key column', fromLine: 1 };
+
+async function* inPieces(bytes: Buffer, size = 64 * 1024): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+const rowsOf = async (pieces: AsyncIterable<Buffer>) => {
+  const rows = [];
+  for await (const row of contactRows(pieces, options)) rows.push(row);
+  return rows;
+};
+
+describe('the rows of a file of contacts', () => {
+  it('are refused if one has too many cells, however small these are, before the rest is read', async () => {
+    for (const begin of ['', 'external_id,name\na,Ann\n']) {
+      let read = 0;
+      const endless = (async function* () {
+        yield Buffer.from(begin);
+        for (; read < 100; read += 1) yield Buffer.alloc(64 * 1024, ',');
+      })();
+      const failure = await rowsOf(endless).catch((error: unknown) => error);
+      expect(failure).to.be.instanceOf(UnreadableFile);
+      expect(String(failure)).to.include('more than 500 cells');
+      expect(read).to.be.lessThan(10);
+    }
+  });
+
+  it('let other work go on while they are read', async () => {
+    const bytes = Buffer.from(`external_id,name\n${'a,Ann\n'.repeat(200)}`);
+    let turns = 0;
+    let isOver = false;
+    const turn = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(turn);
+    };
+    setImmediate(turn);
+    expect((await rowsOf(inPieces(bytes, 50))).length).to.equal(200);
+    isOver = true;
+    expect(turns).to.be.greaterThan(20);
+  });
+});
