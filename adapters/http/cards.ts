@@ -96,6 +96,10 @@ export const cardRow = z
   })
   .meta({ id: 'CardRow' });
 
+/** Steps of production, nothing but the first begun. */
+export const stepsExample = (first: 'pending' | 'in_progress') =>
+  steps.map((step, at) => ({ step, status: at === 0 ? first : 'pending', completed_at: null }));
+
 /** The fields of a card on lookup; the operator's card has more. */
 export const wholeCard = z
   .object({
@@ -115,7 +119,10 @@ export const wholeCard = z
         }),
       )
       .length(steps.length)
-      .describe('Always six entries, in the order of production.'),
+      .meta({
+        description: 'Always six entries, in the order of production.',
+        examples: [stepsExample('pending')],
+      }),
     mailed_at: instant('When the card was handed to the carrier.').nullable(),
     created_at: instant('When the card was accepted.'),
     erased_at: erasedAt,
@@ -318,7 +325,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
       headers: {
         'Idempotency-Key': {
           description: 'Makes retries safe. It is remembered for 24 hours, per organization.',
-          schema: { type: 'string', maxLength: longestKey, examples: ['order-1001'] },
+          schema: { type: 'string', maxLength: longestKey, examples: ['thank-you-for-order-1001'] },
         },
       },
       responses: {

@@ -17,7 +17,22 @@ export const movementRow = z
     reference: z.string().nullable(),
     actor: z.object({ kind: z.string(), id: z.string().nullable() }),
   })
-  .meta({ id: 'CreditMovement' });
+  .meta({
+    id: 'CreditMovement',
+    examples: [
+      {
+        revision: '3',
+        at: '2026-03-02T15:04:05.678+00:00',
+        kind: 'spend',
+        change: -1,
+        balance: 41,
+        card: 'HC-7K3M9QX',
+        reason: null,
+        reference: null,
+        actor: { kind: 'key', id: '4f9d1c1e-7f0b-4f0a-9a53-0d2f6b7c8e91' },
+      },
+    ],
+  });
 
 export const movementList = listOf(movementRow, 'CreditMovementList');
 

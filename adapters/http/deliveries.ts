@@ -48,7 +48,32 @@ export const delivery = z
     drop_reason: z.string().nullable().describe('Why the delivery was dropped.'),
     created_at: instant('When the event occurred.'),
   })
-  .meta({ id: 'Delivery' });
+  .meta({
+    id: 'Delivery',
+    examples: [
+      {
+        id: 'dlv_8e1c7a52b0d94f6c9a3b5d7f1e2c4a60',
+        object: 'delivery',
+        event: 'evt_2c5d4f6a8b1e4d0f9a7c3b5e6d8f0a12',
+        type: 'card.created',
+        endpoint: '4f9d1c1e-7f0b-4f0a-9a53-0d2f6b7c8e91',
+        card: 'HC-7K3M9QX',
+        status: 'delivered',
+        attempts: [
+          {
+            at: '2026-03-02T15:04:06.012+00:00',
+            http_status: 204,
+            error: null,
+            duration_ms: 87,
+            body: '',
+          },
+        ],
+        next_attempt_at: null,
+        drop_reason: null,
+        created_at: '2026-03-02T15:04:05.678+00:00',
+      },
+    ],
+  });
 
 export const deliveryList = listOf(delivery, 'DeliveryList');
 

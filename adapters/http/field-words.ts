@@ -9,10 +9,11 @@ const uuid = '4f9d1c1e-7f0b-4f0a-9a53-0d2f6b7c8e91';
 const org = '9b2d6c3a-51f4-4f0e-8c8a-2f7d3e1b0a64';
 const code = 'HC-7K3M9QX';
 const time = '2026-03-02T15:04:05.678+00:00';
-const delivery = 'dlv_8e1c7a52b0d94f6c';
+const delivery = 'dlv_8e1c7a52b0d94f6c9a3b5d7f1e2c4a60';
 const event = 'evt_2c5d4f6a8b1e4d0f9a7c3b5e6d8f0a12';
 const request = 'req_01JNBSW5A4Q7M2';
 const secret = 'whsec_5dH2qk0v8mQ4xW7sYt1oRz3uLb6nEc9jFa2gKi5pTd0=';
+const hookToken = '0pR7sT2uVx5yZa8bCd1eFg4hIj7kLm0nOp3qRs6tUvA';
 const orderPage = `https://cards.example/cards/${code}`;
 
 /**
@@ -166,7 +167,7 @@ const words: Readonly<Record<string, Words>> = {
   svg: [null, '<svg xmlns="http://www.w3.org/2000/svg"></svg>'],
 
   // Hooks
-  token: ['The token of the hook, which is its credential.', 'hook_0pR7sT2uVx5yZa8b'],
+  token: ['The token of the hook, which is its credential.', hookToken],
   'InboundHook.ready': ['Always true.'],
   'InboundHook.message': [
     'What to do next, for people.',
@@ -178,27 +179,28 @@ const words: Readonly<Record<string, Words>> = {
     'Thank you for your order, {{name}}!',
   ],
   signed_by: ['The value of the variable {{sender_name}}.', 'The team at Acme'],
-  fire_count: ['How often the hook was called.', 12],
+  fire_count: ['How many cards the hook has sent.', 12],
   paused: ['True if the hook is paused: calls are refused.', false],
-  'Hook.url': [null, 'https://cards.example/api/v1/hooks/hook_0pR7sT2uVx5yZa8b'],
+  'Hook.url': [null, `https://cards.example/api/v1/hooks/${hookToken}`],
   'createHook.url': [
     'The address to which forms and shops post.',
-    'https://cards.example/api/v1/hooks/hook_0pR7sT2uVx5yZa8b',
+    `https://cards.example/api/v1/hooks/${hookToken}`,
   ],
-  'createHook.token': ['The token in the address. It is shown only this once.', 'hook_0pR7sT2uVx5yZa8b'],
+  'createHook.token': ['The token in the address. It is shown only this once.', hookToken],
   'HookCall.status': ['The status of the response; 0 if the outcome was unknown.', 201],
   'HookCall.code': ['The code of the error; null if there was none.', null],
   'HookCall.card': ['The code of the card that was made; null if there is none.', code],
   request_id: ['The `x-request-id` of the request.', request],
 
   // Webhooks
-  'ListedWebhookEndpoint.url': [null, 'https://example.com/webhooks/cards'],
-  'WebhookEndpoint.events': [null, []],
-  'ListedWebhookEndpoint.events': [null, []],
-  'WebhookEndpointThen.events': [null, []],
-  'WebhookEndpoint.url': [null, 'https://example.com/webhooks/cards'],
-  'WebhookEndpointThen.url': [null, 'https://example.com/webhooks/cards'],
+  'ListedWebhookEndpoint.url': [null, 'https://shop.example/webhooks/cards'],
+  'WebhookEndpoint.events': [null, ['card.created', 'card.mailed']],
+  'ListedWebhookEndpoint.events': [null, ['card.created', 'card.mailed']],
+  'WebhookEndpointThen.events': [null, ['card.created', 'card.mailed']],
+  'WebhookEndpoint.url': [null, 'https://shop.example/webhooks/cards'],
+  'WebhookEndpointThen.url': [null, 'https://shop.example/webhooks/cards'],
   signing_secret: ['The new signing secret. Keep it: it is shown only this once.', secret],
+  'WebhookEndpoint.signing_secret': [null, null],
   'ListedWebhookEndpoint.signing_secret': [null, null],
   'WebhookEndpointThen.signing_secret': [null, null],
   description: ['What the owner calls the endpoint; null if it has no description.', 'CRM'],
@@ -272,8 +274,8 @@ const words: Readonly<Record<string, Words>> = {
   'withdrawCredits.reason': ['Why, in your words.', 'Refund of invoice 2026-03'],
   'withdrawCredits.balance': ['The balance that is left.', 41],
   'createKey.id': ['The id of the key.', uuid],
-  'createKey.key': [null, 'hck_0pR7sT2uVx5yZa8bCd1eFg4hIj7kLm0nOp3qRs6tUv9'],
-  'createOperatorKey.key': [null, 'hco_0pR7sT2uVx5yZa8bCd1eFg4hIj7kLm0nOp3qRs6tUv9'],
+  'createKey.key': [null, 'hck_0pR7sT2uVx5yZa8bCd1eFg4hIj7kLm0nOp3qRs6tUvA'],
+  'createOperatorKey.key': [null, 'hco_0pR7sT2uVx5yZa8bCd1eFg4hIj7kLm0nOp3qRs6tUvA'],
   'createKey.label': ['What the key is called.', 'Shop'],
   'createOperatorKey.label': ['What the key is called.', 'Audit'],
   'revokeKey.id': ['The id of the key.', uuid],

@@ -334,7 +334,7 @@ const webhookOf = (schemaOf: SchemaOf): Node => ({
       'Posted to every endpoint that subscribes to its type. Respond with a 2xx within 10 seconds; anything else is retried, for up to six attempts over about half a day.',
     tags: ['webhooks'],
     security: [{ webhookSignature: [] }],
-    parameters: webhookHeaders.map((sent) => ({ ...sent, in: 'header', required: true })),
+    parameters: webhookHeaders.map((sent) => ({ required: true, ...sent, in: 'header' })),
     requestBody: {
       required: true,
       content: {

@@ -7,7 +7,7 @@ export const webhookEvent = z
   .object({
     id: z.string().meta({
       description: 'Starts with `evt_`; the same for every endpoint.',
-      examples: ['evt_2c5d4f6a'],
+      examples: ['evt_2c5d4f6a8b1e4d0f9a7c3b5e6d8f0a12'],
     }),
     type: z.enum(publicEventTypes),
     created: z.string().meta({
@@ -30,6 +30,8 @@ export const webhookEvent = z
 interface SentHeader {
   readonly name: string;
   readonly description: string;
+  /** False if the header is not on every webhook; left out, it is. */
+  readonly required?: false;
   readonly schema: JsonSchema;
 }
 
@@ -65,5 +67,12 @@ export const webhookHeaders: readonly SentHeader[] = [
     name: 'webhook-signature',
     description: 'Standard Webhooks: `v1,<base64>`, one per secret.',
     schema: { type: 'string' },
+  },
+  {
+    name: 'traceparent',
+    description:
+      'W3C Trace Context: the trace of the request that caused the event. Absent if none is known.',
+    required: false,
+    schema: { type: 'string', examples: ['00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'] },
   },
 ];

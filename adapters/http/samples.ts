@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { isPlainObject } from '../../domain/plain-object.js';
 import { inOperation, jsonSchemaOf, type JsonSchema } from './json-schema.js';
+import { notYet, responseExamples } from './response-examples.js';
 import { templateOf, type DocumentedResponse, type Route } from './route.js';
 
 /** Fields without which an example is an example, too. */
@@ -20,7 +21,9 @@ const exampleIn = (schema: JsonSchema, optional: Optional): unknown => {
           schema.required?.includes(name) === true ||
           (examples !== undefined && optional === 'with an example'),
       );
-      return Object.fromEntries(wanted.map(([name, property]) => [name, exampleIn(property, optional)]));
+      return Object.fromEntries(
+        wanted.map(([name, property]) => [name, notYet.has(name) ? null : exampleIn(property, optional)]),
+      );
     }
     case 'array': {
       const item = exampleIn(schema.items ?? {}, optional);
@@ -47,8 +50,14 @@ export const schemaIn = ({ operation }: Pick<Route, 'operation'>, type: z.ZodTyp
   inOperation(jsonSchemaOf(type), operation.operationId);
 
 /** An example of the JSON of a response, without fields that may be absent; undefined if it isn't JSON. */
-export const responseExampleOf = (route: Route, { schema }: DocumentedResponse): unknown =>
-  schema === null ? undefined : exampleIn(schemaIn(route, schema), 'left out');
+export const responseExampleOf = (route: Route, response: DocumentedResponse): unknown => {
+  if (response.schema === null) return undefined;
+  const { operationId, responses } = route.operation;
+  const status = Object.entries(responses).find(([, each]) => each === response)?.[0];
+  const example = exampleIn(schemaIn(route, response.schema), 'left out');
+  const otherwise = responseExamples[`${operationId} ${status}`];
+  return otherwise === undefined || !isPlainObject(example) ? example : { ...example, ...otherwise };
+};
 
 /** An example of a call. */
 export interface SampleRequest {

@@ -285,7 +285,10 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   app.use((request: Request) =>
     refuse(
       request,
-      new DomainError('not_found', 'There is nothing at this path. All paths are listed at /docs.'),
+      new DomainError(
+        'not_found',
+        'There is nothing at this path. The documentation at /docs lists those that there are, page by page.',
+      ),
     ),
   );
   // Express recognizes an error handler by its four parameters.

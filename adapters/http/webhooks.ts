@@ -93,7 +93,7 @@ const newEndpoint = z
         hint: 'an https URL of your own receiver',
         description:
           'Must be https and reachable on the public internet. A URL has at most one endpoint: if it has one already, that one is returned, unchanged.',
-        examples: ['https://example.com/webhooks/cards'],
+        examples: ['https://shop.example/webhooks/cards'],
       },
       readWebhookUrl,
     ),

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { steps } from '../../domain/card.js';
 import type { JsonSchema } from '../../adapters/http/json-schema.js';
 import { operationsOf, readDocument, type Document } from '../support/http/document.js';
 import { byRedocly, bySpectral } from '../support/http/lint.js';
@@ -43,7 +44,10 @@ const gapsOf = (document: Document): readonly string[] => [
           ...(said ? [] : [`${operationId} ${name}: no description`]),
           ...(showsValue(schema) ? [] : [`${operationId} ${name}: no example`]),
         ]),
-        ...[requestBody, ...Object.values(responses).slice(0, 1)].flatMap((part) =>
+        ...[
+          requestBody,
+          ...Object.entries(responses).flatMap(([status, response]) => (status < '300' ? [response] : [])),
+        ].flatMap((part) =>
           Object.entries(part?.content ?? {}).flatMap(([type, { schema, example }]) => [
             ...(type === 'application/json' && example === undefined
               ? [`${operationId} ${type}: no example`]
@@ -91,6 +95,39 @@ describe('the OpenAPI documents', () => {
 
   it('say of every operation, parameter, schema and field what it means, with an example', () => {
     expect(gapsOf(whole)).to.deep.equal([]);
+  });
+
+  const exampleOf = (id: string, status = '200'): Readonly<Record<string, unknown>> =>
+    operationsOf(whole).find(({ operationId }) => operationId === id)?.responses[status]?.content?.[
+      'application/json'
+    ]?.example as Readonly<Record<string, unknown>>;
+
+  it('show a card with its six steps in order, done and mailed only where its status says so', () => {
+    for (const id of ['getCard', 'releaseCard', 'queueCard', 'holdCard', 'failCard', 'reportStep']) {
+      const { steps: shown, mailed_at: mailed } = exampleOf(id);
+      const each = shown as readonly { step: string; status: string; completed_at: string | null }[];
+      expect([each.map(({ step }) => step), mailed], id).to.deep.equal([[...steps], null]);
+      for (const { status, completed_at: completed } of each)
+        expect(completed !== null, id).to.equal(status === 'completed');
+    }
+    const statusOf = (id: string) => [exampleOf(id)['status'], exampleOf(id)['held_reason'] !== null];
+    expect(['holdCard', 'queueCard', 'failCard', 'reportStep', 'releaseCard'].map(statusOf)).to.deep.equal([
+      ['blocked', true],
+      ['queued', false],
+      ['failed', false],
+      ['in_production', false],
+      ['pending', false],
+    ]);
+  });
+
+  it('show the signing secret of an endpoint only where it is made', () => {
+    const secret = (status: string) => exampleOf('registerWebhookEndpoint', status)['signing_secret'];
+    expect([secret('200'), typeof secret('201')]).to.deep.equal([null, 'string']);
+  });
+
+  it('show times of what has not happened as null', () => {
+    const [row] = exampleOf('listOrganizations')['data'] as readonly Record<string, unknown>[];
+    expect(row?.['suspended_at']).to.equal(null);
   });
 
   it('name every list', () => {

@@ -126,6 +126,7 @@ const Around = ({ page, context }: { readonly page: DocsPage; readonly context: 
   const order = orderOf(context, page.for);
   const at = order.findIndex(({ path }) => path === page.path);
   const [before, after] = at < 0 ? [] : [order[at - 1], order[at + 1]];
+  if (before === undefined && after === undefined) return null;
   return (
     <nav class="around" aria-label="Previous and next page">
       {before === undefined ? null : (

@@ -98,7 +98,7 @@ export const homePage = ({ baseUrl, customers, operators }: Context): DocsPage =
       </div>
       <div>
         <Code language="sh">
-          {curl(baseUrl, '/api/v1/cards', { body: firstRequest, headers: ['Idempotency-Key: order-1001'] })}
+          {curl(baseUrl, '/api/v1/cards', { body: firstRequest, headers: ['Idempotency-Key: first-card-1'] })}
         </Code>
         <Json title="201" value={firstResponse(baseUrl)} />
       </div>

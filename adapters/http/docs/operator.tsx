@@ -18,7 +18,7 @@ export const operatorPage = ({ baseUrl, operators }: Context): DocsPage => ({
       body: (
         <>
           {text(
-            'Below `/operator/v1` a request needs the operator token, which the service wrote to `data/operator.token`, or a key of an operator, `hco_` and 43 characters, whose scopes say what it may do. The command line has a verb for each operation.',
+            'Below `/operator/v1` a request needs the operator token, which the service wrote to `operator.token` in its folder for data (`DATA_DIR`), or a key of an operator, `hco_` and 43 characters, whose scopes say what it may do. The command line has a verb for each operation.',
           )}
           <Code language="sh">
             {`curl -s "${baseUrl}/operator/v1/organizations" \\\n  -H "Authorization: Bearer $OPERATOR_TOKEN"`}

@@ -68,6 +68,11 @@ export const pagesOf = (routes: readonly Route[], baseUrl: string): Pages => {
   return {
     context,
     at,
-    entries: () => (known ??= entriesOf([...makers.values()])),
+    entries: () =>
+      (known ??= entriesOf([...makers.values()]).catch((error: unknown) => {
+        // The next reader tries again.
+        known = null;
+        throw error;
+      })),
   };
 };

@@ -15,7 +15,7 @@ import { VerifyExamples } from '../verify-examples.js';
 
 const registerLine = (base: string): string =>
   `curl ${base}/api/v1/webhooks -H "Authorization: Bearer $API_KEY" \\
-  --json '{"url": "https://example.com/webhooks/cards"}'`;
+  --json '{"url": "https://shop.example/webhooks/cards"}'`;
 
 export const webhooksPage = page({
   path: paths.webhooks,

@@ -33,7 +33,7 @@ export const authentication: Guide = ({ baseUrl, hasConsole }) => [
     ),
     <Code language="sh">{curl(baseUrl, '/api/v1/account')}</Code>,
     text(
-      `Keys are made ${hasConsole ? 'in [the console](/console?place=keys), under Integrations' : 'by the people who run the service'}, and shown once: the service keeps only their digest. Revoking one works at once and for good. Keep keys out of browsers, apps and repositories; there is no CORS for that reason.`,
+      `Keys are made ${hasConsole ? 'in [the console](/console?place=keys), under Integrations' : 'by the people who run the service'}, and shown once: the service keeps only their digest. Revoking one works within seconds and for good. Keep keys out of browsers, apps and repositories; there is no CORS for that reason.`,
     ),
   ),
   part(

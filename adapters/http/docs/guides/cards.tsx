@@ -70,7 +70,9 @@ export const cards: Guide = ({ baseUrl }) => [
   part(
     'cancelling',
     'Cancelling',
-    text('Until it reaches a machine. A repeat answers the same and gives back nothing more.'),
+    text(
+      'Until it reaches a machine. A repeat is answered with 200, too, and gives back nothing: its `credits_refunded` is 0.',
+    ),
     <Code language="sh">{curl(baseUrl, '/api/v1/cards/$CARD', { method: 'DELETE' })}</Code>,
     text(
       'Afterwards it is a 409, [`too_late_to_cancel`](/docs/errors/too_late_to_cancel), and the message says where the card is. A later `arrive_on` leaves more time.',

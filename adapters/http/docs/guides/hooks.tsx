@@ -19,7 +19,7 @@ const variables: readonly (readonly string[])[] = [
   ['`{{company}}`, `{{job_title}}`, `{{years}}`', 'Of the contact with the `external_id` of the payload.'],
 ];
 
-export const hooks: Guide = () => [
+export const hooks: Guide = ({ hasConsole }) => [
   part(
     'inbound-hooks',
     'A URL that sends cards',
@@ -29,7 +29,7 @@ export const hooks: Guide = () => [
     <Code language="sh">{fire}</Code>,
     note('The token in the URL is its only credential. Treat the URL like a password.'),
     text(
-      'A hook has a design, a message template and a name for the signature. You make, change, pause and delete hooks in the console, under Integrations, where you also see every call with its result.',
+      `A hook has a design, a message template and a name for the signature. ${hasConsole ? 'You make, change, pause and delete hooks in the console, under Integrations, where you also see every call with its result.' : 'The people who run the service make, change, pause and delete hooks for you.'}`,
     ),
   ),
   part(

@@ -39,7 +39,7 @@ export const idempotency: Guide = ({ baseUrl }) => [
       'Send an `Idempotency-Key` with every card: something that stays the same when you try again, such as the number of an order. There are never two cards for one key.',
     ),
     <Code language="sh">
-      {curl(baseUrl, '/api/v1/cards', { body: firstRequest, headers: ['Idempotency-Key: order-4711'] })}
+      {curl(baseUrl, '/api/v1/cards', { body: firstRequest, headers: ['Idempotency-Key: thank-you-4711'] })}
     </Code>,
     text(
       '- A key has at most 255 ASCII characters. Case matters.',

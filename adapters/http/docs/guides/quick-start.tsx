@@ -58,7 +58,7 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
       'Send it. The `Idempotency-Key` is something of yours that stays the same when you try again, such as the number of an order:',
     ),
     <Code language="sh" terminal={2}>
-      {curl(baseUrl, '/api/v1/cards', { body: 'card.json', headers: ['Idempotency-Key: order-1001'] })}
+      {curl(baseUrl, '/api/v1/cards', { body: 'card.json', headers: ['Idempotency-Key: quick-start-1001'] })}
     </Code>,
     text('The response is a 201 with the code of the card and the window in which it arrives:'),
     <Json value={firstResponse(baseUrl)} />,
@@ -73,7 +73,7 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     <Code language="sh" terminal={2}>
       {curl(baseUrl, '/api/v1/cards', {
         body: 'card.json',
-        headers: ['Idempotency-Key: order-1001'],
+        headers: ['Idempotency-Key: quick-start-1001'],
         withHeaders: true,
       })}
     </Code>,
@@ -109,7 +109,7 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     'hook',
     'Let a shop send cards',
     text(
-      'An inbound hook is a secret URL. Whatever is posted to it becomes a card, and its template is filled from the payload. The command line of your own service makes one; elsewhere you make it in the console. It needs the id of your organization, which the check of the key showed:',
+      'An inbound hook is a secret URL. Whatever is posted to it becomes a card, and its template is filled from the payload. The command line of your own service makes one; elsewhere the people who run the service do. It needs the id of your organization, which the check of the key showed:',
     ),
     <Code language="sh" terminal={2}>
       export ORG=…

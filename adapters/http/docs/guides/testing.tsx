@@ -15,7 +15,7 @@ const tries: readonly (readonly string[])[] = [
   ['A code with a typo', 'Change one character of a code: the 404 says that it looks mistyped.'],
 ];
 
-export const testing: Guide = ({ baseUrl }) => [
+export const testing: Guide = () => [
   part(
     'sandbox',
     'This is your sandbox',
@@ -35,8 +35,8 @@ export const testing: Guide = ({ baseUrl }) => [
     'webhooks-here',
     'Webhooks on this machine',
     text(
-      `Endpoints must be public https addresses, and ${new URL(baseUrl).hostname} is none. Ways around that:`,
-      '- `webhook listen --forward-to` needs an API key alone and passes every event on to a program of yours, signed. [The quick start](/docs/quick-start#webhook) does it.',
+      'Endpoints must be public https addresses, and an address of your own machine is none. Ways around that:',
+      '- `webhook listen --forward-to` needs an API key alone and passes events on to a program of yours, signed, as long as you have no endpoint. [The quick start](/docs/quick-start#webhook) does it.',
       '- `webhook trigger card.mailed` sends a test event of any type to your endpoints.',
       '- A tunnel with a public name, registered as an endpoint.',
     ),

@@ -89,15 +89,15 @@ export const webhooks: Guide = ({ baseUrl }) => [
     text('Anything but a 2xx is a failure, a redirect too. The event is sent again, six times in all:'),
     grid('Attempts', ['Attempt', 'When'], attempts),
     text(
-      'After 20 failures in a row the endpoint is switched off, with the reason. Switch it on again, and what is still inside its window goes out; anything older can be replayed, from the console or with `POST /api/v1/webhooks/{id}/replay`.',
-      'Every delivery is kept with its attempts and the first 1 KiB of what you answered: `GET /api/v1/deliveries`, or in the console.',
+      'After 20 failures in a row the endpoint is switched off, with the reason. Switch it on again, and what is still inside its window goes out; anything older can be replayed with `POST /api/v1/webhooks/{id}/replay`.',
+      'Every delivery is kept with its attempts and the first 1 KiB of what you answered: `GET /api/v1/deliveries`.',
     ),
   ),
   part(
     'rotation',
     'Change the secret',
     text(
-      'Rotate it in the console or with `POST /api/v1/webhooks/{id}/rotate`. For 24 hours deliveries carry two `v1`, one of each secret; accept either.',
+      'Rotate it with `POST /api/v1/webhooks/{id}/rotate`. For 24 hours deliveries carry two `v1`, one of each secret; accept either.',
     ),
   ),
 ];

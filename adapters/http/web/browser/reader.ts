@@ -46,7 +46,9 @@ const show = async (input: HTMLInputElement, panel: HTMLElement): Promise<void> 
   const results = findEntries(entries, input.value, 8);
   panel.replaceChildren(...results.map(linkTo));
   panel.hidden = results.length === 0;
-  if (count !== null) count.textContent = input.value.trim() === '' ? '' : `${results.length} results`;
+  if (count !== null)
+    count.textContent =
+      input.value.trim() === '' ? '' : results.length === 1 ? '1 result' : `${results.length} results`;
 };
 
 /** The keys with which a reader goes through the results. */
