@@ -9,15 +9,16 @@ const root = fileURLToPath(new URL('../../../../', import.meta.url));
  * model of cards. Returns the program.
  */
 export const nextVersion = async (directory: string): Promise<string> => {
-  await mkdir(directory, { recursive: true });
+  const dist = join(directory, 'dist');
+  await mkdir(dist, { recursive: true });
   for (const folder of ['adapters', 'application', 'bin', 'domain', 'projections'])
-    await cp(join(root, 'dist', folder), join(directory, folder), { recursive: true });
+    await cp(join(root, 'dist', folder), join(dist, folder), { recursive: true });
   await cp(join(root, 'package.json'), join(directory, 'package.json'));
   await symlink(join(root, 'node_modules'), join(directory, 'node_modules'));
-  const cards = join(directory, 'projections/cards.js');
+  const cards = join(dist, 'projections/cards.js');
   const text = await readFile(cards, 'utf8');
   const changed = text.replace(/version: (\d+)/, (_, version: string) => `version: ${Number(version) + 1}`);
   if (changed === text) throw new Error('the projection of cards has no version');
   await writeFile(cards, changed);
-  return join(directory, 'bin/serve.js');
+  return join(dist, 'bin/serve.js');
 };
