@@ -64,10 +64,12 @@ export const completeForm = async (
   await signInRecords.change(held, { data: { ...held.data, to }, ends: held.ends });
 };
 
-/** Nothing happened: the form may be sent again. */
+/** Nothing happened: the form may be sent again. Leaves the claim of a try that took over meanwhile. */
 export const releaseForm = async (
-  { signInRecords }: Pick<FormDeps, 'signInRecords'>,
-  { id }: FoundSignInRecord,
+  { signInRecords, clock }: Pick<FormDeps, 'signInRecords' | 'clock'>,
+  held: FoundSignInRecord,
 ): Promise<void> => {
-  await signInRecords.remove('form', id);
+  const data = { ...held.data, since: clock.now() };
+  if (await signInRecords.change(held, { data, ends: held.ends }))
+    await signInRecords.remove('form', held.id);
 };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { DomainError } from '../domain/errors.js';
+import type { ContactDetails } from '../domain/contact.js';
+import { capture, DomainError } from '../domain/errors.js';
 import { Actor } from '../domain/events.js';
 import { derivedUuid, Instant, type Milliseconds, type OrganizationId, type Uuid } from '../domain/ids.js';
 import type { Initiator } from './commands.js';
@@ -17,6 +18,9 @@ export interface ImportDeps {
 export const importKeptFor: Milliseconds = 7 * 24 * 60 * 60 * 1000;
 /** Of one organization, at work or waiting. */
 const mostRunning = 3;
+/** Of one organization, with those that are over. */
+const mostKept = 200;
+const mostRows = 200_000;
 const mostRowsInPart = 500;
 const mostBytesInPart = 256 * 1024;
 /** Who owns the records of the imports that wait for work, of all organizations. */
@@ -96,11 +100,30 @@ export const listImports = async (
 ): Promise<readonly FoundImport[]> =>
   (await signInRecords.listOf('import', org)).map(importIn).toSorted((a, b) => (a.at < b.at ? 1 : -1));
 
+/** Reads a contact by the rules of the API. Throws the refusal of the first wrong field. */
+export type ReadContact = (contact: Readonly<Record<string, unknown>>) => ContactDetails;
+
+/** Why a row is bad, by the refusal of its contact. */
+export const reasonOf = ({ code, message }: DomainError): string => `${code}: ${message}`;
+
+/** A row that can't be saved is kept without its contact, and a birthday without its year. */
+const waitingRow = (row: FileRow, readContact: ReadContact): WaitingRow => {
+  const { line } = row;
+  if ('problem' in row) return { line, problem: row.problem };
+  const sent = { ...row.contact };
+  const read = capture(() => readContact(sent));
+  if ('refusal' in read) return { line, problem: reasonOf(read.refusal) };
+  const { birthday, workAnniversary, externalId } = read.value;
+  if (externalId === null) return { line, problem: 'it has no external_id' };
+  return { line, externalId, contact: { ...sent, birthday, work_anniversary: workAnniversary } };
+};
+
 /** Keeps the rows in parts, of which one is in memory. Returns how many parts and rows they were. */
 const keepRows = async (
   { signInRecords, clock }: ImportDeps,
   upload: string,
   rows: AsyncIterable<FileRow>,
+  readContact: ReadContact,
 ): Promise<{ readonly parts: number; readonly rows: number }> => {
   const ends = clock.now() + importKeptFor;
   let waiting: WaitingRow[] = [];
@@ -115,11 +138,13 @@ const keepRows = async (
     bytes = 0;
   };
   for await (const row of rows) {
-    const { line } = row;
-    const next: WaitingRow =
-      'problem' in row
-        ? { line, problem: row.problem }
-        : { line, externalId: row.externalId, contact: { ...row.contact } };
+    const next = waitingRow(row, readContact);
+    if (count >= mostRows)
+      throw new DomainError(
+        'invalid_body',
+        `The file has more than ${mostRows.toLocaleString('en-US')} rows. Import it in several parts, or by the command line.`,
+        'file',
+      );
     waiting.push(next);
     bytes += JSON.stringify(next).length;
     count += 1;
@@ -135,6 +160,7 @@ export interface NewImport {
   /** The name of the file. */
   readonly file: string;
   readonly rows: AsyncIterable<FileRow>;
+  readonly readContact: ReadContact;
 }
 
 /**
@@ -146,7 +172,7 @@ export const beginImport = async (
   deps: ImportDeps,
   { actor, requestId }: Initiator,
   org: OrganizationId,
-  { id, file, rows }: NewImport,
+  { id, file, rows, readContact }: NewImport,
 ): Promise<void> => {
   const { signInRecords, clock, entropy } = deps;
   const known = await listImports(deps, org);
@@ -157,10 +183,16 @@ export const beginImport = async (
       `${mostRunning} files are being imported. Wait until one of them is done.`,
       'file',
     );
+  if (known.length >= mostKept)
+    throw new DomainError(
+      'invalid_parameter',
+      `${mostKept} files were imported within 7 days, which is as many as are kept. Wait, or use the command line.`,
+      'file',
+    );
   const upload = entropy.uuid();
   const ends = clock.now() + importKeptFor;
   try {
-    const kept = await keepRows(deps, upload, rows);
+    const kept = await keepRows(deps, upload, rows, readContact);
     const none = { next: 0, tries: 0, through: 0, created: 0, updated: 0, same: 0, bad: 0 };
     const data: ContactImport = {
       org,

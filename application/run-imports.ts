@@ -1,7 +1,7 @@
 import { contact, contactIdOf, importContact, type ContactDetails } from '../domain/contact.js';
 import { capture, DomainError } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
-import { CommandId, derivedUuid, streamName, type OrganizationId } from '../domain/ids.js';
+import { CommandId, derivedUuid, streamName, type Instant, type OrganizationId } from '../domain/ids.js';
 import { execute, type WriteDeps } from './execute.js';
 import { importContacts, type FileRow, type RowOutcome } from './import-contacts.js';
 import {
@@ -11,11 +11,16 @@ import {
   importIn,
   ImportPart,
   partId,
+  reasonOf,
   type BadLine,
   type FoundImport,
   type ImportDeps,
+  type ReadContact,
   type WaitingRow,
 } from './imports.js';
+import { OutcomeUnknown, TooContended } from './outcome.js';
+import { EventStoreUnavailable } from './ports/event-store.js';
+import { SignInUnavailable } from './ports/sign-in-records.js';
 import { eventIdOf } from './streams.js';
 import { streamPages } from './stream-pages.js';
 import { untilAborted } from './until-aborted.js';
@@ -23,11 +28,14 @@ import { untilAborted } from './until-aborted.js';
 type SentContact = Readonly<Record<string, unknown>>;
 
 export interface RunImportsDeps extends ImportDeps, WriteDeps {
-  /** Reads a contact by the rules of the API. Throws the refusal of the first wrong field. */
-  readonly readContact: (contact: SentContact) => ContactDetails;
+  readonly readContact: ReadContact;
 }
 
 const pause = 1_000;
+/** A part that fails so often, and not because a store is away, ends its import. */
+const mostTries = 20;
+/** The bad lines that an import tells; the others are only counted. */
+const mostBadLines = 1_000;
 
 /** The command of a line: always the same, so that a part that is begun again finds what it wrote. */
 const commandOf = ({ clock }: RunImportsDeps, work: FoundImport, line: number): Command => ({
@@ -42,6 +50,8 @@ interface Line {
   readonly org: OrganizationId;
   readonly externalId: string;
   readonly command: Command;
+  /** When the file was uploaded: what was deleted since stays deleted. */
+  readonly uploadedAt: Instant;
 }
 
 /** What the line has become already; null if it was not saved. */
@@ -62,9 +72,11 @@ const savedBefore = async (
   }
 };
 
+const refused = (reason: string): RowOutcome => ({ kind: 'refused', reason });
+
 const saveLine = async (
   deps: RunImportsDeps,
-  { org, externalId, command }: Line,
+  { org, externalId, command, uploadedAt }: Line,
   details: ContactDetails,
 ): Promise<RowOutcome> => {
   for (let deleted = 0; ; deleted += 1) {
@@ -76,14 +88,15 @@ const saveLine = async (
       command,
       importContact(org, details, command.at),
     );
-    if (state !== null && state.deletedAt !== null) continue;
+    if (state !== null && state.deletedAt !== null) {
+      if (state.deletedAt > uploadedAt) return refused('the contact was deleted after the file was uploaded');
+      continue;
+    }
     const [event] = events;
     if (event === undefined) return { kind: 'same' };
     return { kind: event.type === 'ContactCreated' ? 'created' : 'updated' };
   }
 };
-
-const refused = (reason: string): RowOutcome => ({ kind: 'refused', reason });
 
 const refusedOr = async (save: () => Promise<RowOutcome>): Promise<RowOutcome> => {
   try {
@@ -106,6 +119,27 @@ const asFileRow = (row: WaitingRow): FileRow<KeyedContact> => {
   return { line, bytes: 0, externalId: row.externalId, contact: row };
 };
 
+/** The lines of a part that come after this one and have the same key. */
+const laterLines = (rows: readonly WaitingRow[], externalId: string, line: number): readonly number[] =>
+  rows.flatMap((row) =>
+    row.line > line && 'externalId' in row && row.externalId === externalId ? [row.line] : [],
+  );
+
+/**
+ * What the line has become already. One that changed nothing has left no trace: it is through, too, if a
+ * later one of the same contact was saved, which it must not undo.
+ */
+const throughBefore = async (
+  deps: RunImportsDeps,
+  one: Line,
+  later: readonly Line[],
+): Promise<RowOutcome | null> => {
+  const before = await savedBefore(deps, one);
+  if (before !== null) return before;
+  for (const each of later) if ((await savedBefore(deps, each)) !== null) return { kind: 'same' };
+  return null;
+};
+
 /** Saves one part, and notes that. Throws what stopped it: then it is begun again. */
 const savePart = async (
   deps: RunImportsDeps,
@@ -116,11 +150,20 @@ const savePart = async (
   const bad: BadLine[] = [];
   const { failure, resumeAt, created, updated, same } = await importContacts<KeyedContact>({
     rows: rows.map(asFileRow),
-    save: async ({ externalId, contact: sent }, line) => {
+    save: async ({ contact: sent }, line) => {
       const read = capture(() => deps.readContact(sent));
-      if ('refusal' in read) return refused(`${read.refusal.code}: ${read.refusal.message}`);
-      const one = { org: work.org, externalId, command: commandOf(deps, work, line) };
-      const before = work.tries > 1 ? await savedBefore(deps, one) : null;
+      if ('refusal' in read) return refused(reasonOf(read.refusal));
+      const { externalId } = read.value;
+      if (externalId === null) return refused('it has no external_id');
+      const lineOf = (number: number): Line => ({
+        org: work.org,
+        externalId,
+        command: commandOf(deps, work, number),
+        uploadedAt: work.at,
+      });
+      const one = lineOf(line);
+      const later = laterLines(rows, externalId, line).map(lineOf);
+      const before = work.tries > 1 ? await throughBefore(deps, one, later) : null;
       return before ?? refusedOr(() => saveLine(deps, one, read.value));
     },
     onBadRow: (line, reason) => bad.push({ line, reason }),
@@ -130,8 +173,9 @@ const savePart = async (
   if (failure !== null) throw failure;
   if (resumeAt !== null) return;
   const { next, through, bad: badBefore, record } = work;
-  if (bad.length > 0) {
-    const data: BadLines = { lines: bad.toSorted((a, b) => a.line - b.line) };
+  const told = bad.toSorted((a, b) => a.line - b.line).slice(0, Math.max(0, mostBadLines - badBefore));
+  if (told.length > 0) {
+    const data: BadLines = { lines: told };
     const id = partId(work.id, next);
     await deps.signInRecords.add({ kind: 'import-bad', id, owner: work.id, data, ends: record.ends });
   }
@@ -174,13 +218,40 @@ const goOn = async (deps: RunImportsDeps, id: string, signal: AbortSignal): Prom
   return true;
 };
 
-/** Does one part of every import that waits, in turn, until nothing is left. */
+const isPassing = (error: unknown): boolean =>
+  error instanceof EventStoreUnavailable ||
+  error instanceof SignInUnavailable ||
+  error instanceof TooContended ||
+  error instanceof OutcomeUnknown;
+
+/** Ends an import whose part fails again and again, so that it does not do so for days. */
+const giveUpOn = async (deps: RunImportsDeps, id: string, error: unknown): Promise<void> => {
+  const record = isPassing(error) ? null : await deps.signInRecords.find('import', id);
+  const work = record === null ? null : importIn(record);
+  if (work?.status !== 'running' || work.tries < mostTries) return;
+  const why = `The part with row ${work.through + 1} failed ${mostTries} times.`;
+  await changeImport(deps, work, { status: 'failed', why });
+};
+
+/**
+ * Does one part of every import that waits, in turn, until nothing is left. One that fails does not hold up
+ * the others: it is left for the next time, and what the first failed with is thrown at the end.
+ */
 export const workOnImports = async (deps: RunImportsDeps, signal: AbortSignal): Promise<void> => {
+  const failed = new Map<string, unknown>();
   for (let isBusy = true; isBusy && !signal.aborted;) {
     isBusy = false;
-    for (const { id } of await deps.signInRecords.listOf('import-due', everybody))
-      if (!signal.aborted && (await goOn(deps, id, signal))) isBusy = true;
+    for (const { id } of await deps.signInRecords.listOf('import-due', everybody)) {
+      if (signal.aborted || failed.has(id)) continue;
+      try {
+        if (await goOn(deps, id, signal)) isBusy = true;
+      } catch (error) {
+        failed.set(id, error);
+        if (!signal.aborted) await giveUpOn(deps, id, error).catch(() => undefined);
+      }
+    }
   }
+  for (const error of failed.values()) throw error;
 };
 
 /** Saves what was uploaded, until the signal aborts. Only one may run at a time. */

@@ -62,12 +62,26 @@ const cellOf = (cell: string, { index }: { readonly index: number }): string => 
   return cell;
 };
 
-/** Lets the process do other work between the pieces: those of a file on this machine never have to wait. */
-async function* givingWay(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+const checkText = (decoder: TextDecoder, piece?: Buffer): void => {
+  try {
+    decoder.decode(piece, { stream: piece !== undefined });
+  } catch {
+    throw new UnreadableFile('The file is not in UTF-8. Save it as “CSV UTF-8”, and send that.');
+  }
+};
+
+/**
+ * Lets the process do other work between the pieces: those of a file on this machine never have to wait.
+ * Throws UnreadableFile where they are no UTF-8.
+ */
+async function* checked(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
   for await (const piece of pieces) {
+    checkText(decoder, piece);
     yield piece;
     await nextTurn();
   }
+  checkText(decoder);
 }
 
 /** The fields that each column holds: the key column is the external_id, and what else its name says. */
@@ -134,7 +148,7 @@ export async function* contactRows(
   let columns: readonly (readonly string[])[] | null = null;
   // The parser counts a CRLF inside a cell as two lines.
   let extraLines = 0;
-  const source = Readable.from(givingWay(pieces));
+  const source = Readable.from(checked(pieces));
   const parser = source
     .on('error', (error) => parser.destroy(error))
     .pipe(

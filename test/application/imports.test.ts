@@ -36,7 +36,7 @@ const start = async () => {
   let forms = 0;
   const begin = async (rows: readonly FileRow[], at = org): Promise<string> => {
     const id = importIdOf(at, `form ${(forms += 1)}`);
-    await beginImport(deps, by, at, { id, file: 'contacts.csv', rows: from(rows) });
+    await beginImport(deps, by, at, { id, file: 'contacts.csv', rows: from(rows), readContact });
     return id;
   };
   const shown = async (id: string, at = org) => {
@@ -123,6 +123,7 @@ describe('an import of contacts', () => {
     const command = world.command();
     await execute(world, contact, erased.id, command, eraseContact('a request', command.at));
     await removeContact(world, deleted.id, world.command(), deleted.contact.updatedAt);
+    world.clock.skip(1_000);
     const id = await begin(numbered(2));
     await workOnImports(deps, never);
     expect(await shown(id)).to.deep.include({ status: 'done', created: 1, bad: 1 });
@@ -142,18 +143,100 @@ describe('an import of contacts', () => {
     const { deps, begin } = await start();
     const id = importIdOf(org, 'one form');
     for (let times = 0; times < 2; times += 1)
-      await beginImport(deps, by, org, { id, file: 'a.csv', rows: from(numbered(3)) });
+      await beginImport(deps, by, org, { id, file: 'a.csv', rows: from(numbered(3)), readContact });
     expect((await deps.signInRecords.listOf('import', org)).length).to.equal(1);
     const broken = (async function* (): AsyncGenerator<FileRow> {
       yield* numbered(600);
       throw new Error('the client went away');
     })();
     const other = importIdOf(org, 'another form');
-    const failed = await beginImport(deps, by, org, { id: other, file: 'b.csv', rows: broken }).catch(String);
+    const failed = await beginImport(deps, by, org, {
+      id: other,
+      file: 'b.csv',
+      rows: broken,
+      readContact,
+    }).catch(String);
     expect(failed).to.include('the client went away');
     expect(await findImport(deps, org, other)).to.equal(null);
     await begin(numbered(1));
     await begin(numbered(1));
     expect(await begin(numbered(1)).catch(String)).to.include('3 files are being imported');
+  });
+
+  it('keeps no year of a birthday, and nothing of a row that can’t be saved but why', async () => {
+    const { deps, begin } = await start();
+    const born = { external_id: 'c-1', name: 'Ann', birthday: '1987-05-06' };
+    const wrong = { external_id: 'c-2', name: 'Bo', birthday: '1986-13-41' };
+    const id = await begin([
+      { line: 2, bytes: 2, externalId: 'c-1', contact: born },
+      { line: 3, bytes: 3, externalId: 'c-2', contact: wrong },
+    ]);
+    const upload = (await findImport(deps, org, id))?.upload ?? '';
+    const kept = JSON.stringify(await deps.signInRecords.listOf('import-part', upload));
+    expect(kept).to.include('05-06').and.include('invalid_');
+    for (const gone of ['1987', '1986', 'Bo']) expect(kept).to.not.include(gone);
+  });
+
+  it('never lets an older row win over a later one of the same part, after its process has died', async () => {
+    const { world, deps, begin } = await start();
+    const save = readContact({ external_id: 'k', name: 'One' });
+    const { id: contactId } = await saveContactRecord(world, org, world.command(), save);
+    const id = await begin([row(2, 'k', 'One'), row(5, 'k', 'Two')]);
+    // It dies after both rows, before it notes that.
+    const records = deps.signInRecords;
+    let changes = 0;
+    const change: typeof records.change = (found, next) => {
+      changes += 1;
+      if (changes > 1) throw new Error('the process is gone');
+      return MemorySignInRecords.prototype.change.call(records, found, next);
+    };
+    records.change = change;
+    await workOnImports(deps, never).catch(() => undefined);
+    records.change = (found, next) => MemorySignInRecords.prototype.change.call(records, found, next);
+    await workOnImports({ ...deps, ...world.restarted() }, never);
+    expect((await world.restarted().streams.load(contact, contactId)).state?.details?.name).to.equal('Two');
+    expect((await findImport(deps, org, id))?.status).to.equal('done');
+  });
+
+  it('goes on with the others while one fails, and ends that after twenty tries', async () => {
+    const { deps, begin, shown } = await start();
+    const bad = await begin([row(2, 'poison')]);
+    const good = await begin(numbered(2));
+    const failing: typeof readContact = (sent) => {
+      if (sent['external_id'] === 'poison') throw new TypeError('a defect');
+      return readContact(sent);
+    };
+    const told = await workOnImports({ ...deps, readContact: failing }, never).catch(String);
+    expect(told).to.include('a defect');
+    expect(await shown(good)).to.deep.include({ status: 'done', created: 2 });
+    for (let tries = 1; tries < 20; tries += 1) {
+      expect(await shown(bad)).to.deep.include({ status: 'running' });
+      await workOnImports({ ...deps, readContact: failing }, never).catch(String);
+    }
+    expect(await shown(bad)).to.deep.include({ status: 'failed' });
+    await workOnImports({ ...deps, readContact: failing }, never);
+  });
+
+  it('notes a thousand bad lines and counts them all, and refuses a file of too many rows', async () => {
+    const { deps, begin, shown } = await start();
+    const rows = (count: number) => Array.from({ length: count }, (_, index) => badRow(index + 2));
+    const id = await begin(rows(1_700));
+    await workOnImports(deps, never);
+    expect(await shown(id)).to.deep.include({ status: 'done', bad: 1_700 });
+    const found = await findImport(deps, org, id);
+    let lines = 0;
+    if (found !== null) for await (const some of badLinesOf(deps, found)) lines += some.length;
+    expect(lines).to.equal(1_000);
+    expect(await begin(rows(200_001)).catch(String)).to.include('more than 200,000 rows');
+  });
+
+  it('leaves a contact deleted that was deleted after the file was uploaded', async () => {
+    const { world, deps, begin, shown } = await start();
+    const details = readContact({ external_id: 'c-0', name: 'X' });
+    const saved = await saveContactRecord(world, org, world.command(), details);
+    const id = await begin(numbered(1));
+    await removeContact(world, saved.id, world.command(), saved.contact.updatedAt);
+    await workOnImports(deps, never);
+    expect(await shown(id)).to.deep.include({ status: 'done', created: 0, bad: 1 });
   });
 });

@@ -41,4 +41,14 @@ describe('the rows of a file of contacts', () => {
     isOver = true;
     expect(turns).to.be.greaterThan(20);
   });
+
+  it('are refused with the reason if the file is not in UTF-8, wherever its pieces are cut', async () => {
+    const good = Buffer.from('external_id,name\na,Jürgen\n');
+    expect((await rowsOf(inPieces(good, 1))).length).to.equal(1);
+    for (const bytes of [Buffer.from('external_id,name\na,Jürgen\n', 'latin1'), good.subarray(0, 21)]) {
+      const failure = await rowsOf(inPieces(bytes, 4)).catch((error: unknown) => error);
+      expect(failure).to.be.instanceOf(UnreadableFile);
+      expect(String(failure)).to.include('UTF-8');
+    }
+  });
 });

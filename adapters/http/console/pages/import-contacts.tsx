@@ -1,5 +1,6 @@
 import { beginImport, importIdOf, listImports } from '../../../../application/imports.js';
 import { DomainError } from '../../../../domain/errors.js';
+import { readContact } from '../../contact-fields.js';
 import { contactRows, UnreadableFile } from '../../contact-file.js';
 import { largestFile } from '../../upload.js';
 import { Field, FileField, Form, Refusal } from '../../web/form.js';
@@ -76,7 +77,7 @@ export const importContactsPage = page({
         const key = sent('key') === '' ? undefined : sent('key');
         const rows = contactRows(file, { key, keyIsNamed: 'as the key column', fromLine: 1 });
         try {
-          await beginImport(deps, by, org, { id, file: fileName.slice(0, 200), rows });
+          await beginImport(deps, by, org, { id, file: fileName.slice(0, 200), rows, readContact });
         } catch (error) {
           if (error instanceof UnreadableFile)
             throw new DomainError('invalid_body', `${error.message} Nothing was imported.`, 'file');
