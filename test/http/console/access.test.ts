@@ -62,6 +62,19 @@ describe('the pages of the console', () => {
   /** The position of the last event. */
   const head = async (): Promise<unknown> => (await service.operator('/operator/v1/anchor')).body['position'];
 
+  /** What was done after a position, but for what the service does by itself: cards that are due are queued. */
+  const doneAfter = async (position: unknown): Promise<readonly unknown[]> => {
+    const now = await head();
+    if (now === position) return [];
+    const feed = `/operator/v1/events?from=${String(position)}&until=${String(now)}`;
+    const { text } = await service.operator(feed, { headers: { accept: 'application/jsonl' } });
+    const events = text.split('\n').filter((line) => line !== '');
+    return events
+      .map((line) => JSON.parse(line) as { type: string; metadata: { actor: { kind: string } } })
+      .filter(({ metadata }) => metadata.actor.kind !== 'system')
+      .map(({ type }) => type);
+  };
+
   before(async function () {
     this.timeout(60_000);
     service = await startTestService(receiverSettings);
@@ -105,7 +118,7 @@ describe('the pages of the console', () => {
             : await visitor.post(filled, { do: action, form: `${name} ${what}`, ...fieldsOf(name, action) });
         found.push(String(page.status));
         if (action === undefined || page.status >= 400 || page.location?.includes('sign-in') === true)
-          expect(await head(), `${name} changed something`).to.equal(before);
+          expect(await doneAfter(before), `done by ${name}`).to.deep.equal([]);
       }
       expect(found).to.deep.equal(cells);
     });
