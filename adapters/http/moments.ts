@@ -10,8 +10,8 @@ import type { TextResponse } from './route.js';
 const position = /^\d{1,18}$/;
 
 /** A query parameter that names a moment: a position of the log or a time. */
-export const momentParam = (description: string) =>
-  optionalText({ code: 'invalid_parameter', description, examples: ['2026-03-31T23:59:59Z'] });
+export const momentParam = (description: string, example = '2026-03-31T23:59:59Z') =>
+  optionalText({ code: 'invalid_parameter', description, examples: [example] });
 
 /** Reads a moment. Throws `invalid_parameter`, also for a position that the log has not reached. */
 export const momentFrom = async (

@@ -6,6 +6,7 @@ import { mostNamed } from './ignored.js';
 import { isFor, type Audience } from './audience.js';
 import { documented, inOperation, jsonSchemaOf, type JsonSchema } from './json-schema.js';
 import { webhookEvent, webhookHeaders } from './outbound.js';
+import { textExampleOf } from './response-examples.js';
 import { exampleOf, responseExampleOf, sampleRequest, samplesOf } from './samples.js';
 import {
   pathParameters,
@@ -183,17 +184,11 @@ const errorResponse = (status: number, codes: readonly ErrorCode[]): Node => ({
   },
 });
 
-const textExamples: Readonly<Record<string, string>> = {
-  'text/event-stream': 'id: 1\nevent: card.created\ndata: {}\n\n',
-  'text/csv': 'at,amount\n',
-  'application/jsonl': '{}\n',
-};
-
-const textContent = (type: string): Node => ({
+const textContent = (type: string, operationId: string): Node => ({
   schema: {
     type: 'string',
     description: `The text, as \`${type}\`.`,
-    examples: [textExamples[type] ?? 'text'],
+    examples: [textExampleOf(operationId, type)],
   },
 });
 
@@ -206,12 +201,14 @@ const success = (route: Route, response: DocumentedResponse, schemaOf: SchemaOf)
         content: {
           [response.type ?? 'application/json']:
             response.schema === null
-              ? textContent(response.type ?? 'application/json')
+              ? textContent(response.type ?? 'application/json', route.operation.operationId)
               : {
                   schema: inOperation(schemaOf(response.schema), route.operation.operationId),
                   example: responseExampleOf(route, response),
                 },
-          ...Object.fromEntries((response.alsoAs ?? []).map((type) => [type, textContent(type)])),
+          ...Object.fromEntries(
+            (response.alsoAs ?? []).map((type) => [type, textContent(type, route.operation.operationId)]),
+          ),
         },
       }),
 });

@@ -147,7 +147,10 @@ export const reconciliationRoutes = (deps: ReconcileCreditsDeps): readonly Route
     access: operatorAccess,
     params: orgOnly,
     query: z.object({
-      from: momentParam('Where the period begins, after this position or time. Omit it for the beginning.'),
+      from: momentParam(
+        'Where the period begins, after this position or time. Omit it for the beginning.',
+        '2026-02-28T23:59:59Z',
+      ),
       to: momentParam('Where the period ends, with this position or time. Omit it for now.'),
     }),
     failure: 'read_failed',

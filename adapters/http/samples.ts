@@ -70,7 +70,7 @@ export interface SampleRequest {
   /** Undefined if there is none. */
   readonly body: unknown;
   /** What the response is read as. */
-  readonly reads: 'json' | 'text';
+  readonly reads: 'json' | 'text' | 'stream';
 }
 
 const pathOf = (route: Route): string => {
@@ -97,7 +97,12 @@ export const sampleRequest = (route: Route, baseUrl: string): SampleRequest => {
     credential: access.kind === 'key' ? 'API_KEY' : access.kind === 'operator' ? 'OPERATOR_TOKEN' : null,
     headers: headers.map(([name, { schema }]) => [name, String(exampleOf(schema))]),
     body: body === null ? undefined : exampleOf(schemaIn(route, body)),
-    reads: response?.schema === null || response?.schema === undefined ? 'text' : 'json',
+    reads:
+      response?.type === 'text/event-stream'
+        ? 'stream'
+        : response?.schema === null || response?.schema === undefined
+          ? 'text'
+          : 'json',
   };
 };
 
@@ -152,9 +157,9 @@ const literal = (value: unknown, notation: Notation, indent: string, margin = ''
 
 const inShell = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-const curl = ({ method, url, credential, headers, body }: SampleRequest): string =>
+const curl = ({ method, url, credential, headers, body, reads }: SampleRequest): string =>
   [
-    `curl ${method === 'GET' || (method === 'POST' && body !== undefined) ? '' : `-X ${method} `}${inShell(url)}`,
+    `curl ${reads === 'stream' ? '--no-buffer ' : ''}${method === 'GET' || (method === 'POST' && body !== undefined) ? '' : `-X ${method} `}${inShell(url)}`,
     ...(credential === null ? [] : [`-H "Authorization: Bearer $${credential}"`]),
     ...headers.map(([name, value]) => `-H ${inShell(`${name}: ${value}`)}`),
     ...(body === undefined
@@ -178,7 +183,12 @@ const node = ({ method, url, credential, headers, body, reads }: SampleRequest):
       ? `const response = await fetch(${quoted(url)});`
       : [`const response = await fetch(${quoted(url)}, {`, ...options, '});'].join('\n'),
     'if (!response.ok) throw new Error(await response.text());',
-    `console.log(await response.${reads}());`,
+    ...(reads === 'stream'
+      ? [
+          'const decoder = new TextDecoder();',
+          'for await (const chunk of response.body) process.stdout.write(decoder.decode(chunk, { stream: true }));',
+        ]
+      : [`console.log(await response.${reads}());`]),
   ].join('\n');
 };
 
@@ -205,7 +215,9 @@ const withPython = ({ method, url, credential, headers, body, reads }: SampleReq
       : [`    data=json.dumps(${literal(body, python, '    ', '    ')}).encode(),`]),
     ')',
     'with urllib.request.urlopen(request) as response:',
-    reads === 'json' ? '    print(json.load(response))' : '    print(response.read().decode())',
+    ...(reads === 'stream'
+      ? ['    for line in response:', '        print(line.decode(), end="", flush=True)']
+      : [reads === 'json' ? '    print(json.load(response))' : '    print(response.read().decode())']),
   ].join('\n');
 };
 

@@ -130,6 +130,44 @@ describe('the OpenAPI documents', () => {
     expect(row?.['suspended_at']).to.equal(null);
   });
 
+  it('show the text of each operation that answers with one as it is', () => {
+    const shown = operationsOf(whole).flatMap(({ operationId, responses }) =>
+      Object.values(responses).flatMap(({ content = {} }) =>
+        Object.entries(content).flatMap(([type, { schema }]) =>
+          type === 'application/json' ? [] : [[operationId, type, String(schema.examples?.[0])] as const],
+        ),
+      ),
+    );
+    expect(shown.filter(([, , example]) => example === 'text')).to.deep.equal([]);
+    expect(shown).to.have.length.above(10);
+    for (const [id, type, example] of shown)
+      if (type === 'text/event-stream')
+        expect(/^event: (\S+)$/m.exec(example)?.[1], id).to.equal(
+          id.endsWith('Deliveries') ? 'delivery' : id === 'followEvents' ? 'CardScheduled' : 'card.created',
+        );
+  });
+
+  it('show cursors of the kind that the list has', () => {
+    const cursorOf = (id: string) =>
+      String(
+        operationsOf(whole)
+          .find(({ operationId }) => operationId === id)
+          ?.parameters?.find(({ name }) => name === 'starting_after')?.schema.examples?.[0],
+      );
+    expect(cursorOf('listCards')).to.match(/^HC-/);
+    expect(cursorOf('listAllCards')).to.match(/^HC-/);
+    expect(cursorOf('listEvents')).to.match(/^evt_[0-9a-f]{32}$/);
+    expect(cursorOf('listCreditMovements')).to.match(/^\d+$/);
+    expect(cursorOf('listCollection')).to.match(/^card:/);
+    expect(cursorOf('listOwnDeliveries')).to.match(/^dlv_[0-9a-f]{32}$/);
+  });
+
+  it('follow streams in samples that print what has come', () => {
+    const samples = operationsOf(whole).find(({ operationId }) => operationId === 'followOwnDeliveries');
+    for (const { label, source } of samples?.['x-codeSamples'] ?? [])
+      expect(source, label).to.match(/--no-buffer|for await|for line in response/);
+  });
+
   it('name every list', () => {
     const unnamed = operationsOf(whole)
       .filter(({ responses }) => responses['200']?.content?.['application/json']?.schema.properties?.['data'])

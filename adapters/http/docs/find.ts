@@ -19,9 +19,12 @@ const inHeading = (heading: string, word: string): number => {
   return heading.includes(word) ? 6 : 0;
 };
 
+/** More words of a query than these are not looked for. */
+const mostWords = 8;
+
 /** The places that hold every word of a query, best first. Served to browsers, too, so it imports nothing. */
 export const findEntries = (entries: readonly Entry[], query: string, most: number): readonly Entry[] => {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = [...new Set(query.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, mostWords);
   if (words.length === 0) return [];
   const points = ({ title, page, text }: Entry): number => {
     const [heading, around, below] = [title.toLowerCase(), page.toLowerCase(), text.toLowerCase()];

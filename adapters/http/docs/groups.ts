@@ -1,3 +1,4 @@
+import { isFor } from '../audience.js';
 import type { Route } from '../route.js';
 import type { Place } from './places.js';
 
@@ -20,6 +21,8 @@ const customers: Readonly<Record<string, Titled>> = {
   deliveries: { title: 'Deliveries', about: 'What was sent to your endpoints, and what they answered.' },
   events: { title: 'Events', about: 'What happened to your cards, for those who would rather ask.' },
   account: { title: 'Account', about: 'Your key, credits, designs and handwritings.' },
+  log: { title: 'The log', about: 'Its signed head, and the keys to check it with.' },
+  health: { title: 'Health', about: 'For load balancers and monitoring.' },
 };
 
 /** What operators call, by the word after `/operator/v1/`, or after the organization. */
@@ -64,8 +67,6 @@ const sameForOperators: Readonly<Record<string, string>> = {
   requests: 'log',
 };
 
-const isOperators = ({ path }: Route): boolean => !/^\/(api\/)?v1\//.test(path);
-
 /** The word of a path that says what it is about. */
 const subjectOf = (path: string): string => {
   const [word = '', ...rest] = path.replace(/^\/(api\/v1|v1|operator\/v1|log)\//, '').split('/');
@@ -75,7 +76,7 @@ const subjectOf = (path: string): string => {
 const groupOf = (route: Route): string => {
   if (route.operation.tags.includes('health')) return 'health';
   const subject = subjectOf(route.path);
-  return (isOperators(route) ? sameForOperators : sameAs)[subject] ?? subject;
+  return (/^\/(api\/)?v1\//.test(route.path) ? sameAs : sameForOperators)[subject] ?? subject;
 };
 
 /** A word that nobody has given a title yet. */
@@ -95,9 +96,14 @@ const grouped = (routes: readonly Route[], titles: Readonly<Record<string, Title
   }));
 };
 
-/** The pages of the reference, for customers and for operators. */
+/**
+ * The pages of the reference, for customers and for operators. What everybody may call, such as `/healthz`,
+ * stands among that of customers, if a listener answers these at all.
+ */
 export const groupsOf = (routes: readonly Route[]) => {
   const shown = routes.filter(({ hidden }) => !hidden);
+  const hasCustomers = shown.some(({ access }) => access.kind === 'key' || access.kind === 'hook');
+  const isOperators = (route: Route): boolean => !hasCustomers || !isFor('public')(route);
   return {
     customers: grouped(
       shown.filter((route) => !isOperators(route)),
