@@ -71,8 +71,16 @@ const remembered = <T>(baseUrl: () => string, make: (base: string) => T): (() =>
   let last: { readonly base: string; readonly made: T } | null = null;
   return () => {
     const base = baseUrl();
-    if (last?.base !== base) last = { base, made: make(base) };
-    return last.made;
+    if (last?.base === base) return last.made;
+    const made = make(base);
+    const kept = { base, made };
+    last = kept;
+    // What failed is tried again by the next reader.
+    if (made instanceof Promise)
+      made.catch(() => {
+        if (last === kept) last = null;
+      });
+    return made;
   };
 };
 

@@ -58,14 +58,15 @@ const excerptOf = (text: string): string =>
 
 /** What was found, for browsers without scripts and for everybody who presses Enter. */
 export const searchPage = (entries: readonly Entry[], query: string): DocsPage => {
-  const found = findEntries(entries, query, most);
+  const all = findEntries(entries, query, most + 1);
+  const found = all.slice(0, most);
   return {
     path: searchPath,
     title: 'Search',
     about:
       query.trim() === ''
         ? 'Type a word into the field above: an operation, a field, an error code.'
-        : `${found.length === most ? 'The first ' : ''}${found.length} for “${query}”`,
+        : `${all.length > most ? 'The first ' : ''}${found.length} for “${query}”`,
     for: 'customers',
     shape: 'plain',
     lead:

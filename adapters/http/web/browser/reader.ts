@@ -26,6 +26,15 @@ const linkTo = ({ path, title, page }: Entry): HTMLAnchorElement => {
   return link;
 };
 
+/** So many results are shown. */
+const most = 8;
+
+const countOf = (found: number): string =>
+  found > most ? `The first ${most} results` : found === 1 ? '1 result' : `${found} results`;
+
+/** Counts what was asked for: an older question shows nothing any more. */
+let latest = 0;
+
 let index: Promise<readonly Entry[]> | null = null;
 const indexAt = async (path: string): Promise<readonly Entry[]> => {
   const response = await fetch(path);
@@ -34,21 +43,24 @@ const indexAt = async (path: string): Promise<readonly Entry[]> => {
 };
 
 const close = (): void => {
+  latest += 1;
   if (found !== null) found.hidden = true;
 };
 
 const show = async (input: HTMLInputElement, panel: HTMLElement): Promise<void> => {
+  const asked = ++latest;
   index ??= indexAt(input.dataset['index'] ?? '');
   const entries = await index.catch(() => {
     index = null;
     return [];
   });
-  const results = findEntries(entries, input.value, 8);
+  // Somebody has closed the panel, or typed on, while the index was loaded.
+  if (asked !== latest) return;
+  const all = findEntries(entries, input.value, most + 1);
+  const results = all.slice(0, most);
   panel.replaceChildren(...results.map(linkTo));
   panel.hidden = results.length === 0;
-  if (count !== null)
-    count.textContent =
-      input.value.trim() === '' ? '' : results.length === 1 ? '1 result' : `${results.length} results`;
+  if (count !== null) count.textContent = input.value.trim() === '' ? '' : countOf(all.length);
 };
 
 /** The keys with which a reader goes through the results. */
