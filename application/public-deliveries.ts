@@ -14,6 +14,7 @@ import {
   type PublicEventType,
 } from '../domain/public-events.js';
 import type { Endpoint } from '../domain/webhook-endpoints.js';
+import { isBegunHere } from '../domain/traceparent.js';
 import { atMost } from './at-most.js';
 import type { DeliveryId, NewDelivery } from './ports/delivery-log.js';
 import type { EventStore } from './ports/event-store.js';
@@ -133,7 +134,7 @@ export class PublicEvents {
       card: facts.card,
       position: logged.position,
       occurredAt: Date.parse(occurredAt),
-      ...(traceparent !== undefined && { traceparent }),
+      ...(traceparent !== undefined && !isBegunHere(traceparent) && { traceparent }),
       body: payload(id, type, occurredAt, { ...facts, heldReason }),
     };
   }

@@ -2,6 +2,7 @@ import { cardStatuses, type CardStatus } from '../domain/card.js';
 import { balances } from '../projections/balances.js';
 import { cards } from '../projections/cards.js';
 import { organizations } from '../projections/organizations.js';
+import { nextTurn } from './next-turn.js';
 import type { ReadModels } from './ports/read-models.js';
 
 /** All organizations together. */
@@ -12,7 +13,8 @@ export interface Totals {
 
 type Counted = Pick<ReadModels, 'get' | 'page' | 'countAcross'>;
 
-const organizationsAtOnce = 100;
+/** Read together. Between two pages everything else has its turn: the embedded read models read on this thread. */
+const organizationsAtOnce = 20;
 
 const countCredits = async (readModels: Counted): Promise<number> => {
   let total = 0;
@@ -29,6 +31,7 @@ const countCredits = async (readModels: Counted): Promise<number> => {
     const last = page.at(-1);
     if (last === undefined || page.length < organizationsAtOnce) return total;
     before = last.created;
+    await nextTurn();
   }
 };
 

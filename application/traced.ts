@@ -1,3 +1,4 @@
+import { DomainError } from '../domain/errors.js';
 import type { EventStore } from './ports/event-store.js';
 import type { Span, SpanOptions, Tracing } from './ports/tracing.js';
 import { withAppend } from './with-append.js';
@@ -16,14 +17,15 @@ export const inSpan = async <T>(
   work: (span: Span) => Promise<T>,
 ): Promise<T> => {
   const span = tracing.begin(name, options);
+  let result: T;
   try {
-    const result = await span.within(() => work(span));
-    span.end();
-    return result;
+    result = await span.within(() => work(span));
   } catch (error) {
-    span.end({ error });
+    span.end(error instanceof DomainError ? { attributes: { 'cards.refusal': error.code } } : { error });
     throw error;
   }
+  span.end();
+  return result;
 };
 
 /** The store, with a span for each append, below that of whatever caused the first of its events. */

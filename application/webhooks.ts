@@ -385,7 +385,7 @@ export async function* watchDeliveries(
 ): AsyncGenerator<WatchedChange> {
   const { deliveries, streams, keys, clock } = deps;
   for await (const change of deliveries.log.watch(org, signal)) {
-    const { id: delivery, type, body, endpoint: id } = change.delivery;
+    const { id: delivery, type, body, endpoint: id, traceparent } = change.delivery;
     const endpoint = (await streams.load(webhookEndpoints, org)).state.endpoints.find(
       (known) => known.id === id,
     );
@@ -399,6 +399,7 @@ export async function* watchDeliveries(
             body,
             secrets: secretsOf(keys, { endpoint: id, secrets: endpoint.secrets }, at),
             at,
+            ...(traceparent !== undefined && { traceparent }),
           });
     yield { ...change, request: headers === null ? null : { headers, body } };
   }

@@ -23,5 +23,14 @@ export const parseTraceparent = (text: string): TracePlace | null => {
 export const traceparentOf = ({ traceId, spanId, flags }: TracePlace): string =>
   `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`;
 
+/** The place where a trace begins that nobody else knows of and nobody records, from two halves of 16 digits. */
+export const begunPlace = (time: string, random: string): string => `00-${time}${random}-${random}-00`;
+
+/**
+ * Whether `begunPlace` made it. It must not be sent to others: they would take it that the caller decided not
+ * to record the trace, and record nothing either.
+ */
+export const isBegunHere = (traceparent: string): boolean => /^00-.{16}(.{16})-\1-00$/.test(traceparent);
+
 /** The id of the trace that a `traceparent` of this service names. */
 export const traceIdOf = (traceparent: string): string => traceparent.slice(3, 35);

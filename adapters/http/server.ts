@@ -11,6 +11,7 @@ import type { Tracing } from '../../application/ports/tracing.js';
 import { noTracing } from '../../application/traced.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
+import { begunPlace } from '../../domain/traceparent.js';
 import { isFor, type Audience } from './audience.js';
 import { gate, windowEnd, type Authenticator } from './caller.js';
 import { docsRoutes } from './docs/routes.js';
@@ -135,7 +136,7 @@ const requestIds = (entropy: Entropy, clock: Clock): (() => RequestIds) => {
     const random = pool.toString('hex', at - size, at);
     return {
       id: `req_${time}${pool.toString('base64url', at - size, at)}`,
-      traceparent: `00-${traceTime}${random}-${random}-00`,
+      traceparent: begunPlace(traceTime, random),
     };
   };
 };

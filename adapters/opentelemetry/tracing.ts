@@ -9,6 +9,7 @@ import {
   type TraceState,
 } from '@opentelemetry/api';
 import type { Span, SpanOptions, Tracing } from '../../application/ports/tracing.js';
+import { noSpan } from '../../application/traced.js';
 import { messageOf } from '../../domain/errors.js';
 import { parseTraceparent, traceparentOf } from '../../domain/traceparent.js';
 
@@ -58,24 +59,35 @@ const below = (parent: SpanOptions['parent']): Context => {
   });
 };
 
-/** Spans through the API of OpenTelemetry, for whatever SDK the process was started with. */
+/** What an SDK throws is its own fault: the work that it traces goes on without it. */
+const harmless = <T>(call: () => T): T | null => {
+  try {
+    return call();
+  } catch {
+    return null;
+  }
+};
+
+/** Spans through the API of OpenTelemetry, for whatever SDK the process was started with. Never throws. */
 export const openTelemetry = (version: string): Tracing => {
   const tracer = trace.getTracer('handwritten-card-service', version);
   return {
     begin: (name, { kind, parent, attributes = {} }): Span => {
       const around = below(parent);
-      const span = tracer.startSpan(name, { kind: kinds[kind], attributes }, around);
+      const span = harmless(() => tracer.startSpan(name, { kind: kinds[kind], attributes }, around));
+      if (span === null) return noSpan;
       const place = span.spanContext();
       const { traceId, spanId, traceFlags } = place;
       return {
         traceparent: isSpanContextValid(place) ? traceparentOf({ traceId, spanId, flags: traceFlags }) : null,
         within: (work) => context.with(trace.setSpan(around, span), work),
         end: (result = {}) => {
-          if (result.name !== undefined) span.updateName(result.name);
-          if (result.attributes !== undefined) span.setAttributes(result.attributes);
-          if (result.error !== undefined)
-            span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf(result.error) });
-          span.end();
+          const { name: finalName, attributes: found, error } = result;
+          if (finalName !== undefined) harmless(() => span.updateName(finalName));
+          if (found !== undefined) harmless(() => span.setAttributes(found));
+          if (error !== undefined)
+            harmless(() => span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf(error) }));
+          harmless(() => span.end());
         },
       };
     },

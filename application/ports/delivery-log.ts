@@ -19,7 +19,7 @@ export interface NewDelivery {
   /** Of the domain event in the log. */
   readonly position: bigint;
   readonly occurredAt: Milliseconds;
-  /** The place in a trace of the request that caused the event; absent if there is none. */
+  /** The place of the request that caused the event in a trace of its client or of an SDK; absent if none. */
   readonly traceparent?: string;
   /** The JSON that is sent: these characters in UTF-8, on every attempt. */
   readonly body: string;

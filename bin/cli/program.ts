@@ -256,7 +256,11 @@ const commandsOf = (session: Session): Command => {
   return program;
 };
 
-const exitCodeFor = (error: unknown, json: boolean, { print, complain }: Session): number => {
+const exitCodeFor = (
+  error: unknown,
+  json: boolean,
+  { print, complain }: Pick<Session, 'print' | 'complain'>,
+): number => {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage;
   if (error instanceof ServiceRefused && json && error.text !== '') print(error.text);
   complain(`${messageOf(error)}\n`);
@@ -264,7 +268,10 @@ const exitCodeFor = (error: unknown, json: boolean, { print, complain }: Session
   return error instanceof Unreachable ? exitCodes.unreachable : exitCodes.refused;
 };
 
-/** Takes `--base-url` out of the arguments: the settings with that address, and the rest. */
+/**
+ * Takes `--base-url` out of the arguments: the settings with that address, and the rest. Throws WrongUsage if
+ * it is empty, as an unset variable of a script leaves it: the settings' own address would be another service.
+ */
 const addressed = (
   args: readonly string[],
   environment: Environment,
@@ -274,6 +281,7 @@ const addressed = (
   const isApart = option === '--base-url';
   const address = isApart ? args[at + 1] : option?.slice('--base-url='.length);
   if (option === undefined || address === undefined) return { args, environment };
+  if (address.trim() === '') throw new WrongUsage('--base-url is empty. Give the address of a service.');
   return {
     args: args.toSpliced(at, isApart ? 2 : 1),
     environment: withAddress(environment, address.replace(/\/+$/, '')),
@@ -285,12 +293,13 @@ export const runCommandLine = async (typed: readonly string[], terminal: Termina
   const print = (text: string): void => terminal.write(`${text}\n`);
   const clock = new SystemClock();
   const monotonic = terminal.monotonic ?? (() => clock.monotonic());
-  const { args, environment } = addressed(typed.map(withHyphens), terminal.environment);
-  const session = { ...terminal, environment, monotonic, client: operatorClient(environment), print };
+  const words = typed.map(withHyphens);
   try {
+    const { args, environment } = addressed(words, terminal.environment);
+    const session = { ...terminal, environment, monotonic, client: operatorClient(environment), print };
     await commandsOf(session).parseAsync(args, { from: 'user' });
     return exitCodes.done;
   } catch (error) {
-    return exitCodeFor(error, args.includes('--json'), session);
+    return exitCodeFor(error, words.includes('--json'), { ...terminal, print });
   }
 };

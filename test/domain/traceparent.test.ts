@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { parseTraceparent, traceIdOf, traceparentOf } from '../../domain/traceparent.js';
+import {
+  begunPlace,
+  isBegunHere,
+  parseTraceparent,
+  traceIdOf,
+  traceparentOf,
+} from '../../domain/traceparent.js';
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const spanId = '00f067aa0ba902b7';
@@ -19,6 +25,13 @@ describe('a traceparent', () => {
       spanId,
       flags: 0,
     });
+  });
+
+  it('that began here is told from one that was sent, sampled or not', () => {
+    const begun = begunPlace('0000019a00000000', spanId);
+    expect(parseTraceparent(begun)).to.include({ spanId, flags: 0 });
+    const others = [0, 1].map((flags) => traceparentOf({ traceId, spanId, flags }));
+    expect([begun, ...others].map(isBegunHere)).to.deep.equal([true, false, false]);
   });
 
   const malformed = {

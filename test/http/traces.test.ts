@@ -35,12 +35,9 @@ describe('the trace of a card', () => {
     expect(first?.['traceparent']).to.equal(sent);
     const delivered = await eventually(() => receiver.received[0]);
     expect(delivered.headers['traceparent']).to.equal(sent);
-    const { text } = await service.operator(`/operator/v1/cards/${card.id}/history`);
-    expect(text).not.to.equal('');
-    expect((await service.operator('/operator/v1/anchor')).status).to.equal(200);
   });
 
-  it('begins with the request that names none', async () => {
+  it('begins with the request that names none, and ends here: receivers decide whether they trace', async () => {
     const { api } = await service.tenant();
     const before = receiver.received.length;
     await api('/api/v1/webhooks', { body: { url: receiver.url } });
@@ -50,6 +47,6 @@ describe('the trace of a card', () => {
       .to.match(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/)
       .and.not.include(traceId);
     const delivered = await eventually(() => receiver.received[before]);
-    expect(delivered.headers['traceparent']).to.equal(first?.['traceparent']);
+    expect(delivered.headers).not.to.have.property('traceparent');
   });
 });

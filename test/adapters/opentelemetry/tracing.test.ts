@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { openTelemetry } from '../../../adapters/opentelemetry/tracing.js';
 import { inSpan } from '../../../application/traced.js';
 import type { Tracing } from '../../../application/ports/tracing.js';
+import { DomainError } from '../../../domain/errors.js';
 import { loadTracer, type EndedSpan } from '../../support/examples/tracer.js';
 
 const parent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -10,14 +11,16 @@ const placeOf = ({ traceId, spanId }: EndedSpan): string => `00-${traceId}-${spa
 
 describe('spans through OpenTelemetry', () => {
   let spans: EndedSpan[];
+  let onEnd: (span: EndedSpan) => void;
   let tracing: Tracing;
   before(async () => {
     const registerTracer = await loadTracer();
-    registerTracer((span) => spans.push(span));
+    registerTracer((span) => onEnd(span));
     tracing = openTelemetry('1.2.3');
   });
   beforeEach(() => {
     spans = [];
+    onEnd = (span) => spans.push(span);
   });
   after(() => {
     trace.disable();
@@ -60,6 +63,24 @@ describe('spans through OpenTelemetry', () => {
     const failing = inSpan(tracing, 'append', { kind: 'client' }, () => Promise.reject(new Error('no disk')));
     expect(await failing.catch(String)).to.equal('Error: no disk');
     expect(spans).to.containSubset([{ name: 'append', status: { code: 2, message: 'no disk' } }]);
+  });
+
+  it('are no error where the work was refused, but say its code', async () => {
+    const refused = inSpan(tracing, 'command', { kind: 'internal' }, () =>
+      Promise.reject(new DomainError('not_found', 'There is no such card.')),
+    );
+    expect(await refused.catch((error: unknown) => error)).to.be.instanceOf(DomainError);
+    expect(spans).to.containSubset([{ status: null, attributes: { 'cards.refusal': 'not_found' } }]);
+  });
+
+  it('leave the result of the work alone when the SDK throws', async () => {
+    onEnd = () => {
+      throw new Error('no span processor');
+    };
+    const work = () => inSpan(tracing, 'append', { kind: 'client' }, () => Promise.resolve('done'));
+    expect(await work()).to.equal('done');
+    const failing = inSpan(tracing, 'append', { kind: 'client' }, () => Promise.reject(new Error('no disk')));
+    expect(await failing.catch(String)).to.equal('Error: no disk');
   });
 
   it('begin a trace where there is none', () => {

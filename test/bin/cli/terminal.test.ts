@@ -71,6 +71,9 @@ describe('the command line at a terminal', () => {
     for (const words of ways) expect((await command(words, elsewhere)).code, words.join(' ')).to.equal(0);
     expect((await command(['org', 'list'], elsewhere)).code).to.equal(69);
     expect((await command(['org', 'list', '--base-url', 'nonsense'], elsewhere)).code).to.equal(2);
+    const here = { BASE_URL: service.baseUrl, DATA_DIR: service.dataDir };
+    for (const words of [['--base-url', ''], ['--base-url='], ['--base-url', ' ']])
+      expect((await command(['org', 'list', ...words], here)).code).to.equal(2);
     expect((await command(['org', 'list', '--base-url'], elsewhere)).code).to.equal(2);
   });
 

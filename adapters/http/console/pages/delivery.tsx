@@ -21,8 +21,17 @@ const madeAnew: ReadonlySet<string> = new Set([
 ]);
 
 /** The headers of a delivery; of signatures the names alone. */
-const headersOf = ({ id, type, body }: Delivery): readonly string[] =>
-  Object.entries(deliveryHeaders({ delivery: id, type, body, secrets: [], at: 0 })).map(([name, value]) =>
+const headersOf = ({ id, type, body, traceparent }: Delivery): readonly string[] =>
+  Object.entries(
+    deliveryHeaders({
+      delivery: id,
+      type,
+      body,
+      secrets: [],
+      at: 0,
+      ...(traceparent !== undefined && { traceparent }),
+    }),
+  ).map(([name, value]) =>
     madeAnew.has(name) ? `${name}: made anew for each attempt` : `${name}: ${value}`,
   );
 
