@@ -5,10 +5,10 @@ import { organizations } from '../projections/organizations.js';
 import { nextTurn } from './next-turn.js';
 import type { ReadModels } from './ports/read-models.js';
 
-/** All organizations together. */
+/** All organizations together, as far as they could be counted. */
 export interface Totals {
   readonly cards: ReadonlyMap<CardStatus, number>;
-  readonly credits: number;
+  readonly credits: number | null;
 }
 
 type Counted = Pick<ReadModels, 'get' | 'page' | 'countAcross'>;
@@ -35,9 +35,23 @@ const countCredits = async (readModels: Counted): Promise<number> => {
   }
 };
 
-/** Counts one after the other: there may be millions, and nobody waits. Throws ReadModelsUnavailable. */
-export const countTotals = async (readModels: Counted): Promise<Totals> => {
+/**
+ * Counts one after the other: there may be millions, and nobody waits. What can't be counted is left out, and
+ * its error told.
+ */
+export const countTotals = async (readModels: Counted, failed: (error: unknown) => void): Promise<Totals> => {
+  const tried = async (counting: Promise<number>): Promise<number | null> => {
+    try {
+      return await counting;
+    } catch (error) {
+      failed(error);
+      return null;
+    }
+  };
   const counts = new Map<CardStatus, number>();
-  for (const status of cardStatuses) counts.set(status, await readModels.countAcross(cards, { status }));
-  return { cards: counts, credits: await countCredits(readModels) };
+  for (const status of cardStatuses) {
+    const count = await tried(readModels.countAcross(cards, { status }));
+    if (count !== null) counts.set(status, count);
+  }
+  return { cards: counts, credits: await tried(countCredits(readModels)) };
 };

@@ -216,7 +216,12 @@ const buildGraph = (context: ProcessContext) => {
     registerLogMetrics(registry, { tiles: engine.tiles, store, clock });
   if (plays(role, 'reconciler')) {
     registerOpenWork(registry, clock, () => openWork);
-    registerTotals(registry, clock, () => countTotals(engine.readModels));
+    registerTotals(
+      registry,
+      clock,
+      (failed) => countTotals(engine.readModels, failed),
+      (err) => log.warn({ err }, 'cards or credits could not be counted for the metrics'),
+    );
   }
   const common = {
     // Every role serves its health and its metrics; the API is served by one of them.

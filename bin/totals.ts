@@ -13,19 +13,32 @@ const patience: Milliseconds = 500;
 
 /**
  * Registers the numbers of cards and credits. It counts when it is scraped and the last count is old; while
- * it does, or can't, the last numbers are shown.
+ * it does, or can't, the last numbers are shown. `warn` hears of the first failure of several in a row.
  */
-export const registerTotals = (registry: Registry, clock: Clock, count: () => Promise<Totals>): void => {
+export const registerTotals = (
+  registry: Registry,
+  clock: Clock,
+  count: (failed: (error: unknown) => void) => Promise<Totals>,
+  warn: (error: unknown) => void,
+): void => {
   let known: Totals | null = null;
+  let isFailing = false;
   let countAgainAt = -Infinity;
   let counting: Promise<void> | null = null;
   const countNow = async (): Promise<void> => {
     const began = clock.monotonic();
+    const failures: unknown[] = [];
     try {
-      known = await count();
-    } catch {
-      // Another part says that the read models can't be read.
+      const found = await count((error) => failures.push(error));
+      known = {
+        cards: new Map([...(known?.cards ?? []), ...found.cards]),
+        credits: found.credits ?? known?.credits ?? null,
+      };
+    } catch (error) {
+      failures.push(error);
     }
+    if (failures.length > 0 && !isFailing) warn(failures[0]);
+    isFailing = failures.length > 0;
     const now = clock.monotonic();
     countAgainAt = now + Math.max(countedFor, (now - began) * restsFor);
     counting = null;
@@ -50,9 +63,9 @@ export const registerTotals = (registry: Registry, clock: Clock, count: () => Pr
     help: 'Credits that all organizations together have left.',
     registers,
     collect: async () => {
-      const found = await totals();
+      const found = (await totals())?.credits ?? null;
       if (found === null) credits.remove();
-      else credits.set(found.credits);
+      else credits.set(found);
     },
   });
 };

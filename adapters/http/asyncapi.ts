@@ -151,7 +151,7 @@ const metadata: Node = {
     traceparent: {
       ...text,
       description:
-        'The place of that call in a trace (W3C Trace Context): as its client sent it, or begun here. Absent if there was no call.',
+        'The place of that call in a trace (W3C Trace Context): as its client sent it, or begun here. Absent if there was no call, and in what an import does.',
     },
     correlationId: {
       ...text,

@@ -2,7 +2,7 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { messageOf } from '../../domain/errors.js';
 import { deliveryHeaders, type SigningSecret } from '../../domain/webhook-signing.js';
-import { keyClient, WrongUsage, type OperatorClient } from './client.js';
+import { keyClient, ServiceRefused, WrongUsage, type OperatorClient } from './client.js';
 import { untilInterrupted, type LongVerb, type VerbContext } from './long-verbs.js';
 import { orgPath, segment, type Option } from './verbs.js';
 
@@ -146,11 +146,16 @@ const newestEvent = async (client: OperatorClient): Promise<string | undefined> 
   return (JSON.parse(text) as { readonly data: readonly { readonly id: string }[] }).data[0]?.id;
 };
 
+/** How long an owner's lack of endpoints is taken for granted while events come in. */
+const endpointsKnownFor = 1_000;
+
 /**
  * For an owner without an endpoint: the events themselves, signed here with a secret that is made for this
- * run. The service attempts nothing, so that nothing can fail and be disabled.
+ * run. The service attempts nothing, so that nothing can fail and be disabled. It ends when an endpoint is
+ * registered.
  */
-const hearEvents = async (client: OperatorClient, output: Output): Promise<void> => {
+const hearEvents = async (webhooks: Webhooks, output: Output): Promise<void> => {
+  const { client } = webhooks;
   const entropy = new SystemEntropy();
   const clock = new SystemClock();
   const secret = `whsec_${entropy.bytes(32).toString('base64')}` as SigningSecret;
@@ -160,6 +165,7 @@ const hearEvents = async (client: OperatorClient, output: Output): Promise<void>
     output.ready(`Ready: there is no endpoint, so events are shown as they happen, until Ctrl-C.${signed}`);
   const query = { starting_after: await newestEvent(client) };
   const call = { method: 'GET', path: '/events', query } as const;
+  let checkedAt = clock.monotonic();
   for await (const body of client.stream(call, output.signal, ready)) {
     const event = JSON.parse(body) as StreamedEvent;
     output.print(output.json ? body : `${event.type} ${event.data.card} ${event.id}`);
@@ -172,7 +178,28 @@ const hearEvents = async (client: OperatorClient, output: Output): Promise<void>
       at: clock.now(),
     });
     await passOn(output, { headers, body });
+    if (clock.monotonic() - checkedAt < endpointsKnownFor) continue;
+    checkedAt = clock.monotonic();
+    if ((await endpointsOf(webhooks)).length > 0) {
+      output.ready(
+        'An endpoint was registered: from now on its deliveries are shown, signed with its secret.',
+      );
+      return;
+    }
   }
+};
+
+/** The events as far as the key may read them; then, or once there is an endpoint, deliveries. */
+const hearOwners = async (webhooks: Webhooks, output: Output): Promise<void> => {
+  try {
+    await hearEvents(webhooks, output);
+  } catch (error) {
+    if (!(error instanceof ServiceRefused && error.status === 403)) throw error;
+    output.ready(
+      'There is no endpoint, and without the scope cards:read the key may not see the events themselves.',
+    );
+  }
+  if (!output.signal.aborted) await hearDeliveries(webhooks, null, output);
 };
 
 const listen = async (context: VerbContext): Promise<void> => {
@@ -187,7 +214,7 @@ const listen = async (context: VerbContext): Promise<void> => {
   const ready = json ? (text: string) => complain(`${text}\n`) : print;
   const output = { url, json, print, ready, signal: untilInterrupted() };
   await (webhooks.isOwners && endpoints.length === 0
-    ? hearEvents(webhooks.client, output)
+    ? hearOwners(webhooks, output)
     : hearDeliveries(webhooks, endpoint, output));
 };
 
@@ -224,7 +251,7 @@ export const webhookLongVerbs: readonly LongVerb[] = [
     verb: 'listen',
     isForOwners: true,
     description:
-      'Show deliveries and attempts as they happen, until Ctrl-C; can forward each to a local program. An API key is all that it needs: without an endpoint it shows the events themselves',
+      'Show deliveries and attempts as they happen, until Ctrl-C; can forward each to a local program. An API key with the scope webhooks:manage is all that it needs: without an endpoint it shows the events themselves, if the key has cards:read, too',
     options: [
       ...owners,
       { name: 'endpoint', description: 'only deliveries to this endpoint' },

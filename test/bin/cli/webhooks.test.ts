@@ -147,11 +147,36 @@ describe('the webhook and delivery commands', () => {
       expect([event.type, got.length]).to.deep.equal(['card.created', 1]);
       expect(JSON.parse(String(got[0]?.body))).to.have.nested.property('data.card', id);
       expect((await owner.api('/api/v1/deliveries')).rows).to.deep.equal([]);
+      await owner.api('/api/v1/webhooks', { body: { url: receiver.url } });
+      await eventually(async () => {
+        await owner.api('/api/v1/cards', { body: aCard() });
+        return /An endpoint was registered/.test(out) && /card\.created HC-\w+ dlv_/.test(out);
+      });
     } finally {
       child.kill('SIGINT');
       await once(child, 'exit');
       local.closeAllConnections();
       local.close();
+    }
+  });
+
+  it('wait for deliveries where there is no endpoint and the key may only manage webhooks', async () => {
+    const owner = await service.tenant();
+    const scopes = ['webhooks:manage'];
+    const made = await service.operator(`/operator/v1/organizations/${owner.org}/keys`, { body: { scopes } });
+    const key = String(made.body['key']);
+    const words = ['webhook', 'listen', '--key', key, '--base-url', service.baseUrl];
+    const child = spawn(process.execPath, [program, ...words], { env: {} });
+    let out = '';
+    child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+    try {
+      await eventually(() => /without the scope cards:read/.test(out) && /^Ready: deliveries/m.test(out));
+      await owner.api('/api/v1/webhooks', { body: { url: receiver.url } });
+      const { id } = await owner.api('/api/v1/cards', { body: aCard() });
+      await eventually(() => out.includes(`card.created ${id} dlv_`));
+    } finally {
+      child.kill('SIGINT');
+      await once(child, 'exit');
     }
   });
 
