@@ -23,7 +23,7 @@ export const parseTraceparent = (text: string): TracePlace | null => {
 export const traceparentOf = ({ traceId, spanId, flags }: TracePlace): string =>
   `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`;
 
-/** The place where a trace begins that nobody else knows of and nobody records, from two halves of 16 digits. */
+/** Where a trace begins that nobody else knows of and nobody records, from two halves of 16 digits. */
 export const begunPlace = (time: string, random: string): string => `00-${time}${random}-${random}-00`;
 
 /**

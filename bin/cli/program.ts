@@ -270,7 +270,7 @@ const exitCodeFor = (
 
 /**
  * Takes `--base-url` out of the arguments: the settings with that address, and the rest. Throws WrongUsage if
- * it is empty, as an unset variable of a script leaves it: the settings' own address would be another service.
+ * it is empty, as a script's unset variable leaves it: the settings' own address is another service.
  */
 const addressed = (
   args: readonly string[],
