@@ -13,7 +13,7 @@ export interface Totals {
 
 type Counted = Pick<ReadModels, 'get' | 'page' | 'countAcross'>;
 
-/** Read together. Between two pages everything else has its turn: embedded read models read on this thread. */
+/** Read together. Between pages everything else has its turn: embedded read models read on this thread. */
 const organizationsAtOnce = 20;
 
 const countCredits = async (readModels: Counted): Promise<number> => {
