@@ -48,6 +48,7 @@ describe('the numbers of cards and credits', () => {
     expect(await registry.metrics()).to.include('credits_outstanding 7');
     await clock.advance(60_000);
     count = () => Promise.reject(new Error('the read models are away'));
+    await registry.metrics();
     await clock.advance(60_000);
     expect(await registry.metrics()).to.include('credits_outstanding 7');
     // Two runs of failures: one before the count that succeeded, and one after it.
