@@ -54,6 +54,8 @@ export type FromNotary =
 
 /** How long the thread rests after a piece of work, as a multiple of the time that it took. */
 const rest = { quiet: 3, busy: 19, behind: 1 };
+/** On a machine that has no time for it, a piece takes long without being much: exports wait for signatures. */
+const longestRest: Milliseconds = 2_000;
 /** With this many new events a second the service counts as busy: the notary can wait. */
 const busyFrom = 1_000;
 /** With more events than this that are not notarized yet, it can't. */
@@ -114,7 +116,7 @@ export const serveNotary = async (
     const { position } = await tiles.tree();
     const isBehind = load.head() - Number(position) > largestBacklog;
     const factor = isBehind ? rest.behind : load.isBusy() ? rest.busy : rest.quiet;
-    await clock.sleep(Math.max(1, worked * factor), signal);
+    await clock.sleep(Math.min(Math.max(1, worked * factor), longestRest), signal);
   };
   const notarize = (): Promise<void> =>
     runNotary(
