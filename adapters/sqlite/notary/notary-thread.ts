@@ -54,7 +54,7 @@ export type FromNotary =
 
 /** How long the thread rests after a piece of work, as a multiple of the time that it took. */
 const rest = { quiet: 3, busy: 19, behind: 1 };
-/** On a machine that has no time for it, a piece takes long without being much: exports wait for signatures. */
+/** Where a piece takes long because the machine has no time for it, exports still wait for signatures. */
 const longestRest: Milliseconds = 2_000;
 /** With this many new events a second the service counts as busy: the notary can wait. */
 const busyFrom = 1_000;

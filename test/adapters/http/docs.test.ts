@@ -112,7 +112,7 @@ describe('the documentation', () => {
       expect(text).to.include(`<li id="${id}"><a href="${path}#${id}"`);
       expect((await call(service, { path })).text).to.include(`<section id="${id}"`);
     }
-    expect((await call(service, { path: '/docs/operator/health' })).text).to.include(
+    expect((await call(service, { path: '/docs/reference/health' })).text).to.include(
       '<section id="getHealth"',
     );
   });

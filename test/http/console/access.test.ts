@@ -62,7 +62,7 @@ describe('the pages of the console', () => {
   /** The position of the last event. */
   const head = async (): Promise<unknown> => (await service.operator('/operator/v1/anchor')).body['position'];
 
-  /** What was done after a position, but for what the service does by itself: cards that are due are queued. */
+  /** What was done after a position, but for what the service does by itself: it queues due cards. */
   const doneAfter = async (position: unknown): Promise<readonly unknown[]> => {
     const now = await head();
     if (now === position) return [];
