@@ -61,8 +61,11 @@ describe('the quick start of the documentation', () => {
     for (const name of ['package.json', 'bin', 'examples'])
       symlinkSync(join(checkout, name), join(directory, name));
     service = startAsShown('FLOOR_SIMULATION=on npm start');
-    await eventually(() => service.out().includes('"listening"'), { what: 'a listening service', within });
-    baseUrl = /Handwritten Card Service: (\S+)/.exec(service.out())?.[1] ?? '';
+    const named = () => /^Handwritten Card Service: (\S+)\n/m.exec(service.out())?.[1];
+    baseUrl = await eventually(() => service.out().includes('"listening"') && named(), {
+      what: 'a listening service',
+      within,
+    });
     page = await (await fetch(`${baseUrl}/docs/quick-start`)).text();
     samples = samplesOn(page);
     receiverPort = await aFreePort();
