@@ -115,8 +115,11 @@ describe('what belongs to another organization', () => {
     const endpoint = (await tenant.api('/api/v1/webhooks', { body: { url: `${receiver.url}${who}` } })).id;
     const hook = await operate('hooks', { label: who, design_id: tenant.design });
     const hookToken = String(hook.body['token']);
-    const card = (await tenant.api('/api/v1/cards', { body: aCard({ reference: `reference of ${who}` }) }))
-      .id;
+    const card = (
+      await tenant.api('/api/v1/cards', {
+        body: aCard({ reference: `reference of ${who}`, arrive_on: '2099-01-01' }),
+      })
+    ).id;
     const contact = { name: who, external_id: `contact of ${who}`, email: `${who}-someone@example.com` };
     const email = `${who}-unwanted@example.com`;
     await operate('do-not-mail', { email });
