@@ -1,4 +1,4 @@
-import { card, cardStream, isMade, type Card } from '../domain/card.js';
+import { card, cardStream, isFilledByPayer, isMade, type Card } from '../domain/card.js';
 import { cardCode, type CardCode } from '../domain/card-code.js';
 import { cardPrice, ledger, ledgerStream, type LedgerEvent } from '../domain/credits.js';
 import { DomainError } from '../domain/errors.js';
@@ -240,9 +240,9 @@ const voidSpendFor = async (deps: ClaimDeps, claim: KeyClaim): Promise<Slot | nu
  * Whether the card that was paid for is there. Two requests may draw one code at the same time: the spend of
  * the one that got it is not void, and is nobody's but its own.
  */
-const isFilled = async ({ store }: ClaimDeps, { card: code, revision, command }: Slot): Promise<boolean> => {
-  const [stored] = await store.readStream(cardStream(code as CardCode), revision, 1);
-  return stored?.type === 'CardScheduled' && stored.metadata.causationId === command;
+const isFilled = async ({ store }: ClaimDeps, slot: Slot): Promise<boolean> => {
+  const [stored] = await store.readStream(cardStream(slot.card as CardCode), slot.revision, 1);
+  return isFilledByPayer(slot, stored);
 };
 
 /** Spends for the first slot of one of the codes, from the claim on, whose credit was not returned. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { card, cardStream, owedBy, type CardEvent } from '../domain/card.js';
+import { card, cardStream, isFilledByPayer, owedBy, type CardEvent } from '../domain/card.js';
 import type { CardCode } from '../domain/card-code.js';
 import { collectionCard } from '../domain/catalogue.js';
 import { ledger, type LedgerEvent, type Return } from '../domain/credits.js';
@@ -416,7 +416,7 @@ export const closeSpend = async (
     return null;
   });
   const [filled] = await store.readStream(cardStream(slot.card as CardCode), slot.revision, 1);
-  if (filled?.metadata.causationId === slot.command) return false;
+  if (isFilledByPayer(slot, filled)) return false;
   await returnCredit(deps, org, { void: slot }, amount, since);
   return true;
 };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ArrivalWindow } from './calendar.js';
 import { DomainError, never } from './errors.js';
-import { events, type Aggregate, type EventOf } from './events.js';
+import { events, type Aggregate, type EventOf, type RecordedEvent, type Slot } from './events.js';
 import { CommandId, LocalDate, OrganizationId, streamName, Uuid } from './ids.js';
 import { Recipient } from './recipient.js';
 import { truncate } from './text.js';
@@ -397,6 +397,17 @@ export const erase =
       throw invalidTransition(status, 'posted, cancelled and failed cards can be erased');
     return [{ type: 'CardErased', data: { reason } }];
   };
+
+/**
+ * Whether a slot was filled by the command that paid for it, given the event that stands there: then the
+ * spend is not void. (docs/money.md, rule 4)
+ */
+export const isFilledByPayer = (
+  { command }: Slot,
+  event: Pick<RecordedEvent, 'type' | 'metadata'> | undefined,
+): boolean =>
+  event?.metadata.causationId === command &&
+  (event.type === 'CardScheduled' || event.type === 'CardReleased');
 
 /** The credits that an event owes. (docs/money.md, rule 3: a debt is written into the card's event) */
 export const owedBy = (event: CardEvent): number => ('owes' in event.data ? event.data.owes : 0);

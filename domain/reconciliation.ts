@@ -1,4 +1,4 @@
-import { card, owedBy } from './card.js';
+import { card, isFilledByPayer, owedBy } from './card.js';
 import { changeBy, ledger, type LedgerEvent, type Return } from './credits.js';
 import { parseEvent, type Actor, type RecordedEvent, type Slot } from './events.js';
 import { categoryOf, idOf, type Instant, type Milliseconds } from './ids.js';
@@ -111,11 +111,7 @@ class Facts {
 
   /** Whether the command that paid for a slot has filled it. */
   paid(slot: Slot): boolean {
-    const filler = this.fillers.get(place(slot.card, slot.revision));
-    return (
-      filler?.metadata.causationId === slot.command &&
-      (filler.type === 'CardScheduled' || filler.type === 'CardReleased')
-    );
+    return isFilledByPayer(slot, this.fillers.get(place(slot.card, slot.revision)));
   }
 }
 
