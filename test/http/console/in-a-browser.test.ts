@@ -1,6 +1,6 @@
-import axe from 'axe-core';
 import { expect } from 'chai';
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { expectNoFault } from '../../support/http/accessibility.js';
 import { describeInBrowser } from '../../support/http/browser.js';
 import { keyboardOn } from '../../support/http/hands.js';
 import { mayLook, placesOf, type Place } from '../../support/http/console-pages.js';
@@ -64,25 +64,14 @@ describeInBrowser('the console in a browser', (browser) => {
       this.timeout(240_000);
       await look(null, { colorScheme, reducedMotion: 'reduce' }, async (page, context) => {
         const session = await context.newCDPSession(page);
-        // In the dark nothing differs but colours.
-        const rules = colorScheme === 'dark' ? `{ runOnly: ['color-contrast'] }` : '';
+        const isDark = colorScheme === 'dark';
         for (const place of sampleOf(places, 8, { of: colorScheme })) {
           const { address } = place;
           await asWhoMay(place, context, lively.owner);
           await page.setViewportSize({ width: 1280, height: 800 });
           await open(page, address);
           expect(await moving(page), address).to.deep.equal([]);
-          // The policy of the page forbids scripts from elsewhere; the debugger may still run one.
-          await session.send('Runtime.evaluate', { expression: axe.source });
-          for (const width of [1280, 360]) {
-            await page.setViewportSize({ width, height: 800 });
-            const found = await session.send('Runtime.evaluate', {
-              expression: `document.querySelectorAll('details').forEach((each) => { each.open = true; });
-              axe.run(${rules}).then(({ violations }) => JSON.stringify(violations.map(({ id, nodes }) => [id, nodes[0].html])))`,
-              awaitPromise: true,
-            });
-            expect(String(found.result.value), `${address} ${width}`).to.equal('[]');
-          }
+          await expectNoFault(page, session, { isDark, address });
         }
       });
     });

@@ -1,6 +1,6 @@
-import axe from 'axe-core';
 import { expect } from 'chai';
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { expectNoFault } from '../../support/http/accessibility.js';
 import { describeInBrowser } from '../../support/http/browser.js';
 import { keys, startHttp, type TestService } from '../../support/http/http.js';
 import { newTraces, testRoutes } from '../../support/http/http-routes.js';
@@ -49,22 +49,11 @@ describeInBrowser('the documentation in a browser', (browser) => {
       this.timeout(120_000);
       await read({ colorScheme }, async (page, context) => {
         const session = await context.newCDPSession(page);
-        // In the dark nothing differs but colours.
-        const rules = colorScheme === 'dark' ? `{ runOnly: ['color-contrast'] }` : '';
+        const isDark = colorScheme === 'dark';
         for (const path of sampleOf(pages, 4, { of: colorScheme })) {
           await page.setViewportSize(wide.viewport);
           await open(page, path);
-          // The policy of the page forbids scripts from elsewhere; the debugger may still run one.
-          await session.send('Runtime.evaluate', { expression: axe.source });
-          for (const width of [1280, 360]) {
-            await page.setViewportSize({ width, height: 800 });
-            const found = await session.send('Runtime.evaluate', {
-              expression: `document.querySelectorAll('details').forEach((each) => { each.open = true; });
-              axe.run(${rules}).then(({ violations }) => JSON.stringify(violations.map(({ id, nodes }) => [id, nodes[0].html])))`,
-              awaitPromise: true,
-            });
-            expect(String(found.result.value), `${path} ${width}`).to.equal('[]');
-          }
+          await expectNoFault(page, session, { isDark, address: path });
         }
       });
     });
