@@ -1,6 +1,6 @@
 import type { Aggregate, Command, DomainEvent, RecordedEvent } from '../domain/events.js';
 import { OutcomeUnknown } from './outcome.js';
-import type { EventStore, StreamWrite } from './ports/event-store.js';
+import { noStream, type EventStore, type StreamWrite } from './ports/event-store.js';
 import type { Clock, Entropy } from './ports/system.js';
 import { retry } from './retry.js';
 import type { Loaded, Streams } from './streams.js';
@@ -42,13 +42,55 @@ export const execute = <State, Event extends DomainEvent, Answer = undefined>(
   command: Command,
   decide: Decide<State, Event, Answer>,
 ): Promise<Executed<State, Event, Answer>> =>
-  retry(deps, async () => {
-    const loaded = await deps.streams.load(aggregate, id);
-    const decision = decisionOf<Event, Answer>(decide(loaded.state));
-    if (decision.events.length === 0) return { ...decision, state: loaded.state, position: null };
-    const appended = await appendTo(deps, aggregate, loaded, command, decision.events);
-    return appended && { ...decision, state: appended.loaded.state, position: appended.position };
+  retry(deps, async () => decideOn(deps, aggregate, await deps.streams.load(aggregate, id), command, decide));
+
+/** Appends what is decided on a state; null after a conflict. */
+const decideOn = async <State, Event extends DomainEvent, Answer>(
+  deps: WriteDeps,
+  aggregate: Aggregate<State, Event>,
+  loaded: Loaded<State>,
+  command: Command,
+  decide: Decide<State, Event, Answer>,
+): Promise<Executed<State, Event, Answer> | null> => {
+  const decision = decisionOf<Event, Answer>(decide(loaded.state));
+  if (decision.events.length === 0) return { ...decision, state: loaded.state, position: null };
+  const appended = await appendTo(deps, aggregate, loaded, command, decision.events);
+  return appended && { ...decision, state: appended.loaded.state, position: appended.position };
+};
+
+/** `recorded`: what stood in the stream already, so that nothing was decided; `position` is then its own. */
+export interface ExecutedOnce<State, Event> extends Executed<State, Event> {
+  readonly recorded: RecordedEvent | null;
+}
+
+/**
+ * As `execute`, for a command that may come again, even while it is under way elsewhere: before each decision
+ * it looks in the stream for what the command has recorded, or one of those that `follow` it, which it must
+ * not undo. (docs/money.md, rule 2: look for your own cause before you repeat)
+ */
+export const executeOnce = <State, Event extends DomainEvent>(
+  deps: WriteDeps,
+  aggregate: Aggregate<State, Event>,
+  id: string,
+  command: Command,
+  decide: (state: State) => readonly Event[],
+  follow: readonly Command[] = [],
+): Promise<ExecutedOnce<State, Event>> => {
+  const causes = new Set<string>([command, ...follow].map((each) => each.id));
+  return retry(deps, async () => {
+    const found: RecordedEvent[] = [];
+    const loaded = await deps.streams.loadAfter(aggregate, id, noStream, (event) => {
+      if (causes.has(event.metadata.causationId)) found.push(event);
+    });
+    const [recorded = null] = found;
+    if (recorded !== null) {
+      const position = await positionOf(deps, recorded);
+      return { events: [], answer: undefined, state: loaded.state, position, recorded };
+    }
+    const executed = await decideOn<State, Event, undefined>(deps, aggregate, loaded, command, decide);
+    return executed && { ...executed, recorded };
   });
+};
 
 /** Events alone are a decision whose answer is undefined, as `Decide` says. */
 const decisionOf = <Event, Answer>(

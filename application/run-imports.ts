@@ -1,8 +1,8 @@
 import { contact, contactIdOf, importContact, type ContactDetails } from '../domain/contact.js';
 import { capture, DomainError } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
-import { CommandId, derivedUuid, streamName, type Instant, type OrganizationId } from '../domain/ids.js';
-import { execute, type WriteDeps } from './execute.js';
+import { CommandId, derivedUuid, type Instant, type OrganizationId } from '../domain/ids.js';
+import { executeOnce, type WriteDeps } from './execute.js';
 import { importContacts, type FileRow, type RowOutcome } from './import-contacts.js';
 import {
   type BadLines,
@@ -21,8 +21,6 @@ import {
 import { OutcomeUnknown, TooContended } from './outcome.js';
 import { EventStoreUnavailable } from './ports/event-store.js';
 import { SignInUnavailable } from './ports/sign-in-records.js';
-import { eventIdOf } from './streams.js';
-import { streamPages } from './stream-pages.js';
 import { untilAborted } from './until-aborted.js';
 
 type SentContact = Readonly<Record<string, unknown>>;
@@ -54,47 +52,34 @@ interface Line {
   readonly uploadedAt: Instant;
 }
 
-/** What the line has become already; null if it was not saved. */
-const savedBefore = async (
-  { store, streams }: RunImportsDeps,
-  { org, externalId, command }: Line,
-): Promise<RowOutcome | null> => {
-  for (let deleted = 0; ; deleted += 1) {
-    const id = contactIdOf(org, externalId, deleted);
-    const stream = streamName('contact', id);
-    const own = eventIdOf(stream, command, 0);
-    for await (const page of streamPages(store, stream, 0)) {
-      const event = page.find((each) => each.id === own);
-      if (event !== undefined) return { kind: event.type === 'ContactCreated' ? 'created' : 'updated' };
-    }
-    const { state } = await streams.load(contact, id);
-    if (state === null || state.deletedAt === null) return null;
-  }
-};
-
 const refused = (reason: string): RowOutcome => ({ kind: 'refused', reason });
 
+const saved = ({ type }: { readonly type: string }): RowOutcome => ({
+  kind: type === 'ContactCreated' ? 'created' : 'updated',
+});
+
+/**
+ * Saves a line once, though another process may be at it, too, or was. One that changed nothing has left no
+ * trace: it is through if one of the `later` lines of its contact was saved, which it must not undo.
+ */
 const saveLine = async (
   deps: RunImportsDeps,
   { org, externalId, command, uploadedAt }: Line,
   details: ContactDetails,
+  later: readonly Command[],
 ): Promise<RowOutcome> => {
+  const save = importContact(org, details, command.at);
   for (let deleted = 0; ; deleted += 1) {
     const id = contactIdOf(org, externalId, deleted);
-    const { state, events } = await execute(
-      deps,
-      contact,
-      id,
-      command,
-      importContact(org, details, command.at),
-    );
+    const { state, events, recorded } = await executeOnce(deps, contact, id, command, save, later);
+    if (recorded !== null)
+      return recorded.metadata.causationId === command.id ? saved(recorded) : { kind: 'same' };
     if (state !== null && state.deletedAt !== null) {
       if (state.deletedAt > uploadedAt) return refused('the contact was deleted after the file was uploaded');
       continue;
     }
     const [event] = events;
-    if (event === undefined) return { kind: 'same' };
-    return { kind: event.type === 'ContactCreated' ? 'created' : 'updated' };
+    return event === undefined ? { kind: 'same' } : saved(event);
   }
 };
 
@@ -125,21 +110,6 @@ const laterLines = (rows: readonly WaitingRow[], externalId: string, line: numbe
     row.line > line && 'externalId' in row && row.externalId === externalId ? [row.line] : [],
   );
 
-/**
- * What the line has become already. One that changed nothing has left no trace: it is through, too, if a
- * later one of the same contact was saved, which it must not undo.
- */
-const throughBefore = async (
-  deps: RunImportsDeps,
-  one: Line,
-  later: readonly Line[],
-): Promise<RowOutcome | null> => {
-  const before = await savedBefore(deps, one);
-  if (before !== null) return before;
-  for (const each of later) if ((await savedBefore(deps, each)) !== null) return { kind: 'same' };
-  return null;
-};
-
 /** Saves one part, and notes that. Throws what stopped it: then it is begun again. */
 const savePart = async (
   deps: RunImportsDeps,
@@ -155,16 +125,10 @@ const savePart = async (
       if ('refusal' in read) return refused(reasonOf(read.refusal));
       const { externalId } = read.value;
       if (externalId === null) return refused('it has no external_id');
-      const lineOf = (number: number): Line => ({
-        org: work.org,
-        externalId,
-        command: commandOf(deps, work, number),
-        uploadedAt: work.at,
-      });
-      const one = lineOf(line);
-      const later = laterLines(rows, externalId, line).map(lineOf);
-      const before = work.tries > 1 ? await throughBefore(deps, one, later) : null;
-      return before ?? refusedOr(() => saveLine(deps, one, read.value));
+      const commandAt = (number: number): Command => commandOf(deps, work, number);
+      const one = { org: work.org, externalId, command: commandAt(line), uploadedAt: work.at };
+      const later = laterLines(rows, externalId, line).map(commandAt);
+      return refusedOr(() => saveLine(deps, one, read.value, later));
     },
     onBadRow: (line, reason) => bad.push({ line, reason }),
     onProgress: () => undefined,

@@ -5,12 +5,13 @@ import {
   saveContactOnce,
   type Contact,
   type ContactDetails,
+  type ContactEvent,
   type KnownContact,
 } from '../domain/contact.js';
 import { DomainError } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
 import { derivedUuid, type OrganizationId, type Uuid } from '../domain/ids.js';
-import { execute, type WriteDeps } from './execute.js';
+import { execute, executeOnce, type ExecutedOnce, type WriteDeps } from './execute.js';
 import { TooContended } from './outcome.js';
 import { EventStoreUnavailable } from './ports/event-store.js';
 import type { ReadYourWrites } from './read-your-writes.js';
@@ -27,28 +28,30 @@ export interface SavedContact {
 
 /**
  * Creates a contact, or replaces the one with the same `external_id`; of two concurrent creates, the second
- * replaces. With a `form`, a repeat of it changes nothing. Reads show it when this returns. Throws
- * `create_failed` or `update_failed` if nothing was written, and OutcomeUnknown. (decision 45: two saves at
- * once)
+ * replaces. `once`: the command is that of a form, and a repeat of it changes nothing, whatever was saved
+ * since. Reads show it when this returns. Throws `create_failed` or `update_failed` if nothing was written,
+ * and OutcomeUnknown. (decision 45: two saves at once)
  */
 export const saveContactRecord = async (
   deps: SaveContactDeps,
   org: OrganizationId,
   command: Command,
   details: ContactDetails,
-  { form = null }: { readonly form?: string | null } = {},
+  { once = false }: { readonly once?: boolean } = {},
 ): Promise<SavedContact> => {
   const { externalId } = details;
-  const save = (form === null ? saveContact : saveContactOnce)(org, details, command.at);
+  const save = async (id: Uuid): Promise<ExecutedOnce<Contact, ContactEvent>> => {
+    if (once) return executeOnce(deps, contact, id, command, saveContactOnce(org, details, command.at));
+    const saved = await execute(deps, contact, id, command, saveContact(org, details, command.at));
+    return { ...saved, recorded: null };
+  };
   for (let deleted = 0; ; deleted += 1) {
     const id =
-      externalId === null
-        ? derivedUuid('contact', form ?? command.id)
-        : contactIdOf(org, externalId, deleted);
+      externalId === null ? derivedUuid('contact', command.id) : contactIdOf(org, externalId, deleted);
     try {
-      const { state, events, position } = await execute(deps, contact, id, command, save);
+      const { state, events, position, recorded } = await save(id);
       if (state === null) throw new Error(`contact ${id} was not saved`);
-      if (state.deletedAt !== null && externalId !== null) continue;
+      if (recorded === null && state.deletedAt !== null && externalId !== null) continue;
       if (position !== null) await deps.readYourWrites.afterWrite(position);
       return { id, contact: state, created: events[0]?.type === 'ContactCreated' };
     } catch (error) {

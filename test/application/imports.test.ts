@@ -198,6 +198,30 @@ describe('an import of contacts', () => {
     expect((await findImport(deps, org, id))?.status).to.equal('done');
   });
 
+  it('undoes nothing where two processes save the same rows, and one of them is late', async () => {
+    const { world, deps, begin, eventsOf } = await start();
+    await begin([row(2, 'k', 'One'), row(5, 'k', 'Two')]);
+    const save = (name: string) =>
+      saveContactRecord(world, org, world.command(), readContact({ external_id: 'k', name }));
+    // Its first append waits until another process has taken over, and somebody has saved since.
+    let isLate = false;
+    const late: EventStore['append'] = async (...writes) => {
+      if (!isLate) {
+        isLate = true;
+        await workOnImports({ ...deps, ...world.restarted() }, never);
+        await save('Three');
+      }
+      return world.store.append(...writes);
+    };
+    const store = new Proxy(world.store, {
+      get: (target, name) => (name === 'append' ? late : Reflect.get(target, name).bind(target)),
+    });
+    await workOnImports({ ...deps, store }, never);
+    expect(await eventsOf('k')).to.deep.equal(['ContactCreated', 'ContactReplaced', 'ContactReplaced']);
+    const { state } = await world.restarted().streams.load(contact, contactIdOf(org, 'k'));
+    expect(state?.details?.name).to.equal('Three');
+  });
+
   it('goes on with the others while one fails, and ends that after twenty tries', async () => {
     const { deps, begin, shown } = await start();
     const bad = await begin([row(2, 'poison')]);

@@ -63,12 +63,25 @@ for (const atomic of [true, false]) {
     it('has one effect for a form that comes twice, with and without an external_id', async () => {
       const world = await makeWorld({ atomic });
       for (const record of [{ name: 'Ann' }, { name: 'Bo', external_id: 'b' }]) {
-        const save = () =>
-          saveContactRecord(world, org, world.command(), readContact(record), { form: 'a form' });
+        const form = world.command();
+        const save = () => saveContactRecord(world, org, form, readContact(record), { once: true });
         const [{ id }, again] = [await save(), await save()];
         expect([again.id, again.created]).to.deep.equal([id, false]);
         expect(await world.store.readStream(streamName('contact', id), 0)).to.have.length(1);
       }
+    });
+
+    it('undoes nothing that was saved after a form, when that comes again', async () => {
+      const world = await makeWorld({ atomic });
+      const record = (name: string) => readContact({ name, external_id: 'b' });
+      const form = world.command();
+      const { id } = await saveContactRecord(world, org, form, record('Bo'), { once: true });
+      await saveContactRecord(world, org, world.command(), record('Boris'));
+      const { contact } = await saveContactRecord(world, org, form, record('Bo'), { once: true });
+      expect(contact.details?.name).to.equal('Boris');
+      await removeContact(world, id, world.command(), contact.updatedAt);
+      const again = await saveContactRecord(world, org, form, record('Bo'), { once: true });
+      expect([again.id, again.contact.details]).to.deep.equal([id, null]);
     });
 
     it('creates a new contact every time if there is no external_id', async () => {

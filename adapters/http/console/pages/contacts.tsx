@@ -1,5 +1,6 @@
 import { newCommand } from '../../../../application/commands.js';
 import { saveContactRecord } from '../../../../application/save-contact.js';
+import { CommandId, derivedUuid } from '../../../../domain/ids.js';
 import { listContacts } from '../../../../application/list-contacts.js';
 import { may } from '../../../../domain/permissions.js';
 import { Field, Form, Refusal } from '../../web/form.js';
@@ -121,10 +122,10 @@ export const contactsPage = page({
       may: 'contacts.write',
       run: async ({ deps, by, org, url }, sent) => {
         const details = contactFrom(sent, null);
-        const { id } = await saveContactRecord(deps, org, newCommand(deps, by, org), details, {
-          form: `${org} ${sent('form')}`,
-        });
-        return go(url(paths.contact, { org, contact: id }, { done: 'contactSaved' }));
+        const id = CommandId.parse(derivedUuid('contact in the console', org, sent('form')));
+        const command = { ...newCommand(deps, by, org), id };
+        const { id: contact } = await saveContactRecord(deps, org, command, details, { once: true });
+        return go(url(paths.contact, { org, contact }, { done: 'contactSaved' }));
       },
     },
   },
