@@ -220,6 +220,8 @@ const words: Readonly<Record<string, Words>> = {
   disabled_reason: [null, null],
   deleted: ['Always true.'],
   'Delivery.id': [null, delivery],
+  'getOwnDelivery.id': ['The id of the delivery.', delivery],
+  'getDelivery.id': ['The id of the delivery.', delivery],
   'retryOwnDelivery.id': ['The id of the delivery.', delivery],
   'retryDelivery.id': ['The id of the delivery.', delivery],
   event: ['The id of the event.', event],

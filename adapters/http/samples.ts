@@ -80,9 +80,16 @@ const pathOf = (route: Route): string => {
   );
 };
 
+/** Of these parameters an operation needs one or another. */
+const chosen: Readonly<Record<string, string>> = { exportEvents: 'organization' };
+
 const queryOf = (route: Route): string => {
   const { properties = {}, required = [] } = schemaIn(route, route.query);
-  const sent = required.map((name) => [name, String(exampleOf(properties[name] ?? {}))]);
+  const { [route.operation.operationId]: one } = chosen;
+  const sent = [...required, ...(one === undefined ? [] : [one])].map((name) => [
+    name,
+    String(exampleOf(properties[name] ?? {})),
+  ]);
   return sent.length === 0 ? '' : `?${new URLSearchParams(sent).toString()}`;
 };
 
