@@ -36,7 +36,8 @@ export const testing: Guide = () => [
     'Webhooks on this machine',
     text(
       'Endpoints must be public https addresses, and an address of your own machine is none. Ways around that:',
-      '- `webhook listen --forward-to` needs an API key alone and passes events on to a program of yours, signed, as long as you have no endpoint. [The quick start](/docs/quick-start#webhook) does it.',
+      '- `webhook listen --forward-to` needs an API key alone and passes events on to a program of yours, signed. [The quick start](/docs/quick-start#webhook) does it.',
+      '- With `--endpoint` it passes on what is sent to one of your endpoints, signed with its secret, also while the endpoint is switched off. What your program responds never counts against the endpoint.',
       '- `webhook trigger card.mailed` sends a test event of any type to your endpoints.',
       '- A tunnel with a public name, registered as an endpoint.',
     ),
