@@ -8,6 +8,8 @@ import { standingClock } from '../support/time/standing-clock.js';
 import { eventually } from '../support/time/eventually.js';
 import type { Interference } from '../support/simulation/interference.js';
 
+const endlessHead = 10n ** 15n;
+
 /** A log whose head nobody reaches, until it has been read for long after it was `stopped`. */
 class EndlessLog {
   batches = 0;
@@ -28,7 +30,7 @@ class EndlessLog {
   readonly of = (store: EventStore): Pick<EventStore, 'readLog' | 'head' | 'follow'> => {
     const copies = this.#copies.bind(this);
     return {
-      head: async () => ({ ...(await store.head()), position: 10n ** 15n }),
+      head: async () => ({ ...(await store.head()), position: endlessHead }),
       readLog: async (after, limit) => {
         await nextTurn();
         return copies(await store.readLog(0n, limit), after);
@@ -37,7 +39,12 @@ class EndlessLog {
         const events = await store.readLog(0n, options.batch ?? 100);
         const readLog = (from: bigint) => copies(events, from);
         yield* followLog(
-          { readLog, untilCommittedAfter: async () => undefined, clock: standingClock(0) },
+          {
+            readLog,
+            headPosition: () => endlessHead,
+            untilCommittedAfter: async () => undefined,
+            clock: standingClock(0),
+          },
           after,
           options,
         );

@@ -124,6 +124,7 @@ export class SqliteEventStore implements EventStore {
     return followLog(
       {
         readLog: (position, limit) => this.#logAfter(position, limit),
+        headPosition: () => this.#options.queries.headPosition(),
         untilCommittedAfter: (position, signal) =>
           this.#options.queries.headPosition() > position
             ? Promise.resolve()

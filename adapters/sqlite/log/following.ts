@@ -12,6 +12,8 @@ export type UntilCommittedAfter = (position: bigint, signal: AbortSignal) => Pro
 /** What following a log needs: how to read it, and how to wait for more. */
 export interface LogSource {
   readonly readLog: (after: bigint, limit: number) => readonly LoggedEvent[];
+  /** The position of the last event that was committed. */
+  readonly headPosition: () => bigint;
   readonly untilCommittedAfter: UntilCommittedAfter;
   readonly clock: Clock;
 }
@@ -22,14 +24,19 @@ export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmedia
 const usualBatch = 500;
 const pauseAfterError: Milliseconds = 1_000;
 
-/** EventStore.follow over a source. Reads a batch only when the consumer asks for it. */
+/**
+ * EventStore.follow over a source. Reads a batch only when the consumer asks for it. A log that lacks events
+ * which were committed, because its file was changed, is asked again after a pause: the head promises them at
+ * once, and who waited on it alone would never give way.
+ */
 export async function* followLog(
-  { readLog, untilCommittedAfter, clock }: LogSource,
+  { readLog, headPosition, untilCommittedAfter, clock }: LogSource,
   after: bigint,
   { signal, batch = usualBatch }: { readonly signal: AbortSignal; readonly batch?: number },
 ): AsyncGenerator<readonly LoggedEvent[], void, undefined> {
   let position = after;
   while (!signal.aborted) {
+    const isPromised = headPosition() > position;
     let events: readonly LoggedEvent[];
     try {
       events = readLog(position, batch);
@@ -40,7 +47,7 @@ export async function* followLog(
     }
     const last = events.at(-1);
     if (last === undefined) {
-      await untilCommittedAfter(position, signal);
+      await (isPromised ? clock.sleep(pauseAfterError, signal) : untilCommittedAfter(position, signal));
       continue;
     }
     position = last.position;

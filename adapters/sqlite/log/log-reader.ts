@@ -36,6 +36,7 @@ export class SqliteLogReader implements LogReader {
     return followLog(
       {
         readLog: (position, limit) => this.#queries.readLog(position, limit),
+        headPosition: () => this.#queries.headPosition(),
         untilCommittedAfter: this.#untilCommittedAfter,
         clock: this.#clock,
       },
