@@ -62,6 +62,7 @@ export const responseExampleOf = (route: Route, response: DocumentedResponse): u
 /** An example of a call. */
 export interface SampleRequest {
   readonly method: string;
+  /** `$NAME` in it stands for a variable of the environment. */
   readonly url: string;
   /** The variable of the environment that holds the bearer token; null if none is needed. */
   readonly credential: 'API_KEY' | 'OPERATOR_TOKEN' | null;
@@ -71,6 +72,8 @@ export interface SampleRequest {
   readonly body: unknown;
   /** What the response is read as. */
   readonly reads: 'json' | 'text' | 'stream';
+  /** A header of the response that is shown, too. */
+  readonly shows?: string;
 }
 
 const pathOf = (route: Route): string => {
@@ -164,9 +167,17 @@ const literal = (value: unknown, notation: Notation, indent: string, margin = ''
 
 const inShell = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-const curl = ({ method, url, credential, headers, body, reads }: SampleRequest): string =>
+const variable = /\$([A-Z_]+)/g;
+
+const inNode = (url: string): string =>
+  url.includes('$') ? `\`${url.replaceAll(variable, '${process.env.$1}')}\`` : quoted(url);
+
+const inPython = (url: string): string =>
+  url.includes('$') ? `f"${url.replaceAll(variable, "{os.environ['$1']}")}"` : python.text(url);
+
+const curl = ({ method, url, credential, headers, body, reads, shows }: SampleRequest): string =>
   [
-    `curl ${reads === 'stream' ? '--no-buffer ' : ''}${method === 'GET' || (method === 'POST' && body !== undefined) ? '' : `-X ${method} `}${inShell(url)}`,
+    `curl ${reads === 'stream' ? '--no-buffer ' : ''}${shows === undefined ? '' : '-i '}${method === 'GET' || (method === 'POST' && body !== undefined) ? '' : `-X ${method} `}${url.includes('$') ? `"${url}"` : inShell(url)}`,
     ...(credential === null ? [] : [`-H "Authorization: Bearer $${credential}"`]),
     ...headers.map(([name, value]) => `-H ${inShell(`${name}: ${value}`)}`),
     ...(body === undefined
@@ -174,7 +185,7 @@ const curl = ({ method, url, credential, headers, body, reads }: SampleRequest):
       : [`-H 'Content-Type: application/json'`, `-d ${inShell(JSON.stringify(body, null, 2))}`]),
   ].join(' \\\n  ');
 
-const node = ({ method, url, credential, headers, body, reads }: SampleRequest): string => {
+const node = ({ method, url, credential, headers, body, reads, shows }: SampleRequest): string => {
   const sent = [
     ...(credential === null ? [] : [`Authorization: \`Bearer \${process.env.${credential}}\``]),
     ...headers.map(([name, value]) => `${javascript.name(name)}: ${quoted(value)}`),
@@ -187,9 +198,10 @@ const node = ({ method, url, credential, headers, body, reads }: SampleRequest):
   ];
   return [
     options.length === 0
-      ? `const response = await fetch(${quoted(url)});`
-      : [`const response = await fetch(${quoted(url)}, {`, ...options, '});'].join('\n'),
+      ? `const response = await fetch(${inNode(url)});`
+      : [`const response = await fetch(${inNode(url)}, {`, ...options, '});'].join('\n'),
     'if (!response.ok) throw new Error(await response.text());',
+    ...(shows === undefined ? [] : [`console.log(response.headers.get(${quoted(shows)}));`]),
     ...(reads === 'stream'
       ? [
           'const decoder = new TextDecoder();',
@@ -199,7 +211,7 @@ const node = ({ method, url, credential, headers, body, reads }: SampleRequest):
   ].join('\n');
 };
 
-const withPython = ({ method, url, credential, headers, body, reads }: SampleRequest): string => {
+const withPython = ({ method, url, credential, headers, body, reads, shows }: SampleRequest): string => {
   const sent = [
     ...(credential === null ? [] : [`"Authorization": f"Bearer {os.environ['${credential}']}"`]),
     ...headers.map(([name, value]) => `${python.name(name)}: ${python.text(value)}`),
@@ -207,14 +219,14 @@ const withPython = ({ method, url, credential, headers, body, reads }: SampleReq
   ];
   const modules = [
     ...(reads === 'json' || body !== undefined ? ['json'] : []),
-    ...(credential === null ? [] : ['os']),
+    ...(credential === null && !url.includes('$') ? [] : ['os']),
     'urllib.request',
   ];
   return [
     ...modules.map((module) => `import ${module}`),
     '',
     'request = urllib.request.Request(',
-    `    ${python.text(url)},`,
+    `    ${inPython(url)},`,
     ...(method === 'GET' ? [] : [`    method="${method}",`]),
     ...(sent.length === 0 ? [] : ['    headers={', ...sent.map((line) => `        ${line},`), '    },']),
     ...(body === undefined
@@ -222,6 +234,7 @@ const withPython = ({ method, url, credential, headers, body, reads }: SampleReq
       : [`    data=json.dumps(${literal(body, python, '    ', '    ')}).encode(),`]),
     ')',
     'with urllib.request.urlopen(request) as response:',
+    ...(shows === undefined ? [] : [`    print(response.headers[${python.text(shows)}])`]),
     ...(reads === 'stream'
       ? ['    for line in response:', '        print(line.decode(), end="", flush=True)']
       : [reads === 'json' ? '    print(json.load(response))' : '    print(response.read().decode())']),
@@ -235,16 +248,16 @@ export interface Sample {
   readonly source: string;
 }
 
+/** The same call in three languages, which need nothing installed. */
+export const inLanguages = (request: SampleRequest): readonly [Sample, Sample, Sample] => [
+  { lang: 'Shell', label: 'curl', source: curl(request) },
+  { lang: 'JavaScript', label: 'Node', source: node(request) },
+  { lang: 'Python', label: 'Python', source: withPython(request) },
+];
+
 /**
- * The same call of an operation in three languages, which need nothing installed. They are made of the
- * examples that its schemas show, and find the key in the variable API_KEY of the environment (OPERATOR_TOKEN
- * for operations of the operator).
+ * A call of an operation. It is made of the examples that its schemas show, and finds the key in the variable
+ * API_KEY of the environment (OPERATOR_TOKEN for operations of the operator).
  */
-export const samplesOf = (route: Route, baseUrl: string): readonly Sample[] => {
-  const request = sampleRequest(route, baseUrl);
-  return [
-    { lang: 'Shell', label: 'curl', source: curl(request) },
-    { lang: 'JavaScript', label: 'Node', source: node(request) },
-    { lang: 'Python', label: 'Python', source: withPython(request) },
-  ];
-};
+export const samplesOf = (route: Route, baseUrl: string): readonly Sample[] =>
+  inLanguages(sampleRequest(route, baseUrl));

@@ -1,8 +1,8 @@
 import type { Html } from '../web/prose.js';
-import { Code, Json } from './code.js';
+import { Json } from './code.js';
 import { firstRequest, firstResponse } from './first-card.js';
 import type { Group } from './groups.js';
-import { curl } from './guides/curl.js';
+import { Call } from './guides/call.js';
 import type { Context, DocsPage, Part } from './page.js';
 import {
   errorsPlace,
@@ -97,9 +97,12 @@ export const homePage = ({ baseUrl, customers, operators }: Context): DocsPage =
         </p>
       </div>
       <div>
-        <Code language="sh">
-          {curl(baseUrl, '/api/v1/cards', { body: firstRequest, headers: ['Idempotency-Key: first-card-1'] })}
-        </Code>
+        <Call
+          name="send"
+          url={`${baseUrl}/api/v1/cards`}
+          headers={{ 'Idempotency-Key': 'first-card-1' }}
+          body={firstRequest}
+        />
         <Json title="201" value={firstResponse(baseUrl)} />
       </div>
     </div>

@@ -1,4 +1,5 @@
 import { Code, excerpt } from './code.js';
+import { Call } from './guides/call.js';
 import type { Context, DocsPage } from './page.js';
 import { operatorPlace, recordedPlace } from './places.js';
 import { line, text } from './text.js';
@@ -20,9 +21,11 @@ export const operatorPage = ({ baseUrl, operators }: Context): DocsPage => ({
           {text(
             'Below `/operator/v1` a request needs the operator token, which the service wrote to `operator.token` in its folder for data (`DATA_DIR`), or a key of an operator, `hco_` and 43 characters, whose scopes say what it may do. The command line has a verb for each operation.',
           )}
-          <Code language="sh">
-            {`curl -s "${baseUrl}/operator/v1/organizations" \\\n  -H "Authorization: Bearer $OPERATOR_TOKEN"`}
-          </Code>
+          <Call
+            name="organizations"
+            url={`${baseUrl}/operator/v1/organizations`}
+            credential="OPERATOR_TOKEN"
+          />
         </>
       ),
     },

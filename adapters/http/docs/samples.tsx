@@ -11,8 +11,16 @@ const places: Readonly<Record<Call['label'], string>> = {
   Python: 'in-python',
 };
 
+interface LanguagesProps {
+  /** Tells its languages from those of other samples of the page. */
+  readonly name: string;
+  readonly samples: readonly Call[];
+  /** Which of the reader's terminals the first of them is typed into. */
+  readonly terminal?: number;
+}
+
 /** One call in several languages; without scripts, too, one of them is shown at a time. */
-const Languages = ({ name, samples }: { readonly name: string; readonly samples: readonly Call[] }) => (
+export const Languages = ({ name, samples, terminal }: LanguagesProps) => (
   <fieldset class="languages">
     <legend class="hidden">Language of the sample</legend>
     {samples.map(({ label }, at) => (
@@ -21,9 +29,11 @@ const Languages = ({ name, samples }: { readonly name: string; readonly samples:
         {label}
       </label>
     ))}
-    {samples.map(({ label, lang, source }) => (
+    {samples.map(({ label, lang, source }, at) => (
       <div class={places[label]}>
-        <Sample language={languages[lang]}>{source}</Sample>
+        <Sample language={languages[lang]} {...(at === 0 && terminal !== undefined && { terminal })}>
+          {source}
+        </Sample>
       </div>
     ))}
   </fieldset>

@@ -1,10 +1,16 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { guideNames, guidePlace } from '../../../adapters/http/docs/places.js';
 import { verifyInNode } from '../../../adapters/http/docs/guides/webhooks.js';
-import { programsOnPath, samplesOn, type PageSample } from '../../support/http/docs-samples.js';
+import { samplesOn, type PageSample } from '../../support/http/docs-samples.js';
+import {
+  isInstalled,
+  languages,
+  notRun,
+  runAll,
+  untilHeard,
+  type Language,
+} from '../../support/http/sample-programs.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 
 const examplesFolder = new URL('../../../../examples/', import.meta.url);
@@ -41,39 +47,47 @@ describe('the samples of the guides', () => {
   });
   after(() => service.stop());
 
-  /**
-   * What a sample prints. One that follows a stream is left as soon as it has shown an event: how long the
-   * page says to stay is no measure for a slow machine.
-   */
-  const outputOf = async (sample: string): Promise<string> => {
-    const child = spawn('sh', ['-c', sample.replace(/--max-time \d+/, '--max-time 100')], {
-      env: { ...programsOnPath, ...variables },
-      detached: true,
-    });
-    let output = '';
-    let isLeft = false;
-    child.stdout.on('data', (chunk: Buffer) => {
-      output += chunk.toString();
-      if (isLeft || child.pid === undefined || !/^id: evt_/m.test(output)) return;
-      isLeft = true;
-      process.kill(-child.pid);
-    });
-    await once(child, 'close');
-    return output;
+  const calls: Readonly<Record<string, readonly [Language, RegExp]>> = {
+    sh: ['curl', /^curl /],
+    js: ['Node', /^const response = await fetch\(/],
+    py: ['Python', /^request = urllib\.request\.Request\(/m],
   };
+  /** The language of a sample that calls the service; null if it is something else. */
+  const languageOf = ({ language, text }: Shown): Language | null => {
+    const [name, call] = calls[language] ?? [];
+    return name !== undefined && call?.test(text) === true ? name : null;
+  };
+  const isStream = ({ text }: Shown): boolean => text.includes('text/event-stream');
 
-  const isCall = ({ language, text }: Shown): boolean => language === 'sh' && text.startsWith('curl ');
-
-  it('that call the service work as they stand', async function () {
-    this.timeout(300_000);
-    const calls = samples.filter((sample) => isCall(sample) && sample.page !== '/docs/quick-start');
-    expect(calls).to.have.length.above(9);
-    for (const { page, text } of calls)
-      expect(await outputOf(text), `${page}: ${text}`).to.match(/"object":"\w+"|^id: evt_/m);
-  });
+  for (const language of languages)
+    (isInstalled(language) ? it : it.skip)(
+      `that call the service with ${language} work as they stand`,
+      async function () {
+        this.timeout(120_000);
+        const found = samples.filter(
+          (sample) => languageOf(sample) === language && !sample.text.includes('@card.json'),
+        );
+        const named = new Map(found.map((sample, at) => [`${at} of ${sample.page}`, sample]));
+        const textsOf = (wanted: (sample: Shown) => boolean) =>
+          new Map([...named].flatMap(([name, sample]) => (wanted(sample) ? [[name, sample.text]] : [])));
+        expect(named.size).to.be.above(14);
+        const finite = textsOf((sample) => !isStream(sample));
+        const results = await runAll(language, finite, variables);
+        const failed = [...finite.keys()].flatMap((name) => {
+          const { status, output } = results.get(name) ?? notRun;
+          return status >= 200 && status < 300 ? [] : [`${name}: ${output}`];
+        });
+        expect(failed.join('\n')).to.equal('');
+        await untilHeard(language, textsOf(isStream), variables, async () => {
+          await tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
+        });
+      },
+    );
 
   it('that are programs are those of examples/, or are tested by themselves', () => {
-    const programs = samples.filter(({ language }) => language === 'js' || language === 'py');
+    const programs = samples.filter(
+      (sample) => ['js', 'py'].includes(sample.language) && languageOf(sample) === null,
+    );
     expect(programs).to.have.length(3);
     const strangers = programs.filter(
       ({ text }) => text !== verifyInNode && !examples.some((example) => example.includes(text)),
@@ -82,7 +96,7 @@ describe('the samples of the guides', () => {
   });
 
   it('that run in a terminal and call nothing are commands of the checkout, or files of it', () => {
-    const commands = samples.filter((sample) => sample.language === 'sh' && !isCall(sample));
+    const commands = samples.filter((sample) => sample.language === 'sh' && languageOf(sample) === null);
     const known = /^(FLOOR_SIMULATION=on npm start|npm run -s cli -- |export |cat > card\.json)/;
     const strangers = commands.filter(
       ({ text }) => !known.test(text) && !examples.some((example) => example.startsWith(text)),

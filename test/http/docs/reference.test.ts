@@ -1,5 +1,3 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { expect } from 'chai';
 import {
   operationsOf,
@@ -7,68 +5,20 @@ import {
   type DocumentedOperation,
   type DocumentedParameter,
 } from '../../support/http/document.js';
-import { programsOnPath, samplesOn } from '../../support/http/docs-samples.js';
+import { samplesOn } from '../../support/http/docs-samples.js';
 import { settableClock } from '../../support/http/http.js';
 import { answers, realThings, type RealThings } from '../../support/http/real-things.js';
 import { authority, receiverSettings, startReceiver, type Receiver } from '../../support/http/receiver.js';
+import {
+  isInstalled,
+  languages,
+  notRun,
+  runAll,
+  untilHeard,
+  type Language,
+} from '../../support/http/sample-programs.js';
 import { aCard, startTestService, type RunningService } from '../../support/http/service.js';
 import { sampleOf } from '../../support/runner/effort.js';
-import { eventually } from '../../support/time/eventually.js';
-
-const languages = ['curl', 'Node', 'Python'] as const;
-type Language = (typeof languages)[number];
-
-/** How a program in a language is run. */
-interface Runner {
-  readonly command: readonly [program: string, ...args: readonly string[]];
-  /** A program that runs samples one after the other, and prints a name and a status for each. */
-  readonly all: (samples: ReadonlyMap<string, string>) => string;
-}
-
-const runners: Readonly<Record<Language, Runner>> = {
-  curl: {
-    command: ['sh', '-c'],
-    all: (samples) =>
-      [
-        `curl() { command curl -sS -w '\\n= %{http_code}\\n' "$@"; }`,
-        ...[...samples].flatMap(([name, sample]) => [`echo '--- ${name}'`, sample]),
-      ].join('\n'),
-  },
-  Node: {
-    command: ['node', '--input-type=module', '-e'],
-    all: (samples) =>
-      [
-        'const plain = globalThis.fetch;',
-        'globalThis.fetch = async (...sent) => {',
-        '  const response = await plain(...sent);',
-        "  console.log('= ' + response.status);",
-        '  return response;',
-        '};',
-        ...[...samples].flatMap(([name, sample]) => [
-          `console.log('--- ${name}');`,
-          `try {\n${sample}\n} catch (error) { console.log(error); }`,
-        ]),
-      ].join('\n'),
-  },
-  Python: {
-    command: ['python3', '-c'],
-    all: (samples) =>
-      [
-        'import urllib.request',
-        'plain = urllib.request.urlopen',
-        'def urlopen(request):',
-        '    response = plain(request)',
-        '    print("=", response.status)',
-        '    return response',
-        'urllib.request.urlopen = urlopen',
-        ...[...samples].flatMap(([name, sample]) => [
-          `print("--- ${name}")`,
-          `try: exec(${JSON.stringify(sample)}, {})`,
-          'except Exception as error: print(error, getattr(error, "fp", None) and error.fp.read())',
-        ]),
-      ].join('\n'),
-  },
-};
 
 const isStream = ({ responses }: DocumentedOperation): boolean => {
   const [type = ''] = Object.keys(responses['200']?.content ?? {});
@@ -111,18 +61,6 @@ describe('the examples of the reference', () => {
     await service.stop();
   });
 
-  const started = (runner: Runner, program: string, things: RealThings) => {
-    const [command, ...args] = runner.command;
-    const child = spawn(command, [...args, program], {
-      env: { ...programsOnPath, API_KEY: things.tenant.key, OPERATOR_TOKEN: service.operatorToken },
-      detached: true,
-    });
-    let output = '';
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-    return { child, output: () => output };
-  };
-
   const samplesIn = async (
     language: Language,
     wanted: readonly DocumentedOperation[],
@@ -137,44 +75,26 @@ describe('the examples of the reference', () => {
     return samples;
   };
 
-  /** What a program that runs all samples printed below the name of each. */
-  const outputsOf = (output: string): ReadonlyMap<string, string> =>
-    new Map(
-      output.split(/^--- /m).map((part) => {
-        const [name = '', ...lines] = part.split('\n');
-        return [name, lines.join('\n')];
-      }),
-    );
-
-  const end = async (child: ChildProcess): Promise<void> => {
-    const ended = once(child, 'close');
-    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-    await ended;
-  };
+  const credentialsOf = ({ tenant }: RealThings) => ({
+    API_KEY: tenant.key,
+    OPERATOR_TOKEN: service.operatorToken,
+  });
 
   for (const language of sampleOf(languages, 1)) {
-    const runner = runners[language];
-    const isThere = spawnSync(runner.command[0], ['--version']).error === undefined;
-    (isThere ? it : it.skip)(`work as samples in ${language}`, async function () {
+    (isInstalled(language) ? it : it.skip)(`work as samples in ${language}`, async function () {
       this.timeout(120_000);
       const things = await realThings(service, receiver);
       const wanted = operations.filter((operation) => !isStream(operation));
-      const { child, output } = started(
-        runner,
-        runner.all(await samplesIn(language, wanted, things)),
-        things,
-      );
-      await once(child, 'close');
-      const outputs = outputsOf(output());
+      const samples = await samplesIn(language, wanted, things);
+      const results = await runAll(language, samples, credentialsOf(things));
       const failed = wanted.flatMap((operation) => {
-        const said = outputs.get(operation.operationId) ?? 'nothing';
-        const status = Number(/^= (\d+)$/m.exec(said)?.[1]);
-        return succeeds(operation, status) ? [] : [`${operation.operationId}: ${said}`];
+        const { status, output } = results.get(operation.operationId) ?? notRun;
+        return succeeds(operation, status) ? [] : [`${operation.operationId}: ${output}`];
       });
       expect(failed.join('\n')).to.equal('');
     });
 
-    (isThere ? it : it.skip)(`show what happens as streams in ${language}`, async function () {
+    (isInstalled(language) ? it : it.skip)(`show what happens as streams in ${language}`, async function () {
       this.timeout(60_000);
       const things = await realThings(service, receiver);
       const samples = await samplesIn(language, operations.filter(isStream), things);
@@ -183,18 +103,9 @@ describe('the examples of the reference', () => {
         'followDeliveries',
         'followOwnDeliveries',
       ]);
-      const programs = [...samples].map(([name, sample]) => ({ name, ...started(runner, sample, things) }));
-      try {
-        await eventually(
-          async () => {
-            await things.tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
-            return programs.every(({ output }) => /^data: \{/m.test(output()));
-          },
-          { what: 'an event in each stream', within: 30_000 },
-        );
-      } finally {
-        await Promise.all(programs.map(({ child }) => end(child)));
-      }
+      await untilHeard(language, samples, credentialsOf(things), async () => {
+        await things.tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
+      });
     });
   }
 

@@ -1,10 +1,9 @@
 import { scopes } from '../../../../domain/api-key.js';
 import type { ErrorCode } from '../../../../domain/errors.js';
 import { statusOf } from '../../errors.js';
-import { Code } from '../code.js';
 import { errorPages } from '../error-pages.js';
 import { grid, text } from '../text.js';
-import { curl } from './curl.js';
+import { Call } from './call.js';
 import { part, type Guide } from './guide.js';
 
 const meanings: Readonly<Record<(typeof scopes)[number], string>> = {
@@ -31,7 +30,10 @@ export const authentication: Guide = ({ baseUrl, hasConsole }) => [
     text(
       'Send your key with every request, in the header `Authorization: Bearer <key>`. A key is `hck_` and 43 characters.',
     ),
-    <Code language="sh">{curl(baseUrl, '/api/v1/account')}</Code>,
+    <Call name="account" url={`${baseUrl}/api/v1/account`} />,
+    text(
+      'Every sample of these pages finds the key in the variable `API_KEY`. One in Node goes into a file such as `call.mjs`, for `node call.mjs`, one in Python into `call.py`, for `python3 call.py`; neither needs anything installed.',
+    ),
     text(
       `Keys are made ${hasConsole ? 'in [the console](/console?place=keys), under Integrations' : 'by the people who run the service'}, and shown once: the service keeps only their digest. Revoking one works within seconds and for good. Keep keys out of browsers, apps and repositories; there is no CORS for that reason.`,
     ),

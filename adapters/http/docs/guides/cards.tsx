@@ -1,7 +1,6 @@
 import { cardStatuses, steps, type CardStatus } from '../../../../domain/card.js';
-import { Code } from '../code.js';
 import { grid, text } from '../text.js';
-import { curl } from './curl.js';
+import { Call } from './call.js';
 import { part, type Guide } from './guide.js';
 
 const meanings: Readonly<Record<CardStatus, readonly [means: string, cancel: string]>> = {
@@ -45,7 +44,7 @@ export const cards: Guide = ({ baseUrl }) => [
       ['Status', 'Means', 'Can be cancelled'],
       cardStatuses.map((status) => [`\`${status}\``, ...meanings[status]]),
     ),
-    <Code language="sh">{curl(baseUrl, '/api/v1/cards?status=pending')}</Code>,
+    <Call name="list" url={`${baseUrl}/api/v1/cards?status=pending`} />,
   ),
   part(
     'steps',
@@ -73,7 +72,7 @@ export const cards: Guide = ({ baseUrl }) => [
     text(
       'Until it reaches a machine. A repeat is answered with 200, too, and gives back nothing: its `credits_refunded` is 0.',
     ),
-    <Code language="sh">{curl(baseUrl, '/api/v1/cards/$CARD', { method: 'DELETE' })}</Code>,
+    <Call name="cancel" method="DELETE" url={`${baseUrl}/api/v1/cards/$CARD`} />,
     text(
       'Afterwards it is a 409, [`too_late_to_cancel`](/docs/errors/too_late_to_cancel), and the message says where the card is. A later `arrive_on` leaves more time.',
     ),

@@ -1,6 +1,5 @@
-import { Code } from '../code.js';
 import { text } from '../text.js';
-import { curl } from './curl.js';
+import { Call } from './call.js';
 import { part, type Guide } from './guide.js';
 
 const contact = {
@@ -21,7 +20,7 @@ export const contacts: Guide = ({ baseUrl }) => [
     text(
       '`external_id` is your id of the person. The first call with it creates the contact (201), every later one replaces it (200).',
     ),
-    <Code language="sh">{curl(baseUrl, '/api/v1/contacts', { body: contact })}</Code>,
+    <Call name="save" url={`${baseUrl}/api/v1/contacts`} body={contact} />,
     text(
       '- **Send the whole record each time:** a field that you leave out becomes null. `id` and `created_at` stay.',
       '- Without `external_id` every call creates a new contact. Nothing is matched by e-mail.',
@@ -32,7 +31,7 @@ export const contacts: Guide = ({ baseUrl }) => [
     'finding',
     'Find one again',
     text('By your id, or by e-mail whose case does not matter:'),
-    <Code language="sh">{curl(baseUrl, '/api/v1/contacts?external_id=crm-7')}</Code>,
+    <Call name="find" url={`${baseUrl}/api/v1/contacts?external_id=crm-7`} />,
   ),
   part(
     'in-templates',

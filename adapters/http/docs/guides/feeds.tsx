@@ -1,6 +1,5 @@
-import { Code } from '../code.js';
 import { text } from '../text.js';
-import { curl } from './curl.js';
+import { Call } from './call.js';
 import { part, type Guide } from './guide.js';
 
 export const feeds: Guide = ({ baseUrl, operators }) => [
@@ -10,7 +9,7 @@ export const feeds: Guide = ({ baseUrl, operators }) => [
     text(
       'The same events that webhooks tell, with the same ids and bodies, for those who would rather ask: newest first, by type or by card, for as long as the service keeps its log.',
     ),
-    <Code language="sh">{curl(baseUrl, '/api/v1/events?type=card.created&limit=10')}</Code>,
+    <Call name="ask" url={`${baseUrl}/api/v1/events?type=card.created&limit=10`} />,
   ),
   part(
     'following',
@@ -18,13 +17,7 @@ export const feeds: Guide = ({ baseUrl, operators }) => [
     text(
       'With `Accept: text/event-stream` they come oldest first and go on as they happen. After a break, `Last-Event-ID` goes on after the event that you have handled last; an event may come again, so remember ids here, too.',
     ),
-    <Code language="sh">
-      {curl(baseUrl, '/api/v1/events', { headers: ['Accept: text/event-stream'] }).replace(
-        'curl -s',
-        'curl -s --no-buffer --max-time 3',
-      )}
-    </Code>,
-    text('`--max-time` ends it after some seconds; leave it out to stay.'),
+    <Call name="follow" url={`${baseUrl}/api/v1/events`} headers={{ Accept: 'text/event-stream' }} streams />,
   ),
   part(
     'which',

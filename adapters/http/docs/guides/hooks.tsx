@@ -1,13 +1,10 @@
 import { firstRequest } from '../first-card.js';
 import { Code } from '../code.js';
 import { grid, note, text } from '../text.js';
+import { Call } from './call.js';
 import { part, type Guide } from './guide.js';
 
-const payload = JSON.stringify({ recipient: firstRequest.recipient, order: { number: 42 }, id: 'A-1001' });
-
-const fire = `curl -s "$HOOK_URL" \\
-  -H 'Content-Type: application/json' \\
-  -d '${payload}'`;
+const payload = { recipient: firstRequest.recipient, order: { number: 42 }, id: 'A-1001' };
 
 const template = 'Dear {{first_name}},\nthank you for your order {{order.number}}.\n{{sender_name}}';
 
@@ -26,7 +23,7 @@ export const hooks: Guide = ({ hasConsole }) => [
     text(
       'An inbound hook is a secret URL: a form tool or a shop posts JSON to it, and a card is sent. One POST is one card and one credit.',
     ),
-    <Code language="sh">{fire}</Code>,
+    <Call name="fire" url="$HOOK_URL" credential={null} body={payload} />,
     note('The token in the URL is its only credential. Treat the URL like a password.'),
     text(
       `A hook has a design, a message template and a name for the signature. ${hasConsole ? 'You make, change, pause and delete hooks in the console, under Integrations, where you also see every call with its result.' : 'The people who run the service make, change, pause and delete hooks for you.'}`,
@@ -56,6 +53,6 @@ export const hooks: Guide = ({ hasConsole }) => [
     text(
       'Some tools fetch a URL before they save it. A GET answers that the hook is ready, and sends nothing. It does not check the token: only a POST does.',
     ),
-    <Code language="sh">{'curl -s "$HOOK_URL"'}</Code>,
+    <Call name="verify" url="$HOOK_URL" credential={null} />,
   ),
 ];

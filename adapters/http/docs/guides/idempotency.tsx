@@ -1,6 +1,6 @@
 import { fileOf, Code } from '../code.js';
 import { grid, text } from '../text.js';
-import { curl } from './curl.js';
+import { Call } from './call.js';
 import { firstRequest } from '../first-card.js';
 import { part, type Guide } from './guide.js';
 
@@ -38,9 +38,12 @@ export const idempotency: Guide = ({ baseUrl }) => [
     text(
       'Send an `Idempotency-Key` with every card: something that stays the same when you try again, such as the number of an order. There are never two cards for one key.',
     ),
-    <Code language="sh">
-      {curl(baseUrl, '/api/v1/cards', { body: firstRequest, headers: ['Idempotency-Key: thank-you-4711'] })}
-    </Code>,
+    <Call
+      name="send"
+      url={`${baseUrl}/api/v1/cards`}
+      headers={{ 'Idempotency-Key': 'thank-you-4711' }}
+      body={firstRequest}
+    />,
     text(
       '- A key has at most 255 ASCII characters. Case matters.',
       '- It is remembered for 24 hours from the first acceptance, for all keys of your organization.',

@@ -1,7 +1,6 @@
 import { longestMessage } from '../../../../domain/message.js';
-import { Code } from '../code.js';
 import { grid, text } from '../text.js';
-import { curl } from './curl.js';
+import { Call } from './call.js';
 import { part, type Guide } from './guide.js';
 
 const limits: readonly (readonly string[])[] = [
@@ -34,7 +33,7 @@ export const lists: Guide = ({ baseUrl }) => [
     text(
       'Every list is `{object, has_more, next_cursor, data}`, newest first. While `has_more` is true, ask again with `starting_after` set to the `next_cursor` of the page you have:',
     ),
-    <Code language="sh">{curl(baseUrl, '/api/v1/cards?limit=2&starting_after=$CARD')}</Code>,
+    <Call name="page" url={`${baseUrl}/api/v1/cards?limit=2&starting_after=$CARD`} />,
     text(
       'No row is skipped or repeated because cards are sent meanwhile, and what you have just written can be read at once. A page may be the last one and empty.',
     ),
@@ -60,8 +59,11 @@ export const lists: Guide = ({ baseUrl }) => [
     text(
       'Fields and parameters that an operation does not know are ignored, and the header `x-ignored-fields` names them. Send `Prefer: handling=strict` to have such a request refused before anything is done:',
     ),
-    <Code language="sh">
-      {curl(baseUrl, '/api/v1/cards?limit=1', { headers: ['Prefer: handling=strict'], withHeaders: true })}
-    </Code>,
+    <Call
+      name="strict"
+      url={`${baseUrl}/api/v1/cards?limit=1`}
+      headers={{ Prefer: 'handling=strict' }}
+      shows="preference-applied"
+    />,
   ),
 ];

@@ -1,7 +1,7 @@
 import { Code, Json } from '../code.js';
 import { firstRequest, firstResponse } from '../first-card.js';
 import { note, text } from '../text.js';
-import { curl } from './curl.js';
+import { Call } from './call.js';
 import { part, type Guide } from './guide.js';
 
 const card = `cat > card.json <<'EOF'
@@ -19,9 +19,6 @@ const hook = `npm run -s cli -- hook create --org "$ORG" --signed-by 'The Shop' 
   --template 'Dear {{first_name}}, thank you for order {{order.number}}. {{sender_name}}'`;
 
 const order = { ...firstRequest.recipient, order: { number: 42 } };
-
-const fire = `curl -s "$HOOK_URL" -H 'Content-Type: application/json' \\
-  -d '${JSON.stringify(order)}'`;
 
 const listen = 'npm run -s cli -- webhook listen --forward-to http://127.0.0.1:3000/';
 
@@ -43,9 +40,7 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     <Code language="sh" title="Second terminal" terminal={2}>
       export API_KEY=hck_…
     </Code>,
-    <Code language="sh" terminal={2}>
-      {curl(baseUrl, '/api/v1/account')}
-    </Code>,
+    <Call name="account" url={`${baseUrl}/api/v1/account`} terminal={2} />,
   ),
   part(
     'first-card',
@@ -57,9 +52,14 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     text(
       'Send it. The `Idempotency-Key` is something of yours that stays the same when you try again, such as the number of an order:',
     ),
-    <Code language="sh" terminal={2}>
-      {curl(baseUrl, '/api/v1/cards', { body: 'card.json', headers: ['Idempotency-Key: quick-start-1001'] })}
-    </Code>,
+    <Call
+      name="send"
+      url={`${baseUrl}/api/v1/cards`}
+      headers={{ 'Idempotency-Key': 'quick-start-1001' }}
+      body={firstRequest}
+      file="card.json"
+      terminal={2}
+    />,
     text('The response is a 201 with the code of the card and the window in which it arrives:'),
     <Json value={firstResponse(baseUrl)} />,
     text(
@@ -70,13 +70,15 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     'try-again',
     'Try again without a second card',
     text('Pretend that the response was lost: send the same request with the same key.'),
-    <Code language="sh" terminal={2}>
-      {curl(baseUrl, '/api/v1/cards', {
-        body: 'card.json',
-        headers: ['Idempotency-Key: quick-start-1001'],
-        withHeaders: true,
-      })}
-    </Code>,
+    <Call
+      name="repeat"
+      url={`${baseUrl}/api/v1/cards`}
+      headers={{ 'Idempotency-Key': 'quick-start-1001' }}
+      body={firstRequest}
+      file="card.json"
+      shows="idempotent-replay"
+      terminal={2}
+    />,
     text(
       'You get the same card with `idempotent-replay: true`, and nothing was charged. [Idempotency and retries](/docs/idempotency) says when to try again.',
     ),
@@ -88,9 +90,7 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     <Code language="sh" terminal={2}>
       export CARD=HC-…
     </Code>,
-    <Code language="sh" terminal={2}>
-      {curl(baseUrl, '/api/v1/cards/$CARD')}
-    </Code>,
+    <Call name="look" url={`${baseUrl}/api/v1/cards/$CARD`} terminal={2} />,
     text(
       hasConsole
         ? '`steps` shows what is done. The page at its `url` shows the same to people, with the letter as it is written; the link that the service printed lets you in.'
@@ -101,9 +101,7 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     'contact',
     'Keep a contact',
     text('Contacts are made and replaced by an id of yours, so that you can send the same again:'),
-    <Code language="sh" terminal={2}>
-      {curl(baseUrl, '/api/v1/contacts', { body: contact })}
-    </Code>,
+    <Call name="contact" url={`${baseUrl}/api/v1/contacts`} body={contact} terminal={2} />,
   ),
   part(
     'hook',
@@ -121,9 +119,7 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     <Code language="sh" terminal={2}>
       export HOOK_URL=…
     </Code>,
-    <Code language="sh" terminal={2}>
-      {fire}
-    </Code>,
+    <Call name="fire" url="$HOOK_URL" credential={null} body={order} terminal={2} />,
   ),
   part(
     'webhook',
@@ -139,9 +135,15 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
       {'export WEBHOOK_SECRET=whsec_…\nnode examples/receiver.mjs'}
     </Code>,
     text('Send another card, and look at the fourth terminal:'),
-    <Code language="sh" title="Second terminal" terminal={2}>
-      {curl(baseUrl, '/api/v1/cards', { body: 'card.json', headers: ['Idempotency-Key: order-1002'] })}
-    </Code>,
+    <Call
+      name="send-another"
+      url={`${baseUrl}/api/v1/cards`}
+      headers={{ 'Idempotency-Key': 'order-1002' }}
+      body={firstRequest}
+      file="card.json"
+      title="Second terminal"
+      terminal={2}
+    />,
     <Code language="text">{'card.created HC-…'}</Code>,
     text(
       'That is all there is. [Webhooks and signatures](/docs/webhooks) shows how to register an address of yours, and how to check a signature in your own program.',

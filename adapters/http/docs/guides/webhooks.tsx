@@ -1,7 +1,7 @@
 import { Code, excerpt } from '../code.js';
 import { webhookHeaders } from '../../outbound.js';
 import { grid, text } from '../text.js';
-import { curl } from './curl.js';
+import { Call } from './call.js';
 import { part, type Guide } from './guide.js';
 
 export const verifyInNode = `import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -36,7 +36,7 @@ export const webhooks: Guide = ({ baseUrl }) => [
     text(
       'An https URL of yours, and the types that it wants; without `events` it gets all of them, and those that come later.',
     ),
-    <Code language="sh">{curl(baseUrl, '/api/v1/webhooks', { body: endpoint })}</Code>,
+    <Call name="register" url={`${baseUrl}/api/v1/webhooks`} body={endpoint} />,
     text(
       'Keep the `signing_secret` of the response: it is shown this once. The URL must be public and on port 443; the same URL registered again is the same endpoint. [Event types](/docs/events) has every type and field.',
     ),

@@ -1,6 +1,6 @@
 /*
- * What a browser adds to the reference: it sends the calls that a reader tries, and shows all samples in the
- * language that was chosen for one. Responses are shown as text, never as HTML; the key stays in its field.
+ * What a browser adds to the reference: it sends the calls that a reader tries. Responses are shown as text,
+ * never as HTML; the key stays in its field.
  */
 
 /** The element that a page of ours has for this. */
@@ -83,23 +83,6 @@ for (const form of document.querySelectorAll<HTMLFormElement>('.try form'))
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     void send(form);
-  });
-
-/** A language that was chosen for one sample is that of all of them, on the next page too. */
-const remembered = 'language of samples';
-const radios = [...document.querySelectorAll<HTMLInputElement>('.languages input')];
-const choose = (language: string): void => {
-  for (const radio of radios) if (radio.value === language) radio.checked = true;
-};
-const stored = localStorage.getItem(remembered);
-if (stored !== null) choose(stored);
-for (const radio of radios)
-  radio.addEventListener('change', () => {
-    const before = radio.getBoundingClientRect().top;
-    choose(radio.value);
-    localStorage.setItem(remembered, radio.value);
-    // What is above may have become longer: the sample stays where the reader looks at it.
-    scrollBy({ top: radio.getBoundingClientRect().top - before, behavior: 'instant' });
   });
 
 export {};

@@ -1,6 +1,7 @@
 /*
- * What a browser adds to reading the documentation: results of a search while it is typed, and a mark at the
- * part that is read. Without scripts, Enter searches. The index is loaded when the field is first used.
+ * What a browser adds to reading the documentation: results of a search while it is typed, a mark at the part
+ * that is read, and all samples in the language that was chosen for one. Without scripts, Enter searches. The
+ * index is loaded when the field is first used.
  */
 
 interface Entry {
@@ -121,5 +122,22 @@ const markParts = (): void => {
   }
 };
 markParts();
+
+/** A language that was chosen for one sample is that of all of them, on the next page too. */
+const remembered = 'language of samples';
+const radios = [...document.querySelectorAll<HTMLInputElement>('.languages input')];
+const choose = (language: string): void => {
+  for (const radio of radios) if (radio.value === language) radio.checked = true;
+};
+const stored = localStorage.getItem(remembered);
+if (stored !== null) choose(stored);
+for (const radio of radios)
+  radio.addEventListener('change', () => {
+    const before = radio.getBoundingClientRect().top;
+    choose(radio.value);
+    localStorage.setItem(remembered, radio.value);
+    // What is above may have become longer: the sample stays where the reader looks at it.
+    scrollBy({ top: radio.getBoundingClientRect().top - before, behavior: 'instant' });
+  });
 
 export {};
