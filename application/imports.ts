@@ -5,17 +5,28 @@ import { Actor } from '../domain/events.js';
 import { derivedUuid, Instant, type Milliseconds, type OrganizationId, type Uuid } from '../domain/ids.js';
 import type { Initiator } from './commands.js';
 import type { FileRow } from './import-contacts.js';
-import type { FoundSignInRecord, SignInRecords } from './ports/sign-in-records.js';
-import type { Clock, Entropy } from './ports/system.js';
+import type { FoundSignInRecord } from './ports/sign-in-records.js';
+import type { Clock } from './ports/system.js';
+import {
+  addPart,
+  addUpload,
+  removeUpload,
+  sealRow,
+  type SealRowDeps,
+  type StoredRow,
+  type WaitingRow,
+  type WaitingRowsDeps,
+} from './waiting-rows.js';
 
-export interface ImportDeps {
-  readonly signInRecords: SignInRecords;
+export interface ImportDeps extends WaitingRowsDeps, SealRowDeps {
+  readonly personalKeys: WaitingRowsDeps['personalKeys'] & SealRowDeps['personalKeys'];
   readonly clock: Clock;
-  readonly entropy: Entropy;
 }
 
-/** How long a file is kept, and what came of it. */
-export const importKeptFor: Milliseconds = 7 * 24 * 60 * 60 * 1000;
+/** How long it is shown what came of a file. */
+const importKeptFor: Milliseconds = 7 * 24 * 60 * 60 * 1000;
+/** Whoever works on imports removes what is left of the rows after that, and destroys their keys. */
+const rowsKeptFor: Milliseconds = importKeptFor + 24 * 60 * 60 * 1000;
 /** Of one organization, at work or waiting. */
 const mostRunning = 3;
 /** Of one organization, with those that are over. */
@@ -23,8 +34,6 @@ const mostKept = 200;
 const mostRows = 200_000;
 const mostRowsInPart = 500;
 const mostBytesInPart = 256 * 1024;
-/** Who owns the records of the imports that wait for work, of all organizations. */
-export const everybody = 'imports';
 
 /** A file of contacts that was uploaded, and how far it is saved. */
 export const ContactImport = z.object({
@@ -52,22 +61,14 @@ export const ContactImport = z.object({
 });
 export type ContactImport = z.infer<typeof ContactImport>;
 
-/** A row of a file as it waits: the contact as it was sent, or why the row has none. */
-const WaitingRow = z.union([
-  z.object({ line: z.int(), externalId: z.string(), contact: z.record(z.string(), z.unknown()) }),
-  z.object({ line: z.int(), problem: z.string() }),
-]);
-export type WaitingRow = z.infer<typeof WaitingRow>;
-export const ImportPart = z.object({ rows: z.array(WaitingRow) });
-
 /** A row that was not saved, and why. */
 const BadLine = z.object({ line: z.int(), reason: z.string() });
 export type BadLine = z.infer<typeof BadLine>;
 const BadLines = z.object({ lines: z.array(BadLine) });
 export type BadLines = z.infer<typeof BadLines>;
 
-/** The id of a part of a file, or of the lines of it that were bad. */
-export const partId = (owner: string, part: number): string => `${owner} ${String(part).padStart(8, '0')}`;
+/** The id of the bad lines of a part. */
+export const badLinesId = (id: string, part: number): string => `${id} ${String(part).padStart(8, '0')}`;
 
 /** The id of the import that a form begins. */
 export const importIdOf = (org: OrganizationId, form: string): Uuid => derivedUuid('import', org, form);
@@ -118,40 +119,50 @@ const waitingRow = (row: FileRow, readContact: ReadContact): WaitingRow => {
   return { line, externalId, contact: { ...sent, birthday, work_anniversary: workAnniversary } };
 };
 
-/** Keeps the rows in parts, of which one is in memory. Returns how many parts and rows they were. */
+const tooManyRows = (): DomainError =>
+  new DomainError(
+    'invalid_body',
+    `The file has more than ${mostRows.toLocaleString('en-US')} rows. Import it in several parts, or by the command line.`,
+    'file',
+  );
+
+/**
+ * Keeps the rows in parts, of which one is in memory. Returns how many parts and rows they were. If it fails,
+ * what was kept is removed.
+ */
 const keepRows = async (
-  { signInRecords, clock }: ImportDeps,
+  deps: ImportDeps,
   upload: string,
   rows: AsyncIterable<FileRow>,
   readContact: ReadContact,
+  ends: Milliseconds,
 ): Promise<{ readonly parts: number; readonly rows: number }> => {
-  const ends = clock.now() + importKeptFor;
-  let waiting: WaitingRow[] = [];
+  let waiting: StoredRow[] = [];
   let bytes = 0;
   let parts = 0;
   let count = 0;
   const keep = async (): Promise<void> => {
-    const data = { rows: waiting };
-    await signInRecords.add({ kind: 'import-part', id: partId(upload, parts), owner: upload, data, ends });
+    await addPart(deps, upload, parts, waiting, ends);
     parts += 1;
     waiting = [];
     bytes = 0;
   };
-  for await (const row of rows) {
-    const next = waitingRow(row, readContact);
-    if (count >= mostRows)
-      throw new DomainError(
-        'invalid_body',
-        `The file has more than ${mostRows.toLocaleString('en-US')} rows. Import it in several parts, or by the command line.`,
-        'file',
-      );
-    waiting.push(next);
-    bytes += JSON.stringify(next).length;
-    count += 1;
-    if (waiting.length >= mostRowsInPart || bytes >= mostBytesInPart) await keep();
+  try {
+    for await (const row of rows) {
+      if (count >= mostRows) throw tooManyRows();
+      const next = await sealRow(deps, upload, waitingRow(row, readContact));
+      waiting.push(next);
+      bytes += JSON.stringify(next).length;
+      count += 1;
+      if (waiting.length >= mostRowsInPart || bytes >= mostBytesInPart) await keep();
+    }
+    if (waiting.length > 0) await keep();
+    return { parts, rows: count };
+  } catch (error) {
+    // The last part may be there, too. If this fails, whoever works on imports does it later.
+    await removeUpload(deps, upload, { to: parts + 1 }).catch(() => undefined);
+    throw error;
   }
-  if (waiting.length > 0) await keep();
-  return { parts, rows: count };
 };
 
 /** What a form asks to import. */
@@ -166,7 +177,8 @@ export interface NewImport {
 /**
  * Keeps a file of contacts, so that it is saved from then on, whatever happens to this process; one with the
  * same id changes nothing. Throws `invalid_parameter` if the organization has too many under way, what the
- * rows throw, and SignInUnavailable; then nothing of it is saved.
+ * rows throw, and PersonalKeysUnavailable; then nothing of it is saved. After SignInUnavailable it may be:
+ * the same id again tells.
  */
 export const beginImport = async (
   deps: ImportDeps,
@@ -190,30 +202,26 @@ export const beginImport = async (
       'file',
     );
   const upload = entropy.uuid();
+  const at = clock.instant();
+  const keptUntil = clock.now() + rowsKeptFor;
+  await addUpload(deps, { id: upload, org, import: id, at }, keptUntil);
+  const kept = await keepRows(deps, upload, rows, readContact, keptUntil);
+  const none = { next: 0, tries: 0, through: 0, created: 0, updated: 0, same: 0, bad: 0 };
+  const data: ContactImport = {
+    org,
+    status: 'running',
+    why: null,
+    file,
+    at,
+    actor,
+    requestId,
+    upload,
+    ...kept,
+    ...none,
+  };
   const ends = clock.now() + importKeptFor;
-  try {
-    const kept = await keepRows(deps, upload, rows, readContact);
-    const none = { next: 0, tries: 0, through: 0, created: 0, updated: 0, same: 0, bad: 0 };
-    const data: ContactImport = {
-      org,
-      status: 'running',
-      why: null,
-      file,
-      at: clock.instant(),
-      actor,
-      requestId,
-      upload,
-      ...kept,
-      ...none,
-    };
-    // First what waits for work: who works on it passes over what has not begun.
-    await signInRecords.add({ kind: 'import-due', id, owner: everybody, data: {}, ends });
-    if (await signInRecords.add({ kind: 'import', id, owner: org, data, ends })) return;
-  } catch (error) {
-    await signInRecords.removeAllOf('import-part', upload, null);
-    throw error;
-  }
-  await signInRecords.removeAllOf('import-part', upload, null);
+  if (!(await signInRecords.add({ kind: 'import', id, owner: org, data, ends })))
+    await removeUpload(deps, upload, { to: kept.parts });
 };
 
 /** Saves nothing more of it. What is saved stays. Throws SignInUnavailable. */
@@ -243,7 +251,7 @@ export async function* badLinesOf(
   { id, next }: FoundImport,
 ): AsyncGenerator<readonly BadLine[], void, undefined> {
   for (let part = 0; part < next; part += 1) {
-    const found = await signInRecords.find('import-bad', partId(id, part));
+    const found = await signInRecords.find('import-bad', badLinesId(id, part));
     if (found !== null) yield BadLines.parse(found.data).lines;
   }
 }

@@ -1,27 +1,38 @@
 import { contact, contactIdOf, importContact, type ContactDetails } from '../domain/contact.js';
 import { capture, DomainError } from '../domain/errors.js';
 import type { Command } from '../domain/events.js';
-import { CommandId, derivedUuid, type Instant, type OrganizationId } from '../domain/ids.js';
+import {
+  CommandId,
+  derivedUuid,
+  type Instant,
+  type Milliseconds,
+  type OrganizationId,
+} from '../domain/ids.js';
 import { executeOnce, type WriteDeps } from './execute.js';
 import { importContacts, type FileRow, type RowOutcome } from './import-contacts.js';
 import {
   type BadLines,
+  badLinesId,
   changeImport,
-  everybody,
   importIn,
-  ImportPart,
-  partId,
   reasonOf,
   type BadLine,
   type FoundImport,
   type ImportDeps,
   type ReadContact,
-  type WaitingRow,
 } from './imports.js';
 import { OutcomeUnknown, TooContended } from './outcome.js';
 import { EventStoreUnavailable } from './ports/event-store.js';
 import { SignInUnavailable } from './ports/sign-in-records.js';
 import { untilAborted } from './until-aborted.js';
+import {
+  listUploads,
+  readPart,
+  removePart,
+  removeUpload,
+  type Upload,
+  type WaitingRow,
+} from './waiting-rows.js';
 
 type SentContact = Readonly<Record<string, unknown>>;
 
@@ -29,7 +40,9 @@ export interface RunImportsDeps extends ImportDeps, WriteDeps {
   readonly readContact: ReadContact;
 }
 
-const pause = 1_000;
+const pause: Milliseconds = 1_000;
+/** What has not become an import by then broke off: a file is uploaded within seconds. */
+const longestUpload: Milliseconds = 60 * 60 * 1000;
 /** A part that fails so often, and not because a store is away, ends its import. */
 const mostTries = 20;
 /** The bad lines that an import tells; the others are only counted. */
@@ -140,7 +153,7 @@ const savePart = async (
   const told = bad.toSorted((a, b) => a.line - b.line).slice(0, Math.max(0, mostBadLines - badBefore));
   if (told.length > 0) {
     const data: BadLines = { lines: told };
-    const id = partId(work.id, next);
+    const id = badLinesId(work.id, next);
     await deps.signInRecords.add({ kind: 'import-bad', id, owner: work.id, data, ends: record.ends });
   }
   await changeImport(deps, work, {
@@ -154,31 +167,31 @@ const savePart = async (
   });
 };
 
-/** Does the next part of an import; false if nothing is left of it. */
-const goOn = async (deps: RunImportsDeps, id: string, signal: AbortSignal): Promise<boolean> => {
-  const { signInRecords } = deps;
-  const record = await signInRecords.find('import', id);
-  // Its upload is not through yet, or broke off.
-  if (record === null) return false;
-  const work = importIn(record);
-  const { upload, next, parts } = work;
-  if (next > 0) await signInRecords.remove('import-part', partId(upload, next - 1));
-  if (work.status !== 'running' || next >= parts) {
-    if (work.status === 'running' && !(await changeImport(deps, work, { status: 'done' }))) return true;
-    for (let left = next; left < parts; left += 1)
-      await signInRecords.remove('import-part', partId(upload, left));
-    await signInRecords.remove('import-due', id);
+/** Does the next part of an import; false if nothing is left of it, or it has not begun. */
+const goOn = async (deps: RunImportsDeps, upload: Upload, signal: AbortSignal): Promise<boolean> => {
+  const { signInRecords, clock } = deps;
+  const record = await signInRecords.find('import', upload.import);
+  const work = record === null ? null : importIn(record);
+  if (work?.upload !== upload.id) {
+    if (clock.now() - Date.parse(upload.at) > longestUpload) await removeUpload(deps, upload.id);
     return false;
   }
-  const part = await signInRecords.find('import-part', partId(upload, next));
-  if (part === null) {
+  const { next, parts } = work;
+  if (next > 0) await removePart(deps, upload.id, next - 1);
+  if (work.status !== 'running' || next >= parts) {
+    if (work.status === 'running' && !(await changeImport(deps, work, { status: 'done' }))) return true;
+    await removeUpload(deps, upload.id, { from: next, to: parts });
+    return false;
+  }
+  const rows = await readPart(deps, upload.id, next);
+  if (rows === null) {
     await changeImport(deps, work, { status: 'failed', why: 'What is left of the file is gone.' });
     return true;
   }
-  // Noted before it begins: whoever comes after a crash knows that lines of it may be saved.
+  // Counted before it begins, so that one that ends the process is given up, too.
   if (!(await changeImport(deps, work, { tries: work.tries + 1 }))) return true;
-  const begun = await signInRecords.find('import', id);
-  if (begun !== null) await savePart(deps, importIn(begun), ImportPart.parse(part.data).rows, signal);
+  const begun = await signInRecords.find('import', work.id);
+  if (begun !== null) await savePart(deps, importIn(begun), rows, signal);
   return true;
 };
 
@@ -189,8 +202,8 @@ const isPassing = (error: unknown): boolean =>
   error instanceof OutcomeUnknown;
 
 /** Ends an import whose part fails again and again, so that it does not do so for days. */
-const giveUpOn = async (deps: RunImportsDeps, id: string, error: unknown): Promise<void> => {
-  const record = isPassing(error) ? null : await deps.signInRecords.find('import', id);
+const giveUpOn = async (deps: RunImportsDeps, upload: Upload, error: unknown): Promise<void> => {
+  const record = isPassing(error) ? null : await deps.signInRecords.find('import', upload.import);
   const work = record === null ? null : importIn(record);
   if (work?.status !== 'running' || work.tries < mostTries) return;
   const why = `The part with row ${work.through + 1} failed ${mostTries} times.`;
@@ -205,13 +218,13 @@ export const workOnImports = async (deps: RunImportsDeps, signal: AbortSignal): 
   const failed = new Map<string, unknown>();
   for (let isBusy = true; isBusy && !signal.aborted;) {
     isBusy = false;
-    for (const { id } of await deps.signInRecords.listOf('import-due', everybody)) {
-      if (signal.aborted || failed.has(id)) continue;
+    for (const upload of await listUploads(deps)) {
+      if (signal.aborted || failed.has(upload.id)) continue;
       try {
-        if (await goOn(deps, id, signal)) isBusy = true;
+        if (await goOn(deps, upload, signal)) isBusy = true;
       } catch (error) {
-        failed.set(id, error);
-        if (!signal.aborted) await giveUpOn(deps, id, error).catch(() => undefined);
+        failed.set(upload.id, error);
+        if (!signal.aborted) await giveUpOn(deps, upload, error).catch(() => undefined);
       }
     }
   }

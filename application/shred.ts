@@ -1,6 +1,7 @@
 import { erasures } from '../domain/erasures.js';
 import type { LoggedEvent, RecordedEvent } from '../domain/events.js';
-import type { KeyRing } from './key-ring.js';
+import { categoryOf } from '../domain/ids.js';
+import { isPlainObject } from '../domain/plain-object.js';
 import { asStored, keyIdOf, openText } from './personal.js';
 import { markOf, type EventStore } from './ports/event-store.js';
 import type { PersonalKeys } from './ports/personal-keys.js';
@@ -8,11 +9,11 @@ import type { Clock } from './ports/system.js';
 import { assertSameLog } from './same-log.js';
 import { streamPages } from './stream-pages.js';
 import { untilAborted } from './until-aborted.js';
+import { eraseWaitingRows, type NamedContact, type WaitingRowsDeps } from './waiting-rows.js';
 
-export interface ShredderDeps {
+export interface ShredderDeps extends WaitingRowsDeps {
   /** With personal data opened. */
   readonly store: EventStore;
-  readonly keys: Pick<KeyRing, 'load' | 'keyOf' | 'destroy'>;
   /** Where the shredder keeps its place: see PersonalKeys. */
   readonly place: Pick<PersonalKeys, 'mark' | 'saveMark'>;
   readonly clock: Clock;
@@ -27,7 +28,7 @@ const savedAfter = 10_000n;
  * The key of an event, if it is this event's: a store of keys that was lost or restored gives the same
  * numbers again, to events of other people.
  */
-const ownKey = async (keys: ShredderDeps['keys'], event: RecordedEvent): Promise<string | null> => {
+const ownKey = async (keys: ShredderDeps['personalKeys'], event: RecordedEvent): Promise<string | null> => {
   const stored = asStored(event);
   const keyId = keyIdOf(stored);
   if (keyId === null) return null;
@@ -37,15 +38,36 @@ const ownKey = async (keys: ShredderDeps['keys'], event: RecordedEvent): Promise
   return key !== null && openText(key, event.id, personal) !== null ? keyId : null;
 };
 
-/** Destroys the keys of a stream's events before an erasure. */
-const shred = async ({ store, keys }: ShredderDeps, { stream, revision }: LoggedEvent): Promise<void> => {
-  const found: string[] = [];
-  for await (const page of streamPages(store, stream, 0))
-    for (const event of page) {
-      const key = event.revision < revision ? await ownKey(keys, event) : null;
-      if (key !== null) found.push(key);
-    }
-  await keys.destroy(found);
+/** The external id of a contact, by an event of it whose personal data can be read. */
+const externalIdIn = ({ data }: RecordedEvent): string | null => {
+  const { personal }: { readonly personal?: unknown } = data;
+  const externalId = isPlainObject(personal) ? personal['externalId'] : null;
+  return typeof externalId === 'string' ? externalId : null;
+};
+
+/** What erasures erase: the keys of the events before them in their streams, and rows of files that wait. */
+const erasedBy = async ({ store, personalKeys }: ShredderDeps, erased: readonly LoggedEvent[]) => {
+  const [found, contacts]: [string[], NamedContact[]] = [[], []];
+  for (const { stream, revision, metadata } of erased) {
+    const externalIds = new Set<string>();
+    for await (const page of streamPages(store, stream, 0))
+      for (const event of page.filter((each) => each.revision < revision)) {
+        const key = await ownKey(personalKeys, event);
+        if (key !== null) found.push(key);
+        const externalId = categoryOf(stream) === 'contact' ? externalIdIn(event) : null;
+        if (externalId !== null) externalIds.add(externalId);
+      }
+    const { org } = metadata;
+    if (org !== null) for (const externalId of externalIds) contacts.push({ org, externalId });
+  }
+  return { keys: found, contacts };
+};
+
+/** Rows are looked for first: what names their contact can't be read without the keys. */
+const shred = async (deps: ShredderDeps, erased: readonly LoggedEvent[]): Promise<void> => {
+  const { keys, contacts } = await erasedBy(deps, erased);
+  await eraseWaitingRows(deps, contacts);
+  await deps.personalKeys.destroy(keys);
 };
 
 /**
@@ -66,7 +88,7 @@ export const runShredder = async (
     if (event !== null) await assertSameLog(store, 'The shredder', { position: saved, event });
     for await (const batch of store.follow(saved, { signal, batch: batchSize })) {
       const erased = batch.filter(({ type }) => erasures.has(type));
-      for (const event of erased) await shred(deps, event);
+      if (erased.length > 0) await shred(deps, erased);
       const last = batch.at(-1);
       if (last === undefined || (erased.length === 0 && last.position - saved < savedAfter)) continue;
       await place.saveMark({ position: last.position, event: markOf(last) });

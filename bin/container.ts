@@ -158,6 +158,7 @@ const buildGraph = (context: ProcessContext) => {
   const pagesOver = (endpoints: NonNullable<typeof webhooks>) => ({
     ...people,
     ...cards,
+    personalKeys: engine.personalKeys,
     keyUses,
     hookCalls,
     requests,

@@ -120,10 +120,10 @@ const reconcilerProcesses = (container: DependencyContainer): readonly Process[]
   // If every append is all or nothing, nothing is ever half-done.
   if (!engine.store.atomic)
     work.push((signal) => runReconciler(reconciler, signal, reporter(context, 'reconciler')));
-  const { store, personalKeys: keys, personalKeyStore: place } = engine;
-  const shredder: Process = (signal) =>
-    runShredder({ store, keys, place, clock }, signal, reporter(context, 'shredder'));
-  const importing = { ...reconciler, signInRecords: engine.signInRecords, readContact };
+  const { store, personalKeys, personalKeyStore: place, signInRecords } = engine;
+  const shredding = { store, personalKeys, place, signInRecords, clock };
+  const shredder: Process = (signal) => runShredder(shredding, signal, reporter(context, 'shredder'));
+  const importing = { ...reconciler, personalKeys, signInRecords, readContact };
   const importer: Process = (signal) => runImports(importing, signal, reporter(context, 'imports'));
   return [
     (signal) => engine.exclusively('reconciler', signal, sideBySide(work)),

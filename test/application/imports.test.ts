@@ -3,17 +3,24 @@ import { readContact } from '../../adapters/http/contact-fields.js';
 import { removeContact } from '../../application/change-contact.js';
 import type { FileRow } from '../../application/import-contacts.js';
 import { badLinesOf, beginImport, findImport, importIdOf, stopImport } from '../../application/imports.js';
+import { keyRing } from '../../application/key-ring.js';
+import { SignInUnavailable } from '../../application/ports/sign-in-records.js';
 import { workOnImports } from '../../application/run-imports.js';
 import { saveContactRecord } from '../../application/save-contact.js';
 import { contact, contactIdOf, eraseContact } from '../../domain/contact.js';
 import { execute } from '../../application/execute.js';
 import { EventStoreUnavailable, type EventStore } from '../../application/ports/event-store.js';
 import { OrganizationId, streamName } from '../../domain/ids.js';
+import { readPart } from '../../application/waiting-rows.js';
+import type { MasterKeys } from '../../domain/webhook-signing.js';
 import { makeWorld, org } from '../support/fixtures/world.js';
+import { SeededEntropy } from '../support/memory/entropy.js';
+import { MemoryPersonalKeys } from '../support/memory/personal-keys.js';
 import { MemorySignInRecords } from '../support/memory/sign-in-records.js';
 
 const by = { actor: { kind: 'member' as const, id: 'ann' }, requestId: 'req_1' };
 const never = new AbortController().signal;
+const masters: MasterKeys = [{ id: 'a', key: Buffer.alloc(32, 1) }];
 
 const row = (line: number, externalId: string, name = `Ann ${externalId}`): FileRow => ({
   line,
@@ -32,7 +39,11 @@ async function* from<T>(items: readonly T[]): AsyncGenerator<T> {
 
 const start = async () => {
   const world = await makeWorld({ atomic: true });
-  const deps = { ...world, readContact, signInRecords: new MemorySignInRecords(world.clock) };
+  const keys = new MemoryPersonalKeys();
+  const ring = (seed: number) =>
+    keyRing({ store: keys, masters, clock: world.clock, entropy: new SeededEntropy(seed) });
+  const signInRecords = new MemorySignInRecords(world.clock);
+  const deps = { ...world, readContact, signInRecords, personalKeys: ring(1) };
   let forms = 0;
   const begin = async (rows: readonly FileRow[], at = org): Promise<string> => {
     const id = importIdOf(at, `form ${(forms += 1)}`);
@@ -49,7 +60,29 @@ const start = async () => {
     (await world.store.readStream(streamName('contact', contactIdOf(org, externalId)), 0)).map(
       ({ type }) => type,
     );
-  return { world, deps, begin, shown, eventsOf };
+  const uploadOf = async (id: string) => (await findImport(deps, org, id))?.upload ?? '';
+  const waiting = () => signInRecords.listOf('import-due', 'imports');
+  /** A copy of the parts as they are now, and what can be read of it. */
+  const copyOf = async (upload: string) => {
+    const copy = new MemorySignInRecords(world.clock);
+    const parts = await signInRecords.listOf('import-part', upload);
+    for (const part of parts) await copy.add({ ...part, ends: null });
+    const read = { signInRecords: copy, personalKeys: ring(2) };
+    return () => Promise.all(parts.map((_, part) => readPart(read, upload, part)));
+  };
+  return { world, deps, begin, shown, eventsOf, uploadOf, copyOf, waiting };
+};
+
+/** A file of which the client sends only the beginning. */
+const breakingOff = {
+  file: 'b.csv',
+  readContact,
+  get rows() {
+    return (async function* (): AsyncGenerator<FileRow> {
+      yield* numbered(600);
+      throw new Error('the client went away');
+    })();
+  },
 };
 
 /** A store that is gone after so many appends. */
@@ -130,51 +163,92 @@ describe('an import of contacts', () => {
   });
 
   it('stops when somebody stops it, and leaves nothing of the file behind', async () => {
-    const { deps, begin, shown } = await start();
+    const { deps, begin, shown, uploadOf, waiting } = await start();
     const id = await begin(numbered(600));
     await stopImport(deps, org, id);
     await workOnImports(deps, never);
     expect(await shown(id)).to.deep.include({ status: 'stopped', through: 0 });
-    const upload = (await findImport(deps, org, id))?.upload ?? '';
-    expect(await deps.signInRecords.listOf('import-part', upload)).to.deep.equal([]);
+    expect(await deps.signInRecords.listOf('import-part', await uploadOf(id))).to.deep.equal([]);
+    expect(await waiting()).to.deep.equal([]);
   });
 
   it('is begun once by its form, keeps nothing of a file that breaks off, and few are under way at once', async () => {
-    const { deps, begin } = await start();
+    const { deps, begin, waiting } = await start();
     const id = importIdOf(org, 'one form');
     for (let times = 0; times < 2; times += 1)
       await beginImport(deps, by, org, { id, file: 'a.csv', rows: from(numbered(3)), readContact });
     expect((await deps.signInRecords.listOf('import', org)).length).to.equal(1);
-    const broken = (async function* (): AsyncGenerator<FileRow> {
-      yield* numbered(600);
-      throw new Error('the client went away');
-    })();
     const other = importIdOf(org, 'another form');
-    const failed = await beginImport(deps, by, org, {
-      id: other,
-      file: 'b.csv',
-      rows: broken,
-      readContact,
-    }).catch(String);
+    const failed = await beginImport(deps, by, org, { id: other, ...breakingOff }).catch(String);
     expect(failed).to.include('the client went away');
     expect(await findImport(deps, org, other)).to.equal(null);
+    expect(await waiting()).to.have.length(1);
     await begin(numbered(1));
     await begin(numbered(1));
     expect(await begin(numbered(1)).catch(String)).to.include('3 files are being imported');
   });
 
-  it('keeps no year of a birthday, and nothing of a row that can’t be saved but why', async () => {
-    const { deps, begin } = await start();
+  it('is not lost if nobody knows whether the last write of its upload was made', async () => {
+    const { deps, shown } = await start();
+    const records = deps.signInRecords;
+    const id = importIdOf(org, 'a form');
+    const begin = () =>
+      beginImport(deps, by, org, { id, file: 'a.csv', rows: from(numbered(600)), readContact });
+    records.add = async (record) => {
+      const isAdded = await MemorySignInRecords.prototype.add.call(records, record);
+      if (record.kind === 'import') throw new SignInUnavailable('no response');
+      return isAdded;
+    };
+    expect(await begin().catch((error: unknown) => error)).to.be.instanceOf(SignInUnavailable);
+    await begin();
+    await workOnImports(deps, never);
+    expect(await shown(id)).to.deep.include({ status: 'done', created: 600 });
+  });
+
+  it('leaves no rows of an upload whose process died, an hour later, and of one that wasn’t done in a week', async () => {
+    const { world, deps, begin, uploadOf, copyOf, waiting } = await start();
+    const dying = {
+      ...deps,
+      personalKeys: { ...deps.personalKeys, destroy: () => Promise.reject(new Error()) },
+    };
+    const id = importIdOf(org, 'a form that broke off');
+    await beginImport(dying, by, org, { id, ...breakingOff }).catch(String);
+    const [left] = await waiting();
+    await workOnImports(deps, never);
+    expect(await waiting()).to.deep.equal([left]);
+    world.clock.skip(61 * 60 * 1000);
+    await workOnImports(deps, never);
+    expect(await waiting()).to.deep.equal([]);
+    expect(await deps.signInRecords.listOf('import-part', left?.id ?? '')).to.deep.equal([]);
+
+    const upload = await uploadOf(await begin(numbered(600)));
+    const copy = await copyOf(upload);
+    world.clock.skip(7 * 24 * 60 * 60 * 1000 + 1);
+    await workOnImports(deps, never);
+    expect(await waiting()).to.deep.equal([]);
+    expect((await copy()).flat().filter((each) => each !== null && 'contact' in each)).to.deep.equal([]);
+  });
+
+  it('keeps its rows sealed, without the year of a birthday, and nothing of a bad one but why', async () => {
+    const { world, deps, begin, uploadOf, copyOf } = await start();
     const born = { external_id: 'c-1', name: 'Ann', birthday: '1987-05-06' };
     const wrong = { external_id: 'c-2', name: 'Bo', birthday: '1986-13-41' };
     const id = await begin([
       { line: 2, bytes: 2, externalId: 'c-1', contact: born },
       { line: 3, bytes: 3, externalId: 'c-2', contact: wrong },
     ]);
-    const upload = (await findImport(deps, org, id))?.upload ?? '';
+    const upload = await uploadOf(id);
     const kept = JSON.stringify(await deps.signInRecords.listOf('import-part', upload));
-    expect(kept).to.include('05-06').and.include('invalid_');
-    for (const gone of ['1987', '1986', 'Bo']) expect(kept).to.not.include(gone);
+    expect(kept).to.include('invalid_');
+    for (const word of ['c-1', 'Ann', '05-06', '1986', 'Bo']) expect(kept).to.not.include(word);
+    const copy = await copyOf(upload);
+    expect(JSON.stringify(await copy()))
+      .to.include('Ann')
+      .and.include('05-06')
+      .and.not.include('1987');
+    await workOnImports(deps, never);
+    world.clock.skip(10_000);
+    expect((await copy()).flat().filter((each) => each !== null && 'contact' in each)).to.deep.equal([]);
   });
 
   it('never lets an older row win over a later one of the same part, after its process has died', async () => {

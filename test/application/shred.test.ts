@@ -1,18 +1,30 @@
 import { expect } from 'chai';
+import { Readable } from 'node:stream';
+import { readContact } from '../../adapters/http/contact-fields.js';
 import { changeCard } from '../../application/change-card.js';
 import { execute } from '../../application/execute.js';
 import { keyRing, type KeyRing } from '../../application/key-ring.js';
+import { beginImport, findImport, importIdOf } from '../../application/imports.js';
 import { openedEvents, personalSeal } from '../../application/personal.js';
 import { sendCard } from '../../application/send-card.js';
 import { runShredder } from '../../application/shred.js';
 import { Streams } from '../../application/streams.js';
+import { readPart } from '../../application/waiting-rows.js';
 import { cancel, cardStream, erase } from '../../domain/card.js';
-import { contact, eraseContact, saveContact, type ContactDetails } from '../../domain/contact.js';
-import { streamName } from '../../domain/ids.js';
+import {
+  contact,
+  contactIdOf,
+  deleteContact,
+  eraseContact,
+  saveContact,
+  type ContactDetails,
+} from '../../domain/contact.js';
+import { OrganizationId, streamName } from '../../domain/ids.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import { makeWorld, org, sendRequest, type World } from '../support/fixtures/world.js';
 import { SeededEntropy } from '../support/memory/entropy.js';
 import { MemoryPersonalKeys } from '../support/memory/personal-keys.js';
+import { MemorySignInRecords } from '../support/memory/sign-in-records.js';
 import { eventually } from '../support/time/eventually.js';
 
 const masters: MasterKeys = [{ id: 'a', key: Buffer.alloc(32, 1) }];
@@ -57,11 +69,16 @@ const sealedWorld = async () => {
 };
 
 /** Runs the shredder over the log until its place is the end of the log. */
-const shredded = async (world: World, keys: MemoryPersonalKeys, ring: KeyRing): Promise<void> => {
+const shredded = async (
+  world: World,
+  keys: MemoryPersonalKeys,
+  ring: KeyRing,
+  signInRecords = new MemorySignInRecords(world.clock),
+): Promise<void> => {
   const stop = new AbortController();
   const store = openedEvents(world.store, ring, world.clock);
   const running = runShredder(
-    { store, keys: ring, place: keys, clock: world.clock },
+    { store, personalKeys: ring, place: keys, signInRecords, clock: world.clock },
     stop.signal,
     (error) => {
       throw error;
@@ -90,6 +107,47 @@ describe('the shredder', () => {
     expect(JSON.stringify(await firstData(world, after, cardStream(kept)))).to.include('Ada Lovelace');
     const log = (await world.store.readLog(0n, 100)).slice(0, -1);
     expect(JSON.stringify(log.map(({ data, metadata }) => [data, metadata]))).to.equal(before);
+  });
+
+  it('destroys the keys of what waits of an erased contact, in the files of its organization alone', async () => {
+    const { world, sealed, keys, ringOver } = await sealedWorld();
+    const signInRecords = new MemorySignInRecords(world.clock);
+    const id = contactIdOf(org, 'c-1');
+    await execute(sealed, contact, id, world.command(), saveContact(org, details, world.clock.instant()));
+    const personalKeys = ringOver(keys, 4);
+    const importing = { ...sealed, signInRecords, personalKeys };
+    const uploads = await Promise.all(
+      [org, OrganizationId.parse('another')].map(async (at) => {
+        const rows = ['c-0', 'c-1'].map((externalId, index) => ({
+          line: index + 2,
+          bytes: 0,
+          externalId,
+          contact: { external_id: externalId, name: 'Ada Lovelace' },
+        }));
+        const uploaded = {
+          id: importIdOf(at, 'a form'),
+          file: 'a.csv',
+          rows: Readable.from(rows),
+          readContact,
+        };
+        await beginImport(importing, { actor: world.command().actor, requestId: null }, at, uploaded);
+        return (await findImport(importing, at, uploaded.id))?.upload ?? '';
+      }),
+    );
+    await execute(
+      sealed,
+      contact,
+      id,
+      world.command(),
+      deleteContact(world.clock.instant(), world.clock.instant()),
+    );
+    await shredded(world, keys, ringOver(keys, 2), signInRecords);
+    const after = { signInRecords, personalKeys: ringOver(keys, 3) };
+    const waiting = await Promise.all(uploads.map((upload) => readPart(after, upload, 0)));
+    expect(waiting.map((rows) => rows?.map((row) => 'contact' in row))).to.deep.equal([
+      [true, false],
+      [true, true],
+    ]);
   });
 
   it('leaves the details of a contact that were saved after the erasure', async () => {

@@ -7,7 +7,7 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { startService, type Service } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
-import { erasable, erasableWords } from '../support/fixtures/erasable.js';
+import { erasable, erasableWords, importErasable } from '../support/fixtures/erasable.js';
 import { aCard, clientOf, clientsOf } from '../support/http/service.js';
 import { eventually } from '../support/time/eventually.js';
 
@@ -56,9 +56,14 @@ describe('after an erasure', () => {
       await operator(`/operator/v1/cards/${code}/hold`, { body: { reason: 'Nobody tore it' } });
       await api(`/api/v1/cards/${code}`, { method: 'DELETE' });
       const contact = await api('/api/v1/contacts', { body: erasable.contact });
-      expect((await api('/api/v1/contacts')).rows).to.have.length(1);
+      const { baseUrl } = service;
+      const imported = await importErasable({ baseUrl, operator }, org, async () => {
+        const readable = (await found(directory)).filter((file) => !file.startsWith('read.db'));
+        expect(readable.filter((file) => file.includes('Wombatina'))).to.deep.equal([]);
+      });
+      expect((await api('/api/v1/contacts')).rows).to.have.length(2);
       const other = await api('/api/v1/cards', { body: aCard() });
-      const wanted = { cards: [code], contacts: [contact.id], reason: 'a request' };
+      const wanted = { cards: [code], contacts: [contact.id, imported], reason: 'a request' };
       expect(
         (await operator(`/operator/v1/organizations/${org}/erasures`, { body: wanted })).status,
       ).to.equal(202);

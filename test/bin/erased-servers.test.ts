@@ -23,7 +23,7 @@ import { startService, type Service } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
 import { streamName } from '../../domain/ids.js';
 import { signerFrom, signerText, vkeyOf } from '../../domain/signed-note.js';
-import { erasable, erasableWords } from '../support/fixtures/erasable.js';
+import { erasable, erasableWords, importErasable } from '../support/fixtures/erasable.js';
 import { aCard, clientOf, clientsOf } from '../support/http/service.js';
 import { MemoryPersonalKeys } from '../support/memory/personal-keys.js';
 import { describeWithEngines } from '../support/runner/engines.js';
@@ -62,6 +62,8 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'after an erasure on server
   const logged: string[] = [];
   /** Where words were found before the erasure. */
   let foundBefore: readonly string[];
+  /** The records of signing in with a word of a file that was uploaded. */
+  let foundWaiting: readonly object[];
   let erased: readonly string[];
   let kept: readonly string[];
   const exported: Record<string, Buffer> = {};
@@ -155,7 +157,11 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'after an erasure on server
     const { id: code } = await api('/api/v1/cards', { body: erasable.card, headers });
     const other = await api('/api/v1/cards', { body: aCard() });
     const contact = await api('/api/v1/contacts', { body: erasable.contact });
-    await eventually(async () => (await api('/api/v1/contacts')).rows.length === 1, patient);
+    const imported = await importErasable({ baseUrl, operator }, org, async () => {
+      const records = await database.collection('sign_in_records').find({}).toArray();
+      foundWaiting = records.filter((record) => JSON.stringify(record).includes('Wombatina'));
+    });
+    await eventually(async () => (await api('/api/v1/contacts')).rows.length === 2, patient);
     await api(`/api/v1/cards/${code}`, { method: 'DELETE' });
     await eventually(async () => (await api(`/api/v1/deliveries?card=${code}`)).rows.length > 0, patient);
 
@@ -168,12 +174,15 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'after an erasure on server
     await takeOut('card before', `card=${code}`);
     await takeOut('period before', 'from=0');
     foundBefore = await found();
-    const wanted = { cards: [code], contacts: [contact.id], reason: 'a request' };
+    const wanted = { cards: [code], contacts: [contact.id, imported], reason: 'a request' };
     const asked = await operator(`/operator/v1/organizations/${org}/erasures`, { body: wanted });
     expect(asked.status).to.equal(202);
     const events = await store.readStored(0n, 10_000);
-    const [card, person] = [streamName('card', code), `contact-${contact.id}`];
-    erased = keysOf(events.filter(({ stream }) => stream === card || stream.startsWith(person)));
+    const streams: readonly string[] = [
+      streamName('card', code),
+      ...[contact.id, imported].map((id) => streamName('contact', id)),
+    ];
+    erased = keysOf(events.filter(({ stream }) => streams.includes(stream)));
     kept = keysOf(events.filter(({ stream }) => stream === streamName('card', other.id)));
     await eventually(async () => expect(await found()).to.deep.equal([]) && true, patient);
     await eventually(() => areDestroyed(erased), patient);
@@ -197,6 +206,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'after an erasure on server
     expect(foundBefore.filter((line) => line.startsWith('collection'))).to.have.length.greaterThan(
       erasableWords.length,
     );
+    expect(foundWaiting).to.deep.equal([]);
     expect(await found()).to.deep.equal([]);
   });
 

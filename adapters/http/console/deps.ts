@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { AdministrationDeps } from '../../../application/administer.js';
 import type { ChangeCardDeps } from '../../../application/change-card.js';
 import type { HookDeps } from '../../../application/hooks.js';
+import type { ImportDeps } from '../../../application/imports.js';
 import type { PeopleDeps } from '../../../application/people.js';
 import type { Requests } from '../../../application/ports/requests.js';
 import type { RateLimiter } from '../../../application/ports/rate-limiter.js';
@@ -21,6 +22,7 @@ export interface ConsoleDeps
     AdministrationDeps,
     ReadKeysDeps,
     HookDeps,
+    ImportDeps,
     SendCardDeps {
   readonly requests: Pick<Requests, 'find'>;
   readonly rateLimiter: RateLimiter;
