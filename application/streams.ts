@@ -132,6 +132,7 @@ export class Streams {
   ): Promise<Loaded<State>> {
     const stream = streamName(aggregate.category, id);
     const known = this.#known(aggregate, stream);
+    if (personalCategories.has(aggregate.category)) await this.personal.ready();
     const from = aggregate.lastEventIsState === true ? after : Math.min(after, known.revision);
     let loaded = known;
     for await (const page of streamPages(this.store, stream, from + 1)) {

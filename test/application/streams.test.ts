@@ -1,10 +1,18 @@
 import { expect } from 'chai';
+import { readContact } from '../../adapters/http/contact-fields.js';
 import { changeCard, releaseCard } from '../../application/change-card.js';
+import { executeOnce } from '../../application/execute.js';
+import { keyRing } from '../../application/key-ring.js';
 import { purchaseBy } from '../../application/ledgers.js';
+import { personalSeal } from '../../application/personal.js';
 import { sendCard } from '../../application/send-card.js';
+import { Streams } from '../../application/streams.js';
 import { cancel, cardStream, queue, release, reportStep } from '../../domain/card.js';
+import { contact, contactIdOf, saveContact } from '../../domain/contact.js';
 import { ledger, ledgerStream } from '../../domain/credits.js';
 import { balanceOf, buy, makeWorld, org, sendRequest, type World } from '../support/fixtures/world.js';
+import { SeededEntropy } from '../support/memory/entropy.js';
+import { MemoryPersonalKeys } from '../support/memory/personal-keys.js';
 
 const movements = 3_000;
 
@@ -95,5 +103,23 @@ describe('a search behind a revision of the ledger', () => {
     const seen: number[] = [];
     const found = await other.streams.loadAfter(ledger, org, revision, (event) => seen.push(event.revision));
     expect({ seen, at: found.revision }).to.deep.equal({ seen: [revision + 1], at: revision + 1 });
+  });
+});
+
+describe('a look for what a command has recorded', () => {
+  it('waits until personal data can be sealed, as every load does', async () => {
+    const world = await makeWorld({ atomic: true });
+    const ring = keyRing({
+      store: new MemoryPersonalKeys(),
+      masters: [{ id: 'a', key: Buffer.alloc(32, 1) }],
+      clock: world.clock,
+      entropy: new SeededEntropy(1),
+    });
+    const streams = new Streams(world.store, personalSeal(ring, world.entropy));
+    const command = world.command();
+    const id = contactIdOf(org, 'c-1');
+    const save = saveContact(org, readContact({ external_id: 'c-1', name: 'Ann' }), command.at);
+    const { events } = await executeOnce({ ...world, streams }, contact, id, command, save);
+    expect(events.map(({ type }) => type)).to.deep.equal(['ContactCreated']);
   });
 });
