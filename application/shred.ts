@@ -1,5 +1,7 @@
+import { card } from '../domain/card.js';
+import { contact } from '../domain/contact.js';
 import { erasures } from '../domain/erasures.js';
-import type { LoggedEvent, RecordedEvent } from '../domain/events.js';
+import { schemaOf, type LoggedEvent, type RecordedEvent } from '../domain/events.js';
 import { categoryOf } from '../domain/ids.js';
 import { isPlainObject } from '../domain/plain-object.js';
 import { asStored, keyIdOf, openText } from './personal.js';
@@ -63,6 +65,13 @@ const erasedBy = async ({ store, personalKeys }: ShredderDeps, erased: readonly 
   return { keys: found, contacts };
 };
 
+/** What a later version of the service erases must not be passed over. Throws UnknownEvent. */
+const assertKnown = (event: LoggedEvent): void => {
+  const category = categoryOf(event.stream);
+  if (category === 'card') schemaOf(card, event);
+  if (category === 'contact') schemaOf(contact, event);
+};
+
 /** Rows are looked for first: what names their contact can't be read without the keys. */
 const shred = async (deps: ShredderDeps, erased: readonly LoggedEvent[]): Promise<void> => {
   const { keys, contacts } = await erasedBy(deps, erased);
@@ -87,6 +96,7 @@ export const runShredder = async (
     const event = mark?.event ?? null;
     if (event !== null) await assertSameLog(store, 'The shredder', { position: saved, event });
     for await (const batch of store.follow(saved, { signal, batch: batchSize })) {
+      batch.forEach(assertKnown);
       const erased = batch.filter(({ type }) => erasures.has(type));
       if (erased.length > 0) await shred(deps, erased);
       const last = batch.at(-1);

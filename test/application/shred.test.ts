@@ -19,6 +19,7 @@ import {
   saveContact,
   type ContactDetails,
 } from '../../domain/contact.js';
+import { UnknownEvent } from '../../domain/events.js';
 import { OrganizationId, streamName } from '../../domain/ids.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import { makeWorld, org, sendRequest, type World } from '../support/fixtures/world.js';
@@ -148,6 +149,30 @@ describe('the shredder', () => {
       [true, false],
       [true, true],
     ]);
+  });
+
+  it('stops at an event of a contact that it does not know: it may erase something', async () => {
+    const { world, sealed, keys, ringOver } = await sealedWorld();
+    const command = world.command();
+    await execute(sealed, contact, contactIdOf(org, 'c-1'), command, saveContact(org, details, command.at));
+    const log = await world.store.readLog(0n, 100);
+    const later = log.map((event) => ({
+      ...event,
+      type: event.type.replace('ContactCreated', 'ContactMelted'),
+    }));
+    const store = new Proxy(world.store, {
+      get: (target, name) =>
+        name === 'follow' ? () => Readable.from([later]) : Reflect.get(target, name).bind(target),
+    });
+    const stop = new AbortController();
+    const told: unknown[] = [];
+    const deps = { personalKeys: ringOver(keys, 2), place: keys, clock: world.clock };
+    const signInRecords = new MemorySignInRecords(world.clock);
+    await runShredder({ ...deps, store, signInRecords }, stop.signal, (error) => {
+      told.push(error);
+      stop.abort();
+    });
+    expect([told[0] instanceof UnknownEvent, await keys.mark()]).to.deep.equal([true, null]);
   });
 
   it('leaves the details of a contact that were saved after the erasure', async () => {
