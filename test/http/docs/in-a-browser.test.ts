@@ -1,26 +1,9 @@
 import { expect } from 'chai';
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import { expectNoFault } from '../../support/http/accessibility.js';
 import { describeInBrowser } from '../../support/http/browser.js';
 import { keys, startHttp, type TestService } from '../../support/http/http.js';
 import { newTraces, testRoutes } from '../../support/http/http-routes.js';
-import { sampleOf } from '../../support/runner/effort.js';
 import { looking } from '../../support/http/watched.js';
-
-const pages = [
-  '/docs',
-  '/docs/quick-start',
-  '/docs/webhooks',
-  '/docs/lists',
-  '/docs/changelog',
-  '/docs/reference/cards',
-  '/docs/errors',
-  '/docs/events',
-  '/docs/operator',
-  '/docs/operator/recorded-events',
-  '/docs/errors/too_late_to_cancel',
-  '/docs/search?q=card',
-];
 
 describeInBrowser('the documentation in a browser', (browser) => {
   let service: TestService;
@@ -43,35 +26,6 @@ describeInBrowser('the documentation in a browser', (browser) => {
     );
   const open = (page: Page, path: string) => page.goto(`${service.base}${path}`);
   const wide = { viewport: { width: 1280, height: 900 } };
-
-  for (const colorScheme of ['light', 'dark'] as const)
-    it(`has no accessibility fault, wide and narrow, with everything unfolded: ${colorScheme}`, async function () {
-      this.timeout(120_000);
-      await read({ colorScheme }, async (page, context) => {
-        const session = await context.newCDPSession(page);
-        const isDark = colorScheme === 'dark';
-        for (const path of sampleOf(pages, 4, { of: colorScheme })) {
-          await page.setViewportSize(wide.viewport);
-          await open(page, path);
-          await expectNoFault(page, session, { isDark, address: path });
-        }
-      });
-    });
-
-  it('has nothing beside the screen, from the smallest telephone on, without scripts', async function () {
-    this.timeout(60_000);
-    await read({ javaScriptEnabled: false }, async (page, context) => {
-      const session = await context.newCDPSession(page);
-      for (const path of sampleOf(pages, 6, { of: 'width' })) {
-        await open(page, path);
-        for (const width of [320, 640, 1280]) {
-          await page.setViewportSize({ width, height: 800 });
-          const { cssContentSize } = await session.send('Page.getLayoutMetrics');
-          expect(cssContentSize.width, `${path} at ${width}`).to.be.at.most(width);
-        }
-      }
-    });
-  });
 
   it('is read without scripts on a telephone: contents, the next page, a search, another language', async () => {
     const telephone = { javaScriptEnabled: false, viewport: { width: 360, height: 800 } };
