@@ -250,7 +250,12 @@ const buildGraph = (context: ProcessContext) => {
       ? { open: httpServer(common), operator: null }
       : {
           open: httpServer({ ...common, serves: 'public' }),
-          operator: httpServer({ ...common, serves: 'operator', baseUrl: context.operatorAddress }),
+          operator: httpServer({
+            ...common,
+            serves: 'operator',
+            baseUrl: context.operatorAddress,
+            publicUrl: baseUrl,
+          }),
         };
 
   // Delivery of webhooks. Its metrics are shown by the processes that deliver.

@@ -81,6 +81,8 @@ export interface HttpOptions {
    * `listen`.
    */
   readonly baseUrl: () => string;
+  /** The address of the server that serves customers; its own if it is left out. */
+  readonly publicUrl?: () => string;
   /** Is told of every request that needs a credential, once it is over. */
   readonly onRequest?: (request: Omit<RequestRecord, 'wrote'>) => void;
   /** Proposes a name in place of one that is not known; nothing is proposed if it is left out. */
@@ -201,7 +203,7 @@ const textParameters = (params: Readonly<Record<string, string | string[]>>): Re
 };
 
 export const httpServer = (options: HttpOptions): HttpServer => {
-  const { clock, log, registry, readiness, baseUrl } = options;
+  const { clock, log, registry, readiness, baseUrl, publicUrl = baseUrl } = options;
   const timeouts = { ...defaultTimeouts, ...options.timeouts };
   const guard = gate(options);
   const metrics = options.metrics ?? httpMetrics(registry);
@@ -213,7 +215,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   const documented = [...options.routes, ...healthRoutes(readiness, registry, options.version)].filter(
     isFor(options.serves ?? 'everybody'),
   );
-  const routes = [...documented, ...docsRoutes(documented, baseUrl)];
+  const routes = [...documented, ...docsRoutes(documented, baseUrl, publicUrl)];
 
   let begun = 0;
 

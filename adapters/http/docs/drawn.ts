@@ -13,12 +13,21 @@ import { searchPage } from './search.js';
 const below = (prefix: string, html: string): string =>
   prefix === '' ? html : html.replaceAll(/ (href|src|action|data-path|data-index)="\//g, ` $1="${prefix}/`);
 
+/** What a page leads to that is served elsewhere. */
+const led = (html: string, { has, context: { customersAt } }: Pages): string =>
+  customersAt === null
+    ? html
+    : html.replaceAll(/ href="(\/docs[^"#]*)/g, (link, path: string) =>
+        has(path) ? link : ` href="${customersAt}${path}`,
+      );
+
 const headers = pageHeaders({ posts: false });
 
 const titleOf = ({ title, shape }: DocsPage): string =>
   shape === 'home' ? 'Handwritten Card Service: documentation' : `${title} · Handwritten Card Service`;
 
-const htmlOf = (page: DocsPage, { context }: Pages, query?: string): string => {
+const htmlOf = (page: DocsPage, pages: Pages, query?: string): string => {
+  const { context } = pages;
   const { prefix } = placeOf(context.baseUrl);
   const modules = [
     'reader.js' as const,
@@ -26,7 +35,8 @@ const htmlOf = (page: DocsPage, { context }: Pages, query?: string): string => {
     ...(page.shape === 'reference' ? ['docs.js' as const] : []),
   ];
   const body = framed(page, context, query);
-  return below(prefix, documentOf({ prefix: '', title: titleOf(page), body, style: 'docs.css', modules }));
+  const html = documentOf({ prefix: '', title: titleOf(page), body, style: 'docs.css', modules });
+  return below(prefix, led(html, pages));
 };
 
 /** The pages as they are sent. */
@@ -36,8 +46,8 @@ export interface Drawn {
   readonly search: (query: string) => Promise<{ readonly html: string; readonly headers: typeof headers }>;
 }
 
-export const drawn = (routes: readonly Route[], baseUrl: string): Drawn => {
-  const pages = pagesOf(routes, baseUrl);
+export const drawn = (routes: readonly Route[], baseUrl: string, publicUrl: string): Drawn => {
+  const pages = pagesOf(routes, baseUrl, publicUrl);
   const made = new Map<string, SharedDocument>();
   const { prefix } = placeOf(baseUrl);
   const indexOf = async (): Promise<string> =>
@@ -53,7 +63,7 @@ export const drawn = (routes: readonly Route[], baseUrl: string): Drawn => {
       return document;
     },
     search: async (query) => ({
-      html: htmlOf(searchPage(await pages.entries(), query), pages, query),
+      html: htmlOf(searchPage(await pages.entries(), query, pages.context), pages, query),
       headers,
     }),
   };

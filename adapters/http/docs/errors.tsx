@@ -3,7 +3,7 @@ import { statusOf } from '../errors.js';
 import { inline, type Html } from '../web/prose.js';
 import { Json } from './code.js';
 import { errorPages } from './error-pages.js';
-import type { Context, DocsPage } from './page.js';
+import { everybodyIn, type Context, type DocsPage } from './page.js';
 import { errorsPlace } from './places.js';
 import { grid, text } from './text.js';
 
@@ -63,16 +63,16 @@ const example = (baseUrl: string): object => ({
 });
 
 /** Every code in a few words, by status. */
-export const errorsPage = ({ baseUrl }: Context): DocsPage => ({
+export const errorsPage = (context: Context): DocsPage => ({
   ...errorsPlace,
-  for: 'customers',
+  for: everybodyIn(context),
   shape: 'guide',
   lead: (
     <>
       {text(
         'Switch on `code`: it is stable. `message` is for people and may change, `param` names the field at fault if there is one, and `docs` leads to the page about the code.',
       )}
-      <Json value={example(baseUrl)} />
+      <Json value={example(context.baseUrl)} />
       {text(
         '**After any 4xx nothing was made and nothing was charged. After any 500 it is safe to try again.**',
       )}
@@ -100,7 +100,7 @@ export const errorsPage = ({ baseUrl }: Context): DocsPage => ({
 const placeNames = { keys: 'Keys', hooks: 'Inbound hooks' } as const;
 
 /** The page about a code. */
-export const errorPage = (code: ErrorCode, { hasConsole }: Context): DocsPage => {
+export const errorPage = (code: ErrorCode, context: Context): DocsPage => {
   const { means, next, charged, place } = errorPages[code];
   const status = statusOf(code);
   const said = (id: string, title: string, sentence: string, more: Html = null) => ({
@@ -118,7 +118,7 @@ export const errorPage = (code: ErrorCode, { hasConsole }: Context): DocsPage =>
     title: code,
     isCode: true,
     about: `Error, HTTP ${status}`,
-    for: 'customers',
+    for: everybodyIn(context),
     shape: 'plain',
     parts: [
       said('means', 'What it means', means),
@@ -127,7 +127,7 @@ export const errorPage = (code: ErrorCode, { hasConsole }: Context): DocsPage =>
         'next',
         'What to do',
         next,
-        place === undefined || !hasConsole ? null : (
+        place === undefined || !context.hasConsole ? null : (
           <p>
             <a href={`/console?place=${place}`}>{placeNames[place]} in the console</a>
           </p>

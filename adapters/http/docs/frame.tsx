@@ -15,10 +15,13 @@ import {
 } from './places.js';
 
 /** The pages in the order in which they are read. */
-export const orderOf = ({ customers, operators }: Context, kind: DocsPage['for']): readonly Place[] =>
+export const orderOf = (
+  { customers, operators, customersAt }: Context,
+  kind: DocsPage['for'],
+): readonly Place[] =>
   kind === 'customers'
     ? [homePlace, ...guideNames.map(guidePlace), ...customers, errorsPlace, eventsPlace]
-    : [operatorPlace, ...operators, recordedPlace];
+    : [operatorPlace, ...operators, recordedPlace, ...(customersAt === null ? [] : [errorsPlace])];
 
 interface LinksProps {
   readonly label: string;
@@ -74,9 +77,9 @@ const Side = ({ page, context }: { readonly page: DocsPage; readonly context: Co
     ) : (
       <>
         <p class="aside">
-          <a href={homePlace.path}>For customers</a>
+          <a href={`${context.customersAt ?? ''}${homePlace.path}`}>For customers</a>
         </p>
-        <Links label="Operators" places={[operatorPlace, ...context.operators, recordedPlace]} page={page} />
+        <Links label="Operators" places={orderOf(context, 'operators')} page={page} />
       </>
     )}
   </nav>
@@ -153,12 +156,8 @@ const OnThisPage = ({ page }: { readonly page: DocsPage }) => (
 );
 
 /** The documents for machines. */
-const machinesFor = (page: DocsPage, { customers }: Context): readonly string[] => [
-  page.for === 'operators'
-    ? '/operator/openapi.json'
-    : customers.length === 0
-      ? '/openapi.json'
-      : '/api/openapi.json',
+const machinesFor = (page: DocsPage): readonly string[] => [
+  page.for === 'operators' ? '/operator/openapi.json' : '/api/openapi.json',
   '/asyncapi.json',
 ];
 
@@ -179,7 +178,7 @@ export const framed = (page: DocsPage, context: Context, query = ''): Html => (
         <footer class="foot">
           <p>
             For machines:{' '}
-            {machinesFor(page, context).map((path) => (
+            {machinesFor(page).map((path) => (
               <>
                 <a href={path}>{path}</a>{' '}
               </>

@@ -6,11 +6,17 @@ import type { Place } from './places.js';
 export interface Context {
   /** The address that clients see. */
   readonly baseUrl: string;
+  /** Where customers' pages are, if those who serve these serve operators alone; else null. */
+  readonly customersAt: string | null;
   /** Whether there are pages of the console to lead to. */
   readonly hasConsole: boolean;
   readonly customers: readonly Group[];
   readonly operators: readonly Group[];
 }
+
+/** Whose pages those for everybody stand among: among customers', where these are served. */
+export const everybodyIn = ({ customersAt }: Context): 'customers' | 'operators' =>
+  customersAt === null ? 'customers' : 'operators';
 
 /** A part of a page with a heading, to which links lead. */
 export interface Part {

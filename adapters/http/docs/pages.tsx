@@ -8,7 +8,16 @@ import { guides } from './guides/all.js';
 import { homePage } from './home.js';
 import { operatorPage } from './operator.js';
 import type { Context, DocsPage } from './page.js';
-import { guideNames, guidePlace } from './places.js';
+import {
+  errorsPlace,
+  eventsPlace,
+  guideNames,
+  guidePlace,
+  homePlace,
+  operatorPlace,
+  recordedPlace,
+  searchPath,
+} from './places.js';
 import { recordedPage } from './recorded.js';
 import { referencePage } from './reference.js';
 import { entriesOf } from './search.js';
@@ -16,57 +25,73 @@ import { entriesOf } from './search.js';
 /** All pages of the documentation, each made when it is first asked for. */
 export interface Pages {
   readonly context: Context;
+  readonly has: (path: string) => boolean;
   readonly at: (path: string) => DocsPage;
   readonly entries: () => Promise<readonly Entry[]>;
 }
 
-export const contextOf = (routes: readonly Route[], baseUrl: string): Context => ({
-  baseUrl,
-  hasConsole: routes.some(({ path }) => path === '/console'),
-  ...groupsOf(routes),
-});
+const contextOf = (routes: readonly Route[], baseUrl: string, publicUrl: string): Context => {
+  const groups = groupsOf(routes);
+  return {
+    baseUrl,
+    customersAt: groups.customers.length === 0 ? publicUrl : null,
+    hasConsole: routes.some(({ path }) => path === '/console'),
+    ...groups,
+  };
+};
 
 type Makers = ReadonlyMap<string, () => DocsPage>;
 
-const makersOf = (context: Context): Makers => {
-  const all: (readonly [string, () => DocsPage])[] = [
-    ['/docs', () => homePage(context)],
-    ...guideNames.map(
-      (name) =>
-        [
-          guidePlace(name).path,
-          (): DocsPage => ({
-            ...guidePlace(name),
-            for: 'customers',
-            shape: 'guide',
-            parts: guides[name](context),
-          }),
-        ] as const,
-    ),
-    ...(['customers', 'operators'] as const).flatMap((audience) =>
-      context[audience].map((group) => [group.path, () => referencePage(group, context, audience)] as const),
-    ),
-    ['/docs/errors', () => errorsPage(context)],
-    ...errorCodes.map((code) => [`/docs/errors/${code}`, () => errorPage(code, context)] as const),
-    ['/docs/events', () => eventsPage()],
-    ['/docs/operator', () => operatorPage(context)],
-    ['/docs/operator/recorded-events', () => recordedPage(context.baseUrl)],
-  ];
-  return new Map(all);
-};
+type Maker = readonly [path: string, make: () => DocsPage];
 
-/** The pages about a table of routes, on a service that is at `baseUrl`. */
-export const pagesOf = (routes: readonly Route[], baseUrl: string): Pages => {
-  const context = contextOf(routes, baseUrl);
+const referenceOf = (audience: DocsPage['for'], context: Context): readonly Maker[] =>
+  (audience === 'customers' ? context.customers : context.operators).map((group) => [
+    group.path,
+    () => referencePage(group, context, audience),
+  ]);
+
+const customersPages = (context: Context): readonly Maker[] => [
+  [homePlace.path, () => homePage(context)],
+  ...guideNames.map((name): Maker => {
+    const place = guidePlace(name);
+    return [place.path, () => ({ ...place, for: 'customers', shape: 'guide', parts: guides[name](context) })];
+  }),
+  ...referenceOf('customers', context),
+  [eventsPlace.path, eventsPage],
+];
+
+const operatorsPages = (context: Context): readonly Maker[] => [
+  [operatorPlace.path, () => operatorPage(context)],
+  ...referenceOf('operators', context),
+  [recordedPlace.path, () => recordedPage(context.baseUrl)],
+];
+
+const makersOf = (context: Context): Makers =>
+  new Map([
+    ...(context.customersAt === null ? customersPages(context) : []),
+    [errorsPlace.path, () => errorsPage(context)],
+    ...errorCodes.map((code): Maker => [`${errorsPlace.path}/${code}`, () => errorPage(code, context)]),
+    ...(context.operators.length === 0 ? [] : operatorsPages(context)),
+  ]);
+
+/**
+ * The pages about a table of routes, on a service that is at `baseUrl`. Operators who are by themselves begin
+ * with the page about them; what is for customers is at `publicUrl`.
+ */
+export const pagesOf = (routes: readonly Route[], baseUrl: string, publicUrl: string): Pages => {
+  const context = contextOf(routes, baseUrl, publicUrl);
   const makers = makersOf(context);
   const at = (path: string): DocsPage => {
-    const make = makers.get(path);
+    const make = makers.get(
+      path === homePlace.path && context.customersAt !== null ? operatorPlace.path : path,
+    );
     if (make === undefined) throw new Error(`There is no page at ${path}.`);
     return make();
   };
   let known: Promise<readonly Entry[]> | null = null;
   return {
     context,
+    has: (path) => makers.has(path) || path === homePlace.path || path === searchPath,
     at,
     entries: () =>
       (known ??= entriesOf([...makers.values()]).catch((error: unknown) => {

@@ -91,10 +91,8 @@ const pathsOf = (routes: readonly Route[]): readonly string[] => {
   const { customers, operators } = groupsOf(routes);
   const places = [
     homePlace,
-    ...guideNames.map(guidePlace),
-    ...customers,
+    ...(customers.length === 0 ? [] : [...guideNames.map(guidePlace), ...customers, eventsPlace]),
     errorsPlace,
-    eventsPlace,
     ...(operators.length === 0 ? [] : [operatorPlace, ...operators, recordedPlace]),
   ];
   return places.map(({ path }) => path);
@@ -167,8 +165,15 @@ const search = (pages: () => Promise<Drawn>): Route =>
     },
   });
 
-/** The documentation that the service serves about itself. (decision 11: where `docs` leads) */
-export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): readonly Route[] => {
+/**
+ * The documentation that the service serves about itself. (decision 11: where `docs` leads) What it says to
+ * customers is at `publicUrl`, if these routes are for operators alone.
+ */
+export const docsRoutes = (
+  routes: readonly Route[],
+  baseUrl: () => string,
+  publicUrl: () => string,
+): readonly Route[] => {
   const document = (audience: Audience) =>
     remembered(baseUrl, (base) =>
       sharedDocument(jsonType, JSON.stringify(openApiDocument(routes, base, audience))),
@@ -178,7 +183,9 @@ export const docsRoutes = (routes: readonly Route[], baseUrl: () => string): rea
     sharedDocument(jsonType, JSON.stringify(asyncApiDocument(base))),
   );
   // Most processes never show a page: the first reader loads what makes them.
-  const pages = remembered(baseUrl, async (base) => (await import('./drawn.js')).drawn(routes, base));
+  const pages = remembered(baseUrl, async (base) =>
+    (await import('./drawn.js')).drawn(routes, base, publicUrl()),
+  );
   return [
     shown('/openapi.json', 'getOpenApi', 'The OpenAPI document', document('everybody')),
     ...(has('key')

@@ -1,6 +1,6 @@
 import { render } from 'preact-render-to-string';
 import { findEntries, operatorsPages, type Entry } from './find.js';
-import type { DocsPage, Part } from './page.js';
+import { everybodyIn, type Context, type DocsPage, type Part } from './page.js';
 import { searchPath } from './places.js';
 
 const named: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&amp;': '&' };
@@ -57,7 +57,7 @@ const excerptOf = (text: string): string =>
   text.length <= 160 ? text : `${text.slice(0, text.lastIndexOf(' ', 160))} …`;
 
 /** What was found, for browsers without scripts and for everybody who presses Enter. */
-export const searchPage = (entries: readonly Entry[], query: string): DocsPage => {
+export const searchPage = (entries: readonly Entry[], query: string, context: Context): DocsPage => {
   const all = findEntries(entries, query, most + 1);
   const found = all.slice(0, most);
   return {
@@ -67,7 +67,7 @@ export const searchPage = (entries: readonly Entry[], query: string): DocsPage =
       query.trim() === ''
         ? 'Type a word into the field above: an operation, a field, an error code.'
         : `${all.length > most ? 'The first ' : ''}${found.length} for “${query}”`,
-    for: 'customers',
+    for: everybodyIn(context),
     shape: 'plain',
     lead:
       found.length === 0 ? null : (
