@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { eventually } from '../support/time/eventually.js';
 import { Visitor } from '../support/http/visitor.js';
 import { freePort } from '../support/servers/ports.js';
-import { sampleOf } from '../support/runner/effort.js';
+import { rounds, sampleOf } from '../support/runner/effort.js';
 import { operate, spawnService, type ServiceProcess } from './service-process.js';
 
 /**
@@ -94,29 +94,36 @@ describe('a form whose service is killed before it answers', () => {
       }
   });
 
-  it('imports every line of a file once, though the service is killed while it does', async () => {
+  it('imports every line of a large file once, though the service is killed while it does', async () => {
     const page = `/console/${org}/contacts/import`;
-    const rows = 4_000;
+    const rows = rounds({ usually: 4_000, thoroughly: 100_000 });
+    const bad = rows / 1_000;
+    const row = (at: number): string => `c-${at},Ann ${at},${at % 1_000 === 0 ? 'Texas' : 'TX'}\n`;
     const before = await recorded('ContactCreated');
-    const file = new Blob([
-      'external_id,name\n',
-      ...Array.from({ length: rows }, (_, at) => `c-${at},Ann ${at}\n`),
-    ]);
+    const file = new Blob(['external_id,name,state\n', ...Array.from({ length: rows }, (_, at) => row(at))]);
     const { location } = await visitor.upload(page, await visitor.form(page, 'import'), file);
     const through = async (): Promise<number> => {
       const { text } = await visitor.get(location ?? '');
-      return Number(/<strong>([\d,]+)<\/strong> of 4,000/.exec(text)?.[1]?.replace(',', ''));
+      return Number(/<strong>([\d,]+)<\/strong> of /.exec(text)?.[1]?.replaceAll(',', ''));
     };
     await eventually(async () => (await through()) > 0);
+    const killedAt = await through();
     await service.end('SIGKILL');
+    expect(killedAt).to.be.below(rows);
     service = spawnService(dataDir, Number(new URL(service.url).port), [], { environment });
     await service.ready;
     await eventually(async () => (await visitor.get(location ?? '')).text.includes('>done<'), {
-      within: 60_000,
+      within: 300_000,
     });
-    expect((await visitor.get(location ?? '')).text).to.include('<dt>New</dt><dd>4,000</dd>');
+    const { text } = await visitor.get(location ?? '');
+    const shown = ['New', 'Bad lines'].map((name) =>
+      Number(new RegExp(`<dt>${name}</dt><dd>([\\d,]+)`).exec(text)?.[1]?.replaceAll(',', '')),
+    );
+    expect(shown).to.deep.equal([rows - bad, bad]);
+    const lines = (await visitor.get(`${location ?? ''}/lines.csv`)).text.trim().split('\r\n');
+    expect([lines.length, lines[1]?.split(':')[0]]).to.deep.equal([bad + 1, '2,invalid_recipient']);
     expect([(await recorded('ContactCreated')) - before, await recorded('ContactReplaced')]).to.deep.equal([
-      rows,
+      rows - bad,
       0,
     ]);
   });
