@@ -10,6 +10,7 @@ import type { Clock } from './ports/system.js';
 import {
   addPart,
   addUpload,
+  readPart,
   removeUpload,
   sealRow,
   type SealRowDeps,
@@ -31,6 +32,8 @@ const rowsKeptFor: Milliseconds = importKeptFor + 24 * 60 * 60 * 1000;
 const mostRunning = 3;
 /** Of one organization, with those that are over. */
 const mostKept = 200;
+/** How many rows are shown before they are saved. */
+const rowsShown = 5;
 const mostRows = 200_000;
 const mostRowsInPart = 500;
 const mostBytesInPart = 256 * 1024;
@@ -244,6 +247,13 @@ export const changeImport = (
   change: Partial<ContactImport>,
 ): Promise<boolean> =>
   signInRecords.change(record, { data: { ...record.data, ...change }, ends: record.ends });
+
+/** The rows that come next, so that one can see how they were understood; none once all are through. */
+export const nextRows = async (
+  deps: WaitingRowsDeps,
+  { status, upload, next }: FoundImport,
+): Promise<readonly WaitingRow[]> =>
+  status === 'running' ? ((await readPart(deps, upload, next, rowsShown)) ?? []) : [];
 
 /** The rows that were not saved, in the order of the file, bit by bit. Throws SignInUnavailable. */
 export async function* badLinesOf(

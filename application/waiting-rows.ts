@@ -111,29 +111,31 @@ const openRow = ({ personalKeys }: WaitingRowsDeps, upload: string, row: StoredR
   return { row: OpenRow.parse(JSON.parse(text)), key: sealed.key };
 };
 
-/** The rows of a part; null if it is gone. */
+/** The rows of a part, or the first of them; null if it is gone. */
 const openedPart = async (
   deps: WaitingRowsDeps,
   upload: string,
   part: number,
+  most = Infinity,
 ): Promise<readonly Opened[] | null> => {
   const found = await deps.signInRecords.find('import-part', partId(upload, part));
   if (found === null) return null;
-  const { rows } = Part.parse(found.data);
+  const rows = Part.parse(found.data).rows.slice(0, most);
   await deps.personalKeys.load(rows.flatMap((row) => ('sealed' in row ? [row.sealed.key] : [])));
   return rows.map((row) => openRow(deps, upload, row));
 };
 
 /**
- * The rows of a part, a row whose key is destroyed as a bad one; null if the part is gone. Throws
- * SignInUnavailable and PersonalKeysUnavailable.
+ * The rows of a part, at most so many, a row whose key is destroyed as a bad one; null if the part is gone.
+ * Throws SignInUnavailable and PersonalKeysUnavailable.
  */
 export const readPart = async (
   deps: WaitingRowsDeps,
   upload: string,
   part: number,
+  most?: number,
 ): Promise<readonly WaitingRow[] | null> =>
-  (await openedPart(deps, upload, part))?.map(({ row }) => row) ?? null;
+  (await openedPart(deps, upload, part, most))?.map(({ row }) => row) ?? null;
 
 const keysOf = (rows: readonly Opened[]): readonly string[] =>
   rows.flatMap(({ key }) => (key === null ? [] : [key]));

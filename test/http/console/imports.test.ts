@@ -52,6 +52,19 @@ describe('the import of contacts in the console', () => {
     expect((await found()).rows[0]).to.deep.include({ external_id: 'zoe@example.com', name: 'Zoe Ott' });
   });
 
+  it('shows how the next rows were understood while they wait, and leaves them when it is stopped', async () => {
+    const rows = Array.from({ length: 20_000 }, (_, at) => `${at}@x.com,Ann,4${at},1987-05-06,no\n`).join('');
+    const { location } = await send(`E-mail,First Name,Address1,birthday,Shoes\n${rows}`, { key: 'E-mail' });
+    const { text } = await owner.get(location ?? '');
+    const table = text.slice(text.indexOf('How the file was understood'), text.indexOf('Imports are shown'));
+    const headings = [...table.matchAll(/<th scope="col"[^>]*>([^<]*)/g)].map(([, name]) => name);
+    expect(headings).to.deep.equal(['line', 'external_id', 'first_name', 'birthday', 'line1']);
+    expect(table).to.include('05-06').and.not.include('1987').and.not.include('Shoes');
+    expect((await owner.submit(location ?? '', 'stop')).status).to.equal(303);
+    const stopped = await owner.get(location ?? '');
+    expect(stopped.text).to.include('>stopped<').and.not.include('How the file was understood');
+  });
+
   it('refuses what can’t be read, is too large or was not chosen, and saves nothing of it', async () => {
     for (const [text, told] of [
       ['name\nAnn\n', 'no column external_id'],

@@ -1,4 +1,10 @@
-import { badLinesOf, findImport, stopImport, type FoundImport } from '../../../../application/imports.js';
+import {
+  badLinesOf,
+  findImport,
+  nextRows,
+  stopImport,
+  type FoundImport,
+} from '../../../../application/imports.js';
 import { csvOf, csvRows } from '../../csv.js';
 import { Form, Refusal } from '../../web/form.js';
 import { Badge, Head } from '../../web/parts.js';
@@ -6,6 +12,7 @@ import { Time } from '../../web/time.js';
 import { nothingHere } from '../admit.js';
 import { newForm } from '../answer.js';
 import { importTones } from '../import-parts.js';
+import { ImportRows } from '../import-rows.js';
 import { Done } from '../notice.js';
 import { filePage, go, page, type OrgContext } from '../page.js';
 import { paths } from '../paths.js';
@@ -24,10 +31,11 @@ export const contactImportPage = page({
   query: ['done'],
   load: async (context) => {
     const found = await loadImport(context);
-    return { found, form: found.status === 'running' ? newForm(context) : null };
+    const rows = await nextRows(context.deps, found);
+    return { found, rows, form: found.status === 'running' ? newForm(context) : null };
   },
   title: ({ found }) => `Import of ${found.file}`,
-  view: ({ found, form }, { url, org, self, query, timeZone }, refused) => {
+  view: ({ found, rows: waiting, form }, { url, org, self, query, timeZone }, refused) => {
     const { id, file, at, status, why, rows, through, created, updated, same, bad } = found;
     return (
       <>
@@ -84,6 +92,16 @@ export const contactImportPage = page({
               Stop the import
             </button>
           </Form>
+        )}
+        {waiting.length === 0 ? null : (
+          <>
+            <h2>How the file was understood</h2>
+            <p class="quiet">
+              The next rows, each cell below the field that it is saved in. Columns of other names are left
+              out.
+            </p>
+            <ImportRows rows={waiting} />
+          </>
         )}
         <p class="quiet">Imports are shown for 7 days.</p>
       </>
