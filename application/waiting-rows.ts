@@ -54,7 +54,7 @@ const uploadIn = ({ id, data }: FoundSignInRecord): Upload => ({ ...Upload.parse
 export const listUploads = async ({
   signInRecords,
 }: Pick<WaitingRowsDeps, 'signInRecords'>): Promise<readonly Upload[]> =>
-  (await signInRecords.listOf('import-due', everybody)).map(uploadIn);
+  (await signInRecords.listOf('import-upload', everybody)).map(uploadIn);
 
 /** Announces an upload before its first row: an erasure looks for its rows from then on. */
 export const addUpload = async (
@@ -62,7 +62,7 @@ export const addUpload = async (
   { id, ...data }: Upload,
   ends: Milliseconds,
 ): Promise<void> => {
-  await signInRecords.add({ kind: 'import-due', id, owner: everybody, data, ends });
+  await signInRecords.add({ kind: 'import-upload', id, owner: everybody, data, ends });
 };
 
 /** Seals what a row says of a person. Throws PersonalKeysUnavailable. */
@@ -158,7 +158,7 @@ export const removeUpload = async (
   { from = 0, to = mostParts }: { readonly from?: number; readonly to?: number } = {},
 ): Promise<void> => {
   for (let part = from; part < to; part += 1) await removePart(deps, upload, part);
-  await deps.signInRecords.remove('import-due', upload);
+  await deps.signInRecords.remove('import-upload', upload);
 };
 
 const Begun = z.object({ upload: z.string(), next: z.int(), parts: z.int() });

@@ -4,10 +4,10 @@ import type { Milliseconds } from '../../domain/ids.js';
  * What is kept so that people can sign in and work: operational records, not domain events, because every
  * event is published. `session`: somebody is signed in. `link`: a link that works once. `form`: a form that
  * was sent. `password`: the hash of a password. `import`: a file of contacts that was uploaded, `import-part`
- * what is left of it, `import-bad` its bad lines, `import-due` that rows of it wait.
+ * what is left of it, `import-bad` its bad lines, `import-upload` that some of it is left.
  */
 export type SignInKind =
-  'session' | 'link' | 'form' | 'password' | 'import' | 'import-part' | 'import-bad' | 'import-due';
+  'session' | 'link' | 'form' | 'password' | 'import' | 'import-part' | 'import-bad' | 'import-upload';
 
 export interface SignInRecord {
   readonly kind: SignInKind;

@@ -61,7 +61,7 @@ const start = async () => {
       ({ type }) => type,
     );
   const uploadOf = async (id: string) => (await findImport(deps, org, id))?.upload ?? '';
-  const waiting = () => signInRecords.listOf('import-due', 'imports');
+  const waiting = () => signInRecords.listOf('import-upload', 'imports');
   /** A copy of the parts as they are now, and what can be read of it. */
   const copyOf = async (upload: string) => {
     const copy = new MemorySignInRecords(world.clock);
@@ -123,7 +123,7 @@ describe('an import of contacts', () => {
     const lines = [];
     if (found !== null) for await (const some of badLinesOf(deps, found)) lines.push(...some);
     expect(lines).to.deep.equal([{ line: 1_202, reason: 'no name' }]);
-    expect(await deps.signInRecords.listOf('import-due', 'imports')).to.deep.equal([]);
+    expect(await deps.signInRecords.listOf('import-upload', 'imports')).to.deep.equal([]);
     expect(await findImport(deps, OrganizationId.parse('another'), id)).to.equal(null);
   });
 

@@ -94,7 +94,8 @@ describe('a form whose service is killed before it answers', () => {
       }
   });
 
-  it('imports every line of a large file once, though the service is killed while it does', async () => {
+  it('imports every line of a large file once, though the service is killed while it does', async function () {
+    this.timeout(300_000);
     const page = `/console/${org}/contacts/import`;
     const rows = rounds({ usually: 4_000, thoroughly: 100_000 });
     const bad = rows / 1_000;
