@@ -75,7 +75,8 @@ export const sealRow = async (
   await personalKeys.ready();
   const { line } = row;
   const { text } = sealNext(personalKeys, entropy, rowId(upload, line), JSON.stringify(row));
-  return StoredRow.parse({ line, sealed: JSON.parse(text) });
+  const sealed: unknown = JSON.parse(text);
+  return StoredRow.parse({ line, sealed });
 };
 
 export const addPart = async (
