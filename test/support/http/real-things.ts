@@ -125,8 +125,9 @@ export const realThings = async (service: RunningService, receiver: Receiver): P
         .replaceAll(shown.card, card)
         .replaceAll(withUuids, (_, noun: string, between: string) => {
           const id = ids[noun];
-          if (id === undefined) throw new Error(`${operationId}: nothing real stands for an id of ${noun}.`);
-          return `${noun}${between}${String(id)}`;
+          if (typeof id !== 'string')
+            throw new Error(`${operationId}: nothing real stands for an id of ${noun}.`);
+          return `${noun}${between}${id}`;
         });
       return Object.entries(others).reduce((whole, [from, to]) => whole.replaceAll(from, to), named);
     },
