@@ -2,13 +2,23 @@ import { cardStream } from '../domain/card.js';
 import type { CardCode } from '../domain/card-code.js';
 import { ledger, ledgerStream } from '../domain/credits.js';
 import { parseEvent, type RecordedEvent } from '../domain/events.js';
-import { streamName, type Milliseconds, type OrganizationId, type StreamName } from '../domain/ids.js';
+import {
+  categoryOf,
+  streamName,
+  type Milliseconds,
+  type OrganizationId,
+  type StreamName,
+} from '../domain/ids.js';
 import { reconcile, type Reconciliation } from '../domain/reconciliation.js';
 import { organizationOf, type AdministrationDeps } from './administer.js';
 import { isBy, streamAt, type Moment } from './as-of.js';
 import { atMost } from './at-most.js';
+import type { Checkpoints } from './ports/checkpoints.js';
+import { openWorkNow } from './reconcile.js';
 
 export interface ReconcileCreditsDeps extends Pick<AdministrationDeps, 'streams' | 'store' | 'clock'> {
+  /** Where the reconciler keeps which orders wait for their credits. */
+  readonly checkpoints: Checkpoints;
   /** How old open work must be before the reconciler closes it. */
   readonly reconcileAfter: Milliseconds;
 }
@@ -28,10 +38,16 @@ const streamOf = (stored: RecordedEvent): StreamName | null => {
   return cardStream(('void' in cause ? cause.void.card : cause.owed.card) as CardCode);
 };
 
+/** The streams of an organization's orders whose credits have not come. */
+const streamsOfOrders = async (deps: ReconcileCreditsDeps, org: OrganizationId): Promise<StreamName[]> =>
+  (await openWorkNow(deps)).orders
+    .filter((order) => order.org === org)
+    .map((order) => streamName('purchase', order.purchase));
+
 /**
- * Adds up the credits of an organization between two moments, from its ledger and the streams of all that the
- * ledger names. Null: from the beginning, until now. Throws `not_found`, DamagedStream,
- * EventStoreUnavailable.
+ * Adds up the credits of an organization between two moments, from its ledger, the streams of all that the
+ * ledger names, and its orders that no movement names yet. Null: from the beginning, until now. Throws
+ * `not_found`, DamagedStream, EventStoreUnavailable.
  */
 export const reconcileCredits = async (
   deps: ReconcileCreditsDeps,
@@ -42,8 +58,17 @@ export const reconcileCredits = async (
   const { store, clock, reconcileAfter } = deps;
   await organizationOf(deps, org);
   const end = to ?? { position: (await store.head()).position, at: clock.instant() };
-  const movements = await streamAt(store, ledgerStream(org), end);
-  const streams = new Set(movements.flatMap((event) => streamOf(event) ?? []));
+  const ordered = await streamsOfOrders(deps, org);
+  // An order that was open at the end may have been brought since: then a later movement names it.
+  const now = { position: (await store.head()).position, at: clock.instant() };
+  const all = await streamAt(store, ledgerStream(org), now);
+  const movements = all.slice(0, lastRevisionBy(end, all) + 1);
+  const brought = all.slice(movements.length).flatMap((event) => streamOf(event) ?? []);
+  const streams = new Set([
+    ...movements.flatMap((event) => streamOf(event) ?? []),
+    ...brought.filter((stream) => categoryOf(stream) === 'purchase'),
+    ...ordered,
+  ]);
   const limited = atMost(atOnce);
   const others = await Promise.all([...streams].map((stream) => limited(() => streamAt(store, stream, end))));
   return reconcile([...movements, ...others.flat()], {

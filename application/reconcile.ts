@@ -84,6 +84,8 @@ const SavedWork = z.object({
  */
 const rememberedLedgers = 10_000;
 
+const checkpointName = 'reconciler';
+
 const slotName = (code: string, revision: number): string => `${code}@${revision}`;
 
 /**
@@ -290,6 +292,27 @@ export class OpenWork {
   }
 }
 
+const logPage = 500;
+
+/**
+ * What the log leaves to be done: what the reconciler saved last, and what came since. Throws
+ * EventStoreUnavailable.
+ */
+export const openWorkNow = async ({
+  store,
+  checkpoints,
+}: Pick<ReconcilerDeps, 'store' | 'checkpoints'>): Promise<OpenWork> => {
+  const saved = await checkpoints.load(checkpointName);
+  const openWork = saved === null ? new OpenWork() : OpenWork.restore(saved.state);
+  for (let after = saved?.position ?? 0n; ;) {
+    const events = await store.readLog(after, logPage);
+    for (const logged of events) openWork.observe(logged);
+    const last = events.at(-1);
+    if (last === undefined) return openWork;
+    after = last.position;
+  }
+};
+
 /** Card events that may leave something to be done. */
 const typesWithWork: ReadonlySet<string> = new Set<CardEvent['type']>([
   'CardScheduled',
@@ -433,7 +456,6 @@ const makeCopy = async (deps: ReconcilerDeps, { org, id, slug }: Copy): Promise<
   return events.length > 0;
 };
 
-const checkpointName = 'reconciler';
 const pause: Milliseconds = 1_000;
 /** Then the next pass begins beside one that goes on. */
 const longestPass: Milliseconds = 2_000;

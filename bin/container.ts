@@ -178,7 +178,7 @@ const buildGraph = (context: ProcessContext) => {
     ...eventRoutes(cards),
     ...organizationRoutes({ ...administration, readModels }),
     ...creditRoutes({ ...administration, readModels }),
-    ...reconciliationRoutes({ ...writing, reconcileAfter }),
+    ...reconciliationRoutes({ ...writing, checkpoints, reconcileAfter }),
     ...operatorListRoutes(cards),
     ...operatorRoutes({ ...administration, readModels, keyUses }),
     ...operatorKeyRoutes({ ...administration, readModels, keyUses }),
