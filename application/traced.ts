@@ -1,6 +1,6 @@
 import { DomainError } from '../domain/errors.js';
-import type { EventStore } from './ports/event-store.js';
-import type { Span, SpanOptions, Tracing } from './ports/tracing.js';
+import type { EventStore, WriteOutcome } from './ports/event-store.js';
+import type { Span, SpanAttributes, SpanOptions, Tracing } from './ports/tracing.js';
 import { withAppend } from './with-append.js';
 
 /** A span that nobody is told of. */
@@ -9,12 +9,13 @@ export const noSpan: Span = { traceparent: null, within: (work) => work(), end: 
 /** Traces nothing. */
 export const noTracing: Tracing = { begin: () => noSpan };
 
-/** Does the work in a span of its own. */
+/** Does the work in a span of its own, which in the end says about the result what `describe` says. */
 export const inSpan = async <T>(
   tracing: Tracing,
   name: string,
   options: SpanOptions,
   work: (span: Span) => Promise<T>,
+  describe: (result: T) => SpanAttributes = () => ({}),
 ): Promise<T> => {
   const span = tracing.begin(name, options);
   let result: T;
@@ -24,8 +25,15 @@ export const inSpan = async <T>(
     span.end(error instanceof DomainError ? { attributes: { 'cards.refusal': error.code } } : { error });
     throw error;
   }
-  span.end();
+  span.end({ attributes: describe(result) });
   return result;
+};
+
+/** The worst that became of a write. A conflict is no error: whoever decided decides again. */
+const outcomeOf = (outcomes: readonly WriteOutcome[]): SpanAttributes => {
+  const kinds = outcomes.map(({ kind }) => kind);
+  const worst = (['unknown', 'conflict'] as const).find((kind) => kinds.includes(kind));
+  return worst === undefined ? {} : { 'cards.outcome': worst };
 };
 
 /** The store, with a span for each append, below that of whatever caused the first of its events. */
@@ -45,5 +53,6 @@ export const tracedAppends = (store: EventStore, tracing: Tracing): EventStore =
         },
       },
       () => store.append(writes, completing),
+      outcomeOf,
     );
   });
