@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { SystemClock } from '../../adapters/system/clock.js';
+import { verifyExport } from '../../adapters/log-verifier/verify.mjs';
 import { eventually } from '../support/time/eventually.js';
 import { authority, receiverSettings, startReceiver, type Receiver } from '../support/http/receiver.js';
 import { aCard, startTestService, type Fields, type RunningService } from '../support/http/service.js';
@@ -48,5 +49,19 @@ describe('the trace of a card', () => {
       .and.not.include(traceId);
     const delivered = await eventually(() => receiver.received[before]);
     expect(delivered.headers).not.to.have.property('traceparent');
+  });
+
+  it('is sealed with its events: the log verifies with traces in it, and not if one was changed', async () => {
+    const { api } = await service.tenant();
+    const body = aCard({ arrive_on: '2099-01-01' });
+    const { id } = await api('/api/v1/cards', { body, headers: { traceparent: sent } });
+    const keys = (await service.anonymous('/log/key')).text.trim().split('\n');
+    const { text } = await service.operator(`/operator/v1/exports?card=${id}`);
+    expect(text).to.include(sent);
+    const isVerified = (exported: string) => verifyExport(Buffer.from(exported), { keys }).verified;
+    expect([isVerified(text), isVerified(text.replaceAll(traceId, '0'.repeat(31) + '1'))]).to.deep.equal([
+      true,
+      false,
+    ]);
   });
 });
