@@ -51,7 +51,9 @@ export const drawn = (routes: readonly Route[], baseUrl: string, publicUrl: stri
   const made = new Map<string, SharedDocument>();
   const { prefix } = placeOf(baseUrl);
   const indexOf = async (): Promise<string> =>
-    JSON.stringify((await pages.entries()).map((entry) => ({ ...entry, path: `${prefix}${entry.path}` })));
+    JSON.stringify(
+      (await pages.entries()).map(({ entry }) => ({ ...entry, path: `${prefix}${entry.path}` })),
+    );
   const make = async (path: string): Promise<SharedDocument> =>
     path === indexPath
       ? sharedDocument(jsonType, await indexOf())

@@ -11,11 +11,32 @@ export interface Entry {
 /** Begins what search calls the pages of those who run the service. */
 export const operatorsPages = 'Operators';
 
+/** An entry with the words in which a query is looked for. */
+export interface Indexed {
+  readonly entry: Entry;
+  readonly heading: string;
+  readonly headingWords: readonly string[];
+  readonly around: string;
+  readonly below: string;
+}
+
+/** Entries as they are searched: this is done once, a search with every key that is pressed. */
+export const indexed = (entries: readonly Entry[]): readonly Indexed[] =>
+  entries.map((entry) => {
+    const heading = entry.title.toLowerCase();
+    return {
+      entry,
+      heading,
+      headingWords: heading.split(/[^\p{L}\p{N}_.-]+/u),
+      around: entry.page.toLowerCase(),
+      below: entry.text.toLowerCase(),
+    };
+  });
+
 /** A whole word says more than its beginning, and that more than a part of it. */
-const inHeading = (heading: string, word: string): number => {
-  const words = heading.split(/[^\p{L}\p{N}_.-]+/u);
-  if (words.includes(word)) return 12;
-  if (words.some((each) => each.startsWith(word))) return 10;
+const inHeading = ({ heading, headingWords }: Indexed, word: string): number => {
+  if (headingWords.includes(word)) return 12;
+  if (headingWords.some((each) => each.startsWith(word))) return 10;
   return heading.includes(word) ? 6 : 0;
 };
 
@@ -23,24 +44,23 @@ const inHeading = (heading: string, word: string): number => {
 const mostWords = 8;
 
 /** The places that hold every word of a query, best first. Served to browsers, too, so it imports nothing. */
-export const findEntries = (entries: readonly Entry[], query: string, most: number): readonly Entry[] => {
+export const findEntries = (entries: readonly Indexed[], query: string, most: number): readonly Entry[] => {
   const words = [...new Set(query.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, mostWords);
   if (words.length === 0) return [];
-  const points = ({ title, page, text }: Entry): number => {
-    const [heading, around, below] = [title.toLowerCase(), page.toLowerCase(), text.toLowerCase()];
+  const points = (place: Indexed): number => {
+    const { heading, around, below, entry } = place;
     // A page comes before its parts.
-    let sum = (heading === words.join(' ') ? 100 : 0) + (page === '' ? 4 : 0);
+    let sum = (heading === words.join(' ') ? 100 : 0) + (entry.page === '' ? 4 : 0);
     for (const word of words) {
-      const found =
-        inHeading(heading, word) + (around.includes(word) ? 3 : 0) + (below.includes(word) ? 1 : 0);
+      const found = inHeading(place, word) + (around.includes(word) ? 3 : 0) + (below.includes(word) ? 1 : 0);
       if (found === 0) return 0;
       sum += found;
     }
     // Most readers are customers.
-    return page.startsWith(operatorsPages) ? sum / 2 : sum;
+    return entry.page.startsWith(operatorsPages) ? sum / 2 : sum;
   };
   return entries
-    .map((entry, at) => ({ entry, at, sum: points(entry) }))
+    .map((place, at) => ({ entry: place.entry, at, sum: points(place) }))
     .filter(({ sum }) => sum > 0)
     .sort((a, b) => b.sum - a.sum || a.at - b.at)
     .slice(0, most)

@@ -1,6 +1,6 @@
 import { errorCodes } from '../../../domain/errors.js';
 import type { Route } from '../route.js';
-import type { Entry } from './find.js';
+import { indexed, type Indexed } from './find.js';
 import { errorPage, errorsPage } from './errors.js';
 import { eventsPage } from './events.js';
 import { groupsOf } from './groups.js';
@@ -27,7 +27,8 @@ export interface Pages {
   readonly context: Context;
   readonly has: (path: string) => boolean;
   readonly at: (path: string) => DocsPage;
-  readonly entries: () => Promise<readonly Entry[]>;
+  /** What is searched. */
+  readonly entries: () => Promise<readonly Indexed[]>;
 }
 
 const contextOf = (routes: readonly Route[], baseUrl: string, publicUrl: string): Context => {
@@ -88,16 +89,18 @@ export const pagesOf = (routes: readonly Route[], baseUrl: string, publicUrl: st
     if (make === undefined) throw new Error(`There is no page at ${path}.`);
     return make();
   };
-  let known: Promise<readonly Entry[]> | null = null;
+  let known: Promise<readonly Indexed[]> | null = null;
   return {
     context,
     has: (path) => makers.has(path) || path === homePlace.path || path === searchPath,
     at,
     entries: () =>
-      (known ??= entriesOf([...makers.values()]).catch((error: unknown) => {
-        // The next reader tries again.
-        known = null;
-        throw error;
-      })),
+      (known ??= entriesOf([...makers.values()])
+        .then(indexed)
+        .catch((error: unknown) => {
+          // The next reader tries again.
+          known = null;
+          throw error;
+        })),
   };
 };

@@ -1,5 +1,5 @@
 import { render } from 'preact-render-to-string';
-import { findEntries, operatorsPages, type Entry } from './find.js';
+import { findEntries, operatorsPages, type Entry, type Indexed } from './find.js';
 import { everybodyIn, type Context, type DocsPage, type Part } from './page.js';
 import { searchPath } from './places.js';
 
@@ -57,7 +57,7 @@ const excerptOf = (text: string): string =>
   text.length <= 160 ? text : `${text.slice(0, text.lastIndexOf(' ', 160))} …`;
 
 /** What was found, for browsers without scripts and for everybody who presses Enter. */
-export const searchPage = (entries: readonly Entry[], query: string, context: Context): DocsPage => {
+export const searchPage = (entries: readonly Indexed[], query: string, context: Context): DocsPage => {
   const all = findEntries(entries, query, most + 1);
   const found = all.slice(0, most);
   return {

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,15 +37,16 @@ describe('the quick start of the documentation', () => {
   let baseUrl: string;
   let page: string;
   let samples: readonly PageSample[];
-  let receiverPort: number;
+  let toReceiver: Server;
   const terminals = new Map<number, Terminal>();
 
-  const aFreePort = async (): Promise<number> => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await new Promise((done) => server.once('listening', done));
-    const { port } = server.address() as AddressInfo;
-    await new Promise((done) => server.close(done));
-    return port;
+  /** What stands at the address to which events are passed on: it leads to the receiver, wherever that is. */
+  const leadToReceiver = (socket: Socket): void => {
+    const [, port] = /listening on \S+:(\d+)\//.exec(terminals.get(4)?.output() ?? '') ?? [];
+    if (port === undefined) return void socket.destroy();
+    const receiver = connect(Number(port), '127.0.0.1');
+    for (const end of [socket, receiver]) end.on('error', () => undefined);
+    socket.pipe(receiver).pipe(socket);
   };
 
   /** The first sample starts the service; here it has a port and a folder of its own. */
@@ -68,11 +70,13 @@ describe('the quick start of the documentation', () => {
     });
     page = await (await fetch(`${baseUrl}/docs/quick-start`)).text();
     samples = samplesOn(page);
-    receiverPort = await aFreePort();
+    toReceiver = createServer(leadToReceiver).listen(0, '127.0.0.1');
+    await once(toReceiver, 'listening');
   });
   after(async () => {
     for (const { child } of terminals.values())
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    toReceiver.close();
     service.kill('SIGKILL');
     await service.ended;
     rmSync(directory, { recursive: true, force: true });
@@ -89,7 +93,7 @@ describe('the quick start of the documentation', () => {
         HOME: directory,
         DATA_DIR: directory,
         BASE_URL: baseUrl,
-        PORT: String(receiverPort),
+        PORT: '0',
       },
     });
     let output = '';
@@ -107,7 +111,7 @@ describe('the quick start of the documentation', () => {
   const printed = (): string =>
     [service.out(), ...[...terminals.values()].map(({ output }) => output())].join('\n');
 
-  /** Puts what was printed where the page leaves it out, and the receiver on a port that is free. */
+  /** Puts what was printed where the page leaves it out, and an address that leads to the receiver. */
   const filledIn = (text: string): string =>
     text
       .replaceAll(/^export (\w+)=\S*…$/gm, (line, name: string) => {
@@ -115,7 +119,7 @@ describe('the quick start of the documentation', () => {
         if (value === undefined) throw new Error(`Nothing printed goes into: ${line}`);
         return `export ${name}='${value}'`;
       })
-      .replaceAll(':3000/', `:${receiverPort}/`);
+      .replaceAll(':3000/', `:${(toReceiver.address() as AddressInfo).port}/`);
 
   /** Types a sample. Those of the second terminal end, and are waited for; the others go on. */
   const run = async ({ text, terminal }: PageSample, at: number): Promise<string> => {

@@ -11,8 +11,13 @@ interface Entry {
   readonly text: string;
 }
 
-/** Stands before this module in the file that is served. */
-declare const findEntries: (entries: readonly Entry[], query: string, most: number) => readonly Entry[];
+interface Indexed {
+  readonly entry: Entry;
+}
+
+// They stand before this module in the file that is served.
+declare const indexed: (entries: readonly Entry[]) => readonly Indexed[];
+declare const findEntries: (entries: readonly Indexed[], query: string, most: number) => readonly Entry[];
 
 const field = document.querySelector<HTMLInputElement>('#q');
 const found = document.querySelector<HTMLElement>('#found');
@@ -36,11 +41,11 @@ const countOf = (found: number): string =>
 /** Counts what was asked for: an older question shows nothing any more. */
 let latest = 0;
 
-let index: Promise<readonly Entry[]> | null = null;
-const indexAt = async (path: string): Promise<readonly Entry[]> => {
+let index: Promise<readonly Indexed[]> | null = null;
+const indexAt = async (path: string): Promise<readonly Indexed[]> => {
   const response = await fetch(path);
   if (!response.ok) throw new Error(`The index could not be loaded: ${response.status}`);
-  return (await response.json()) as readonly Entry[];
+  return indexed((await response.json()) as readonly Entry[]);
 };
 
 const close = (): void => {
