@@ -22,8 +22,8 @@ const keyOf = (/** @type {string} */ vkey) => {
   const [, name = '', id = '', base64] = /^([^+\s]+)\+([0-9a-f]{8})\+(\S+)$/.exec(vkey) ?? [];
   const raw = bytesOf(base64, 33);
   must([1, 4].includes(raw.readUInt8()) && sha256(`${name}\n`, raw).toString('hex', 0, 4) === id, `${vkey} is no key`);
-  const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: raw.subarray(1).toString('base64url') }, format: 'jwk' });
-  return { name, id, cosigns: raw[0] === 4, key };
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: raw.subarray(1).toString('base64url') };
+  return { name, id, cosigns: raw[0] === 4, key: createPublicKey({ key: jwk, format: 'jwk' }) };
 };
 /** The text of a log's note, and how many witnesses have signed it. @type {(note: string, keys: Key[], log: string) => [string, number]} */
 const opened = (note, keys, log) => {
@@ -97,7 +97,7 @@ export const verifyExport = (file, { keys, witnesses = [], quorum = witnesses.le
   };
   const enter = (/** @type {Line} */ { stream, revision, type, data }, /** @type {Line} */ { causationId, occurredAt }) => {
     const { cause, amount, balance, owes } = JSON.parse(data);
-    const [at, name, kind] = [Date.parse(occurredAt), `${stream}@${revision}`, /** @type {keyof typeof sums} */ (type)];
+    const [at, name, kind, slot] = [Date.parse(occurredAt), `${stream}@${revision}`, /** @type {keyof typeof sums} */ (type), cause?.void ?? cause];
     if (type === 'CardScheduled' || type === 'CardReleased') pair(`${name} ${causationId}`, -1, at);
     if (owes > 0) pair(`${name} owes`, owes, at);
     if (type === 'PurchaseOrdered') pair(stream, amount, at);
@@ -108,7 +108,6 @@ export const verifyExport = (file, { keys, witnesses = [], quorum = witnesses.le
     must(causes.size < causes.add(`${stream} ${type} ${JSON.stringify(cause)}`).size, `${name} repeats a cause`);
     [sums.before, sums[kind]] = [sums.before + (balances.has(stream) ? 0 : before), sums[kind] + amount];
     balances.set(stream, balance);
-    const slot = cause.void ?? cause;
     if (slot.command) pair(`card-${slot.card}@${slot.revision} ${slot.command}`, -change, at);
     if (cause.owed) pair(`card-${cause.owed.card}@${cause.owed.revision} owes`, -amount, at);
     if (kind === 'CreditsPurchased') pair(`purchase-${cause}`, -amount, at);
@@ -119,8 +118,7 @@ export const verifyExport = (file, { keys, witnesses = [], quorum = witnesses.le
     for (const [key, { since }] of left) must(newest - since <= openFor, `${key} stands alone`);
     const { before, CreditsPurchased: bought, CreditsWithdrawn: withdrawn, CreditSpent: spent, CreditReturned: back } = sums;
     const [sum, way] = [before + bought - withdrawn - spent + back, left.length === 0 ? '' : `, ${left.length} on the way`];
-    const text = `: ${before} before + ${bought} purchased - ${withdrawn} withdrawn - ${spent} spent + ${back} returned = ${sum}${way}`;
-    return text.replace(/(?<=^: )0 before \+ | - 0 withdrawn/g, '');
+    return `: ${before} before + ${bought} purchased - ${withdrawn} withdrawn - ${spent} spent + ${back} returned = ${sum}${way}`.replace(/(?<=^: )0 before \+ | - 0 withdrawn/g, '');
   };
   const take = (/** @type {Line} */ event) => {
     const { stream, revision, type, id, data, org, org_seq: sequence, leaf, previous } = event;
@@ -130,8 +128,7 @@ export const verifyExport = (file, { keys, witnesses = [], quorum = witnesses.le
     check('every event gives its hash, and follows the one before it in its stream', () => {
       const [, covered, own] = /^([^]*),"hash":"([0-9a-f]{64})"}$/.exec(event['metadata']) ?? [];
       const before = streams.get(stream) ?? (from > 0 && revision > 0 ? null : { revision: -1, hash: '' });
-      const follows = before ? previous === undefined && revision === before.revision + 1 : typeof previous === 'string';
-      must(follows, `${stream}@${revision} does not follow the event before it`);
+      must(before ? previous === undefined && revision === before.revision + 1 : typeof previous === 'string', `${stream}@${revision} does not follow the event before it`);
       const covers = [before?.hash ?? previous, ...(metadata.chain === 2 ? [stream, revision] : []), type, id, data, `${covered}}`];
       hash = sha256(covers.join('\n')).toString('hex');
       must((metadata.chain ?? 2) === 2 && own === hash, `${stream}@${revision} has another hash`);
@@ -189,11 +186,14 @@ export const verifyExport = (file, { keys, witnesses = [], quorum = witnesses.le
 };
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === import.meta.filename) {
   /** @type {Record<string, string[]>} */ const given = { '': [], '--key': [], '--witness': [], '--quorum': [], '--anchor': [] };
-  for (const args = process.argv.slice(2); args.length > 0;)
-    must(given[args[0]?.startsWith('--') ? (args.shift() ?? '') : '']?.push(args.shift() ?? ''), 'there is no such option');
-  const { '': [file = ''] = [], '--key': keys = [], '--witness': witnesses = [], '--quorum': [quorum] = [], '--anchor': [path] = [] } = given;
-  const [least, anchor] = [quorum === undefined ? quorum : Number(quorum), path === undefined ? path : readFileSync(path, 'utf8')];
-  const { report, verified } = verifyExport(readFileSync(file), { keys, witnesses, quorum: least, anchor });
-  process.stdout.write(`${report.join('\n')}\n`);
-  process.exitCode = verified ? 0 : 1;
+  try {
+    for (const args = process.argv.slice(2); args.length > 0;)
+      must(given[args[0]?.startsWith('--') ? (args.shift() ?? '') : '']?.push(args.shift() ?? ''), 'There is no such option.');
+    const { '': files = [], '--key': keys = [], '--witness': witnesses = [], '--quorum': [least] = [], '--anchor': [path] = [] } = given;
+    must(files.length === 1 && Object.values(given).flat().every(Boolean), 'Name one file, and a value after each option.');
+    const [quorum, anchor] = [least === undefined ? least : Number(least), path === undefined ? path : readFileSync(path, 'utf8')];
+    const { report, verified } = verifyExport(readFileSync(files[0] ?? ''), { keys, witnesses, quorum, anchor });
+    process.stdout.write(`${report.join('\n')}\n`);
+    process.exitCode = verified ? 0 : 1;
+  } catch (error) { process.exitCode = 1; process.stdout.write(`${String(error)}\nNOT VERIFIED\n`); }
 }
