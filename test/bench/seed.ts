@@ -28,6 +28,15 @@ import type { WebhookUrl } from '../../domain/webhook-url.js';
 import { anOrder, letter, nothingProjected } from '../support/fixtures/world.js';
 import { MemoryKeyUses } from '../support/memory/key-uses.js';
 
+/** How many steps are done of each quarter of the cards on the floor: it has all four statuses there are. */
+const stepsOnTheFloor = [0, 1, 2, 4];
+
+/** How many steps of the cards of a wave are done; null if they have not come to the floor. */
+const stepsDone = (produced: Seeding['produced'], wave: number): number | null => {
+  if (produced === 'to the floor') return stepsOnTheFloor[wave] ?? null;
+  return produced ? steps.length : null;
+};
+
 const planning = { timeZone: 'America/New_York', productionDays: 2, mailDays: 5 };
 const together = 250;
 
@@ -40,8 +49,8 @@ export interface Seeded {
 }
 
 export interface Seeding {
-  /** Takes the cards through all their steps, in waves of 5,000. */
-  readonly produced: boolean;
+  /** Takes the cards through all their steps, in waves of 5,000, or leaves them on the floor. */
+  readonly produced: boolean | 'to the floor';
   /** How many deliveries one endpoint of the organization has. */
   readonly deliveries?: number;
   /** How personal data is protected; absent: it is sealed. */
@@ -89,9 +98,9 @@ export const seed = async (
     );
     // More than it spends: what is measured sends cards beside it.
     await seeder.buy(cards + 1_000_000);
-    const wave = 5_000;
+    const wave = produced === 'to the floor' ? Math.ceil(cards / stepsOnTheFloor.length) : 5_000;
     for (let done = 0; done < cards; done += wave)
-      await seeder.wave(done, Math.min(wave, cards - done), produced);
+      await seeder.wave(done, Math.min(wave, cards - done), stepsDone(produced, done / wave));
     const { position } = await store.head();
     await new SqliteCheckpoints(file.writer, file.database).save('relay', {
       position,
@@ -240,13 +249,13 @@ class Seeder {
     return id;
   }
 
-  /** Cards from number `first` on: sent together, then taken through each step together. */
-  async wave(first: number, count: number, produced: boolean): Promise<void> {
+  /** Cards from number `first` on: sent together, then taken through each step that is done together. */
+  async wave(first: number, count: number, done: number | null): Promise<void> {
     let wave = Array.from({ length: count }, (_, index) => this.#empty(first + index));
     wave = await this.#advance(wave, (_, index) => [scheduledCard(this.org, first + index)], true);
-    if (!produced) return;
+    if (done === null) return;
     wave = await this.#advance(wave, () => [{ type: 'CardQueued', data: {} }]);
-    for (const step of steps) {
+    for (const step of steps.slice(0, done)) {
       wave = await this.#advance(wave, () => [{ type: 'StepStarted', data: { step, machine: 'm-1' } }]);
       wave = await this.#advance(wave, () => [{ type: 'StepCompleted', data: { step, machine: 'm-1' } }]);
     }

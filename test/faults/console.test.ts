@@ -6,6 +6,9 @@ import { memberOf, Visitor } from '../support/http/visitor.js';
 import { eventually } from '../support/time/eventually.js';
 import { isReady } from '../support/servers/witness.js';
 
+/** How long another process may take to know who has signed out, or may do less. */
+const promised = { within: 5_000 };
+
 describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'people at two processes', () => {
   let cluster: Cluster;
   let one: Node;
@@ -43,7 +46,8 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'people at two processes', 
     expect((await there.submit(page, 'cancel')).status).to.equal(303);
     expect((await here.get(page)).text).to.include('Cancelled, 1 credit returned');
     expect((await here.submit('/console/me', 'signOut')).status).to.equal(303);
-    await eventually(async () => (await there.get(page)).location?.includes('/console/sign-in'));
+    const isLedOut = async () => (await there.get(page)).location?.includes('/console/sign-in');
+    await eventually(isLedOut, promised);
   }).timeout(240_000);
 
   it('lose at the other what they may no longer do, as soon as it was taken from them at one', async () => {
@@ -52,9 +56,9 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'people at two processes', 
     const form = await there.form(page, 'cancel');
     const bo = await memberWith('bo@example.com');
     await one.operator(bo, { method: 'PATCH', body: { role: 'viewer' } });
-    await eventually(async () => (await there.post(page, form)).status === 403);
+    await eventually(async () => (await there.post(page, form)).status === 403, promised);
     await one.operator(bo, { method: 'DELETE' });
-    await eventually(async () => (await there.get(page)).status === 404);
+    await eventually(async () => (await there.get(page)).status === 404, promised);
   }).timeout(240_000);
 
   it('find one effect of a form whose process died between writing and answering', async () => {

@@ -1,4 +1,5 @@
 import type { CardDay } from '../../../application/card-days.js';
+import { may } from '../../../domain/permissions.js';
 import { Bars } from '../web/chart.js';
 import { Badge, Table } from '../web/parts.js';
 import { Day, dayName } from '../web/time.js';
@@ -97,12 +98,14 @@ interface FirstStepsProps {
 }
 
 /** The way of a newcomer to the first card, until it is gone. */
-export const FirstSteps = ({ hasKey, hasDesign, hasCard, context: { org, url } }: FirstStepsProps) => {
+export const FirstSteps = ({ hasKey, hasDesign, hasCard, context }: FirstStepsProps) => {
   if (hasKey && hasDesign && hasCard) return null;
+  const { org, role, url } = context;
+  const sending = may(role, 'cards.send') ? url(paths.send, { org }) : `${url('/docs')}#first-card`;
   const all = [
     { name: 'Make a key', to: url(paths.keys, { org }), isDone: hasKey },
-    { name: 'Save a design', to: `${url('/docs')}#tag-account`, isDone: hasDesign },
-    { name: 'Send a card', to: `${url('/docs')}#first-card`, isDone: hasCard },
+    { name: 'Save a design', to: url(paths.designs, { org }), isDone: hasDesign },
+    { name: 'Send a card', to: sending, isDone: hasCard },
   ];
   return (
     <section class="panel" aria-labelledby="new-here">

@@ -7,6 +7,8 @@ import { aCard, startTestService, type RunningService, type Tenant } from '../..
 import { receiverSettings } from '../../support/http/receiver.js';
 import { makeUndelivered, type Undelivered } from '../../support/http/undelivered.js';
 import { memberOf, operatorOf, Visitor } from '../../support/http/visitor.js';
+import { eventually } from '../../support/time/eventually.js';
+import { skippingClock } from '../../support/time/skipping-clock.js';
 
 const row = /^(\S+(?: [A-Za-z]+)?)\s{2,}(.+)$/;
 
@@ -35,6 +37,8 @@ describe('the pages of the console', () => {
   /** What a form needs to have its effect. */
   const fieldsOf = (name: string, action: string): Readonly<Record<string, string>> =>
     ({
+      // Ten tries a minute are looked at for one account.
+      signIn: { email: `${name}@example.com` },
       register: { url: `https://127.0.0.2:1/${name}` },
       replay: { since: '2026-03-02T15:04' },
       redrive: { since: '2026-03-02T15:04', to: undelivered.endpoint },
@@ -77,8 +81,15 @@ describe('the pages of the console', () => {
 
   before(async function () {
     this.timeout(60_000);
-    service = await startTestService(receiverSettings);
-    tenant = await service.tenant();
+    const clock = skippingClock();
+    service = await startTestService(receiverSettings, clock);
+    tenant = await service.tenant({ credits: 1_000 });
+    const expired = await memberOf(service, tenant.org, 'developer', 'expired@example.com');
+    const homeStatus = async () => (await expired.get(`/console/${tenant.org}`)).status;
+    expect(await homeStatus()).to.equal(200);
+    clock.skip(12 * 60 * 60 * 1000);
+    await eventually(async () => (await homeStatus()) === 303);
+    visitors.set('expired', expired);
     undelivered = await makeUndelivered(tenant);
     const other = await service.tenant();
     const members = `/operator/v1/organizations/${tenant.org}/members`;
@@ -86,6 +97,7 @@ describe('the pages of the console', () => {
     for (const role of ['owner', 'developer', 'viewer'])
       visitors.set(role, await memberOf(service, tenant.org, role));
     for (const role of ['floor', 'auditor']) visitors.set(role, await memberOf(service, house, role));
+    visitors.set('staff', await memberOf(service, house, 'operator'));
     visitors.set('other', await memberOf(service, other.org, 'owner'));
     visitors.set('removed', await memberOf(service, tenant.org, 'developer', 'removed@example.com'));
     const { rows } = await service.operator(members);

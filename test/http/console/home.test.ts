@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { aCard, startTestService, type RunningService } from '../../support/http/service.js';
-import { operatorOf, type Visitor } from '../../support/http/visitor.js';
+import { memberOf, operatorOf, type Visitor } from '../../support/http/visitor.js';
 import { eventually } from '../../support/time/eventually.js';
 
 describe('the home page of an organization', () => {
@@ -47,6 +47,9 @@ describe('the home page of an organization', () => {
     const done = (text: string) => text.match(/Done<\/span>/g)?.length ?? 0;
     const before = await homeOf(org);
     expect([before.includes('New here?'), done(before)]).to.deep.equal([true, 0]);
+    const { text } = await (await memberOf(service, org, 'owner')).get(`/console/${org}`);
+    for (const step of ['keys', 'designs', 'cards/new'])
+      expect(text).to.include(`<li><a href="/console/${org}/${step}">`);
     const tenant = await service.tenant();
     const half = await homeOf(tenant.org);
     expect([half.includes('New here?'), done(half)]).to.deep.equal([true, 2]);

@@ -7,6 +7,7 @@ import { mayLook, placesOf, type Place } from '../../support/http/console-pages.
 import { startLively, type Lively } from '../../support/http/lively.js';
 import { aCard } from '../../support/http/service.js';
 import { memberOf, operatorOf, password, type Visitor } from '../../support/http/visitor.js';
+import { printedPages } from '../../support/http/printed.js';
 import { looking } from '../../support/http/watched.js';
 import { eventually } from '../../support/time/eventually.js';
 import { sampleOf } from '../../support/runner/effort.js';
@@ -215,13 +216,29 @@ describeInBrowser('the console in a browser', (browser) => {
     await look(lively.owner, {}, watched, /net::ERR_FAILED/);
   });
 
-  it('prints the order page without what is around it', async () => {
+  it('prints the order page and the statement without what is around them', async () => {
+    const { tenant, cards } = lively;
+    const printed = {
+      [`/cards/${cards.pending}`]: ['Card for', 'Inside', cards.pending],
+      [`/console/${tenant.org}/credits`]: ['Credits', `Spent: ${cards.pending}`],
+    };
+    const unspaced = (text: string): string => text.replaceAll(' ', '');
     await look(lively.owner, {}, async (page) => {
-      await page.emulateMedia({ media: 'print' });
-      await open(page, `/cards/${lively.cards.pending}`);
-      await page.getByRole('heading', { name: 'Card for' }).waitFor({ state: 'visible' });
-      for (const around of ['.top', '.foot', '.crumbs', '.danger'])
-        expect(await page.locator(around).isVisible(), around).to.equal(false);
+      for (const [address, shown] of Object.entries(printed)) {
+        await open(page, address);
+        const text = printedPages(await page.pdf())
+          .map((each) => each.text)
+          .join('');
+        for (const words of shown) expect(text, address).to.include(unspaced(words));
+        for (const around of [
+          'Handwritten Cards',
+          'Ada Byron▾',
+          'Integrations',
+          'Request',
+          'Cancel this card',
+        ])
+          expect(text, address).not.to.include(unspaced(around));
+      }
     });
   });
 });

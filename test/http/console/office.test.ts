@@ -127,23 +127,33 @@ describe('what an organization looks after in the console', () => {
         .split('\r\n')
         .map((line) => line.split(','));
 
-    it('have a statement whose newest line is the balance, with 100 sends running', async () => {
-      const sends = Array.from({ length: 100 }, () => tenant.api('/api/v1/cards', { body: aCard() }));
-      let seen = 0;
+    /** Looks at the statement: each line must follow from the one before. Returns the last balance. */
+    const addedUp = async (): Promise<number> => {
+      const [, ...rows] = parsed((await owner.get(`${home}/credits.csv`)).text);
+      const balances = rows.map(([, , , balance]) => Number(balance));
+      const before = rows.map(([, , change, balance]) => Number(balance) - Number(change));
+      expect(before).to.deep.equal([...balances.slice(1), 0]);
+      return balances[0] ?? 0;
+    };
+
+    it('have a statement whose newest line is the balance, and that adds up, with 100 sends running', async () => {
       const look = async (): Promise<void> => {
         const { text } = await owner.get(`${home}/credits`);
         const figure = /<strong>([\d,]+)<\/strong>credits/.exec(text)?.[1];
         const [, newest] = /class="number">([\d,]+)<\/td><\/tr>/.exec(text) ?? [];
         expect(newest).to.equal(figure);
-        seen += 1;
       };
-      await Promise.all([Promise.all(sends), look(), look(), look()]);
+      const before = await addedUp();
+      let isSending = true;
+      const sends = Array.from({ length: 100 }, () => tenant.api('/api/v1/cards', { body: aCard() }));
+      const sent = Promise.all(sends).finally(() => (isSending = false));
+      do expect((await Promise.all([look(), addedUp()]))[1]).to.be.within(before - 100, before);
+      while (isSending);
+      expect((await sent).map(({ status }) => status)).to.deep.equal(sends.map(() => 201));
       await look();
-      expect(seen).to.equal(4);
-      const [head, ...rows] = parsed((await owner.get(`${home}/credits.csv`)).text);
+      expect([await addedUp(), await tenant.balance()]).to.deep.equal([before - 100, before - 100]);
+      const [head] = parsed((await owner.get(`${home}/credits.csv`)).text);
       expect(head).to.deep.equal(['at', 'what', 'change', 'balance', 'card', 'reason', 'reference']);
-      const sum = rows.reduce((total, [, , change]) => total + Number(change), 0);
-      expect([sum, Number(rows[0]?.[3])]).to.deep.equal([await tenant.balance(), await tenant.balance()]);
     });
 
     it('are added by the operator, once for a reference, and by nobody else', async () => {
