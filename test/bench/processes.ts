@@ -43,6 +43,7 @@ const start = async (
     child.once('exit', (code) => reject(new Error(`${file} ended with code ${code}`)));
     reader.on('line', (line) => {
       lines.push(line);
+      if (/"level":(?:50|60)/u.test(line)) console.error(line);
       const found = /http:\/\/127\.0\.0\.1:\d+/.exec(line);
       if (found !== null) resolve(found[0]);
     });
