@@ -1,19 +1,21 @@
-import { parseArgs } from 'node:util';
+import { Command } from 'commander';
+import { count } from '../support/runner/count-option.js';
 import { cutPower, described } from './cuts.js';
 import { canRecord, record } from './recording.js';
 
-/**
- * `npm run power -- --cuts 1000000`: power losses in recordings of the service, each with `--calls` calls a
- * run.
- */
-const { values } = parseArgs({
-  options: {
-    cuts: { type: 'string', default: '20000' },
-    calls: { type: 'string', default: '60' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    weak: { type: 'boolean', default: false },
-  },
-});
+const command = new Command('npm run power --')
+  .description('Lets the power fail in recordings of the service. (docs/testing.md#power-loss)')
+  .option('--cuts <n>', 'how many power losses', count, 20_000)
+  .option('--calls <n>', 'calls of clients in each run of a recording', count, 60)
+  .option('--seed <n>', 'the first seed', count, (Date.now() % 1_000_000) + 1)
+  .option('--weak', 'the service with synchronous = normal, which must lose something', false)
+  .parse();
+const options = command.opts<{
+  readonly cuts: number;
+  readonly calls: number;
+  readonly seed: number;
+  readonly weak: boolean;
+}>();
 
 const cutsOfRecording = 20_000;
 
@@ -22,13 +24,12 @@ const main = async (): Promise<number> => {
     process.stdout.write('strace is needed to record what the service writes.\n');
     return 1;
   }
-  const wanted = Number(values.cuts);
   const began = performance.now();
   let made = 0;
-  for (let seed = Number(values.seed); made < wanted; seed += 1) {
-    const recording = await record({ calls: Number(values.calls), seed, weak: values.weak });
-    const count = Math.min(cutsOfRecording, wanted - made);
-    const { made: more, failures } = await cutPower(recording, { count, seed, keep: 3 });
+  for (let { seed } = options; made < options.cuts; seed += 1) {
+    const recording = await record({ calls: options.calls, seed, weak: options.weak });
+    const many = Math.min(cutsOfRecording, options.cuts - made);
+    const { made: more, failures } = await cutPower(recording, { count: many, seed, keep: 3 });
     made += more;
     const minutes = ((performance.now() - began) / 60_000).toFixed(1);
     process.stdout.write(

@@ -1,29 +1,34 @@
-import { parseArgs } from 'node:util';
+import { Command, Option } from 'commander';
+import { count } from '../support/runner/count-option.js';
 import { season, type Season } from './season.js';
 import { inFiles, onServers, type Stage } from './stage.js';
 
-/** `npm run soak -- --hours 8`, or `--rounds 1000`; `--wiring embedded|distributed` for one of the two. */
-const { values } = parseArgs({
-  options: {
-    hours: { type: 'string', default: '1' },
-    rounds: { type: 'string' },
-    wiring: { type: 'string' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-  },
-});
+const command = new Command('npm run soak --')
+  .description('Kills the service in a loop while clients are at work. (docs/testing.md#soak)')
+  .option('--hours <n>', 'for how long; 1 where no number of rounds is given', count)
+  .option('--rounds <n>', 'for how many kills', count)
+  .addOption(new Option('--wiring <name>', 'one of the two').choices(['embedded', 'distributed']))
+  .option('--seed <n>', 'the first seed', count, (Date.now() % 1_000_000) + 1)
+  .parse();
+const options = command.opts<{
+  readonly hours?: number;
+  readonly rounds?: number;
+  readonly wiring?: string;
+  readonly seed: number;
+}>();
 
 const roundsOfSeason = 25;
 const needed = ['MONGODB_URL', 'RABBITMQ_URL'] as const;
 
 const wirings = (): readonly (readonly [string, (directory: string) => Stage | Promise<Stage>])[] => {
   const missing = needed.filter((name) => (process.env[name] ?? '') === '');
-  if (missing.length > 0 && values.wiring !== 'embedded')
+  if (missing.length > 0 && options.wiring !== 'embedded')
     process.stdout.write(`The distributed wiring is left out: set ${missing.join(' and ')}.\n`);
   const all = [
     ['embedded', inFiles],
     ...(missing.length === 0 ? [['distributed', onServers] as const] : []),
   ] as const;
-  return all.filter(([name]) => values.wiring === undefined || values.wiring === name);
+  return all.filter(([name]) => options.wiring === undefined || options.wiring === name);
 };
 
 type Sums = Omit<Season, 'wrong'>;
@@ -44,12 +49,12 @@ const described = (sums: Sums): string =>
 
 const main = async (): Promise<number> => {
   const began = performance.now();
-  const over = (): boolean => performance.now() - began > Number(values.hours) * 3_600_000;
-  const most = Number(values.rounds ?? Infinity);
+  const { rounds: most = Infinity, hours = most === Infinity ? 1 : Infinity } = options;
+  const over = (): boolean => performance.now() - began > hours * 3_600_000;
   const chosen = wirings();
   const sums = new Map(chosen.map(([name]) => [name, nothing]));
   const all = (): number => [...sums.values()].reduce((total, { rounds }) => total + rounds, 0);
-  for (let seed = Number(values.seed); chosen.length > 0 && !over() && all() < most; seed += 1)
+  for (let { seed } = options; chosen.length > 0 && !over() && all() < most; seed += 1)
     for (const [name, open] of chosen) {
       const rounds = Math.min(roundsOfSeason, most - all());
       if (rounds <= 0 || over()) break;
