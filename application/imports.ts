@@ -236,17 +236,20 @@ export const stopImport = async (
   for (;;) {
     const found = await findImport(deps, org, id);
     if (found === null || found.status !== 'running') return;
-    if (await changeImport(deps, found, { status: 'stopped' })) return;
+    if ((await changeImport(deps, found, { status: 'stopped' })) !== null) return;
   }
 };
 
-/** False if somebody else has changed it meanwhile. */
-export const changeImport = (
+/** The import as it is then; null if somebody else has changed it meanwhile. */
+export const changeImport = async (
   { signInRecords }: Pick<ImportDeps, 'signInRecords'>,
   { record }: FoundImport,
   change: Partial<ContactImport>,
-): Promise<boolean> =>
-  signInRecords.change(record, { data: { ...record.data, ...change }, ends: record.ends });
+): Promise<FoundImport | null> => {
+  const data = { ...record.data, ...change };
+  const isChanged = await signInRecords.change(record, { data, ends: record.ends });
+  return isChanged ? importIn({ ...record, data, version: record.version + 1 }) : null;
+};
 
 /** The rows that come next, so that one can see how they were understood; none once all are through. */
 export const nextRows = async (

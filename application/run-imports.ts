@@ -179,7 +179,8 @@ const goOn = async (deps: RunImportsDeps, upload: Upload, signal: AbortSignal): 
   const { next, parts } = work;
   if (next > 0) await removePart(deps, upload.id, next - 1);
   if (work.status !== 'running' || next >= parts) {
-    if (work.status === 'running' && !(await changeImport(deps, work, { status: 'done' }))) return true;
+    if (work.status === 'running' && (await changeImport(deps, work, { status: 'done' })) === null)
+      return true;
     await removeUpload(deps, upload.id, { from: next, to: parts });
     return false;
   }
@@ -189,9 +190,8 @@ const goOn = async (deps: RunImportsDeps, upload: Upload, signal: AbortSignal): 
     return true;
   }
   // Counted before it begins, so that one that ends the process is given up, too.
-  if (!(await changeImport(deps, work, { tries: work.tries + 1 }))) return true;
-  const begun = await signInRecords.find('import', work.id);
-  if (begun !== null) await savePart(deps, importIn(begun), rows, signal);
+  const begun = await changeImport(deps, work, { tries: work.tries + 1 });
+  if (begun !== null) await savePart(deps, begun, rows, signal);
   return true;
 };
 

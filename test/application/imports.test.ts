@@ -296,6 +296,28 @@ describe('an import of contacts', () => {
     expect(state?.details?.name).to.equal('Three');
   });
 
+  it('skips no part and counts none twice where another process has done it all meanwhile', async () => {
+    const { world, deps, begin, shown } = await start();
+    const id = await begin(numbered(1_200));
+    const records = deps.signInRecords;
+    const change: typeof records.change = (found, next) =>
+      MemorySignInRecords.prototype.change.call(records, found, next);
+    records.change = async (...begun) => {
+      records.change = change;
+      const isChanged = await change(...begun);
+      await workOnImports({ ...deps, ...world.restarted() }, never);
+      return isChanged;
+    };
+    await workOnImports(deps, never);
+    expect(await shown(id)).to.deep.include({
+      status: 'done',
+      through: 1_200,
+      created: 1_200,
+      same: 0,
+      bad: 0,
+    });
+  });
+
   it('goes on with the others while one fails, and ends that after twenty tries', async () => {
     const { deps, begin, shown } = await start();
     const bad = await begin([row(2, 'poison')]);
