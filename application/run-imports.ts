@@ -14,6 +14,8 @@ import {
   type BadLines,
   badLinesId,
   changeImport,
+  type ContactImport,
+  findImport,
   importIn,
   reasonOf,
   type BadLine,
@@ -123,6 +125,19 @@ const laterLines = (rows: readonly WaitingRow[], externalId: string, line: numbe
     row.line > line && 'externalId' in row && row.externalId === externalId ? [row.line] : [],
   );
 
+/** Notes what came of a part, also where somebody stopped the import while it was saved. */
+const note = async (
+  deps: RunImportsDeps,
+  begun: FoundImport,
+  came: Partial<ContactImport>,
+): Promise<void> => {
+  if ((await changeImport(deps, begun, came)) !== null) return;
+  const now = await findImport(deps, begun.org, begun.id);
+  // Nobody else has begun the part since.
+  if (now?.status === 'stopped' && now.next === begun.next && now.tries === begun.tries)
+    await changeImport(deps, now, came);
+};
+
 /** Saves one part, and notes that. Throws what stopped it: then it is begun again. */
 const savePart = async (
   deps: RunImportsDeps,
@@ -156,7 +171,7 @@ const savePart = async (
     const id = badLinesId(work.id, next);
     await deps.signInRecords.add({ kind: 'import-bad', id, owner: work.id, data, ends: record.ends });
   }
-  await changeImport(deps, work, {
+  await note(deps, work, {
     next: next + 1,
     tries: 0,
     through: through + rows.length,

@@ -12,6 +12,7 @@ import { execute } from '../../application/execute.js';
 import { EventStoreUnavailable, type EventStore } from '../../application/ports/event-store.js';
 import { OrganizationId, streamName } from '../../domain/ids.js';
 import { readPart } from '../../application/waiting-rows.js';
+import { withAppend } from '../../application/with-append.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import { makeWorld, org } from '../support/fixtures/world.js';
 import { SeededEntropy } from '../support/memory/entropy.js';
@@ -88,15 +89,10 @@ const breakingOff = {
 /** A store that is gone after so many appends. */
 const goneAfter = (store: EventStore, appends: number): EventStore => {
   let left = appends;
-  return new Proxy(store, {
-    get: (target, name) => {
-      if (name !== 'append') return Reflect.get(target, name).bind(target);
-      return (...writes: Parameters<EventStore['append']>) => {
-        left -= 1;
-        if (left < 0) throw new EventStoreUnavailable('the process is gone');
-        return target.append(...writes);
-      };
-    },
+  return withAppend(store, async (...writes) => {
+    left -= 1;
+    if (left < 0) throw new EventStoreUnavailable('the process is gone');
+    return store.append(...writes);
   });
 };
 
@@ -170,6 +166,17 @@ describe('an import of contacts', () => {
     expect(await shown(id)).to.deep.include({ status: 'stopped', through: 0 });
     expect(await deps.signInRecords.listOf('import-part', await uploadOf(id))).to.deep.equal([]);
     expect(await waiting()).to.deep.equal([]);
+  });
+
+  it('tells the rows that were under way when it was stopped', async () => {
+    const { world, deps, begin, shown } = await start();
+    const id = await begin(numbered(1_200));
+    const store = withAppend(world.store, async (...writes) => {
+      await stopImport(deps, org, id);
+      return world.store.append(...writes);
+    });
+    await workOnImports({ ...deps, store }, never);
+    expect(await shown(id)).to.deep.include({ status: 'stopped', through: 500, created: 500 });
   });
 
   it('is begun once by its form, keeps nothing of a file that breaks off, and few are under way at once', async () => {
@@ -287,10 +294,7 @@ describe('an import of contacts', () => {
       }
       return world.store.append(...writes);
     };
-    const store = new Proxy(world.store, {
-      get: (target, name) => (name === 'append' ? late : Reflect.get(target, name).bind(target)),
-    });
-    await workOnImports({ ...deps, store }, never);
+    await workOnImports({ ...deps, store: withAppend(world.store, late) }, never);
     expect(await eventsOf('k')).to.deep.equal(['ContactCreated', 'ContactReplaced', 'ContactReplaced']);
     const { state } = await world.restarted().streams.load(contact, contactIdOf(org, 'k'));
     expect(state?.details?.name).to.equal('Three');
