@@ -42,7 +42,9 @@ export interface SignInRecords {
    */
   add(record: SignInRecord): Promise<boolean>;
   find(kind: SignInKind, id: string): Promise<FoundSignInRecord | null>;
-  /** Replaces data and end, and adds one to the version; false if the record has changed since, or is gone. */
+  /**
+   * Replaces data and end, and adds one to the version; false if the record has changed since, or is gone.
+   */
   change(found: FoundSignInRecord, next: Pick<SignInRecord, 'data' | 'ends'>): Promise<boolean>;
   /** True for the one caller that removed it. */
   remove(kind: SignInKind, id: string): Promise<boolean>;
