@@ -36,7 +36,9 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     note(
       '**This is your sandbox.** A service that you start on your machine mails nothing. `FLOOR_SIMULATION=on` plays the production floor, so that cards go through their six steps by themselves. Somebody else runs the service for you? Get a key from them, and mind that their cards are real.',
     ),
-    text('Put the key that it printed into a variable of a second terminal, and check it:'),
+    text(
+      'Put the key that it printed into a variable of a second terminal, and check it. (A call in Node goes into a file such as `call.mjs`, one in Python into `call.py`; nothing has to be installed for either.)',
+    ),
     <Code language="sh" title="Second terminal" terminal={2}>
       export API_KEY=hck_…
     </Code>,
