@@ -210,7 +210,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   'kept-letters': {
     rule: 'An erasure destroys the keys of what was erased',
     file: 'application/shred.js',
-    text: 'await keys.destroy(found);',
+    text: 'await deps.personalKeys.destroy(keys);',
     instead: '',
   },
   'kept-payloads': {
