@@ -68,15 +68,17 @@ export const runNotary = async (deps: Notarizing, signal: AbortSignal): Promise<
     let scrubAt = clock.monotonic();
     while (!signal.aborted) {
       const began = clock.monotonic();
-      const grew = await notary.extend();
-      if (!grew && scrub === null && began >= scrubAt) scrub = await Scrub.begin(deps);
-      if (!grew && scrub !== null && (await scrub.step())) {
+      const added = await notary.extend();
+      if (clock.monotonic() - signedAt >= signEvery && (await notary.sign())) signedAt = clock.monotonic();
+      // A log that is always being written is read back, too: only who lags behind puts it off.
+      const isDue = scrub === null && began >= scrubAt;
+      if (isDue && added < batchSize && notary.isProven) scrub = await Scrub.begin(deps);
+      if (scrub !== null && (await scrub.step())) {
         await notary.scrubbed(scrub.size);
         scrub = null;
         scrubAt = clock.monotonic() + scrubEvery;
       }
-      if (clock.monotonic() - signedAt >= signEvery && (await notary.sign())) signedAt = clock.monotonic();
-      if (grew || scrub !== null) await rest(clock.monotonic() - began, signal);
+      if (added > 0 || scrub !== null) await rest(clock.monotonic() - began, signal);
       else await clock.sleep(lookEvery, signal);
     }
     await notary.sign();
@@ -87,7 +89,7 @@ export const runNotary = async (deps: Notarizing, signal: AbortSignal): Promise<
 export const notarizeNow = (deps: Notarizing, onProgress: (events: number) => void = () => undefined) =>
   recordingDamage(deps, async () => {
     const notary = await Notary.begin(deps);
-    while (await notary.extend()) onProgress(notary.size);
+    while ((await notary.extend()) > 0) onProgress(notary.size);
     await notary.sign();
     return notary.size;
   });
@@ -186,8 +188,13 @@ class Notary {
     );
   }
 
-  /** Makes leaves of the events that follow. False if there are none. */
-  async extend(): Promise<boolean> {
+  /** Whether the tree has reached every checkpoint that is kept, and has its root. */
+  get isProven(): boolean {
+    return this.#unproven.length === 0;
+  }
+
+  /** Makes leaves of the events that follow, a batch at most. Returns how many there were. */
+  async extend(): Promise<number> {
     const { tiles, log } = this.#deps;
     const tree = await tiles.tree();
     const events = await log.readStored(tree.position, batchSize);
@@ -199,7 +206,7 @@ class Notary {
           tree.position + 1n,
           `the log ends after ${tree.size} events; a checkpoint of ${this.#unproven.at(-1)?.size ?? missing.size} was signed`,
         );
-      return false;
+      return 0;
     }
     const checked = await this.#check(events).catch(async (error: unknown) => {
       // What doesn't follow may follow from a change further back: if that can be read, it is named.
@@ -213,17 +220,17 @@ class Notary {
     if (!(await tiles.extend(tree.size, leaves, last.position, this.#epoch))) {
       const now = await tiles.tree();
       if (now.epoch > this.#epoch) throw new Superseded();
-      return true;
+      return events.length;
     }
     this.size = tree.size + leaves.length;
     await this.#prove();
-    return true;
+    return events.length;
   }
 
   /** Signs the head of the tree if it has grown since. True if it did. */
   async sign(): Promise<boolean> {
     const { tiles, sign, clock, onCheckpoint } = this.#deps;
-    if (sign === null || this.#unproven.length > 0 || this.size <= this.#signed) return false;
+    if (sign === null || !this.isProven || this.size <= this.#signed) return false;
     const tree = await tiles.tree();
     if (tree.epoch > this.#epoch) throw new Superseded();
     if ((await tiles.damage()) !== null) return false;

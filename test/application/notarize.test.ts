@@ -90,6 +90,24 @@ describe('the notary', () => {
     expect(seen).to.deep.equal(['signed 60', 'read back 60', 'signed 70', 'read back 70', 'read back 70']);
   });
 
+  it('reads everything back although the log grows with every look at it', async () => {
+    class GrowingLog extends MemoryRawLog {
+      override async readStored(after: bigint, limit: number): Promise<readonly StoredEvent[]> {
+        this.events = events.slice(0, this.events.length + 1);
+        return super.readStored(after, limit);
+      }
+    }
+    const stop = new AbortController();
+    let readBack = 0;
+    const onScrubbed = (count: number): void => {
+      readBack = count;
+      stop.abort();
+    };
+    const log = new GrowingLog(events.slice(0, 20));
+    await runNotary(notarizing(log, new MemoryLogTiles(), { onScrubbed }), stop.signal);
+    expect(readBack).to.be.within(20, events.length - 1);
+  });
+
   it('does not sign while the log is known to be damaged, until everything was read back', async () => {
     const log = new MemoryRawLog(events);
     const tiles = new MemoryLogTiles();
