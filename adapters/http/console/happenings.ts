@@ -13,6 +13,14 @@ const stepWords: Readonly<Record<StepName, string>> = {
 /** A step in the words of people. */
 export const stepName = (step: StepName): string => stepWords[step];
 
+/** How far a step has come, in the words of people. */
+export const stepState = {
+  pending: 'to do',
+  in_progress: 'at work',
+  completed: 'done',
+  failed: 'failed',
+} as const;
+
 /** What happened to a card, in a line. */
 export const lineOf = ({ event }: Happening): string => {
   switch (event.type) {

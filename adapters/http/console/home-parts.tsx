@@ -19,6 +19,23 @@ const sums = (days: readonly CardDay[]): CardDay | undefined =>
 const inWords = ({ accepted, mailed, cancelled }: CardDay): string =>
   [counted(accepted, 'sent'), counted(mailed, 'mailed'), counted(cancelled, 'cancelled')].join(' · ');
 
+/** The figures of a chart of days, for who wants to read them. */
+export const DaysTable = ({ days }: { readonly days: readonly CardDay[] }) => (
+  <details>
+    <summary>As a table</summary>
+    <Table
+      label="Cards a day"
+      rows={days}
+      columns={[
+        { name: 'Day', kind: 'head', cell: ({ day }) => <Day day={day} /> },
+        { name: 'Sent', kind: 'number', cell: ({ accepted }) => accepted },
+        { name: 'Mailed', kind: 'number', cell: ({ mailed }) => mailed },
+        { name: 'Cancelled', kind: 'number', cell: ({ cancelled }) => cancelled },
+      ]}
+    />
+  </details>
+);
+
 /** What was sent in the last days: as bars, and as a table. */
 export const LastDays = ({ days }: { readonly days: readonly CardDay[] | null }) => {
   const total = days === null ? undefined : sums(days);
@@ -38,19 +55,7 @@ export const LastDays = ({ days }: { readonly days: readonly CardDay[] | null })
             }))}
           />
           <p class="quiet small">{inWords(total)}</p>
-          <details>
-            <summary>As a table</summary>
-            <Table
-              label="Cards a day"
-              rows={days}
-              columns={[
-                { name: 'Day', kind: 'head', cell: ({ day }) => <Day day={day} /> },
-                { name: 'Sent', kind: 'number', cell: ({ accepted }) => accepted },
-                { name: 'Mailed', kind: 'number', cell: ({ mailed }) => mailed },
-                { name: 'Cancelled', kind: 'number', cell: ({ cancelled }) => cancelled },
-              ]}
-            />
-          </details>
+          <DaysTable days={days} />
         </>
       )}
     </section>

@@ -13,19 +13,21 @@ const topFor = (largest: number): number => {
   return [1, 2, 5, 10].map((step) => step * power).find((top) => top >= largest) ?? 10 * power;
 };
 
+const width = 280;
 const height = 72;
-const step = 40;
 
 /** Bars, each with its words. A chart stands beside a table of the same figures. */
 export const Bars = ({ label, bars }: { readonly label: string; readonly bars: readonly Bar[] }) => {
   const top = topFor(Math.max(1, ...bars.map(({ value }) => value)));
+  const step = width / bars.length;
+  const gap = Math.min(6, step / 6);
   return (
-    <svg class="chart" viewBox={`0 0 ${bars.length * step} ${height + 16}`} role="img" aria-label={label}>
+    <svg class="chart" viewBox={`0 0 ${width} ${height + 16}`} role="img" aria-label={label}>
       {bars.map(({ name, title, value }, at) => {
         const tall = value === 0 ? 1 : Math.max(2, (value / top) * height);
         return (
           <g>
-            <rect x={at * step + 6} y={height - tall} width={step - 12} height={tall} rx="3">
+            <rect x={at * step + gap} y={height - tall} width={step - 2 * gap} height={tall} rx={gap / 2}>
               <title>{title}</title>
             </rect>
             <text x={at * step + step / 2} y={height + 13} text-anchor="middle">

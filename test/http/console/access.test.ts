@@ -80,7 +80,7 @@ describe('the pages of the console', () => {
   };
 
   before(async function () {
-    this.timeout(60_000);
+    this.timeout(120_000);
     const clock = skippingClock();
     service = await startTestService(receiverSettings, clock);
     tenant = await service.tenant({ credits: 1_000 });

@@ -17,7 +17,7 @@ describe('the forms of the console', () => {
   after(() => service.stop());
 
   const aCardPage = async (): Promise<string> =>
-    `/cards/${(await tenant.api('/api/v1/cards', { body: aCard() })).id}`;
+    `/cards/${(await tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) })).id}`;
   const head = async () => (await service.operator('/operator/v1/anchor')).body['position'];
 
   it('cancel a card once, however often they are sent, and return its credit', async () => {

@@ -140,7 +140,7 @@ describe('what an organization looks after in the console', () => {
       const look = async (): Promise<void> => {
         const { text } = await owner.get(`${home}/credits`);
         const figure = /<strong>([\d,]+)<\/strong>credits/.exec(text)?.[1];
-        const [, newest] = /class="number">([\d,]+)<\/td><\/tr>/.exec(text) ?? [];
+        const [, newest] = /Statement<.*?class="number">([\d,]+)<\/td><\/tr>/s.exec(text) ?? [];
         expect(newest).to.equal(figure);
       };
       const before = await addedUp();

@@ -125,7 +125,7 @@ describe('the pages about webhooks', () => {
   it('tell that and why an endpoint was switched off, and switch it on again', async () => {
     const here = await anEndpoint();
     receiver.answer = 500;
-    await tenant.api('/api/v1/cards', { body: aCard() });
+    await tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
     await eventually(async () => (await endpoints())[0]?.['active'] === false);
     for (const path of [list, here, `/console/${tenant.org}`])
       expect((await owner.get(path)).text, path).to.match(
@@ -165,7 +165,7 @@ describe('the pages about webhooks', () => {
   });
 
   it('replay what an endpoint has not accepted, since a time of the service’s zone', async () => {
-    await tenant.api('/api/v1/cards', { body: aCard() });
+    await tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
     const here = await anEndpoint();
     const none = await owner.submit(here, 'replay', { since: '2999-01-01T00:00' });
     expect([none.status, receiver.received.length]).to.deep.equal([303, 0]);

@@ -14,7 +14,7 @@ import { actorNames } from '../actor-name.js';
 import { nothingHere, assertMay, roleAt } from '../admit.js';
 import { newForm } from '../answer.js';
 import { CardDeliveries, deliveriesOf } from '../card-deliveries.js';
-import { lineOf, stepName } from '../happenings.js';
+import { lineOf, stepName, stepState } from '../happenings.js';
 import { go, page, type Context } from '../page.js';
 import { paths } from '../paths.js';
 import { Status } from '../status.js';
@@ -33,7 +33,6 @@ const admittedCard = async (context: Context<SignedIn>) => {
   }
 };
 
-const stepWords = { pending: 'to do', in_progress: 'at work', completed: 'done', failed: 'failed' } as const;
 const cancellable = new Set(['pending', 'queued', 'blocked']);
 
 export const cardPage = page({
@@ -79,7 +78,7 @@ export const cardPage = page({
               <li class={status}>
                 <span class="step">{stepName(steps[at] ?? 'posted')}</span>
                 <span class="quiet">
-                  {stepWords[status]}
+                  {stepState[status]}
                   {completedAt === null ? null : (
                     <>
                       , <Time at={completedAt} zone={timeZone} />

@@ -14,6 +14,7 @@ import { Empty, Head, Older } from '../../web/parts.js';
 import { dayName } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { newForm } from '../answer.js';
+import { DaysTable } from '../home-parts.js';
 import { Done } from '../notice.js';
 import { filePage, go, page, type Sent } from '../page.js';
 import { paths } from '../paths.js';
@@ -80,14 +81,17 @@ export const creditsPage = page({
             {used === null ? (
               <p class="quiet">These figures are being made ready.</p>
             ) : (
-              <Bars
-                label={`Cards sent a day: ${used.reduce((sum, { accepted }) => sum + accepted, 0)} in ${days} days`}
-                bars={used.map(({ day, accepted }, index) => ({
-                  name: index % 5 === 4 ? dayName(day) : '',
-                  title: `${dayName(day)}: ${accepted}`,
-                  value: accepted,
-                }))}
-              />
+              <>
+                <Bars
+                  label={`Cards sent a day: ${used.reduce((sum, { accepted }) => sum + accepted, 0)} in ${days} days`}
+                  bars={used.map(({ day, accepted }, index) => ({
+                    name: index % 5 === 4 ? dayName(day) : '',
+                    title: `${dayName(day)}: ${accepted}`,
+                    value: accepted,
+                  }))}
+                />
+                <DaysTable days={used} />
+              </>
             )}
           </section>
         </div>

@@ -19,7 +19,7 @@ import { Day } from '../../../web/time.js';
 import { cardOn, nextOf } from '../../floor-data.js';
 import { NextStep, WithReason } from '../../floor-parts.js';
 import { nothingHere } from '../../admit.js';
-import { stepName } from '../../happenings.js';
+import { stepName, stepState } from '../../happenings.js';
 import { go, page, type HouseContext, type Sent } from '../../page.js';
 import { paths } from '../../paths.js';
 import { Status } from '../../status.js';
@@ -69,7 +69,7 @@ export const floorCardPage = page({
           {card.steps.map(({ status }, at) => (
             <li class={status}>
               <span class="step">{stepName(steps[at] ?? 'posted')}</span>
-              <span class="quiet">{status.replace('_', ' ')}</span>
+              <span class="quiet">{stepState[status]}</span>
             </li>
           ))}
         </ol>
