@@ -9,13 +9,16 @@ import { MongoLogTiles } from '../../adapters/mongodb/log-tiles.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import type { StoredEvent } from '../../application/ports/raw-log.js';
+import { OtherLog } from '../../application/same-log.js';
 import { explain } from '../../bin/exit.js';
 import type { Role } from '../../bin/roles.js';
 import { startService, type Service } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
 import { signerFrom, signerText } from '../../domain/signed-note.js';
 import type { EventStoreDbStandIn } from '../engines/eventstoredb-stand-in.js';
-import { clientsOf } from '../support/http/service.js';
+import { recordOf } from '../support/fixtures/records.js';
+import { isFirstOfCard, servedManipulations } from '../support/fixtures/served-manipulations.js';
+import { aCard, clientsOf } from '../support/http/service.js';
 import { describeWithEngines } from '../support/runner/engines.js';
 import { distributedWiring } from '../support/runner/wiring.js';
 import { command } from '../support/servers/programs.js';
@@ -94,6 +97,13 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'a damaged log on servers',
     await writeFile(join(directory, 'log.key'), `${signerText(signer)}\n`, { mode: 0o600 });
     api = await start('api');
     await api.prepared;
+    const projector = await start('projector');
+    const { api: customer } = await clientsOf(api).tenant();
+    const { id } = await customer('/api/v1/cards', { body: aCard() });
+    await customer('/api/v1/cards', { body: aCard() });
+    await customer(`/api/v1/cards/${id}`, { method: 'DELETE' });
+    await clientsOf(api).operator('/operator/v1/organizations', { body: { name: 'The last event' } });
+    await stop(projector);
     events = await store.readStored(0n, 10_000);
     const notary = await start('notary');
     await eventually(async () => (await tiles.newest())?.size === events.length, patient);
@@ -144,6 +154,52 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'a damaged log on servers',
     expect(failures).to.deep.equal([]);
     await stop(notary);
   }).timeout(150_000);
+
+  const collections = ['log_tiles', 'log_tree', 'log_orgs', 'log_checkpoints', 'log_damage'];
+  /** Puts other events in place of all while `work` runs; what is kept of the log is then as it was. */
+  const whileReplaced = async (by: readonly StoredEvent[], work: () => Promise<void>): Promise<void> => {
+    const all = [...server.kept];
+    const kept = await Promise.all(collections.map((name) => database.collection(name).find().toArray()));
+    const records = by.map((event) => ({ ...recordOf(event), stream: `${wiring.namespace}${event.stream}` }));
+    const others = all.filter(({ stream }) => !stream.startsWith(wiring.namespace));
+    server.replace([...others, ...records].toSorted((one, other) => (one.commit < other.commit ? -1 : 1)));
+    try {
+      await work();
+    } finally {
+      server.replace(all);
+      for (const [index, name] of collections.entries()) {
+        await database.collection(name).deleteMany({});
+        const rows = kept[index] ?? [];
+        if (rows.length > 0) await database.collection(name).insertMany(rows);
+      }
+    }
+  };
+
+  for (const [number, what, to, seenAt] of servedManipulations)
+    it(`is seen by the next scrub while it is served, nothing is signed after that, and exports are refused: ${number}, ${what}`, async () => {
+      const notary = await start('notary', { LOG_SCRUB_EVERY: '100ms', LOG_ON_DAMAGE: 'report' });
+      await eventually(async () => (await readiness(notary))?.ready === true, patient);
+      const changed = to(events);
+      await whileReplaced(changed, async () => {
+        const { position } = await eventually(() => tiles.damage(), patient);
+        const wrong = seenAt(events)[0]?.position ?? 0n;
+        const next = changed.find((event) => event.position >= wrong)?.position;
+        expect(position).to.equal(next ?? (changed.at(-1)?.position ?? 0n) + 1n);
+        const signed = await tiles.kept();
+        const { anonymous, operator } = clientsOf(api);
+        const code = events.find(isFirstOfCard)?.stream.replace('card-', '');
+        for (const query of ['from=0', `card=${code}`])
+          expect([query, (await operator(`/operator/v1/exports?${query}`)).code]).to.deep.equal([
+            query,
+            'log_damaged',
+          ]);
+        expect((await anonymous('/log/checkpoint')).code).to.equal('log_damaged');
+        await stop(notary);
+        expect(await tiles.kept()).to.deep.equal(signed);
+      });
+      // What had read further sees by itself that it is another log.
+      expect(failures.filter((error) => !(error instanceof OtherLog))).to.deep.equal([]);
+    }).timeout(150_000);
 
   it('is not made again by `log rebuild`, which names the position; a log that is whole is, and agrees with what was signed', async () => {
     const checkpoint = await tiles.newest();

@@ -12,28 +12,20 @@ import type { StoredEvent } from '../../application/ports/raw-log.js';
 import { startService, type Service } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
 import { logFile } from '../support/fixtures/log-file.js';
+import {
+  changed,
+  indexOf,
+  isCancel,
+  isFirstOfCard,
+  isPurchase,
+  servedManipulations,
+  withoutLast,
+  type Change,
+  type ServedManipulation,
+} from '../support/fixtures/served-manipulations.js';
 import { rechained } from '../support/fixtures/stored-log.js';
 import { aCard, clientsOf } from '../support/http/service.js';
 import { eventually } from '../support/time/eventually.js';
-
-type Change = (events: readonly StoredEvent[]) => readonly StoredEvent[];
-
-const indexOf = (events: readonly StoredEvent[], is: (event: StoredEvent) => boolean): number => {
-  const index = events.findIndex(is);
-  if (index === -1) throw new Error('there is no such event');
-  return index;
-};
-const changed =
-  (is: (event: StoredEvent) => boolean, change: (event: StoredEvent) => StoredEvent): Change =>
-  (events) => {
-    const index = indexOf(events, is);
-    return events.map((event, at) => (at === index ? change(event) : event));
-  };
-const isFirstOfCard = ({ stream, revision }: StoredEvent): boolean =>
-  stream.startsWith('card-') && revision === 0;
-const isCancel = ({ type }: StoredEvent): boolean => type === 'CardCancelled';
-const isPurchase = ({ type }: StoredEvent): boolean => type === 'CreditsPurchased';
-const withoutLast: Change = (events) => events.slice(0, -1);
 
 const across: Change = (events) => {
   const [one, other] = [indexOf(events, isPurchase), indexOf(events, isFirstOfCard)];
@@ -48,28 +40,8 @@ const across: Change = (events) => {
   );
 };
 
-const minted: Change = (events) => {
-  const at = indexOf(events, isPurchase);
-  const bought = events[at];
-  if (bought === undefined) throw new Error('there is no purchase');
-  const more = {
-    ...bought,
-    id: 'd0d0d0d0-0000-4000-8000-000000000001',
-    data: bought.data.replace(/"amount":\d+/u, '"amount":1000'),
-  };
-  const all = [...events.slice(0, at + 1), more, ...events.slice(at + 1)];
-  const heads = new Map<string, number>();
-  return rechained(
-    all.map((event, index) => {
-      const revision = (heads.get(event.stream) ?? -1) + 1;
-      heads.set(event.stream, revision);
-      return { ...event, revision, position: BigInt(index + 1) };
-    }),
-  );
-};
-
 /** What of the twenty-six manipulations is done together with removing the read models. */
-const anew: readonly (readonly [number: number, what: string, to: Change, seenAt: Change])[] = [
+const anew: readonly ServedManipulation[] = [
   [5, 'the last event of the log removed, and the tree set back', withoutLast, (events) => events.slice(-1)],
   [8, 'two events of different streams exchange positions', across, (events) => events.filter(isPurchase)],
   [
@@ -99,24 +71,6 @@ const anew: readonly (readonly [number: number, what: string, to: Change, seenAt
     changed(isFirstOfCard, (event) => ({ ...event, personal: null })),
     (events) => events.filter(isFirstOfCard),
   ],
-];
-
-/** What of them is done while the service runs. */
-const live: readonly (readonly [number: number, what: string, to: Change, seenAt: Change])[] = [
-  [
-    22,
-    'a byte of an old payload',
-    changed(isPurchase, (event) => ({ ...event, data: event.data.replace('100', '101') })),
-    (events) => events.filter(isPurchase),
-  ],
-  [23, 'the last event of the log removed', withoutLast, (events) => events.slice(-1)],
-  [
-    24,
-    'the last event of a card removed, events of others after it',
-    (events) => events.filter((event) => !isCancel(event)),
-    (events) => events.filter(isCancel),
-  ],
-  [25, '1,000 credits minted, rechained', minted, (events) => events.slice(indexOf(events, isPurchase) + 1)],
 ];
 
 describe('a manipulation of the files of a service', function () {
@@ -229,7 +183,7 @@ describe('a manipulation of the files of a service', function () {
       expect(await kept(directory)).to.deep.equal(signed);
     });
 
-  for (const [number, what, to, seenAt] of live)
+  for (const [number, what, to, seenAt] of servedManipulations)
     it(`is seen by the next scrub of the running service, nothing is signed after that, and exports are refused: ${number}, ${what}`, async () => {
       const running = await start(directory, { LOG_SCRUB_EVERY: '100ms' });
       expect(await whole(running)).to.equal(events.length);
