@@ -90,7 +90,7 @@ describe('the spans of a request', () => {
       'http.route': '/place/{what}',
     });
     expect(ended).to.containSubset([
-      undefined,
+      { attributes: {} },
       { name: 'POST /place/{what}', attributes: shown('POST', 200) },
       { name: 'GET /place/{what}', attributes: shown('GET', 500), error: 'status 500' },
     ]);

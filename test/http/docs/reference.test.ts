@@ -139,6 +139,8 @@ describe('the examples of the reference', () => {
     { url, request }: Awaited<ReturnType<typeof callOf>>,
     things: RealThings,
   ): Promise<string> => {
+    // Positions differ between logs: 0, before the first event, is in each of them.
+    if (operationId === 'followEvents' && /^\d+$/u.test(String(value))) return '0';
     if (name !== 'starting_after')
       return (await things.in(operationId, `${name}=${String(value)}`)).slice(name.length + 1);
     const first = new URL(url);
