@@ -13,6 +13,7 @@ import { ledgerStream } from '../../domain/credits.js';
 import { MemoryCheckpoints } from '../support/memory/checkpoints.js';
 import { drive } from '../support/simulation/drive.js';
 import { openWorkIn } from '../support/simulation/processes.js';
+import { bought, operator, worldWithDeadPurchase } from '../support/fixtures/purchases.js';
 import { balanceOf, makeWorld, org, sendRequest, type World } from '../support/fixtures/world.js';
 
 const reconcileAfter = 60_000;
@@ -62,18 +63,8 @@ describe('the memory of a reconciler', () => {
 });
 
 describe('a purchase whose process died after its order', () => {
-  const bought = { amount: 5, reason: 'March', reference: 'invoice 1' };
-  const operator = { actor: { kind: 'operator' as const, id: null }, requestId: null };
-
   it('is brought by the reconciler, once, and the buyer who comes again is told the balance it left', async () => {
-    let isDying = true;
-    const never = new Promise<never>(() => undefined);
-    const world = await makeWorld({
-      atomic: false,
-      onWrite: async ([write]) => (isDying && write?.stream === ledgerStream(org) ? never : 'store'),
-    });
-    expect(await drive(world.clock, addCredits(world, operator, org, bought))).to.equal('dead');
-    isDying = false;
+    const world = await worldWithDeadPurchase();
     const seen = await openWorkIn(world);
     const openWork = OpenWork.restore(JSON.parse(JSON.stringify(seen.save())));
     const deps = depsOf(world.restarted());
