@@ -19,6 +19,7 @@ import {
   isFirstOfCard,
   isPurchase,
   servedManipulations,
+  takesNothingOut,
   withoutLast,
   type Change,
   type ServedManipulation,
@@ -126,14 +127,7 @@ describe('a manipulation of the files of a service', function () {
       return parts.find(({ name, ready }) => name === 'log' && !ready)?.detail ?? null;
     });
     expect(detail).to.include(`damaged at position ${position}:`);
-    const { operator, anonymous } = clientsOf(running);
-    const card = events.find(isFirstOfCard)?.stream.replace('card-', '');
-    for (const query of ['from=0', `card=${card}`])
-      expect([query, (await operator(`/operator/v1/exports?${query}`)).code]).to.deep.equal([
-        query,
-        'log_damaged',
-      ]);
-    expect((await anonymous('/log/checkpoint')).code).to.equal('log_damaged');
+    await takesNothingOut(clientsOf(running), events);
   };
   const whole = async (running: Service): Promise<number> => {
     const { operator } = clientsOf(running);
