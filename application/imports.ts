@@ -5,7 +5,7 @@ import { Actor } from '../domain/events.js';
 import { derivedUuid, Instant, type Milliseconds, type OrganizationId, type Uuid } from '../domain/ids.js';
 import type { Initiator } from './commands.js';
 import type { FileRow } from './import-contacts.js';
-import type { FoundSignInRecord } from './ports/sign-in-records.js';
+import type { FoundImportRecord } from './ports/import-records.js';
 import type { Clock } from './ports/system.js';
 import {
   addPart,
@@ -78,31 +78,31 @@ export const importIdOf = (org: OrganizationId, form: string): Uuid => derivedUu
 
 export interface FoundImport extends ContactImport {
   readonly id: string;
-  readonly record: FoundSignInRecord;
+  readonly record: FoundImportRecord;
 }
 
-export const importIn = (record: FoundSignInRecord): FoundImport => ({
+export const importIn = (record: FoundImportRecord): FoundImport => ({
   ...ContactImport.parse(record.data),
   id: record.id,
   record,
 });
 
-/** An import of the organization; null for any other id. Throws SignInUnavailable. */
+/** An import of the organization; null for any other id. Throws ImportsUnavailable. */
 export const findImport = async (
-  { signInRecords }: Pick<ImportDeps, 'signInRecords'>,
+  { importRecords }: Pick<ImportDeps, 'importRecords'>,
   org: OrganizationId,
   id: string,
 ): Promise<FoundImport | null> => {
-  const record = await signInRecords.find('import', id);
+  const record = await importRecords.find('import', id);
   return record?.owner === org ? importIn(record) : null;
 };
 
-/** The imports of an organization, newest first. Throws SignInUnavailable. */
+/** The imports of an organization, newest first. Throws ImportsUnavailable. */
 export const listImports = async (
-  { signInRecords }: Pick<ImportDeps, 'signInRecords'>,
+  { importRecords }: Pick<ImportDeps, 'importRecords'>,
   org: OrganizationId,
 ): Promise<readonly FoundImport[]> =>
-  (await signInRecords.listOf('import', org)).map(importIn).toSorted((a, b) => (a.at < b.at ? 1 : -1));
+  (await importRecords.listOf('import', org)).map(importIn).toSorted((a, b) => (a.at < b.at ? 1 : -1));
 
 /** Reads a contact by the rules of the API. Throws the refusal of the first wrong field. */
 export type ReadContact = (contact: Readonly<Record<string, unknown>>) => ContactDetails;
@@ -180,7 +180,7 @@ export interface NewImport {
 /**
  * Keeps a file of contacts, so that it is saved from then on, whatever happens to this process; one with the
  * same id changes nothing. Throws `invalid_parameter` if the organization has too many under way, what the
- * rows throw, and PersonalKeysUnavailable; then nothing of it is saved. After SignInUnavailable it may be:
+ * rows throw, and PersonalKeysUnavailable; then nothing of it is saved. After ImportsUnavailable it may be:
  * the same id again tells.
  */
 export const beginImport = async (
@@ -189,7 +189,7 @@ export const beginImport = async (
   org: OrganizationId,
   { id, file, rows, readContact }: NewImport,
 ): Promise<void> => {
-  const { signInRecords, clock, entropy } = deps;
+  const { importRecords, clock, entropy } = deps;
   const known = await listImports(deps, org);
   if (known.some((each) => each.id === id)) return;
   if (known.filter(({ status }) => status === 'running').length >= mostRunning)
@@ -223,13 +223,13 @@ export const beginImport = async (
     ...none,
   };
   const ends = clock.now() + importKeptFor;
-  if (!(await signInRecords.add({ kind: 'import', id, owner: org, data, ends })))
+  if (!(await importRecords.add({ kind: 'import', id, owner: org, data, ends })))
     await removeUpload(deps, upload, { to: kept.parts });
 };
 
-/** Saves nothing more of it. What is saved stays. Throws SignInUnavailable. */
+/** Saves nothing more of it. What is saved stays. Throws ImportsUnavailable. */
 export const stopImport = async (
-  deps: Pick<ImportDeps, 'signInRecords'>,
+  deps: Pick<ImportDeps, 'importRecords'>,
   org: OrganizationId,
   id: string,
 ): Promise<void> => {
@@ -242,12 +242,12 @@ export const stopImport = async (
 
 /** The import as it is then; null if somebody else has changed it meanwhile. */
 export const changeImport = async (
-  { signInRecords }: Pick<ImportDeps, 'signInRecords'>,
+  { importRecords }: Pick<ImportDeps, 'importRecords'>,
   { record }: FoundImport,
   change: Partial<ContactImport>,
 ): Promise<FoundImport | null> => {
   const data = { ...record.data, ...change };
-  const isChanged = await signInRecords.change(record, { data, ends: record.ends });
+  const isChanged = await importRecords.change(record, { data, ends: record.ends });
   return isChanged ? importIn({ ...record, data, version: record.version + 1 }) : null;
 };
 
@@ -258,13 +258,13 @@ export const nextRows = async (
 ): Promise<readonly WaitingRow[]> =>
   status === 'running' ? ((await readPart(deps, upload, next, rowsShown)) ?? []) : [];
 
-/** The rows that were not saved, in the order of the file, bit by bit. Throws SignInUnavailable. */
+/** The rows that were not saved, in the order of the file, bit by bit. Throws ImportsUnavailable. */
 export async function* badLinesOf(
-  { signInRecords }: Pick<ImportDeps, 'signInRecords'>,
+  { importRecords }: Pick<ImportDeps, 'importRecords'>,
   { id, next }: FoundImport,
 ): AsyncGenerator<readonly BadLine[], void, undefined> {
   for (let part = 0; part < next; part += 1) {
-    const found = await signInRecords.find('import-bad', badLinesId(id, part));
+    const found = await importRecords.find('import-bad', badLinesId(id, part));
     if (found !== null) yield BadLines.parse(found.data).lines;
   }
 }

@@ -25,7 +25,7 @@ import {
 } from './imports.js';
 import { OutcomeUnknown, TooContended } from './outcome.js';
 import { EventStoreUnavailable } from './ports/event-store.js';
-import { SignInUnavailable } from './ports/sign-in-records.js';
+import { ImportsUnavailable } from './ports/import-records.js';
 import { untilAborted } from './until-aborted.js';
 import {
   listUploads,
@@ -169,7 +169,7 @@ const savePart = async (
   if (told.length > 0) {
     const data: BadLines = { lines: told };
     const id = badLinesId(work.id, next);
-    await deps.signInRecords.add({ kind: 'import-bad', id, owner: work.id, data, ends: record.ends });
+    await deps.importRecords.add({ kind: 'import-bad', id, owner: work.id, data, ends: record.ends });
   }
   await note(deps, work, {
     next: next + 1,
@@ -184,8 +184,8 @@ const savePart = async (
 
 /** Does the next part of an import; false if nothing is left of it, or it has not begun. */
 const goOn = async (deps: RunImportsDeps, upload: Upload, signal: AbortSignal): Promise<boolean> => {
-  const { signInRecords, clock } = deps;
-  const record = await signInRecords.find('import', upload.import);
+  const { importRecords, clock } = deps;
+  const record = await importRecords.find('import', upload.import);
   const work = record === null ? null : importIn(record);
   if (work?.upload !== upload.id) {
     if (clock.now() - Date.parse(upload.at) > longestUpload) await removeUpload(deps, upload.id);
@@ -212,13 +212,13 @@ const goOn = async (deps: RunImportsDeps, upload: Upload, signal: AbortSignal): 
 
 const isPassing = (error: unknown): boolean =>
   error instanceof EventStoreUnavailable ||
-  error instanceof SignInUnavailable ||
+  error instanceof ImportsUnavailable ||
   error instanceof TooContended ||
   error instanceof OutcomeUnknown;
 
 /** Ends an import whose part fails again and again, so that it does not do so for days. */
 const giveUpOn = async (deps: RunImportsDeps, upload: Upload, error: unknown): Promise<void> => {
-  const record = isPassing(error) ? null : await deps.signInRecords.find('import', upload.import);
+  const record = isPassing(error) ? null : await deps.importRecords.find('import', upload.import);
   const work = record === null ? null : importIn(record);
   if (work?.status !== 'running' || work.tries < mostTries) return;
   const why = `The part with row ${work.through + 1} failed ${mostTries} times.`;

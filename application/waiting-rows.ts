@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { derivedUuid, Instant, type Milliseconds, type OrganizationId, type Uuid } from '../domain/ids.js';
 import type { KeyRing } from './key-ring.js';
 import { openText, sealNext } from './personal.js';
-import type { FoundSignInRecord, SignInRecords } from './ports/sign-in-records.js';
+import type { FoundImportRecord, ImportRecords } from './ports/import-records.js';
 import type { Entropy } from './ports/system.js';
 
 export interface WaitingRowsDeps {
-  readonly signInRecords: SignInRecords;
+  readonly importRecords: ImportRecords;
   readonly personalKeys: Pick<KeyRing, 'load' | 'keyOf' | 'destroy'>;
 }
 
@@ -48,21 +48,21 @@ const Part = z.object({ rows: z.array(StoredRow) });
 const partId = (upload: string, part: number): string => `${upload} ${String(part).padStart(8, '0')}`;
 const rowId = (upload: string, line: number): Uuid => derivedUuid('row of an import', upload, line);
 
-const uploadIn = ({ id, data }: FoundSignInRecord): Upload => ({ ...Upload.parse(data), id });
+const uploadIn = ({ id, data }: FoundImportRecord): Upload => ({ ...Upload.parse(data), id });
 
-/** The uploads whose rows wait, of all organizations. Throws SignInUnavailable. */
+/** The uploads whose rows wait, of all organizations. Throws ImportsUnavailable. */
 export const listUploads = async ({
-  signInRecords,
-}: Pick<WaitingRowsDeps, 'signInRecords'>): Promise<readonly Upload[]> =>
-  (await signInRecords.listOf('import-upload', everybody)).map(uploadIn);
+  importRecords,
+}: Pick<WaitingRowsDeps, 'importRecords'>): Promise<readonly Upload[]> =>
+  (await importRecords.listOf('import-upload', everybody)).map(uploadIn);
 
 /** Announces an upload before its first row: an erasure looks for its rows from then on. */
 export const addUpload = async (
-  { signInRecords }: Pick<WaitingRowsDeps, 'signInRecords'>,
+  { importRecords }: Pick<WaitingRowsDeps, 'importRecords'>,
   { id, ...data }: Upload,
   ends: Milliseconds,
 ): Promise<void> => {
-  await signInRecords.add({ kind: 'import-upload', id, owner: everybody, data, ends });
+  await importRecords.add({ kind: 'import-upload', id, owner: everybody, data, ends });
 };
 
 /** Seals what a row says of a person. Throws PersonalKeysUnavailable. */
@@ -80,13 +80,13 @@ export const sealRow = async (
 };
 
 export const addPart = async (
-  { signInRecords }: Pick<WaitingRowsDeps, 'signInRecords'>,
+  { importRecords }: Pick<WaitingRowsDeps, 'importRecords'>,
   upload: string,
   part: number,
   rows: readonly StoredRow[],
   ends: Milliseconds,
 ): Promise<void> => {
-  await signInRecords.add({
+  await importRecords.add({
     kind: 'import-part',
     id: partId(upload, part),
     owner: upload,
@@ -119,7 +119,7 @@ const openedPart = async (
   part: number,
   most = Infinity,
 ): Promise<readonly Opened[] | null> => {
-  const found = await deps.signInRecords.find('import-part', partId(upload, part));
+  const found = await deps.importRecords.find('import-part', partId(upload, part));
   if (found === null) return null;
   const rows = Part.parse(found.data).rows.slice(0, most);
   await deps.personalKeys.load(rows.flatMap((row) => ('sealed' in row ? [row.sealed.key] : [])));
@@ -128,7 +128,7 @@ const openedPart = async (
 
 /**
  * The rows of a part, at most so many, a row whose key is destroyed as a bad one; null if the part is gone.
- * Throws SignInUnavailable and PersonalKeysUnavailable.
+ * Throws ImportsUnavailable and PersonalKeysUnavailable.
  */
 export const readPart = async (
   deps: WaitingRowsDeps,
@@ -143,13 +143,13 @@ const keysOf = (rows: readonly Opened[]): readonly string[] =>
 
 /**
  * Removes a part, and destroys the keys of its rows first: no copy of it can be read any more. Throws
- * SignInUnavailable and PersonalKeysUnavailable.
+ * ImportsUnavailable and PersonalKeysUnavailable.
  */
 export const removePart = async (deps: WaitingRowsDeps, upload: string, part: number): Promise<void> => {
   const rows = await openedPart(deps, upload, part);
   if (rows === null) return;
   await deps.personalKeys.destroy(keysOf(rows));
-  await deps.signInRecords.remove('import-part', partId(upload, part));
+  await deps.importRecords.remove('import-part', partId(upload, part));
 };
 
 /** Removes the parts of an upload from one on, and what announced it. */
@@ -159,14 +159,14 @@ export const removeUpload = async (
   { from = 0, to = mostParts }: { readonly from?: number; readonly to?: number } = {},
 ): Promise<void> => {
   for (let part = from; part < to; part += 1) await removePart(deps, upload, part);
-  await deps.signInRecords.remove('import-upload', upload);
+  await deps.importRecords.remove('import-upload', upload);
 };
 
 const Begun = z.object({ upload: z.string(), next: z.int(), parts: z.int() });
 
 /** The rows that wait of an upload, part by part. */
 async function* waitingParts(deps: WaitingRowsDeps, upload: Upload): AsyncGenerator<readonly Opened[]> {
-  const record = await deps.signInRecords.find('import', upload.import);
+  const record = await deps.importRecords.find('import', upload.import);
   const begun = record === null ? null : Begun.parse(record.data);
   const isBegun = begun?.upload === upload.id;
   const [from, to] = isBegun ? [Math.max(0, begun.next - 1), begun.parts] : [0, mostParts];
@@ -185,7 +185,7 @@ export interface NamedContact {
 
 /**
  * Destroys the keys of the rows of contacts in every file that waits. A row that is uploaded meanwhile may be
- * passed over: it is refused when it is its turn, because its contact was erased. Throws SignInUnavailable
+ * passed over: it is refused when it is its turn, because its contact was erased. Throws ImportsUnavailable
  * and PersonalKeysUnavailable.
  */
 export const eraseWaitingRows = async (

@@ -159,6 +159,7 @@ const buildGraph = (context: ProcessContext) => {
     ...people,
     ...cards,
     personalKeys: engine.personalKeys,
+    importRecords: engine.importRecords,
     keyUses,
     hookCalls,
     requests,

@@ -10,6 +10,7 @@ import type { KeyUses } from '../application/ports/key-uses.js';
 import type { PersonalKeys } from '../application/ports/personal-keys.js';
 import type { PublicStream } from '../application/ports/public-stream.js';
 import type { RateLimiter } from '../application/ports/rate-limiter.js';
+import type { ImportRecords } from '../application/ports/import-records.js';
 import type { SignInRecords } from '../application/ports/sign-in-records.js';
 import type { ReadModels } from '../application/ports/read-models.js';
 import type { Requests } from '../application/ports/requests.js';
@@ -41,6 +42,7 @@ export interface Engine {
   readonly keyUses: KeyUses;
   readonly hookCalls: HookCalls;
   readonly signInRecords: SignInRecords;
+  readonly importRecords: ImportRecords;
   readonly requests: Requests;
   readonly deliveries: Deliveries;
   readonly deliveryQueue: DeliveryQueue;

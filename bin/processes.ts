@@ -82,12 +82,13 @@ const removeOldHookCalls = (context: ProcessContext, signal: AbortSignal): Promi
   );
 };
 
-const removeEndedSignIns = (context: ProcessContext, signal: AbortSignal): Promise<void> => {
+const removeEndedRecords = (context: ProcessContext, signal: AbortSignal): Promise<void> => {
   const { engine, clock } = context;
-  const onError = reporter(context, 'ended sessions');
-  return untilAborted({ clock, signal, pause: removeEvery, onError }, () =>
-    engine.signInRecords.removeEnded(),
-  );
+  const onError = reporter(context, 'ended sessions and imports');
+  return untilAborted({ clock, signal, pause: removeEvery, onError }, async () => {
+    await engine.signInRecords.removeEnded();
+    await engine.importRecords.removeEnded();
+  });
 };
 
 const removeOldRequests = (context: ProcessContext, signal: AbortSignal): Promise<void> => {
@@ -112,7 +113,7 @@ const reconcilerProcesses = (container: DependencyContainer): readonly Process[]
   const work = [
     repeated('due cards', lookForDueCards, () => queueDueCards(floor, waits)),
     (signal: AbortSignal) => removeOldHookCalls(context, signal),
-    (signal: AbortSignal) => removeEndedSignIns(context, signal),
+    (signal: AbortSignal) => removeEndedRecords(context, signal),
     (signal: AbortSignal) => removeOldRequests(context, signal),
   ];
   if (floorSimulation !== null)
@@ -120,10 +121,10 @@ const reconcilerProcesses = (container: DependencyContainer): readonly Process[]
   // If every append is all or nothing, nothing is ever half-done.
   if (!engine.store.atomic)
     work.push((signal) => runReconciler(reconciler, signal, reporter(context, 'reconciler')));
-  const { store, personalKeys, personalKeyStore: place, signInRecords } = engine;
-  const shredding = { store, personalKeys, place, signInRecords, clock };
+  const { store, personalKeys, personalKeyStore: place, importRecords } = engine;
+  const shredding = { store, personalKeys, place, importRecords, clock };
   const shredder: Process = (signal) => runShredder(shredding, signal, reporter(context, 'shredder'));
-  const importing = { ...reconciler, personalKeys, signInRecords, readContact };
+  const importing = { ...reconciler, personalKeys, importRecords, readContact };
   const importer: Process = (signal) => runImports(importing, signal, reporter(context, 'imports'));
   return [
     (signal) => engine.exclusively('reconciler', signal, sideBySide(work)),

@@ -4,8 +4,8 @@ import { deliveryIndexes, endpointIndexes } from './delivery-rows.js';
 import { hookCallIndexes } from './hook-calls.js';
 import { keyIndexes } from './idempotency-store.js';
 import { tileIndexes } from './log-tiles.js';
-import { signInIndexes } from './sign-in-records.js';
 import { counterIndexes } from './rate-limiter.js';
+import { recordIndexes } from './records.js';
 import { requestIndexes } from './requests.js';
 
 /** Every collection with indexes, but those of read models, which get theirs while they are empty. */
@@ -17,7 +17,7 @@ const indexes = {
   idempotency_keys: keyIndexes,
   log_tiles: tileIndexes,
   rate_counters: counterIndexes,
-  sign_in_records: signInIndexes,
+  sign_in_records: recordIndexes,
   requests: requestIndexes,
 } as const;
 

@@ -6,7 +6,7 @@ import { openEventsFile, type EventsFile } from '../../adapters/sqlite/log/event
 import { SqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
 import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
-import { SqliteSignInRecords } from '../../adapters/sqlite/records/sign-in-records.js';
+import { sqliteImportRecords, sqliteSignInRecords } from '../../adapters/sqlite/records/records.js';
 import { sqliteRequests } from '../../adapters/sqlite/records/requests.js';
 import { openReadFile } from '../../adapters/sqlite/read/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
@@ -82,7 +82,8 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     keyUses,
     requests,
     hookCalls: new SqliteHookCalls(events),
-    signInRecords: new SqliteSignInRecords({ ...events, clock }),
+    signInRecords: sqliteSignInRecords({ ...events, clock }),
+    importRecords: sqliteImportRecords({ ...events, clock }),
     deliveries: new SqliteDeliveries(events),
     deliveryQueue: new InProcessDeliveryQueue(),
     rateLimiter: new LocalRateLimiter(),

@@ -3,7 +3,7 @@ import { MongoCheckpoints } from '../../adapters/mongodb/checkpoints.js';
 import { watchClock } from '../../adapters/mongodb/clock-watch.js';
 import { MongoDatabase } from '../../adapters/mongodb/database.js';
 import { MongoDeliveries } from '../../adapters/mongodb/deliveries.js';
-import { MongoSignInRecords } from '../../adapters/mongodb/sign-in-records.js';
+import { mongoImportRecords, mongoSignInRecords } from '../../adapters/mongodb/records.js';
 import { MongoHookCalls } from '../../adapters/mongodb/hook-calls.js';
 import { MongoIdempotencyStore } from '../../adapters/mongodb/idempotency-store.js';
 import { MongoLogTiles } from '../../adapters/mongodb/log-tiles.js';
@@ -123,7 +123,8 @@ export const openMongoStores = (
     keyUses,
     requests,
     hookCalls: new MongoHookCalls({ database, keep: settings.hookCallKeep }),
-    signInRecords: new MongoSignInRecords({ database, clock }),
+    signInRecords: mongoSignInRecords({ database, clock }),
+    importRecords: mongoImportRecords({ database, clock }),
     deliveries: new MongoDeliveries({
       database,
       clock,

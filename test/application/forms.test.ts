@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { claimForm, releaseForm } from '../../application/forms.js';
 import { makeWorld } from '../support/fixtures/world.js';
-import { MemorySignInRecords } from '../support/memory/sign-in-records.js';
+import { MemorySignInRecords } from '../support/memory/records.js';
 
 describe('the claim of a form', () => {
   it('is given back by the try that holds it, and left where another has taken over', async () => {

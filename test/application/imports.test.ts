@@ -4,7 +4,7 @@ import { removeContact } from '../../application/change-contact.js';
 import type { FileRow } from '../../application/import-contacts.js';
 import { badLinesOf, beginImport, findImport, importIdOf, stopImport } from '../../application/imports.js';
 import { keyRing } from '../../application/key-ring.js';
-import { SignInUnavailable } from '../../application/ports/sign-in-records.js';
+import { ImportsUnavailable } from '../../application/ports/import-records.js';
 import { workOnImports } from '../../application/run-imports.js';
 import { saveContactRecord } from '../../application/save-contact.js';
 import { contact, contactIdOf, eraseContact } from '../../domain/contact.js';
@@ -17,7 +17,7 @@ import type { MasterKeys } from '../../domain/webhook-signing.js';
 import { makeWorld, org } from '../support/fixtures/world.js';
 import { SeededEntropy } from '../support/memory/entropy.js';
 import { MemoryPersonalKeys } from '../support/memory/personal-keys.js';
-import { MemorySignInRecords } from '../support/memory/sign-in-records.js';
+import { MemoryImportRecords } from '../support/memory/records.js';
 
 const by = { actor: { kind: 'member' as const, id: 'ann' }, requestId: 'req_1' };
 const never = new AbortController().signal;
@@ -43,8 +43,8 @@ const start = async () => {
   const keys = new MemoryPersonalKeys();
   const ring = (seed: number) =>
     keyRing({ store: keys, masters, clock: world.clock, entropy: new SeededEntropy(seed) });
-  const signInRecords = new MemorySignInRecords(world.clock);
-  const deps = { ...world, readContact, signInRecords, personalKeys: ring(1) };
+  const importRecords = new MemoryImportRecords(world.clock);
+  const deps = { ...world, readContact, importRecords, personalKeys: ring(1) };
   let forms = 0;
   const begin = async (rows: readonly FileRow[], at = org): Promise<string> => {
     const id = importIdOf(at, `form ${(forms += 1)}`);
@@ -62,16 +62,22 @@ const start = async () => {
       ({ type }) => type,
     );
   const uploadOf = async (id: string) => (await findImport(deps, org, id))?.upload ?? '';
-  const waiting = () => signInRecords.listOf('import-upload', 'imports');
+  const waiting = () => importRecords.listOf('import-upload', 'imports');
+  const badLines = async (id: string) => {
+    const found = await findImport(deps, org, id);
+    const lines = [];
+    if (found !== null) for await (const some of badLinesOf(deps, found)) lines.push(...some);
+    return lines;
+  };
   /** A copy of the parts as they are now, and what can be read of it. */
   const copyOf = async (upload: string) => {
-    const copy = new MemorySignInRecords(world.clock);
-    const parts = await signInRecords.listOf('import-part', upload);
+    const copy = new MemoryImportRecords(world.clock);
+    const parts = await importRecords.listOf('import-part', upload);
     for (const part of parts) await copy.add({ ...part, ends: null });
-    const read = { signInRecords: copy, personalKeys: ring(2) };
+    const read = { importRecords: copy, personalKeys: ring(2) };
     return () => Promise.all(parts.map((_, part) => readPart(read, upload, part)));
   };
-  return { world, deps, begin, shown, eventsOf, uploadOf, copyOf, waiting };
+  return { world, deps, begin, shown, eventsOf, uploadOf, copyOf, waiting, badLines };
 };
 
 /** A file of which the client sends only the beginning. */
@@ -98,7 +104,7 @@ const goneAfter = (store: EventStore, appends: number): EventStore => {
 
 describe('an import of contacts', () => {
   it('saves every row in the background, and says what came of them', async () => {
-    const { deps, begin, shown, world } = await start();
+    const { deps, begin, shown, world, badLines } = await start();
     const save = (id: string, name: string) =>
       saveContactRecord(world, org, world.command(), readContact({ external_id: id, name }));
     await save('c-0', 'Somebody else');
@@ -115,11 +121,8 @@ describe('an import of contacts', () => {
       same: 1,
       bad: 1,
     });
-    const found = await findImport(deps, org, id);
-    const lines = [];
-    if (found !== null) for await (const some of badLinesOf(deps, found)) lines.push(...some);
-    expect(lines).to.deep.equal([{ line: 1_202, reason: 'no name' }]);
-    expect(await deps.signInRecords.listOf('import-upload', 'imports')).to.deep.equal([]);
+    expect(await badLines(id)).to.deep.equal([{ line: 1_202, reason: 'no name' }]);
+    expect(await deps.importRecords.listOf('import-upload', 'imports')).to.deep.equal([]);
     expect(await findImport(deps, OrganizationId.parse('another'), id)).to.equal(null);
   });
 
@@ -164,7 +167,7 @@ describe('an import of contacts', () => {
     await stopImport(deps, org, id);
     await workOnImports(deps, never);
     expect(await shown(id)).to.deep.include({ status: 'stopped', through: 0 });
-    expect(await deps.signInRecords.listOf('import-part', await uploadOf(id))).to.deep.equal([]);
+    expect(await deps.importRecords.listOf('import-part', await uploadOf(id))).to.deep.equal([]);
     expect(await waiting()).to.deep.equal([]);
   });
 
@@ -184,7 +187,7 @@ describe('an import of contacts', () => {
     const id = importIdOf(org, 'one form');
     for (let times = 0; times < 2; times += 1)
       await beginImport(deps, by, org, { id, file: 'a.csv', rows: from(numbered(3)), readContact });
-    expect((await deps.signInRecords.listOf('import', org)).length).to.equal(1);
+    expect((await deps.importRecords.listOf('import', org)).length).to.equal(1);
     const other = importIdOf(org, 'another form');
     const failed = await beginImport(deps, by, org, { id: other, ...breakingOff }).catch(String);
     expect(failed).to.include('the client went away');
@@ -197,16 +200,16 @@ describe('an import of contacts', () => {
 
   it('is not lost if nobody knows whether the last write of its upload was made', async () => {
     const { deps, shown } = await start();
-    const records = deps.signInRecords;
+    const records = deps.importRecords;
     const id = importIdOf(org, 'a form');
     const begin = () =>
       beginImport(deps, by, org, { id, file: 'a.csv', rows: from(numbered(600)), readContact });
     records.add = async (record) => {
-      const isAdded = await MemorySignInRecords.prototype.add.call(records, record);
-      if (record.kind === 'import') throw new SignInUnavailable('no response');
+      const isAdded = await MemoryImportRecords.prototype.add.call(records, record);
+      if (record.kind === 'import') throw new ImportsUnavailable('no response');
       return isAdded;
     };
-    expect(await begin().catch((error: unknown) => error)).to.be.instanceOf(SignInUnavailable);
+    expect(await begin().catch((error: unknown) => error)).to.be.instanceOf(ImportsUnavailable);
     await begin();
     await workOnImports(deps, never);
     expect(await shown(id)).to.deep.include({ status: 'done', created: 600 });
@@ -226,7 +229,7 @@ describe('an import of contacts', () => {
     world.clock.skip(61 * 60 * 1000);
     await workOnImports(deps, never);
     expect(await waiting()).to.deep.equal([]);
-    expect(await deps.signInRecords.listOf('import-part', left?.id ?? '')).to.deep.equal([]);
+    expect(await deps.importRecords.listOf('import-part', left?.id ?? '')).to.deep.equal([]);
 
     const upload = await uploadOf(await begin(numbered(600)));
     const copy = await copyOf(upload);
@@ -245,7 +248,7 @@ describe('an import of contacts', () => {
       { line: 3, bytes: 3, externalId: 'c-2', contact: wrong },
     ]);
     const upload = await uploadOf(id);
-    const kept = JSON.stringify(await deps.signInRecords.listOf('import-part', upload));
+    const kept = JSON.stringify(await deps.importRecords.listOf('import-part', upload));
     expect(kept).to.include('invalid_');
     for (const word of ['c-1', 'Ann', '05-06', '1986', 'Bo']) expect(kept).to.not.include(word);
     const copy = await copyOf(upload);
@@ -264,16 +267,16 @@ describe('an import of contacts', () => {
     const { id: contactId } = await saveContactRecord(world, org, world.command(), save);
     const id = await begin([row(2, 'k', 'One'), row(5, 'k', 'Two')]);
     // It dies after both rows, before it notes that.
-    const records = deps.signInRecords;
+    const records = deps.importRecords;
     let changes = 0;
     const change: typeof records.change = (found, next) => {
       changes += 1;
       if (changes > 1) throw new Error('the process is gone');
-      return MemorySignInRecords.prototype.change.call(records, found, next);
+      return MemoryImportRecords.prototype.change.call(records, found, next);
     };
     records.change = change;
     await workOnImports(deps, never).catch(() => undefined);
-    records.change = (found, next) => MemorySignInRecords.prototype.change.call(records, found, next);
+    records.change = (found, next) => MemoryImportRecords.prototype.change.call(records, found, next);
     await workOnImports({ ...deps, ...world.restarted() }, never);
     expect((await world.restarted().streams.load(contact, contactId)).state?.details?.name).to.equal('Two');
     expect((await findImport(deps, org, id))?.status).to.equal('done');
@@ -303,9 +306,9 @@ describe('an import of contacts', () => {
   it('skips no part and counts none twice where another process has done it all meanwhile', async () => {
     const { world, deps, begin, shown } = await start();
     const id = await begin(numbered(1_200));
-    const records = deps.signInRecords;
+    const records = deps.importRecords;
     const change: typeof records.change = (found, next) =>
-      MemorySignInRecords.prototype.change.call(records, found, next);
+      MemoryImportRecords.prototype.change.call(records, found, next);
     records.change = async (...begun) => {
       records.change = change;
       const isChanged = await change(...begun);
@@ -342,15 +345,12 @@ describe('an import of contacts', () => {
   });
 
   it('notes a thousand bad lines and counts them all, and refuses a file of too many rows', async () => {
-    const { deps, begin, shown } = await start();
+    const { deps, begin, shown, badLines } = await start();
     const rows = (count: number) => Array.from({ length: count }, (_, index) => badRow(index + 2));
     const id = await begin(rows(1_700));
     await workOnImports(deps, never);
     expect(await shown(id)).to.deep.include({ status: 'done', bad: 1_700 });
-    const found = await findImport(deps, org, id);
-    let lines = 0;
-    if (found !== null) for await (const some of badLinesOf(deps, found)) lines += some.length;
-    expect(lines).to.equal(1_000);
+    expect(await badLines(id)).to.have.length(1_000);
     expect(await begin(rows(200_001)).catch(String)).to.include('more than 200,000 rows');
   });
 

@@ -25,7 +25,7 @@ import type { MasterKeys } from '../../domain/webhook-signing.js';
 import { makeWorld, org, sendRequest, type World } from '../support/fixtures/world.js';
 import { SeededEntropy } from '../support/memory/entropy.js';
 import { MemoryPersonalKeys } from '../support/memory/personal-keys.js';
-import { MemorySignInRecords } from '../support/memory/sign-in-records.js';
+import { MemoryImportRecords } from '../support/memory/records.js';
 import { eventually } from '../support/time/eventually.js';
 
 const masters: MasterKeys = [{ id: 'a', key: Buffer.alloc(32, 1) }];
@@ -74,12 +74,12 @@ const shredded = async (
   world: World,
   keys: MemoryPersonalKeys,
   ring: KeyRing,
-  signInRecords = new MemorySignInRecords(world.clock),
+  importRecords = new MemoryImportRecords(world.clock),
 ): Promise<void> => {
   const stop = new AbortController();
   const store = openedEvents(world.store, ring, world.clock);
   const running = runShredder(
-    { store, personalKeys: ring, place: keys, signInRecords, clock: world.clock },
+    { store, personalKeys: ring, place: keys, importRecords, clock: world.clock },
     stop.signal,
     (error) => {
       throw error;
@@ -112,11 +112,11 @@ describe('the shredder', () => {
 
   it('destroys the keys of what waits of an erased contact, in the files of its organization alone', async () => {
     const { world, sealed, keys, ringOver } = await sealedWorld();
-    const signInRecords = new MemorySignInRecords(world.clock);
+    const importRecords = new MemoryImportRecords(world.clock);
     const id = contactIdOf(org, 'c-1');
     await execute(sealed, contact, id, world.command(), saveContact(org, details, world.clock.instant()));
     const personalKeys = ringOver(keys, 4);
-    const importing = { ...sealed, signInRecords, personalKeys };
+    const importing = { ...sealed, importRecords, personalKeys };
     const uploads = await Promise.all(
       [org, OrganizationId.parse('another')].map(async (at) => {
         const rows = ['c-0', 'c-1'].map((externalId, index) => ({
@@ -142,8 +142,8 @@ describe('the shredder', () => {
       world.command(),
       deleteContact(world.clock.instant(), world.clock.instant()),
     );
-    await shredded(world, keys, ringOver(keys, 2), signInRecords);
-    const after = { signInRecords, personalKeys: ringOver(keys, 3) };
+    await shredded(world, keys, ringOver(keys, 2), importRecords);
+    const after = { importRecords, personalKeys: ringOver(keys, 3) };
     const waiting = await Promise.all(uploads.map((upload) => readPart(after, upload, 0)));
     expect(waiting.map((rows) => rows?.map((row) => 'contact' in row))).to.deep.equal([
       [true, false],
@@ -167,8 +167,8 @@ describe('the shredder', () => {
     const stop = new AbortController();
     const told: unknown[] = [];
     const deps = { personalKeys: ringOver(keys, 2), place: keys, clock: world.clock };
-    const signInRecords = new MemorySignInRecords(world.clock);
-    await runShredder({ ...deps, store, signInRecords }, stop.signal, (error) => {
+    const importRecords = new MemoryImportRecords(world.clock);
+    await runShredder({ ...deps, store, importRecords }, stop.signal, (error) => {
       told.push(error);
       stop.abort();
     });

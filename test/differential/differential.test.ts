@@ -11,16 +11,16 @@ import { MongoPersonalKeys } from '../../adapters/mongodb/personal-keys.js';
 import { MongoProjectionStore } from '../../adapters/mongodb/projection-store.js';
 import { MongoRateLimiter } from '../../adapters/mongodb/rate-limiter.js';
 import { MongoReadModels } from '../../adapters/mongodb/read-models.js';
+import { mongoImportRecords, mongoSignInRecords } from '../../adapters/mongodb/records.js';
 import { mongoRequests } from '../../adapters/mongodb/requests.js';
-import { MongoSignInRecords } from '../../adapters/mongodb/sign-in-records.js';
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
 import { SqliteLogTiles } from '../../adapters/sqlite/notary/log-tiles.js';
 import { SqliteProjectionStore } from '../../adapters/sqlite/read/projection-store.js';
 import { SqliteReadModels } from '../../adapters/sqlite/read/read-models.js';
 import { SqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
 import { SqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
+import { sqliteImportRecords, sqliteSignInRecords } from '../../adapters/sqlite/records/records.js';
 import { sqliteRequests } from '../../adapters/sqlite/records/requests.js';
-import { SqliteSignInRecords } from '../../adapters/sqlite/records/sign-in-records.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
@@ -37,7 +37,7 @@ import { MemoryLogTiles } from '../support/memory/log-tiles.js';
 import { MemoryPersonalKeys } from '../support/memory/personal-keys.js';
 import { MemoryReadModels } from '../support/memory/read-models.js';
 import { memoryRequests } from '../support/memory/requests.js';
-import { MemorySignInRecords } from '../support/memory/sign-in-records.js';
+import { MemoryImportRecords, MemorySignInRecords } from '../support/memory/records.js';
 import { VirtualClock } from '../support/memory/clock.js';
 import { describeWithEngines } from '../support/runner/engines.js';
 import { eventStorePlace } from '../support/runner/wiring.js';
@@ -47,6 +47,7 @@ import {
   eventStore,
   hookCalls,
   idempotency,
+  imports,
   logTiles,
   personalKeys,
   readModels,
@@ -101,6 +102,7 @@ const standing = () => standingClock(startOfContract);
 const memory = {
   idempotency: inMemory(() => ({ store: new MemoryIdempotencyStore(standing()), claims: [] })),
   signIn: inMemory(() => new MemorySignInRecords(new VirtualClock())),
+  imports: inMemory(() => new MemoryImportRecords(new VirtualClock())),
   requests: inMemory(memoryRequests),
   personalKeys: inMemory(() => new MemoryPersonalKeys()),
   hookCalls: inMemory(() => new MemoryHookCalls()),
@@ -130,7 +132,12 @@ describe('random operations on SQLite', () => {
   agrees(
     signIn,
     memory.signIn,
-    inFile((file) => new SqliteSignInRecords({ ...file, clock: new VirtualClock() })),
+    inFile((file) => sqliteSignInRecords({ ...file, clock: new VirtualClock() })),
+  );
+  agrees(
+    imports,
+    memory.imports,
+    inFile((file) => sqliteImportRecords({ ...file, clock: new VirtualClock() })),
   );
   agrees(
     requests,
@@ -219,7 +226,12 @@ describeWithEngines(['MONGODB_URL'], 'random operations on MongoDB', (url) => {
   agrees(
     signIn,
     memory.signIn,
-    inDatabase((database) => new MongoSignInRecords({ database, clock: new VirtualClock() })),
+    inDatabase((database) => mongoSignInRecords({ database, clock: new VirtualClock() })),
+  );
+  agrees(
+    imports,
+    memory.imports,
+    inDatabase((database) => mongoImportRecords({ database, clock: new VirtualClock() })),
   );
   agrees(requests, memory.requests, inDatabase(mongoRequests));
   agrees(

@@ -6,6 +6,8 @@ import type { LogTiles } from '../../application/ports/log-tiles.js';
 import type { PersonalKeys } from '../../application/ports/personal-keys.js';
 import type { ProjectionStore, ReadModels } from '../../application/ports/read-models.js';
 import type { RequestRecord, RequestRows } from '../../application/ports/requests.js';
+import type { ImportRecords } from '../../application/ports/import-records.js';
+import type { Records } from '../../application/ports/records.js';
 import type { SignInRecords } from '../../application/ports/sign-in-records.js';
 import type { CommandId, Instant, OrganizationId, StreamName, Uuid } from '../../domain/ids.js';
 import { card, write } from '../adapters/eventstoredb/support.js';
@@ -80,49 +82,61 @@ export const idempotency: Port<Keyed> = {
   ),
 };
 
-const onSignInRecords = drawing<SignInRecords>();
-
-export const signIn: Port<SignInRecords> = {
-  name: 'sessions and other records of signing in',
+const records = <Kind extends string>(name: string, ...kinds: readonly Kind[]): Port<Records<Kind>> => ({
+  name,
   operation: (() => {
-    const kind = fc.constantFrom('session', 'link', 'form', 'password');
-    const name = upTo(4).map((number) => `id-${number}`);
+    const on = drawing<Records<Kind>>();
+    const kind = fc.constantFrom(...kinds);
+    const id = upTo(4).map((number) => `id-${number}`);
     const owner = upTo(1).map((number) => `owner-${number}`);
     // What has ended may be found in one store and removed in the other; both count it as gone.
     const ends = fc.constantFrom(null, startOfContract * 2);
     const data = upTo(3).map((value) => ({ value, text: 'Zoë 🎉' }));
     let added = 0;
     return fc.oneof(
-      onSignInRecords(
-        'add',
-        fc.record({ kind, id: name, owner, data, ends }),
-        (records: SignInRecords, record) =>
-          records.add({ ...record, data: { ...record.data, only: (added += 1) } }),
+      on('add', fc.record({ kind, id, owner, data, ends }), (records: Records<Kind>, record) =>
+        records.add({ ...record, data: { ...record.data, only: (added += 1) } }),
       ),
-      onSignInRecords('find', fc.tuple(kind, name), async (records, [of, id]) =>
-        withoutOnly(await records.find(of, id)),
+      on('find', fc.tuple(kind, id), async (records, [of, which]) =>
+        withoutOnly(await records.find(of, which)),
       ),
-      onSignInRecords('change', fc.tuple(kind, name, data, ends), async (records, [of, id, next, end]) => {
-        const found = await records.find(of, id);
+      on('change', fc.tuple(kind, id, data, ends), async (records, [of, which, next, end]) => {
+        const found = await records.find(of, which);
         return found === null ? null : records.change(found, { data: next, ends: end });
       }),
-      onSignInRecords('change twice', fc.tuple(kind, name, data), async (records, [of, id, next]) => {
-        const found = await records.find(of, id);
+      on('change twice', fc.tuple(kind, id, data), async (records, [of, which, next]) => {
+        const found = await records.find(of, which);
         if (found === null) return null;
         const first = await records.change(found, { data: next, ends: null });
         return [first, await records.change(found, { data: next, ends: null })];
       }),
-      onSignInRecords('remove', fc.tuple(kind, name), (records, [of, id]) => records.remove(of, id)),
-      onSignInRecords('removeAllOf', fc.tuple(kind, owner, fc.option(name)), (records, [of, whose, except]) =>
+      on('remove', fc.tuple(kind, id), (records, [of, which]) => records.remove(of, which)),
+      on('removeAllOf', fc.tuple(kind, owner, fc.option(id)), (records, [of, whose, except]) =>
         records.removeAllOf(of, whose, except),
       ),
-      onSignInRecords('listOf', fc.tuple(kind, owner), async (records, [of, whose]) =>
+      on('listOf', fc.tuple(kind, owner), async (records, [of, whose]) =>
         (await records.listOf(of, whose)).map(withoutOnly),
       ),
-      onSignInRecords('removeEnded', fc.constant(null), (records) => records.removeEnded()),
+      on('removeEnded', fc.constant(null), (records) => records.removeEnded()),
     );
   })(),
-};
+});
+
+export const signIn: Port<SignInRecords> = records(
+  'sessions and other records of signing in',
+  'session',
+  'link',
+  'form',
+  'password',
+);
+
+export const imports: Port<ImportRecords> = records(
+  'files of contacts that are being imported',
+  'import',
+  'import-part',
+  'import-bad',
+  'import-upload',
+);
 
 /** A record without its version, which means something only in its store. */
 const withoutOnly = (

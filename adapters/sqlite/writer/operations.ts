@@ -6,7 +6,7 @@ import { tileOperations } from '../notary/tile-operations.js';
 import { hookCallOperations } from '../records/hook-call-operations.js';
 import { requestOperations } from '../records/request-operations.js';
 import { keyUseOperations } from '../records/key-use-operations.js';
-import { signInOperations } from '../records/sign-in-operations.js';
+import { recordOperations } from '../records/record-operations.js';
 
 /**
  * Every write to events.db. They share one queue, one thread and its commits. `onHead` is called with the
@@ -21,7 +21,7 @@ export const openOperationSets = (database: Database, onHead: (position: number)
     hookCallOperations(database),
     requestOperations(database),
     tileOperations(database),
-    signInOperations(database),
+    recordOperations(database),
   ] as const;
 
 type Sets = ReturnType<typeof openOperationSets>;

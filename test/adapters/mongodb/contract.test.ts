@@ -8,7 +8,8 @@ import { MongoHookCalls } from '../../../adapters/mongodb/hook-calls.js';
 import { MongoIdempotencyStore } from '../../../adapters/mongodb/idempotency-store.js';
 import { MongoPersonalKeys } from '../../../adapters/mongodb/personal-keys.js';
 import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
-import { MongoSignInRecords } from '../../../adapters/mongodb/sign-in-records.js';
+import type { MongoDatabase } from '../../../adapters/mongodb/database.js';
+import { mongoImportRecords, mongoSignInRecords } from '../../../adapters/mongodb/records.js';
 import { MongoReadModels } from '../../../adapters/mongodb/read-models.js';
 import { MongoCheckpoints } from '../../../adapters/mongodb/checkpoints.js';
 import { mongoKeyUses } from '../../../adapters/mongodb/key-uses.js';
@@ -28,7 +29,7 @@ import { personalKeysContract } from '../../contract/personal-keys.js';
 import { projectionStoreContract } from '../../contract/projection-store.js';
 import { requestsContract } from '../../contract/requests.js';
 import { readModelsContract } from '../../contract/read-models.js';
-import { signInRecordsContract } from '../../contract/sign-in-records.js';
+import { recordsContract } from '../../contract/records.js';
 import { Uuid } from '../../../domain/ids.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { standingClock } from '../../support/time/standing-clock.js';
@@ -137,16 +138,20 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
     };
   });
 
-  signInRecordsContract('MongoDB', async () => {
-    const { database, end } = fresh();
-    const clock = new VirtualClock();
-    return {
-      records: new MongoSignInRecords({ database, clock }),
-      clock,
-      reopen: () => Promise.resolve(new MongoSignInRecords({ database, clock })),
-      close: end,
+  const records =
+    <Port>(make: (options: { database: MongoDatabase; clock: VirtualClock }) => Port) =>
+    async () => {
+      const { database, end } = fresh();
+      const clock = new VirtualClock();
+      const open = () => make({ database, clock });
+      return { records: open(), clock, reopen: () => Promise.resolve(open()), close: end };
     };
-  });
+  recordsContract('signing in, in MongoDB', ['session', 'link', 'form'], records(mongoSignInRecords));
+  recordsContract(
+    'imports, in MongoDB',
+    ['import', 'import-part', 'import-bad'],
+    records(mongoImportRecords),
+  );
 
   deliveriesContract('MongoDB', async () => {
     const { database, end } = fresh();

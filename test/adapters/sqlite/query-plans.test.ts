@@ -5,7 +5,7 @@ import { LogQueries } from '../../../adapters/sqlite/log/log-queries.js';
 import { ClaimBook } from '../../../adapters/sqlite/records/claim-book.js';
 import { pageQuery } from '../../../adapters/sqlite/records/delivery-pages.js';
 import { SqliteHookCalls } from '../../../adapters/sqlite/records/hook-calls.js';
-import { SqliteSignInRecords } from '../../../adapters/sqlite/records/sign-in-records.js';
+import { sqliteSignInRecords } from '../../../adapters/sqlite/records/records.js';
 import { openOperationSets } from '../../../adapters/sqlite/writer/operations.js';
 import { OrganizationId } from '../../../domain/ids.js';
 import { VirtualClock } from '../../support/memory/clock.js';
@@ -65,7 +65,7 @@ describe('the queries of events.db', () => {
     void new LogQueries({ database, head, onDamage: () => undefined });
     void new ClaimBook(database);
     void new SqliteHookCalls({ writer, database });
-    void new SqliteSignInRecords({ writer, database, clock: new VirtualClock() });
+    void sqliteSignInRecords({ writer, database, clock: new VirtualClock() });
     await close();
     const org = OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000001');
     for (const filter of filters()) statements.add(pageQuery(org, filter, 1_000, 50).sql);

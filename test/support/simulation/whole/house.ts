@@ -19,7 +19,7 @@ import { MemoryLogTiles } from '../../memory/log-tiles.js';
 import { MemoryPersonalKeys } from '../../memory/personal-keys.js';
 import { MemoryReadModels } from '../../memory/read-models.js';
 import { memoryRequests } from '../../memory/requests.js';
-import { MemorySignInRecords } from '../../memory/sign-in-records.js';
+import { MemoryImportRecords, MemorySignInRecords } from '../../memory/records.js';
 import { Dice } from './dice.js';
 import type { Lease } from './leases.js';
 import { startProcess, type Process } from './processes.js';
@@ -50,6 +50,7 @@ export class House {
   readonly keyUses = new MemoryKeyUses();
   readonly requests = memoryRequests();
   readonly signInRecords = new MemorySignInRecords(this.clock);
+  readonly importRecords = new MemoryImportRecords(this.clock);
   readonly personalKeys = new MemoryPersonalKeys();
   readonly rateLimiter = new LocalRateLimiter();
   readonly tiles = new MemoryLogTiles();

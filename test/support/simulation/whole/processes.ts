@@ -235,6 +235,7 @@ const engineOf = (
     keyUses: house.keyUses,
     hookCalls: house.hookCalls,
     signInRecords: house.signInRecords,
+    importRecords: house.importRecords,
     requests: new BufferedRequests(house.requests, clock, () => undefined),
     deliveries,
     deliveryQueue: hintsThrough(house, dice),

@@ -1,8 +1,9 @@
-import type { FoundSignInRecord, SignInRecord } from '../../../application/ports/sign-in-records.js';
+import type { FoundRecord, StoredRecord } from '../../../application/ports/records.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { Database } from '../database.js';
 import type { OperationSet } from '../writer/operation-set.js';
 
+// The table has the name of its first kinds: those of signing in.
 const schema = `
   create table if not exists sign_in_records (
     kind text not null,
@@ -18,10 +19,10 @@ const schema = `
 `;
 
 type Timed<T> = T & { readonly now: Milliseconds };
-type Place = Pick<SignInRecord, 'kind' | 'id'>;
+type Place = Pick<StoredRecord<string>, 'kind' | 'id'>;
 
-/** The changes of the records of signing in. Those that have ended count as gone. */
-export const signInOperations = (database: Database) => {
+/** The changes of records. Those that have ended count as gone. */
+export const recordOperations = (database: Database) => {
   database.exec(schema);
   const add = database.prepare(`
     insert into sign_in_records (kind, id, owner, data, ends, version) values (?, ?, ?, ?, ?, 0)
@@ -38,25 +39,28 @@ export const signInOperations = (database: Database) => {
   const removeAllOf = database.prepare(
     "delete from sign_in_records where kind = ? and owner = ? and id <> coalesce(?, '')",
   );
-  const removeEnded = database.prepare('delete from sign_in_records where ends <= ?');
+  // The plus keeps it from the index by kinds: of a kind, few have ended.
+  const removeEnded = database.prepare('delete from sign_in_records where ends <= ? and +kind = ?');
   return {
     operations: {
-      addSignInRecord: ({ kind, id, owner, data, ends, now }: Timed<SignInRecord>): boolean =>
+      addRecord: ({ kind, id, owner, data, ends, now }: Timed<StoredRecord<string>>): boolean =>
         Number(add.run(kind, id, owner, JSON.stringify(data), ends, now).changes) > 0,
 
-      changeSignInRecord: ({ kind, id, version, data, ends, now }: Timed<FoundSignInRecord>): boolean =>
+      changeRecord: ({ kind, id, version, data, ends, now }: Timed<FoundRecord<string>>): boolean =>
         Number(change.run(JSON.stringify(data), ends, kind, id, version, now).changes) > 0,
 
-      removeSignInRecord: ({ kind, id, now }: Timed<Place>): boolean =>
+      removeRecord: ({ kind, id, now }: Timed<Place>): boolean =>
         Number(remove.run(kind, id, now).changes) > 0,
 
-      removeSignInRecordsOf: (of: {
+      removeRecordsOf: (of: {
         readonly kind: string;
         readonly owner: string;
         readonly except: string | null;
       }): void => void removeAllOf.run(of.kind, of.owner, of.except),
 
-      removeEndedSignInRecords: (now: Milliseconds): void => void removeEnded.run(now),
+      removeEndedRecords: ({ kinds, now }: Timed<{ readonly kinds: readonly string[] }>): void => {
+        for (const kind of kinds) removeEnded.run(now, kind);
+      },
     },
   } satisfies OperationSet;
 };

@@ -1,11 +1,7 @@
 import type { Collection, Filter, IndexDescription } from 'mongodb';
-import {
-  SignInUnavailable,
-  type FoundSignInRecord,
-  type SignInKind,
-  type SignInRecord,
-  type SignInRecords,
-} from '../../application/ports/sign-in-records.js';
+import { ImportsUnavailable, type ImportRecords } from '../../application/ports/import-records.js';
+import type { FoundRecord, Records, StoredRecord } from '../../application/ports/records.js';
+import { SignInUnavailable, type SignInRecords } from '../../application/ports/sign-in-records.js';
 import type { Clock } from '../../application/ports/system.js';
 import { guarded, type MongoDatabase } from './database.js';
 import { isDuplicate } from './refusals.js';
@@ -13,7 +9,7 @@ import { isDuplicate } from './refusals.js';
 interface Row {
   /** Kind and id. */
   readonly _id: string;
-  readonly kind: SignInKind;
+  readonly kind: string;
   readonly id: string;
   readonly owner: string;
   readonly data: object;
@@ -22,14 +18,14 @@ interface Row {
   readonly ends?: Date;
 }
 
-export const signInIndexes: readonly IndexDescription[] = [
+export const recordIndexes: readonly IndexDescription[] = [
   { key: { owner: 1, kind: 1, id: 1 }, name: 'by_owner' },
   { key: { ends: 1 }, name: 'ended', expireAfterSeconds: 0 },
 ];
 
-const keyOf = (kind: SignInKind, id: string): string => `${kind} ${id}`;
+const keyOf = (kind: string, id: string): string => `${kind} ${id}`;
 
-const rowOf = ({ kind, id, owner, data, ends }: SignInRecord, version: number): Row => ({
+const rowOf = ({ kind, id, owner, data, ends }: StoredRecord<string>, version: number): Row => ({
   _id: keyOf(kind, id),
   kind,
   id,
@@ -39,7 +35,7 @@ const rowOf = ({ kind, id, owner, data, ends }: SignInRecord, version: number): 
   ...(ends !== null && { ends: new Date(ends) }),
 });
 
-const recordOf = ({ kind, id, owner, data, version, ends }: Row): FoundSignInRecord => ({
+const recordOf = <Kind>(kind: Kind, { id, owner, data, version, ends }: Row) => ({
   kind,
   id,
   owner,
@@ -48,17 +44,29 @@ const recordOf = ({ kind, id, owner, data, version, ends }: Row): FoundSignInRec
   ends: ends?.getTime() ?? null,
 });
 
-/** The records of signing in, one document each. */
-export class MongoSignInRecords implements SignInRecords {
+interface MongoRecordsOptions {
+  readonly database: MongoDatabase;
+  readonly clock: Clock;
+}
+
+type Unavailable = typeof SignInUnavailable | typeof ImportsUnavailable;
+
+/**
+ * The records of some kinds, one document each. The collection has the name of its first kinds: those of
+ * signing in.
+ */
+class MongoRecords<Kind extends string> implements Records<Kind> {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
+  readonly #Unavailable: Unavailable;
 
-  constructor({ database, clock }: { readonly database: MongoDatabase; readonly clock: Clock }) {
+  constructor({ database, clock }: MongoRecordsOptions, Unavailable: Unavailable) {
     this.#database = database;
     this.#clock = clock;
+    this.#Unavailable = Unavailable;
   }
 
-  add(record: SignInRecord): Promise<boolean> {
+  add(record: StoredRecord<Kind>): Promise<boolean> {
     return this.#with(async (rows) => {
       const row = rowOf(record, 0);
       // One that has ended is in the way until the server deletes it.
@@ -75,14 +83,14 @@ export class MongoSignInRecords implements SignInRecords {
     });
   }
 
-  find(kind: SignInKind, id: string): Promise<FoundSignInRecord | null> {
+  find(kind: Kind, id: string): Promise<FoundRecord<Kind> | null> {
     return this.#with(async (rows) => {
       const row = await rows.findOne({ _id: { $eq: keyOf(kind, id) } });
-      return row !== null && this.#isCurrent(row) ? recordOf(row) : null;
+      return row !== null && this.#isCurrent(row) ? recordOf(kind, row) : null;
     });
   }
 
-  change(found: FoundSignInRecord, next: Pick<SignInRecord, 'data' | 'ends'>): Promise<boolean> {
+  change(found: FoundRecord<Kind>, next: Pick<StoredRecord<Kind>, 'data' | 'ends'>): Promise<boolean> {
     return this.#with(async (rows) => {
       const filter: Filter<Row> = {
         _id: { $eq: keyOf(found.kind, found.id) },
@@ -94,26 +102,26 @@ export class MongoSignInRecords implements SignInRecords {
     });
   }
 
-  remove(kind: SignInKind, id: string): Promise<boolean> {
+  remove(kind: Kind, id: string): Promise<boolean> {
     return this.#with(async (rows) => {
       const row = await rows.findOneAndDelete({ _id: { $eq: keyOf(kind, id) } });
       return row !== null && this.#isCurrent(row);
     });
   }
 
-  removeAllOf(kind: SignInKind, owner: string, except: string | null): Promise<void> {
+  removeAllOf(kind: Kind, owner: string, except: string | null): Promise<void> {
     return this.#with(async (rows) => {
       await rows.deleteMany({ owner: { $eq: owner }, kind: { $eq: kind }, id: { $ne: except ?? '' } });
     });
   }
 
-  listOf(kind: SignInKind, owner: string): Promise<readonly FoundSignInRecord[]> {
+  listOf(kind: Kind, owner: string): Promise<readonly FoundRecord<Kind>[]> {
     return this.#with(async (rows) => {
       const found = await rows
         .find({ owner: { $eq: owner }, kind: { $eq: kind } })
         .sort({ id: 1 })
         .toArray();
-      return found.filter((row) => this.#isCurrent(row)).map(recordOf);
+      return found.filter((row) => this.#isCurrent(row)).map((row) => recordOf(kind, row));
     });
   }
 
@@ -125,13 +133,21 @@ export class MongoSignInRecords implements SignInRecords {
     return new Date(this.#clock.now());
   }
 
-  #isCurrent({ ends }: Row): boolean {
+  #isCurrent({ ends }: Pick<Row, 'ends'>): boolean {
     return ends === undefined || ends > this.#now();
   }
 
   #with<T>(work: (rows: Collection<Row>) => Promise<T>): Promise<T> {
-    return guarded(SignInUnavailable, async () =>
-      work(await this.#database.indexed<Row>('sign_in_records', signInIndexes)),
+    return guarded(this.#Unavailable, async () =>
+      work(await this.#database.indexed<Row>('sign_in_records', recordIndexes)),
     );
   }
 }
+
+/** The records of signing in, in MongoDB. */
+export const mongoSignInRecords = (options: MongoRecordsOptions): SignInRecords =>
+  new MongoRecords(options, SignInUnavailable);
+
+/** Files of contacts that are being imported, in MongoDB. */
+export const mongoImportRecords = (options: MongoRecordsOptions): ImportRecords =>
+  new MongoRecords(options, ImportsUnavailable);

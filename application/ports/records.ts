@@ -1,0 +1,46 @@
+import type { Milliseconds } from '../../domain/ids.js';
+
+/**
+ * What is kept so that people can work: operational records, not domain events, because every event is
+ * published.
+ */
+export interface StoredRecord<Kind extends string> {
+  readonly kind: Kind;
+  readonly id: string;
+  /** What it belongs to: everything of an owner can be listed. */
+  readonly owner: string;
+  /** JSON, read by whoever wrote it. */
+  readonly data: object;
+  /** From then on it counts as gone; null: never. */
+  readonly ends: Milliseconds | null;
+}
+
+/** A record as it was found. `change` takes it only if it is still this version. */
+export interface FoundRecord<Kind extends string> extends StoredRecord<Kind> {
+  readonly version: number;
+}
+
+/**
+ * Records by kind and id. Every change is atomic, and durable when its promise resolves. All throw the error
+ * of their port if the store can't be reached; then the change may have happened.
+ */
+export interface Records<Kind extends string> {
+  /**
+   * False if there is one of this kind and id. One that is exactly the same may count as added: put something
+   * into it that only this caller knows.
+   */
+  add(record: StoredRecord<Kind>): Promise<boolean>;
+  find(kind: Kind, id: string): Promise<FoundRecord<Kind> | null>;
+  /**
+   * Replaces data and end, and adds one to the version; false if the record has changed since, or is gone.
+   */
+  change(found: FoundRecord<Kind>, next: Pick<StoredRecord<Kind>, 'data' | 'ends'>): Promise<boolean>;
+  /** True for the one caller that removed it. */
+  remove(kind: Kind, id: string): Promise<boolean>;
+  /** Removes all of an owner but the one with the id `except`. */
+  removeAllOf(kind: Kind, owner: string, except: string | null): Promise<void>;
+  /** All of an owner, in the order of their ids. */
+  listOf(kind: Kind, owner: string): Promise<readonly FoundRecord<Kind>[]>;
+  /** Removes what has ended, of the kinds of this port. For the upkeep, at long intervals. */
+  removeEnded(): Promise<void>;
+}
