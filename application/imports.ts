@@ -55,6 +55,8 @@ export const ContactImport = z.object({
   /** The part to save next, and how often that was begun. */
   next: z.int(),
   tries: z.int(),
+  /** Which try saved a part, where that was not the first: what other tries found bad does not count. */
+  savedBy: z.record(z.string(), z.int()).default({}),
   /** Rows that are through, and what became of them. */
   through: z.int(),
   created: z.int(),
@@ -70,8 +72,9 @@ export type BadLine = z.infer<typeof BadLine>;
 const BadLines = z.object({ lines: z.array(BadLine) });
 export type BadLines = z.infer<typeof BadLines>;
 
-/** The id of the bad lines of a part. */
-export const badLinesId = (id: string, part: number): string => `${id} ${String(part).padStart(8, '0')}`;
+/** The id of the bad lines that a try to save a part has found. */
+export const badLinesId = (id: string, part: number, tries: number): string =>
+  `${id} ${String(part).padStart(8, '0')}${tries === 1 ? '' : ` ${tries}`}`;
 
 /** The id of the import that a form begins. */
 export const importIdOf = (org: OrganizationId, form: string): Uuid => derivedUuid('import', org, form);
@@ -209,7 +212,7 @@ export const beginImport = async (
   const keptUntil = clock.now() + rowsKeptFor;
   await addUpload(deps, { id: upload, org, import: id, at }, keptUntil);
   const kept = await keepRows(deps, upload, rows, readContact, keptUntil);
-  const none = { next: 0, tries: 0, through: 0, created: 0, updated: 0, same: 0, bad: 0 };
+  const none = { next: 0, tries: 0, savedBy: {}, through: 0, created: 0, updated: 0, same: 0, bad: 0 };
   const data: ContactImport = {
     org,
     status: 'running',
@@ -261,10 +264,10 @@ export const nextRows = async (
 /** The rows that were not saved, in the order of the file, bit by bit. Throws ImportsUnavailable. */
 export async function* badLinesOf(
   { importRecords }: Pick<ImportDeps, 'importRecords'>,
-  { id, next }: FoundImport,
+  { id, next, savedBy }: FoundImport,
 ): AsyncGenerator<readonly BadLine[], void, undefined> {
   for (let part = 0; part < next; part += 1) {
-    const found = await importRecords.find('import-bad', badLinesId(id, part));
+    const found = await importRecords.find('import-bad', badLinesId(id, part, savedBy[part] ?? 1));
     if (found !== null) yield BadLines.parse(found.data).lines;
   }
 }

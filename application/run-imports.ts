@@ -164,16 +164,17 @@ const savePart = async (
   });
   if (failure !== null) throw failure;
   if (resumeAt !== null) return;
-  const { next, through, bad: badBefore, record } = work;
+  const { next, tries, savedBy, through, bad: badBefore, record } = work;
   const told = bad.toSorted((a, b) => a.line - b.line).slice(0, Math.max(0, mostBadLines - badBefore));
   if (told.length > 0) {
     const data: BadLines = { lines: told };
-    const id = badLinesId(work.id, next);
+    const id = badLinesId(work.id, next, tries);
     await deps.importRecords.add({ kind: 'import-bad', id, owner: work.id, data, ends: record.ends });
   }
   await note(deps, work, {
     next: next + 1,
     tries: 0,
+    ...(tries > 1 && { savedBy: { ...savedBy, [next]: tries } }),
     through: through + rows.length,
     created: work.created + created,
     updated: work.updated + updated,

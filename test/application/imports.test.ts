@@ -325,6 +325,28 @@ describe('an import of contacts', () => {
     });
   });
 
+  it('tells no line as bad that a late process could not save, where another one had saved it', async () => {
+    const { world, deps, begin, shown, badLines } = await start();
+    const details = readContact({ external_id: 'c-0', name: 'Ann c-0' });
+    const known = await saveContactRecord(world, org, world.command(), details);
+    const id = await begin(numbered(1));
+    const records = deps.importRecords;
+    const change: typeof records.change = (found, next) =>
+      MemoryImportRecords.prototype.change.call(records, found, next);
+    // After it has begun, another one does it all, and the contact is deleted.
+    records.change = async (...begun) => {
+      records.change = change;
+      const isChanged = await change(...begun);
+      await workOnImports({ ...deps, ...world.restarted() }, never);
+      world.clock.skip(1_000);
+      await removeContact(world.restarted(), known.id, world.command(), known.contact.updatedAt);
+      return isChanged;
+    };
+    await workOnImports({ ...deps, ...world.restarted() }, never);
+    expect(await shown(id)).to.deep.include({ status: 'done', through: 1, same: 1, bad: 0 });
+    expect(await badLines(id)).to.deep.equal([]);
+  });
+
   it('goes on with the others while one fails, and ends that after twenty tries', async () => {
     const { deps, begin, shown } = await start();
     const bad = await begin([row(2, 'poison')]);
