@@ -1,5 +1,5 @@
 // Made by types.mjs of the document with this digest, not edited by hand.
-// ff957d3bffed579c9c0fab902df0965e8308a26d5aca99dfdf27f9e445ef603e
+// c1a72238acd728d7e0bcf3468e9ac8060c3a5d58eb20718f900cee00adea3b5f
 export interface paths {
     "/api/v1/cards": {
         parameters: {
@@ -192,12 +192,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "invalid_request" | "invalid_parameter" | "invalid_cursor";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             401: {
@@ -206,12 +201,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "missing_key" | "malformed_key" | "invalid_key" | "revoked_key";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             403: {
@@ -219,12 +209,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "suspended" | "missing_scope";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             429: {
@@ -233,12 +218,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "rate_limited";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             500: {
@@ -246,12 +226,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "read_failed";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
         };
@@ -287,12 +262,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "invalid_request" | "invalid_json" | "invalid_body" | "invalid_parameter" | "invalid_idempotency_key";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             401: {
@@ -301,12 +271,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "missing_key" | "malformed_key" | "invalid_key" | "revoked_key";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             402: {
@@ -314,12 +279,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "no_credits";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             403: {
@@ -327,12 +287,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "suspended" | "missing_scope";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             404: {
@@ -340,12 +295,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "design_not_found";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             409: {
@@ -354,12 +304,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "request_in_progress";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             413: {
@@ -367,12 +312,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "body_too_large";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             415: {
@@ -380,12 +320,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "unsupported_media_type";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             422: {
@@ -393,12 +328,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "invalid_recipient" | "missing_message" | "message_too_long" | "broken_merge_field" | "invalid_date" | "unknown_handwriting" | "no_design_available" | "idempotency_key_reused";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             429: {
@@ -407,12 +337,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "rate_limited";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             500: {
@@ -420,12 +345,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "production_failed" | "order_failed";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
         };
@@ -457,12 +377,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "invalid_request" | "invalid_parameter" | "missing_id";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             401: {
@@ -471,12 +386,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "missing_key" | "malformed_key" | "invalid_key" | "revoked_key";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             403: {
@@ -484,12 +394,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "suspended" | "missing_scope";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             404: {
@@ -497,12 +402,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "card_not_found";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             429: {
@@ -511,12 +411,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "rate_limited";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             500: {
@@ -524,12 +419,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        error?: {
-                            /** @enum {unknown} */
-                            code?: "read_failed";
-                        };
-                    };
+                    "application/json": components["schemas"]["Error"];
                 };
             };
         };

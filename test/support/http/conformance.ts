@@ -1,10 +1,12 @@
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { validator } from './document-examples.js';
 
+interface Documented {
+  readonly 'x-error-codes'?: readonly string[];
+  readonly content?: Readonly<Record<string, { readonly schema: object }>>;
+}
 interface Operation {
-  readonly responses: Readonly<
-    Record<string, { readonly content?: Readonly<Record<string, { readonly schema: object }>> }>
-  >;
+  readonly responses: Readonly<Record<string, Documented>>;
 }
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
@@ -104,9 +106,8 @@ const checkerOf = (document: Document): BySchema => {
   ajv.addSchema({ $id: 'document', components: closed(document.components) });
   const validators = new Map<string, ValidateFunction | null>();
 
-  const compile = (template: string, method: string, status: number): ValidateFunction | null => {
-    const schema =
-      document.paths[template]?.[method]?.responses[status]?.content?.['application/json']?.schema;
+  const compile = (documented: Documented | undefined): ValidateFunction | null => {
+    const schema = documented?.content?.['application/json']?.schema;
     if (schema === undefined) return null;
     return ajv.compile(
       JSON.parse(
@@ -127,12 +128,16 @@ const checkerOf = (document: Document): BySchema => {
       text === ''
     )
       return null;
-    if (status >= 400 && everywhere.has(String(errorIn(text)?.code))) return null;
+    const code = status < 400 ? null : String(errorIn(text)?.code);
+    if (code !== null && everywhere.has(code)) return null;
     const name = `${method} ${template} ${status}`;
+    const documented = document.paths[template]?.[method]?.responses[status];
     const known = validators.get(name);
-    const validate = known === undefined ? compile(template, method, status) : known;
+    const validate = known === undefined ? compile(documented) : known;
     validators.set(name, validate);
     if (validate === null) return 'is not documented';
+    if (code !== null && documented?.['x-error-codes']?.includes(code) !== true)
+      return `has the code ${code}, which is not documented`;
     return validate(JSON.parse(text)) ? null : ajv.errorsText(validate.errors);
   };
 };

@@ -1,10 +1,18 @@
 import { describe } from 'mocha';
 
 /**
- * The settings that name a running engine, or a browser's program. A suite that needs one is skipped if its
- * variable is not set; a browser is also looked for on the PATH.
+ * The settings that name a running engine, the program of a browser or of Python, or pip's index of packages.
+ * A suite that needs one is skipped if its variable is not set; programs are also looked for on the PATH, and
+ * pip has an index of its own.
  */
-export const engineVariables = ['EVENTSTORE_URL', 'MONGODB_URL', 'RABBITMQ_URL', 'CHROMIUM'] as const;
+export const engineVariables = [
+  'EVENTSTORE_URL',
+  'MONGODB_URL',
+  'RABBITMQ_URL',
+  'CHROMIUM',
+  'PYTHON',
+  'PIP_INDEX_URL',
+] as const;
 export type EngineVariable = (typeof engineVariables)[number];
 
 export const marker = (variables: readonly EngineVariable[]): string => `[needs ${variables.join(', ')}]`;

@@ -69,7 +69,7 @@ const printFailures = (heading: string, failures: readonly Failure[]): void => {
 const printSkipped = (skippedFor: Results['skippedFor']): void => {
   const entries = Object.entries(skippedFor);
   if (entries.length === 0) return;
-  console.log('Skipped, because no engine was named:');
+  console.log('Skipped, because something is not here or was not named:');
   for (const [variables, suites] of entries) console.log(`  set ${variables} to run: ${suites.join('; ')}`);
 };
 
