@@ -1,13 +1,9 @@
-import { connect } from 'amqplib';
-import { randomBytes } from 'node:crypto';
 import { MemoryCheckpoints } from '../support/memory/checkpoints.js';
 import { MongoDatabase } from '../../adapters/mongodb/database.js';
 import { MongoDeliveries } from '../../adapters/mongodb/deliveries.js';
 import { MongoProjectionStore } from '../../adapters/mongodb/projection-store.js';
 import { RabbitDeliveryQueue } from '../../adapters/rabbitmq/delivery-queue.js';
 import { RabbitPublicStream } from '../../adapters/rabbitmq/public-stream.js';
-import { topologyOf } from '../../adapters/rabbitmq/topology.js';
-import { removeTopology } from '../support/servers/topology.js';
 import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
@@ -19,7 +15,9 @@ import { derivedUuid, OrganizationId } from '../../domain/ids.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 import { allProjections } from '../../projections/all.js';
 import { eventually } from '../support/time/eventually.js';
-import { measureEngineCalls } from './engine-calls.js';
+import { measureCatchUp } from './catch-up.js';
+import { enginePlaces } from './engine-places.js';
+import { measureService } from './operations.js';
 import type { Figure } from './report.js';
 import { openSeededLog, seed } from './seed.js';
 
@@ -222,34 +220,21 @@ const measureDeliveries = async (
   }
 };
 
-/**
- * Against the engines that MONGODB_URL and RABBITMQ_URL name; parts without their engine are not measured.
- */
+/** On the servers that the environment names: nothing is measured without MongoDB and RabbitMQ. */
 export const measureDistributed = async (directory: string, scale: number): Promise<Figure[]> => {
-  const mongoServer = process.env['MONGODB_URL'] ?? '';
-  const rabbit = process.env['RABBITMQ_URL'] ?? '';
-  if (mongoServer === '' || rabbit === '') {
-    process.stderr.write('skipped: set MONGODB_URL and RABBITMQ_URL (npm run engines prints them)\n');
-    return [];
-  }
-  const unique = randomBytes(6).toString('hex');
-  const mongo = `${mongoServer.replace(/^(mongodb(\+srv)?:\/\/[^/?]+).*$/, '$1')}/bench_${unique}`;
-  const namespace = `bench.${unique}.`;
+  const places = await enginePlaces();
+  if (places === null) return [];
+  const { rabbit, namespace } = places;
+  const mongo = places.database('parts');
   try {
     return [
       ...(await measureProjector(directory, Math.max(fewestCards, 1_000 * scale), mongo)),
       ...(await measurePublicStream(directory, rabbit, namespace)),
-      ...(await measureEngineCalls(directory, scale, { mongo, rabbit })),
+      ...(await measureCatchUp(places, Math.max(500, Math.round(7_000 * scale)))),
+      ...(await measureService(directory, places, scale)),
       ...(await measureDeliveries(Math.max(fewestDeliveries, 3_000 * scale), mongo, rabbit, namespace)),
     ];
   } finally {
-    const database = new MongoDatabase(mongo, clock);
-    await database.dropAll();
-    await database.close();
-    const model = await connect(rabbit);
-    const channel = await model.createChannel();
-    await removeTopology(channel, topologyOf([], namespace));
-    await channel.close();
-    await model.close();
+    await places.clear();
   }
 };
