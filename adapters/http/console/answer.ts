@@ -7,7 +7,7 @@ import type { HttpRequest, LinesResponse, TextResponse } from '../route.js';
 import { pageUrl, placeOf } from '../web/url.js';
 import { assertMay, requireSignedIn, roleAt, staffRoleOf } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
-import { drawn, placeIn, redirect, shown, waiting, withPageHeaders } from './drawn.js';
+import { drawn, placeIn, redirect, shownAfterForm, waiting, withPageHeaders } from './drawn.js';
 import { errorPage } from './error-page.js';
 import type { Here } from './frame.js';
 import { assertHost, assertSafeWay, assertSameOrigin, Stopped } from './gates.js';
@@ -81,7 +81,7 @@ const inHouse = async (
 };
 
 const answered = (context: Context, here: Here | null, outcome: Outcome): TextResponse =>
-  outcome.kind === 'go' ? redirect(outcome.to, outcome.cookie) : shown(context, here, outcome);
+  outcome.kind === 'go' ? redirect(outcome.to, outcome.cookie) : shownAfterForm(context, here, outcome);
 
 const sentBy =
   (fields: ReadonlyMap<string, string>): Sent =>

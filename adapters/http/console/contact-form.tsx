@@ -50,43 +50,63 @@ interface Props {
   readonly refused: RefusedForm | null;
 }
 
+/** What the fields of a contact are called. */
+export const contactLabels: Readonly<Record<string, string>> = {
+  external_id: 'External id',
+  name: 'Name',
+  first_name: 'First name',
+  last_name: 'Last name',
+  company: 'Company',
+  job_title: 'Job title',
+  email: 'E-mail',
+  phone: 'Phone',
+  'address.line1': 'Street',
+  'address.line2': 'Apartment, suite, floor',
+  'address.city': 'City',
+  'address.state': 'State',
+  'address.zip': 'ZIP',
+  'address.country': 'Country',
+  birthday: 'Birthday',
+  work_anniversary: 'Work anniversary',
+};
+
 /** Every field of a contact: what is left empty is emptied. */
 export const ContactFields = ({ details, refused }: Props) => {
   const known = textsOf(details);
-  const at = (name: string, label: string) => ({
+  const at = (name: string) => ({
     name,
-    label,
+    label: contactLabels[name] ?? name,
     value: refused?.sent(name) ?? known[name] ?? '',
     error: refused?.field === name ? refused.message : null,
   });
-  const optional = (name: string, label: string) => <Field {...at(name, label)} required={false} />;
+  const optional = (name: string) => <Field {...at(name)} required={false} />;
   return (
     <>
       <div class="beside">
-        <Field {...at('first_name', 'First name')} />
-        {optional('last_name', 'Last name')}
+        <Field {...at('first_name')} />
+        {optional('last_name')}
       </div>
       <div class="beside">
-        {optional('company', 'Company')}
-        {optional('job_title', 'Job title')}
+        {optional('company')}
+        {optional('job_title')}
       </div>
       <div class="beside">
-        {optional('email', 'E-mail')}
-        {optional('phone', 'Phone')}
+        {optional('email')}
+        {optional('phone')}
       </div>
-      {optional('address.line1', 'Street')}
-      {optional('address.line2', 'Apartment, suite, floor')}
+      {optional('address.line1')}
+      {optional('address.line2')}
       <div class="beside">
-        {optional('address.city', 'City')}
+        {optional('address.city')}
         <Choice
-          {...at('address.state', 'State')}
+          {...at('address.state')}
           options={['', ...[...states].sort()].map((value) => ({ value, name: value }))}
         />
-        {optional('address.zip', 'ZIP')}
+        {optional('address.zip')}
       </div>
       <div class="beside">
-        <Field {...at('birthday', 'Birthday')} hint="MM-DD" required={false} />
-        <Field {...at('work_anniversary', 'Work anniversary')} hint="YYYY-MM-DD" required={false} />
+        <Field {...at('birthday')} hint="MM-DD" required={false} />
+        <Field {...at('work_anniversary')} hint="YYYY-MM-DD" required={false} />
       </div>
     </>
   );

@@ -3,6 +3,7 @@ import { readAccount } from '../../../application/read-accounts.js';
 import type { LinesResponse, TextResponse } from '../route.js';
 import { documentOf, pageHeaders } from '../web/document.js';
 import { RefusedForms } from '../web/form.js';
+import { WithLabels } from '../web/labels.js';
 import type { Html } from '../web/prose.js';
 import { placeOf } from '../web/url.js';
 import type { AdmittedOrg } from './admit.js';
@@ -25,17 +26,36 @@ export const drawn = async (
   status = 200,
 ): Promise<TextResponse> => {
   const { within, title, body } = await page.show(context, refused);
-  const parts = { title, body: <RefusedForms value={refused}>{body}</RefusedForms> };
-  return shown(context, within === undefined ? here : await placeIn(context.deps, within), parts, status);
+  const place = within === undefined ? here : await placeIn(context.deps, within);
+  if (refused === null) return shown(context, place, { title, body }, status);
+  return shownAfterForm(
+    context,
+    place,
+    { title, body: <RefusedForms value={refused}>{body}</RefusedForms> },
+    status,
+  );
 };
 
+/** What is shown of a page in response to a form: what it says of fields has their labels. */
+export const shownAfterForm = (
+  context: Context,
+  here: Here | null,
+  { title, body }: Titled,
+  status = 200,
+): TextResponse => shown(context, here, { title, body: <WithLabels>{body}</WithLabels> }, status);
+
 const htmlType = 'text/html; charset=utf-8';
+
+interface Titled {
+  readonly title: string;
+  readonly body: Html;
+}
 
 /** What is shown of a page, in the frame of an organization or of none. */
 export const shown = (
   context: Context,
   here: Here | null,
-  { title, body }: { readonly title: string; readonly body: Html },
+  { title, body }: Titled,
   status = 200,
 ): TextResponse => ({
   status,

@@ -21,15 +21,22 @@ export const stepState = {
   failed: 'failed',
 } as const;
 
+const partWords: Readonly<Record<string, string>> = { line1: 'street', line2: 'apartment, suite, floor' };
+
+/** Why a card is held, with the parts of an address called as forms call them; null once it was erased. */
+export const reasonInWords = (reason: string | null): string | null =>
+  reason?.replaceAll(/\bline[12](?= does not fit the envelope)/g, (part) => partWords[part] ?? part) ?? null;
+
+const because = (what: string, reason: string | null): string =>
+  reason === null ? what : `${what}: ${reasonInWords(reason)}`;
+
 /** What happened to a card, in a line. */
 export const lineOf = ({ event }: Happening): string => {
   switch (event.type) {
     case 'CardScheduled':
       return 'Scheduled, 1 credit spent';
     case 'CardHeld':
-      return event.data.owes > 0
-        ? `Held, 1 credit returned: ${event.data.reason}`
-        : `Held: ${event.data.reason}`;
+      return because(event.data.owes > 0 ? 'Held, 1 credit returned' : 'Held', event.data.reason);
     case 'CardReleased':
       return 'Released, 1 credit spent';
     case 'CardQueued':
@@ -43,7 +50,7 @@ export const lineOf = ({ event }: Happening): string => {
     case 'CardCancelled':
       return event.data.owes > 0 ? 'Cancelled, 1 credit returned' : 'Cancelled';
     case 'CardFailed':
-      return `Failed, 1 credit returned: ${event.data.reason}`;
+      return because('Failed, 1 credit returned', event.data.reason);
     case 'CardErased':
       return 'Personal data erased';
     case 'CardAbandoned':

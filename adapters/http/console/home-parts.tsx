@@ -3,6 +3,7 @@ import { may } from '../../../domain/permissions.js';
 import { Bars } from '../web/chart.js';
 import { Badge, Table } from '../web/parts.js';
 import { Day, dayName } from '../web/time.js';
+import type { Url } from '../web/url.js';
 import type { OrgContext } from './page.js';
 import { paths } from './paths.js';
 
@@ -69,9 +70,11 @@ const fewWeeks = 2;
 export const Credits = ({
   balance,
   days,
+  statement,
 }: {
   readonly balance: number;
   readonly days: readonly CardDay[] | null;
+  readonly statement: Url;
 }) => {
   const weekly = (days === null ? undefined : sums(days))?.accepted ?? 0;
   const weeks = Math.floor(balance / Math.max(1, weekly));
@@ -91,6 +94,9 @@ export const Credits = ({
       {balance > 0 ? null : (
         <p class="alert">Without credits no card is sent, and held cards can’t be released.</p>
       )}
+      <p>
+        <a href={statement}>Statement</a>
+      </p>
     </section>
   );
 };

@@ -1,6 +1,7 @@
 import type { WaitingRow } from '../../../application/waiting-rows.js';
 import { isPlainObject } from '../../../domain/plain-object.js';
 import { Table } from '../web/parts.js';
+import { contactLabels } from './contact-form.js';
 
 type Cells = ReadonlyMap<string, string>;
 
@@ -13,11 +14,14 @@ const cellsOf = (contact: Readonly<Record<string, unknown>>): Cells =>
     }),
   );
 
+/** A field of a file as the form of a contact calls it: those of the address stand without it there. */
+const labelOf = (name: string): string => contactLabels[name] ?? contactLabels[`address.${name}`] ?? name;
+
 /** Rows of a file that wait, one column for each field that was found in them. */
 export const ImportRows = ({ rows }: { readonly rows: readonly WaitingRow[] }) => {
   const shown = rows.map((row) => ({
     line: row.line,
-    cells: 'contact' in row ? cellsOf(row.contact) : new Map([['not saved', row.problem]]),
+    cells: 'contact' in row ? cellsOf(row.contact) : new Map([['Not saved', row.problem]]),
   }));
   const names = new Set(shown.flatMap(({ cells }) => [...cells.keys()]));
   return (
@@ -25,8 +29,11 @@ export const ImportRows = ({ rows }: { readonly rows: readonly WaitingRow[] }) =
       label="The next rows"
       rows={shown}
       columns={[
-        { name: 'line', kind: 'head', cell: ({ line }) => String(line) },
-        ...[...names].map((name) => ({ name, cell: ({ cells }: { cells: Cells }) => cells.get(name) ?? '' })),
+        { name: 'Line', kind: 'head', cell: ({ line }) => String(line) },
+        ...[...names].map((name) => ({
+          name: labelOf(name),
+          cell: ({ cells }: { cells: Cells }) => cells.get(name) ?? '',
+        })),
       ]}
     />
   );

@@ -11,6 +11,7 @@ import { EndpointState } from './endpoint-parts.js';
 import type { OrgContext } from './page.js';
 import { paths } from './paths.js';
 import { instantAt } from './since.js';
+import { reasonInWords } from './happenings.js';
 
 /** How many held cards home lists; the others are a click away. */
 export const mostHeld = 5;
@@ -38,7 +39,8 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, context }: Nee
             <a href={url(paths.card, { code: card.code })}>{card.code}</a>
             <span>{addressee(card)}</span>
             <span class="quiet">
-              {card.heldReason} · sent <Time at={instantAt(Date.parse(card.createdAt))} zone={timeZone} />
+              {reasonInWords(card.heldReason)} · sent{' '}
+              <Time at={instantAt(Date.parse(card.createdAt))} zone={timeZone} />
             </span>
           </li>
         ))}

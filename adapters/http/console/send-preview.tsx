@@ -2,19 +2,24 @@ import type { SendPreview } from '../../../application/preview.js';
 import { layOut, roomAt } from '../../../domain/letter-layout.js';
 import { longestMessage } from '../../../domain/message.js';
 import { countCharacters } from '../../../domain/text.js';
+import { Told } from '../web/labels.js';
 import { Letter } from '../web/letter.js';
 import { Badge } from '../web/parts.js';
 import { Day } from '../web/time.js';
+import { reasonInWords } from './happenings.js';
 
 /** What would come of it, in a line. */
 const Verdict = ({ preview: { refusal, heldReason, window } }: { readonly preview: SendPreview }) =>
   refusal !== null ? (
     <p>
-      <Badge tone="bad">Not ready</Badge> <span class="under">{refusal.message}</span>
+      <Badge tone="bad">Not ready</Badge>{' '}
+      <span class="under">
+        <Told message={refusal.message} />
+      </span>
     </p>
   ) : heldReason !== null ? (
     <p>
-      <Badge tone="warn">Will be held</Badge> <span class="under">{heldReason}</span>
+      <Badge tone="warn">Will be held</Badge> <span class="under">{reasonInWords(heldReason)}</span>
       <span class="under">Nothing is charged until a person has released it.</span>
     </p>
   ) : window === null ? null : (

@@ -1,5 +1,6 @@
 import { createContext, type ComponentChildren, type ComponentProps } from 'preact';
 import { useContext } from 'preact/hooks';
+import { Labels, Told } from './labels.js';
 import type { Html } from './prose.js';
 import type { Url } from './url.js';
 
@@ -74,7 +75,8 @@ interface ControlFacts {
 }
 
 /** What is said about a control: why it was refused, and its notes, to which `described` leads. */
-const useNotes = ({ name, hint, error: told = null }: Omit<Labelled, 'label'>) => {
+const useNotes = ({ name, label, hint, error: told = null }: Labelled) => {
+  useContext(Labels)?.set(name, label);
   const id = idOf(name);
   const refusal = useErrorAt(name);
   const error = told ?? refusal;
@@ -93,7 +95,7 @@ const useNotes = ({ name, hint, error: told = null }: Omit<Labelled, 'label'>) =
         )}
         {error === null ? null : (
           <span id={`${id}-error`} class="error">
-            {error}
+            <Told message={error} />
           </span>
         )}
       </>
@@ -107,7 +109,7 @@ interface LabelledProps extends Labelled {
 
 /** A control with its label, its hint and what is wrong with it. */
 export const LabelledControl = ({ label, control, ...about }: LabelledProps) => {
-  const { id, isRefused, described, notes } = useNotes(about);
+  const { id, isRefused, described, notes } = useNotes({ ...about, label });
   return (
     <p class="field">
       <label for={id}>{label}</label>
@@ -224,7 +226,7 @@ interface GroupProps {
 
 /** Several controls that belong together. */
 export const Group = ({ legend, children, ...about }: GroupProps) => {
-  const { id, described, notes } = useNotes(about);
+  const { id, described, notes } = useNotes({ ...about, label: legend });
   return (
     <fieldset id={id} class="field" {...described}>
       <legend>{legend}</legend>
@@ -238,7 +240,13 @@ export const Group = ({ legend, children, ...about }: GroupProps) => {
 export const Refusal = ({ refused }: { readonly refused: ShownRefusal | null }) =>
   refused === null ? null : (
     <p class="alert" role="alert" tabIndex={-1} autofocus>
-      {refused.field === null ? refused.message : <a href={`#${idOf(refused.field)}`}>{refused.message}</a>}{' '}
+      {refused.field === null ? (
+        <Told message={refused.message} />
+      ) : (
+        <a href={`#${idOf(refused.field)}`}>
+          <Told message={refused.message} />
+        </a>
+      )}{' '}
       <a class="quiet" href={refused.meaning}>
         What this means
       </a>

@@ -84,7 +84,7 @@ describe('the forms of the console', () => {
       const what = `${path} ${action} ${field}`;
       expect(status, what).to.equal(422);
       const summary = /<p class="alert".*?<\/p>/s.exec(text)?.[0] ?? '';
-      expect(summary, what).to.include(`<a href="#field-${field}">`);
+      expect(summary, what).to.include(`<a href="#field-${field}">`).and.not.include('`');
       expect((await owner.get(/\/docs\/errors\/\w+/.exec(summary)?.[0] ?? '')).status, what).to.equal(200);
       expect(text.split(`id="field-${field}"`), what).to.have.length(2);
       expect(text.split(`id="field-${field}-error"`), what).to.have.length(2);

@@ -30,6 +30,7 @@ describe('the home page of an organization', () => {
     const table = /<details>[^]*?<\/table>/.exec(text)?.[0] ?? '';
     expect(table.match(/<tr>/g)).to.have.length(8);
     expect(text).to.match(/At 4 a week, they last 4 weeks\./);
+    expect(text).to.include(`<a href="/console/${tenant.org}/credits">Statement</a>`);
   });
 
   it('warns when the credits last less than two weeks, and says what stops when none is left', async () => {

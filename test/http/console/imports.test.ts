@@ -58,7 +58,7 @@ describe('the import of contacts in the console', () => {
     const { text } = await owner.get(location ?? '');
     const table = text.slice(text.indexOf('How the file was understood'), text.indexOf('Imports are shown'));
     const headings = [...table.matchAll(/<th scope="col"[^>]*>([^<]*)/g)].map(([, name]) => name);
-    expect(headings).to.deep.equal(['line', 'external_id', 'first_name', 'birthday', 'line1']);
+    expect(headings).to.deep.equal(['Line', 'External id', 'First name', 'Birthday', 'Street']);
     expect(table).to.include('05-06').and.not.include('1987').and.not.include('Shoes');
     expect((await owner.submit(location ?? '', 'stop')).status).to.equal(303);
     const stopped = await owner.get(location ?? '');

@@ -94,6 +94,33 @@ describe('the page that sends a card', () => {
     expect((await tenant.api('/api/v1/cards')).rows).to.have.length(before);
   });
 
+  it('calls fields by their labels, where it refuses and where it holds', async () => {
+    const isRefused = async (fields: object, label: string, field: string): Promise<void> => {
+      const refused = (await send(fields)).text;
+      const previewed = (await owner.post(path, { ...(await form()), do: 'preview', ...filled, ...fields }))
+        .text;
+      const [, summary = ''] = /<p class="alert"[^>]*><a [^>]*>([^<]*)</.exec(refused) ?? [];
+      for (const told of [
+        summary,
+        errorAt(refused, field) ?? '',
+        /Not ready.*?<\/p>/s.exec(previewed)?.[0] ?? '',
+      ])
+        expect(told, field)
+          .to.include(`“${label}”`)
+          .and.not.match(/`|recipient\.|arrive_on/);
+    };
+    await isRefused({ 'recipient.name': '' }, 'Name', 'recipient.name');
+    await isRefused({ 'recipient.line1': '' }, 'Street', 'recipient.line1');
+    await isRefused({ 'recipient.zip': '' }, 'ZIP', 'recipient.zip');
+    await isRefused({ message: '' }, 'Message', 'message');
+    const tooLong = { 'recipient.line1': 'x'.repeat(60), 'recipient.line2': 'y'.repeat(60) };
+    const { text } = await owner.post(path, { ...(await form()), do: 'preview', ...filled, ...tooLong });
+    expect(text).to.match(/street does not fit the envelope.*apartment, suite, floor does not fit/);
+    const card = (await owner.get((await send(tooLong)).location ?? '')).text;
+    expect(card.match(/street does not fit/g)).to.have.length(2);
+    expect(card).not.to.match(/line[12] does not fit/);
+  });
+
   it('shows the message as it would be written, and what would come of it, and spends nothing', async () => {
     const before = await tenant.balance();
     const preview = async (fields: object) =>

@@ -14,7 +14,7 @@ import { actorNames } from '../actor-name.js';
 import { nothingHere, assertMay, roleAt } from '../admit.js';
 import { newForm } from '../answer.js';
 import { CardDeliveries, deliveriesOf } from '../card-deliveries.js';
-import { lineOf, stepName, stepState } from '../happenings.js';
+import { lineOf, reasonInWords, stepName, stepState } from '../happenings.js';
 import { go, page, type Context } from '../page.js';
 import { paths } from '../paths.js';
 import { Status } from '../status.js';
@@ -68,7 +68,7 @@ export const cardPage = page({
         <Refusal refused={refused} />
         {card.heldReason === null ? null : (
           <p class="note warning">
-            <strong>Held, not charged.</strong> {card.heldReason}
+            <strong>Held, not charged.</strong> {reasonInWords(card.heldReason)}
           </p>
         )}
         <section id="steps" class="panel" aria-labelledby="production" data-refresh>

@@ -77,7 +77,7 @@ export const homePage = page({
       <>
         <h1 class="hidden">Home</h1>
         <div class="grid">
-          <Credits balance={balance} days={days} />
+          <Credits balance={balance} days={days} statement={url(paths.credits, { org })} />
           <LastDays days={days} />
         </div>
         <NeedsYou {...needs} mayManage={mayManage} context={context} />

@@ -19,7 +19,7 @@ import { Day } from '../../../web/time.js';
 import { cardOn, nextOf } from '../../floor-data.js';
 import { NextStep, WithReason } from '../../floor-parts.js';
 import { nothingHere } from '../../admit.js';
-import { stepName, stepState } from '../../happenings.js';
+import { reasonInWords, stepName, stepState } from '../../happenings.js';
 import { go, page, type HouseContext, type Sent } from '../../page.js';
 import { paths } from '../../paths.js';
 import { Status } from '../../status.js';
@@ -61,7 +61,7 @@ export const floorCardPage = page({
           <Status status={card.status} />
         </Head>
         <Refusal refused={refused} />
-        {card.heldReason === null ? null : <p class="note warning">Held: {card.heldReason}</p>}
+        {card.heldReason === null ? null : <p class="note warning">Held: {reasonInWords(card.heldReason)}</p>}
         <section class="panel" aria-label="The next step">
           <NextStep next={nextOf(card)} machine={refused?.sent('machine') ?? machine} context={context} />
         </section>

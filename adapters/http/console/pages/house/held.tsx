@@ -13,6 +13,7 @@ import { addressee } from '../../cards-table.js';
 import { Done } from '../../notice.js';
 import { go, page, type HouseContext } from '../../page.js';
 import { paths } from '../../paths.js';
+import { reasonInWords } from '../../happenings.js';
 
 const perPage = 50;
 /** How many are looked through for the oldest: more have never waited at once. */
@@ -75,7 +76,7 @@ export const heldPage = page({
                   <span>{owner?.name}</span>
                 </div>
                 <p>
-                  {card.heldReason}
+                  {reasonInWords(card.heldReason)}
                   <span class="under">
                     {addressee(card)} · since <Time at={Instant.parse(card.pendingSince)} zone={timeZone} />
                   </span>
