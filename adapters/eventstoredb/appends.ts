@@ -139,7 +139,10 @@ export class Appends {
   /** The stream has passed the expected revision: with our own events, or with somebody else's. */
   async #whoseEvents(write: StreamWrite): Promise<WriteOutcome> {
     const stored = await this.#reads.stream(write.stream, write.expected + 1, write.events.length);
-    if (!write.events.every(({ id }, index) => stored[index]?.id === id)) return { kind: 'conflict' };
+    if (!write.events.every(({ id }, index) => stored[index]?.id === id)) {
+      this.#context.count('conflict');
+      return { kind: 'conflict' };
+    }
     return {
       kind: 'appended',
       position: stored[write.events.length - 1]?.position ?? (await this.#positionOf(write)),

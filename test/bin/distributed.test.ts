@@ -26,6 +26,13 @@ const notReady = async (node: Node): Promise<readonly string[] | null> => {
 const isReady = (node: Node): Promise<true> =>
   eventually(async () => (await notReady(node))?.length === 0, { ...patient, what: 'readiness' });
 
+/** How often an append of one of the processes met another one's. */
+const conflictsOf = async (nodes: readonly Node[]): Promise<number> => {
+  const counter = /^engine_calls_total\{engine="EventStoreDB",call="conflict"\} (\d+)$/m;
+  const texts = await Promise.all(nodes.map(async ({ anonymous }) => (await anonymous('/metrics')).text));
+  return texts.reduce((sum, text) => sum + Number(counter.exec(text)?.[1] ?? 0), 0);
+};
+
 const send = (tenant: Tenant, key: string | null = null, changes: object = {}): Promise<Reply | null> =>
   // A dropped connection: the outcome is unknown.
   tenant
@@ -213,6 +220,24 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'two processes of the distr
     await first.prepared;
   });
   after(() => cluster.close());
+
+  it('spend every credit of an organization once, for 64 clients, and count their conflicts', async () => {
+    const { key, balance } = await first.tenant({ credits: 150 });
+    const nodes = [first, second];
+    const apis = nodes.map(({ baseUrl }) => clientOf(baseUrl, key));
+    const send = (number: number) => apis[number % 2]?.('/api/v1/cards', { body: aCard() });
+    expect([(await send(0))?.status, (await send(1))?.status]).to.deep.equal([201, 201]);
+    const before = await conflictsOf(nodes);
+    const client = async (number: number): Promise<readonly (string | undefined)[]> => {
+      const replies = [await send(number), await send(number), await send(number)];
+      return replies.map((reply) => reply?.code ?? String(reply?.status));
+    };
+    const outcomes = (await Promise.all(Array.from({ length: 64 }, (_, number) => client(number)))).flat();
+    const count = (wanted: string): number => outcomes.filter((outcome) => outcome === wanted).length;
+    expect([count('201'), count('no_credits')]).to.deep.equal([148, 192 - 148]);
+    expect(await balance()).to.equal(0);
+    expect((await conflictsOf(nodes)) - before).to.be.at.least(1);
+  }).timeout(120_000);
 
   it('give the next card the house hand that was chosen last, whichever process responds', async () => {
     const { org, key } = await first.tenant();

@@ -6,7 +6,7 @@ import { eventually } from '../../support/time/eventually.js';
 import { card, clock, first, follower, shortTimes } from './support.js';
 
 describe('calls to EventStoreDB', () => {
-  it('are counted by kind, and the events that come', async () => {
+  it('are counted by kind, and the events that come, and conflicts, which cost a read', async () => {
     const server = await EventStoreDbStandIn.start(clock);
     const calls: Record<string, number> = {};
     const count = (call: string, times = 1): void => void (calls[call] = (calls[call] ?? 0) + times);
@@ -34,6 +34,9 @@ describe('calls to EventStoreDB', () => {
       expect(readsOfAll).to.be.at.least(1);
       // Two and one of the streams, one of the head, three of the subscription.
       expect(received).to.be.at.least(2 + 1 + 1 + 3);
+      expect(calls['conflict']).to.equal(undefined);
+      expect(await store.append([first('HC-1', 'another')])).to.deep.equal([{ kind: 'conflict' }]);
+      expect([calls['conflict'], calls['read stream']]).to.deep.equal([1, (reads ?? 0) + 1]);
     } finally {
       await store.close();
       server.down();
