@@ -90,6 +90,8 @@ export class MongoDatabase {
   readonly #indexed = new Map<string, Promise<void>>();
   /** Those that make indexes. */
   readonly #unhurried = new Set<MongoClient>();
+  /** Of the client, by name: to make one takes longer than most of what the driver does for a request. */
+  readonly #databases = new Map<string | undefined, Db>();
   #client: MongoClient;
   #isAway = false;
   #isProbing = false;
@@ -139,20 +141,25 @@ export class MongoDatabase {
 
   /** Every request goes through here, and has a time limit. */
   #requests(name = this.#name): Db {
+    const known = this.#databases.get(name);
+    if (known !== undefined) return known;
     const client = this.#client;
-    return bounded(client.db(name, guarantees), (request, call) => {
+    const database = bounded(client.db(name, guarantees), (request, call) => {
       this.#count(call);
       return this.#bounds.limit(request).catch((error: unknown) => {
         if (error instanceof MongoOverdue) this.#replace(client);
         throw error;
       });
     });
+    this.#databases.set(name, database);
+    return database;
   }
 
   /** A client whose request is overdue has lost a connection with it: a new client takes its place. */
   #replace(lost: MongoClient): void {
     if (lost !== this.#client || this.#isClosed) return;
     this.#client = this.#newClient();
+    this.#databases.clear();
     this.#isAway = true;
     void lost.close().catch(() => undefined);
     void this.#probe();

@@ -165,7 +165,10 @@ const measureOperations = async (
       const isSend = what === 'send' || what === 'send with a key';
       const besideIt = isSend ? await beside.perform(setting) : null;
       const one = { made: await distributed.perform(setting), besideIt };
-      if (round > 0) made.push(one);
+      if (round === 0) continue;
+      made.push(one);
+      const rate = one.made.setting.count / one.made.seconds;
+      process.stderr.write(`${what}, ${clients} clients, ${orgs} organizations: ${rate.toFixed(1)} req/s\n`);
     }
   await mkdir('bench-results', { recursive: true });
   const file = join('bench-results', 'engine-calls.json');
@@ -250,7 +253,7 @@ export const measureService = async (
   const embedded = await startService(join(directory, 'beside'), unlimited);
   try {
     for (const one of [service, embedded]) await caughtUp(one);
-    const count = Math.max(400, Math.round(1_200 * scale));
+    const count = Math.max(300, Math.round(1_000 * scale));
     const operations = await measureOperations(service, embedded, count);
     return [...operations, ...(await measureDeliveries(service, count))];
   } finally {
