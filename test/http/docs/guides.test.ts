@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { guideNames, guidePlace } from '../../../adapters/http/docs/places.js';
 import { verifyInNode } from '../../../adapters/http/docs/guides/webhooks.js';
-import { samplesOn, type PageSample } from '../../support/http/docs-samples.js';
+import { pagesWithSamples, samplesOn, type PageSample } from '../../support/http/docs-samples.js';
 import {
   isInstalled,
   languages,
@@ -22,7 +21,7 @@ interface Shown extends PageSample {
   readonly page: string;
 }
 
-describe('the samples of the guides', () => {
+describe('the samples of the guides, of the first page and of the one for operators', () => {
   let service: RunningService;
   let tenant: Tenant;
   let samples: readonly Shown[];
@@ -35,10 +34,14 @@ describe('the samples of the guides', () => {
     const hook = await service.operator(`/operator/v1/organizations/${tenant.org}/hooks`, {
       body: { template: 'Dear {{first_name}}, order {{order.number}} is yours.' },
     });
-    variables = { API_KEY: tenant.key, CARD: card.id, HOOK_URL: String(hook.body['url']) };
+    variables = {
+      API_KEY: tenant.key,
+      OPERATOR_TOKEN: service.operatorToken,
+      CARD: card.id,
+      HOOK_URL: String(hook.body['url']),
+    };
     const pages = await Promise.all(
-      guideNames.map(async (name) => {
-        const { path } = guidePlace(name);
+      pagesWithSamples.map(async (path) => {
         const { text } = await service.anonymous(path);
         return samplesOn(text).map((sample) => ({ ...sample, page: path }));
       }),
@@ -70,7 +73,7 @@ describe('the samples of the guides', () => {
         const named = new Map(found.map((sample, at) => [`${at} of ${sample.page}`, sample]));
         const textsOf = (wanted: (sample: Shown) => boolean) =>
           new Map([...named].flatMap(([name, sample]) => (wanted(sample) ? [[name, sample.text]] : [])));
-        expect(named.size).to.be.above(14);
+        expect(named.size).to.be.above(16);
         const finite = textsOf((sample) => !isStream(sample));
         const results = await runAll(language, finite, variables);
         const failed = [...finite.keys()].flatMap((name) => {
@@ -88,7 +91,7 @@ describe('the samples of the guides', () => {
     const programs = samples.filter(
       (sample) => ['js', 'py'].includes(sample.language) && languageOf(sample) === null,
     );
-    expect(programs).to.have.length(3);
+    expect(programs).to.have.length(4);
     const strangers = programs.filter(
       ({ text }) => text !== verifyInNode && !examples.some((example) => example.includes(text)),
     );

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { guideNames, guidePlace } from '../../../adapters/http/docs/places.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 import { eventTypes } from '../../../adapters/http/asyncapi.js';
-import { shownText } from '../../support/http/docs-samples.js';
+import { pagesWithSamples, samplesOn, shownText } from '../../support/http/docs-samples.js';
 import { startTestService, type RunningService } from '../../support/http/service.js';
 
 interface Loaded {
@@ -150,6 +150,14 @@ describe('the pages of the documentation', () => {
     const section = /<section id="sendCard"[^]*?<\/section>/.exec(html)?.[0] ?? '';
     for (const text of ['curl', 'fetch(', 'urllib.request', 'Response 201', 'Idempotency-Key'])
       expect(shownText(section)).to.include(text);
+  });
+
+  it('have no samples but where tests run them', () => {
+    const isReference = (path: string): boolean => /^\/docs\/(reference|operator)\//.test(path);
+    const others = [...pages].flatMap(([path, { html }]) =>
+      samplesOn(html).length > 0 && !isReference(path) && !pagesWithSamples.includes(path) ? [path] : [],
+    );
+    expect(others).to.deep.equal([]);
   });
 
   it('have the changelog and the promise of versions', () => {

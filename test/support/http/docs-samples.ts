@@ -1,3 +1,21 @@
+import {
+  errorsPlace,
+  eventsPlace,
+  guideNames,
+  guidePlace,
+  homePlace,
+  operatorPlace,
+} from '../../../adapters/http/docs/places.js';
+
+/** The pages with samples besides the reference, whose samples belong to operations. */
+export const pagesWithSamples: readonly string[] = [
+  homePlace,
+  ...guideNames.map(guidePlace),
+  errorsPlace,
+  eventsPlace,
+  operatorPlace,
+].map(({ path }) => path);
+
 /** A sample of code as it stands on a page of the documentation. */
 export interface PageSample {
   readonly language: string;
