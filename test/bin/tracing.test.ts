@@ -12,7 +12,9 @@ import { eventually } from '../support/time/eventually.js';
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 
 describe('the service with an SDK of OpenTelemetry', () => {
-  it('has spans for a request, its command and its append, in the trace of the client', async () => {
+  it('has spans for a request, its command and its append, in the trace of the client', async function () {
+    // A start takes seconds where the machine is busy.
+    this.timeout(120_000);
     const directory = await mkdtemp(join(tmpdir(), 'cards-'));
     const service = start('serve', [], {
       PORT: '0',
@@ -20,7 +22,7 @@ describe('the service with an SDK of OpenTelemetry', () => {
       NODE_OPTIONS: `--import ${pathToFileURL(exampleFile('tracing/to-stderr.mjs')).href}`,
     });
     try {
-      const [, key = ''] = await eventually(() => /(hck_[\w-]{43})/.exec(service.out()));
+      const [, key = ''] = await eventually(() => /(hck_[\w-]{43})/.exec(service.out()), { within: 60_000 });
       const [, baseUrl = ''] = /(http:\/\/[^\s"]+)/.exec(service.out()) ?? [];
       const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01` };
       expect((await clientOf(baseUrl, key)('/api/v1/cards', { body: aCard(), headers })).status).to.equal(

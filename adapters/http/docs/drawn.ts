@@ -3,10 +3,11 @@ import { jsonType } from '../respond.js';
 import { sharedDocument, type SharedDocument } from '../documents.js';
 import { documentOf, pageHeaders } from '../web/document.js';
 import { placeOf } from '../web/url.js';
-import { framed } from './frame.js';
-import type { DocsPage } from './page.js';
+import { framed, orderOf } from './frame.js';
+import { markdownOf } from './markdown.js';
+import { everybodyIn, type DocsPage } from './page.js';
 import { pagesOf, type Pages } from './pages.js';
-import { indexPath } from './places.js';
+import { asMarkdown, homePlace, indexPath, listPath } from './places.js';
 import { searchPage } from './search.js';
 
 /** The text of a page leads from the root of the service, wherever clients see that. */
@@ -18,7 +19,7 @@ const led = (html: string, { has, context: { customersAt } }: Pages): string =>
   customersAt === null
     ? html
     : html.replaceAll(/ href="(\/docs[^"#]*)/g, (link, path: string) =>
-        has(path) ? link : ` href="${customersAt}${path}`,
+        has(path.replace(/\.md$/, '')) ? link : ` href="${customersAt}${path}`,
       );
 
 const headers = pageHeaders({ posts: false });
@@ -39,6 +40,32 @@ const htmlOf = (page: DocsPage, pages: Pages, query?: string): string => {
   return below(prefix, led(html, pages));
 };
 
+const markdownType = 'text/markdown; charset=utf-8';
+
+/** A page as Markdown. It is read anywhere, so its links are whole, and lead to Markdown where there is some. */
+const markdownAt = (path: string, pages: Pages): string => {
+  const { baseUrl, customersAt } = pages.context;
+  return markdownOf(pages.at(path), (href) => {
+    const [page = '', anchor] = href.split('#');
+    if (page === '') return `${baseUrl}${path}#${anchor}`;
+    if (!page.startsWith('/docs')) return page.startsWith('/') ? `${baseUrl}${href}` : href;
+    return `${pages.has(page) || customersAt === null ? baseUrl : customersAt}${asMarkdown(page)}`;
+  });
+};
+
+/** Names every page, for programs that read. (llmstxt.org) */
+const listOf = ({ context }: Pages): string => {
+  const kinds =
+    everybodyIn(context) === 'customers' ? (['customers', 'operators'] as const) : (['operators'] as const);
+  const lines = kinds.flatMap((kind) => [
+    `\n## For ${kind}\n`,
+    ...orderOf(context, kind).map(
+      ({ path, title, about }) => `- [${title}](${context.baseUrl}${asMarkdown(path)}): ${about}`,
+    ),
+  ]);
+  return ['# Handwritten Card Service', '', `> ${homePlace.about}`, ...lines, ''].join('\n');
+};
+
 /** The pages as they are sent. */
 export interface Drawn {
   /** Those that are the same for everybody, by path; each is made when it is first asked for. */
@@ -54,10 +81,13 @@ export const drawn = (routes: readonly Route[], baseUrl: string, publicUrl: stri
     JSON.stringify(
       (await pages.entries()).map(({ entry }) => ({ ...entry, path: `${prefix}${entry.path}` })),
     );
-  const make = async (path: string): Promise<SharedDocument> =>
-    path === indexPath
-      ? sharedDocument(jsonType, await indexOf())
+  const make = async (path: string): Promise<SharedDocument> => {
+    if (path === indexPath) return sharedDocument(jsonType, await indexOf());
+    if (path === listPath) return sharedDocument('text/plain; charset=utf-8', listOf(pages));
+    return path.endsWith('.md')
+      ? sharedDocument(markdownType, markdownAt(path.slice(0, -'.md'.length), pages))
       : sharedDocument('text/html; charset=utf-8', htmlOf(pages.at(path), pages), headers);
+  };
   return {
     document: async (path) => {
       const document = made.get(path) ?? (await make(path));

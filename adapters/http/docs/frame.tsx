@@ -2,6 +2,7 @@ import { Brand } from '../web/brand.js';
 import type { Html } from '../web/prose.js';
 import { Section, type Context, type DocsPage } from './page.js';
 import {
+  asMarkdown,
   errorsPlace,
   eventsPlace,
   guideNames,
@@ -171,6 +172,13 @@ export const framed = (page: DocsPage, context: Context, query = ''): Html => (
         <header class="title">
           <h1>{page.isCode === true ? <code>{page.title}</code> : page.title}</h1>
           <p class="about">{page.about}</p>
+          {page.path === searchPath ? null : (
+            <p class="quiet">
+              <a href={asMarkdown(page.path)} data-markdown>
+                Markdown
+              </a>
+            </p>
+          )}
         </header>
         {page.lead ?? null}
         {page.parts.map(Section)}

@@ -112,7 +112,14 @@ export const homePage = ({ baseUrl, customers, operators }: Context): DocsPage =
     {
       id: 'reference',
       title: 'Reference',
-      body: <ul class="tiles">{customers.map(operations)}</ul>,
+      body: (
+        <>
+          {text(
+            'The same for machines is [the OpenAPI document](/api/openapi.json), from which generators make clients: `examples/typescript` and `examples/python` of the repository have one each.',
+          )}
+          <ul class="tiles">{customers.map(operations)}</ul>
+        </>
+      ),
     },
     {
       id: 'errors',

@@ -66,8 +66,13 @@ export const eventsPlace: Place = {
   about: 'What webhooks and feeds tell, field by field.',
 };
 
+/** Where a page is read as Markdown. */
+export const asMarkdown = (path: string): string => `${path}.md`;
+
 export const searchPath = '/docs/search';
 export const indexPath = '/docs/search.json';
+/** Names every page to programs that read. */
+export const listPath = '/llms.txt';
 
 export const operatorPlace: Place = {
   path: '/docs/operator',

@@ -11,16 +11,19 @@ import { findAsset } from '../web/assets.js';
 import type { Drawn } from './drawn.js';
 import { groupsOf } from './groups.js';
 import {
+  asMarkdown,
   errorsPlace,
   eventsPlace,
   guideNames,
   guidePlace,
   homePlace,
   indexPath,
+  listPath,
   operatorPlace,
   recordedPlace,
   searchPath,
 } from './places.js';
+import { remembered } from './remembered.js';
 
 const shown = (
   path: string,
@@ -62,27 +65,6 @@ const described = (
     },
     handle,
   });
-
-/**
- * Computes a value when it is first needed, and again when the base URL has changed: a free port is known
- * only after `listen`.
- */
-const remembered = <T>(baseUrl: () => string, make: (base: string) => T): (() => T) => {
-  let last: { readonly base: string; readonly made: T } | null = null;
-  return () => {
-    const base = baseUrl();
-    if (last?.base === base) return last.made;
-    const made = make(base);
-    const kept = { base, made };
-    last = kept;
-    // What failed is tried again by the next reader.
-    if (made instanceof Promise)
-      made.catch(() => {
-        if (last === kept) last = null;
-      });
-    return made;
-  };
-};
 
 const isErrorCode = (code: string): boolean => errorCodes.some((known) => known === code);
 
@@ -135,7 +117,7 @@ const errorPages = (pages: () => Promise<Drawn>): Route =>
       errors: ['not_found'],
     },
     handle: async ({ params }) => {
-      if (!isErrorCode(params.code))
+      if (!isErrorCode(params.code.replace(/\.md$/, '')))
         throw new DomainError(
           'not_found',
           `There is no such error code. All codes are listed at ${errorsPlace.path}.`,
@@ -202,9 +184,12 @@ export const docsRoutes = (
         ]
       : []),
     shown('/asyncapi.json', 'getAsyncApi', 'The AsyncAPI document of the event stream', events),
-    ...[...pathsOf(routes), indexPath].map((path) =>
-      shown(path, 'getDocs', 'A page of the documentation', async () => (await pages()).document(path)),
-    ),
+    ...pathsOf(routes)
+      .flatMap((path) => [path, asMarkdown(path)])
+      .concat(indexPath, listPath)
+      .map((path) =>
+        shown(path, 'getDocs', 'A page of the documentation', async () => (await pages()).document(path)),
+      ),
     search(pages),
     assets,
     errorPages(pages),

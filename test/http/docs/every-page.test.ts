@@ -10,7 +10,7 @@ const pagesOf = async ({ baseUrl }: RunningService): Promise<readonly string[]> 
   const found = new Set<string>();
   const left = ['/docs', '/docs/search?q=card'];
   for (let path = left.pop(); path !== undefined; path = left.pop()) {
-    if (found.has(path)) continue;
+    if (found.has(path) || path.endsWith('.md')) continue;
     found.add(path);
     const text = await (await fetch(baseUrl + path)).text();
     left.push(...[...text.matchAll(/<a [^>]*href="(\/docs[^"#]*)/g)].map(([, link = '']) => link));

@@ -80,6 +80,21 @@ describeInBrowser('the documentation in a browser', (browser) => {
     });
   });
 
+  it('copies a page as Markdown, and leads there without a script', async () => {
+    await read(wide, async (page, context) => {
+      await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+      await open(page, '/docs/quick-start');
+      await page.getByRole('link', { name: 'Copy as Markdown' }).click();
+      await page.getByRole('link', { name: 'Copied' }).waitFor();
+      expect(await page.evaluate('navigator.clipboard.readText()')).to.match(/^# Quick start\n\n/);
+    });
+    await read({ ...wide, javaScriptEnabled: false }, async (page) => {
+      await open(page, '/docs/quick-start');
+      await page.getByRole('link', { name: 'Markdown', exact: true }).click();
+      await page.waitForURL('**/docs/quick-start.md');
+    });
+  });
+
   it('shows every sample in the language that was chosen for one, on the next page too', async () => {
     await read(wide, async (page) => {
       await open(page, '/docs/reference/cards');

@@ -38,7 +38,7 @@ describe('the pages of the documentation', () => {
       pages.set(path, page);
       for (const link of linksIn(page.html)) {
         const [to = ''] = link.split('#');
-        if (/^\/docs(\/|$)/.test(to)) left.push(to);
+        if (/^\/docs(\/|$)/.test(to) && !to.endsWith('.md')) left.push(to);
       }
     }
   });
@@ -158,6 +158,34 @@ describe('the pages of the documentation', () => {
       samplesOn(html).length > 0 && !isReference(path) && !pagesWithSamples.includes(path) ? [path] : [],
     );
     expect(others).to.deep.equal([]);
+  });
+
+  it('are there as Markdown, with every heading and sample, and nothing of HTML', async () => {
+    for (const [path, { html }] of pages) {
+      if (!html.includes(` href="${path}.md" data-markdown`)) expect(path).to.equal('/docs/search');
+      const response = await fetch(`${service.baseUrl}${path}.md`);
+      expect([response.status, response.headers.get('content-type')], path).to.deep.equal([
+        200,
+        'text/markdown; charset=utf-8',
+      ]);
+      const markdown = await response.text();
+      const parts = [...html.matchAll(/<h2><a class="anchor"[^>]*>(.*?)<\/a>/g)];
+      for (const [, title = ''] of parts)
+        expect(markdown.includes(`\n## ${shownText(title)}\n`), `${path}: ${title}`).to.equal(true);
+      for (const { language, text } of samplesOn(html))
+        expect(markdown.replaceAll('\n  ', '\n'), path).to.include(
+          `\`\`\`${language}\n${text}\n\`\`\``.replaceAll('\n  ', '\n'),
+        );
+      const prose = markdown.replaceAll(/```[^]*?```/g, '').replaceAll(/`[^`\n]*`/g, '');
+      expect(prose, path).not.to.match(/<\/?\w|undefined|\[object /);
+    }
+  });
+
+  it('are listed for programs that read', async () => {
+    const list = await (await fetch(`${service.baseUrl}/llms.txt`)).text();
+    const listed = [...list.matchAll(/^- \[.+\]\((.+)\.md\): .+$/gm)].map(([, to = '']) => to);
+    const each = [...pages.keys()].filter((path) => !path.startsWith('/docs/errors/'));
+    expect(new Set(listed)).to.deep.equal(new Set(each.map((path) => service.baseUrl + path)));
   });
 
   it('have the changelog and the promise of versions', () => {

@@ -33,7 +33,8 @@ describe('the documentation of two listeners', () => {
       const links = linksIn((await load(address)).html).map((link) => new URL(link, address));
       seen.set(address, links);
       for (const { origin, pathname } of links)
-        if (origin === new URL(first).origin && pathname.startsWith('/docs')) left.push(origin + pathname);
+        if (origin === new URL(first).origin && /^\/docs(?!.*\.md$)/.test(pathname))
+          left.push(origin + pathname);
     }
     return seen;
   };
@@ -62,6 +63,18 @@ describe('the documentation of two listeners', () => {
         }
       expect(astray).to.deep.equal([]);
     });
+
+  it('leads from Markdown to what is there, on the other listener, too', async () => {
+    const { html: list } = await load(`${service.operatorAddress}/llms.txt`);
+    const listed = [...list.matchAll(/\]\((http[^)]*)\)/g)].map(([, link = '']) => link);
+    expect(listed.length).to.be.above(10);
+    for (const address of listed) {
+      const { html: markdown } = await load(address);
+      for (const [, link = ''] of markdown.matchAll(/\]\((http[^)#]*)[^)]*\)/g))
+        expect((await load(link)).status, `${address}: ${link}`).to.equal(200);
+    }
+    expect(listed.filter((link) => !link.startsWith(service.operatorAddress))).to.deep.equal([]);
+  });
 
   it('names the address of each in its samples', async () => {
     const { html } = await load(`${service.operatorAddress}/docs/operator/credits`);

@@ -62,7 +62,7 @@ const matches = (template: string, path: string): boolean => {
 
 /** The headers that every response has. (docs/contract.md#responses; decision 10: the rate limit, too) */
 const everyAnswer = ({ method, path, status, headers, text }: Answered): string | null => {
-  const isDocument = status < 400 && /^\/(docs|openapi\.json|asyncapi\.json)/.test(path);
+  const isDocument = status < 400 && /^\/(docs|openapi\.json|asyncapi\.json|llms\.txt)/.test(path);
   const type = headers.get('content-type');
   if (!/^req_[\w-]{8,}$/.test(headers.get('x-request-id') ?? '')) return 'has no x-request-id';
   for (const name of ['limit', 'remaining', 'reset'])

@@ -1,6 +1,6 @@
 import { eventually } from '../time/eventually.js';
 import type { Answer, Receiver } from './receiver.js';
-import { aCard, type RunningService, type Tenant } from './service.js';
+import { aCard, built, type Client, type RunningService, type Tenant } from './service.js';
 import { memberOf } from './visitor.js';
 
 /** The ids that the examples of the documents show. (adapters/http/field-words.ts) */
@@ -35,9 +35,11 @@ export interface RealThings {
 }
 
 export const realThings = async (service: RunningService, receiver: Receiver): Promise<RealThings> => {
-  const { operator, anonymous } = service;
+  const { anonymous } = service;
+  const operator: Client = (...sent) => built(service.operator(...sent));
   const tenant = await service.tenant({ credits: 1_000 });
-  const { api, org } = tenant;
+  const { org } = tenant;
+  const api: Client = (...sent) => built(tenant.api(...sent));
   const office = (path: string, body: object) =>
     operator(`/operator/v1/organizations/${org}/${path}`, { body });
   const aBody = (operationId: string): object =>
@@ -47,8 +49,8 @@ export const realThings = async (service: RunningService, receiver: Receiver): P
       ...(operationId === 'releaseCard' && { message: 'Happy birthday → see you soon' }),
     });
 
-  await operator('/operator/v1/collection/thank-you-botanical', { method: 'PUT', body: { title: 'Thanks' } });
-  await operator('/operator/v1/collection/welcome-home', { method: 'PUT', body: { title: 'Welcome' } });
+  for (const [slug, title] of Object.entries({ 'thank-you-botanical': 'Thanks', 'welcome-home': 'Welcome' }))
+    await operator(`/operator/v1/collection/${slug}`, { method: 'PUT', body: { title, active: true } });
   await memberOf(service, org, 'owner');
   await memberOf(service, org, 'developer');
   const members = (await operator(`/operator/v1/organizations/${org}/members`)).rows;
@@ -99,7 +101,7 @@ export const realThings = async (service: RunningService, receiver: Receiver): P
 
   const untilSigned = (card: string) =>
     eventually(async () => {
-      const { status } = await operator(`/operator/v1/log/proof?stream=card-${card}&revision=0`);
+      const { status } = await service.operator(`/operator/v1/log/proof?stream=card-${card}&revision=0`);
       return status === 200;
     });
   const cards = new Map<string, Promise<string>>();

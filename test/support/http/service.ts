@@ -95,6 +95,13 @@ export interface RunningService extends Omit<Service, 'operatorToken'>, Clients 
 
 const unlimited = 1_000_000_000;
 
+/** What a test builds on: throws if it was refused or failed, which something else would tell later. */
+export const built = async (reply: Promise<Reply>): Promise<Reply> => {
+  const { status, text } = await reply;
+  if (status >= 300) throw new Error(`A step before the test failed with ${status}: ${text}`);
+  return reply;
+};
+
 const conformances = new Map<string, Promise<Conformance>>();
 
 /**
@@ -135,19 +142,21 @@ export const clientsOf = (service: Pick<Service, 'baseUrl' | 'operatorToken'>): 
 
   const keyFor = async (org: string, granted: readonly Scope[], requestsPerMinute?: number) =>
     (
-      await operator(`/operator/v1/organizations/${org}/keys`, {
-        body: {
-          scopes: granted,
-          ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }),
-        },
-      })
+      await built(
+        operator(`/operator/v1/organizations/${org}/keys`, {
+          body: {
+            scopes: granted,
+            ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }),
+          },
+        }),
+      )
     ).body;
 
   const tenant: Clients['tenant'] = async ({ credits = 100, requestsPerMinute, designs = true } = {}) => {
-    const org = (await operator('/operator/v1/organizations', { body: { name: 'Acme' } })).id;
+    const org = (await built(operator('/operator/v1/organizations', { body: { name: 'Acme' } }))).id;
     const base = `/operator/v1/organizations/${org}`;
-    if (credits > 0) await operator(`${base}/credits`, { body: { amount: credits } });
-    const design = designs ? (await operator(`${base}/designs`, { body: { name: 'Thanks' } })).id : '';
+    if (credits > 0) await built(operator(`${base}/credits`, { body: { amount: credits } }));
+    const design = designs ? (await built(operator(`${base}/designs`, { body: { name: 'Thanks' } }))).id : '';
     const { id, key } = await keyFor(org, scopes, requestsPerMinute);
     const api = clientOf(service.baseUrl, String(key));
     return {

@@ -128,6 +128,24 @@ const markParts = (): void => {
 };
 markParts();
 
+/** The link to a page as Markdown copies that instead. Where it can't, it leads there as it does without scripts. */
+const copyPage = (link: HTMLAnchorElement): void => {
+  link.textContent = 'Copy as Markdown';
+  link.addEventListener('click', (event) => {
+    event.preventDefault();
+    fetch(link.href)
+      .then((response) => response.text())
+      .then((text) => navigator.clipboard.writeText(text))
+      .then(
+        () => (link.textContent = 'Copied'),
+        () => location.assign(link.href),
+      );
+  });
+};
+// Browsers give the clipboard only to pages loaded over https or from this machine.
+if (isSecureContext)
+  for (const link of document.querySelectorAll<HTMLAnchorElement>('[data-markdown]')) copyPage(link);
+
 /** A language that was chosen for one sample is that of all of them, on the next page too. */
 const remembered = 'language of samples';
 const radios = [...document.querySelectorAll<HTMLInputElement>('.languages input')];

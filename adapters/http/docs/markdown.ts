@@ -1,0 +1,128 @@
+import type { VNode } from 'preact';
+import type { Html } from '../web/prose.js';
+import type { DocsPage } from './page.js';
+
+/** The address at which a reader of Markdown finds what a link of a page leads to. */
+type Leads = (href: string) => string;
+
+/** An element of a page, or text. The components that made it are gone. */
+type Node = string | Element;
+
+interface Element {
+  readonly tag: string;
+  readonly props: Readonly<Record<string, unknown>>;
+  readonly inside: readonly Node[];
+}
+
+const nodesOf = (html: Html): readonly Node[] => {
+  if (Array.isArray(html)) return html.flatMap((each: Html) => nodesOf(each));
+  if (html === null || html === undefined || typeof html === 'boolean') return [];
+  if (typeof html !== 'object') return [String(html)];
+  const { type, props } = html as VNode<Record<string, unknown>>;
+  // Components are functions of their properties here: no page has a state.
+  if (typeof type !== 'string') return nodesOf((type as (given: typeof props) => Html)(props));
+  return [{ tag: type, props, inside: nodesOf(props['children'] as Html) }];
+};
+
+/** What is there for a browser alone: forms, and words for those who see no columns. */
+const leftOut = new Set(['form', 'legend', 'label', 'input', 'button', 'noscript']);
+const isLeftOut = ({ tag, props: { class: name } }: Element): boolean =>
+  leftOut.has(tag) || ['try', 'hidden', 'actions'].includes(String(name));
+
+const textOf = (nodes: readonly Node[]): string =>
+  nodes.map((node) => (typeof node === 'string' ? node : textOf(node.inside))).join('');
+
+const inline = (nodes: readonly Node[], leads: Leads): string =>
+  nodes
+    .map((node) => {
+      if (typeof node === 'string') return node;
+      if (isLeftOut(node)) return '';
+      const { tag, props, inside } = node;
+      if (tag === 'code') return `\`${textOf(inside)}\``;
+      if (tag === 'strong') return `**${inline(inside, leads)}**`;
+      if (tag === 'a') return `[${inline(inside, leads)}](${leads(String(props['href']))})`;
+      return inline(inside, leads);
+    })
+    .join('');
+
+const elementsIn = (nodes: readonly Node[], ...tags: readonly string[]): readonly Element[] =>
+  nodes.flatMap((node) => {
+    if (typeof node === 'string') return [];
+    return tags.includes(node.tag) ? [node] : elementsIn(node.inside, ...tags);
+  });
+
+const row = (cells: readonly string[]): string =>
+  `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+
+const table = (inside: readonly Node[], leads: Leads): string => {
+  const [head = [], ...body] = elementsIn(inside, 'tr').map((each) =>
+    elementsIn(each.inside, 'th', 'td').map((cell) => inline(cell.inside, leads)),
+  );
+  return [row(head), row(head.map(() => '---')), ...body.map(row)].join('\n');
+};
+
+const list = (items: readonly (readonly string[])[]): string =>
+  items.map((parts) => `- ${parts.join('\n\n').replaceAll(/\n(?=.)/g, '\n  ')}`).join('\n');
+
+const inLine = new Set(['a', 'code', 'strong', 'span']);
+
+const blockOf = (element: Element, leads: Leads): readonly string[] => {
+  const { tag, props, inside } = element;
+  if (isLeftOut(element)) return [];
+  switch (tag) {
+    case 'p':
+      return [inline(inside, leads)];
+    case 'h3':
+      return [`### ${inline(inside, leads)}`];
+    case 'figcaption':
+    case 'summary':
+      return [`**${inline(inside, leads)}**`];
+    case 'pre':
+      return [`\`\`\`${String(props['data-language'])}\n${textOf(inside)}\n\`\`\``];
+    case 'ul':
+    case 'ol':
+      return [list(elementsIn(inside, 'li').map((item) => blocks(item.inside, leads)))];
+    case 'dl':
+      return [
+        list(
+          inside.map((field) => [
+            elementsIn([field], 'dt', 'dd')
+              .map((each) => inline(each.inside, leads))
+              .join(': '),
+          ]),
+        ),
+      ];
+    case 'table':
+      return [table(inside, leads)];
+    default:
+      return blocks(inside, leads);
+  }
+};
+
+/** The paragraphs, lists, tables and samples of a part of a page. */
+const blocks = (nodes: readonly Node[], leads: Leads): readonly string[] => {
+  const found: string[] = [];
+  let open: Node[] = [];
+  const close = (): void => {
+    const paragraph = inline(open, leads).trim();
+    if (paragraph !== '') found.push(paragraph);
+    open = [];
+  };
+  for (const node of nodes)
+    if (typeof node === 'string' || inLine.has(node.tag)) open.push(node);
+    else {
+      close();
+      found.push(...blockOf(node, leads));
+    }
+  close();
+  return found;
+};
+
+/** A page as Markdown, for people and programs who take it elsewhere. */
+export const markdownOf = ({ title, about, lead, parts }: DocsPage, leads: Leads): string =>
+  [
+    `# ${title}`,
+    about,
+    ...blocks(nodesOf(lead), leads),
+    ...parts.flatMap((part) => [`## ${part.title}`, ...blocks(nodesOf(part.body), leads)]),
+  ].join('\n\n') + '\n';
