@@ -159,8 +159,9 @@ const hearEvents = async (webhooks: Webhooks, output: Output): Promise<void> => 
   const entropy = new SystemEntropy();
   const clock = new SystemClock();
   const secret = `whsec_${entropy.bytes(32).toString('base64')}` as SigningSecret;
+  // On a line of its own, so that it is copied as it is.
   const signed =
-    output.url === undefined ? '' : ` What is forwarded is signed with ${secret}, until this ends.`;
+    output.url === undefined ? '' : ` Until it ends, what is forwarded is signed with\n${secret}`;
   const ready = () =>
     output.ready(`Ready: there is no endpoint, so events are shown as they happen, until Ctrl-C.${signed}`);
   const query = { starting_after: await newestEvent(client) };

@@ -135,7 +135,7 @@ describe('the webhook and delivery commands', () => {
     let out = '';
     child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
     try {
-      const [, made = ''] = await eventually(() => /^Ready: there is no endpoint.*(whsec_\S+),/m.exec(out));
+      const [, made = ''] = await eventually(() => /^Ready: there is no endpoint.*\n(whsec_\S+)$/m.exec(out));
       const { id } = await owner.api('/api/v1/cards', { body: aCard() });
       await eventually(() => out.includes(`forwarded to ${url}: 500`));
       const { event } = verifyWebhook({

@@ -92,7 +92,6 @@ describe('the quick start of the documentation', () => {
         ...programsOnPath,
         HOME: directory,
         DATA_DIR: directory,
-        BASE_URL: baseUrl,
         PORT: '0',
       },
     });

@@ -22,6 +22,10 @@ const order = { ...firstRequest.recipient, order: { number: 42 } };
 
 const listen = 'npm run -s cli -- webhook listen --forward-to http://127.0.0.1:3000/';
 
+/** What goes first into a terminal: the key, and where the service is if tools would look elsewhere. */
+const settings = (baseUrl: string): string =>
+  `export API_KEY=hck_…${baseUrl === 'http://127.0.0.1:8080' ? '' : `\nexport BASE_URL=${baseUrl}`}`;
+
 /** Everything that is typed here is run by a test, in this order. */
 export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
   part(
@@ -40,7 +44,7 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
       'Put the key that it printed into a variable of a second terminal, and check it. (A call in Node goes into a file such as `call.mjs`, one in Python into `call.py`; nothing has to be installed for either.)',
     ),
     <Code language="sh" title="Second terminal" terminal={2}>
-      export API_KEY=hck_…
+      {settings(baseUrl)}
     </Code>,
     <Call name="account" url={`${baseUrl}/api/v1/account`} terminal={2} />,
   ),
@@ -130,7 +134,7 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
       'Webhooks tell you what becomes of each card. In production they go to an https address of yours. On your machine the command line takes its place: it hears what happens to your cards, signs it, and passes it on to a program of yours. Start it in a terminal of its own:',
     ),
     <Code language="sh" title="Third terminal" terminal={3}>
-      {`export API_KEY=hck_…\n${listen}`}
+      {`${settings(baseUrl)}\n${listen}`}
     </Code>,
     text('It says when it is ready, and with which secret it signs. Start a receiver that checks that:'),
     <Code language="sh" title="Fourth terminal" terminal={4}>
