@@ -127,7 +127,7 @@ const errorSchema: JsonSchema = {
         message: {
           type: 'string',
           description: 'For people. May change.',
-          examples: ['`recipient.state` must be a two-letter US state code.'],
+          examples: ['The ZIP code must be five digits, or nine as 12345-6789.'],
         },
         docs: {
           type: 'string',
@@ -138,7 +138,7 @@ const errorSchema: JsonSchema = {
         param: {
           type: 'string',
           description: 'The field or parameter at fault, if there is one.',
-          examples: ['recipient.state'],
+          examples: ['recipient.zip'],
         },
         request_id: {
           type: 'string',

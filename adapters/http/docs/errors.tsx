@@ -3,6 +3,7 @@ import { statusOf } from '../errors.js';
 import { inline, type Html } from '../web/prose.js';
 import { Json } from './code.js';
 import { errorPages } from './error-pages.js';
+import { firstRefusal } from './first-card.js';
 import { everybodyIn, type Context, type DocsPage } from './page.js';
 import { errorsPlace } from './places.js';
 import { grid, text } from './text.js';
@@ -52,15 +53,11 @@ const groups: readonly (readonly [id: string, title: string, least: number, most
 
 const byStatus = errorCodes.toSorted((a, b) => statusOf(a) - statusOf(b));
 
-const example = (baseUrl: string): object => ({
-  error: {
-    code: 'invalid_recipient',
-    message: '`recipient.zip` must be five digits, optionally with +4, as a string.',
-    docs: `${baseUrl}/docs/errors/invalid_recipient`,
-    param: 'recipient.zip',
-    request_id: 'req_m4x0k2a1bQ7nTz9W',
-  },
-});
+const example = (baseUrl: string): object => {
+  const { code, message, param } = firstRefusal();
+  const docs = `${baseUrl}/docs/errors/${code}`;
+  return { error: { code, message, docs, param, request_id: 'req_m4x0k2a1bQ7nTz9W' } };
+};
 
 /** Every code in a few words, by status. */
 export const errorsPage = (context: Context): DocsPage => ({

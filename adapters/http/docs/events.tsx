@@ -1,3 +1,4 @@
+import { penReason } from '../../../domain/pen.js';
 import { publicEventTypes, type PublicEventType } from '../../../domain/public-events.js';
 import { jsonSchemaOf } from '../json-schema.js';
 import { webhookEvent } from '../outbound.js';
@@ -32,7 +33,7 @@ const exampleOf = (type: PublicEventType): object => ({
     card: 'HC-7K3M9QX',
     recipient: 'Ada Lovelace',
     reference: 'order-1001',
-    heldReason: type === 'card.held' ? 'The pen cannot write 🎉 in the message.' : null,
+    heldReason: type === 'card.held' ? penReason(['🎉'], 'message') : null,
   },
 });
 

@@ -1,6 +1,6 @@
 import { arrivalWindow } from '../../../domain/calendar.js';
 import { schedule, type FirstEvent } from '../../../domain/card.js';
-import { unwrap } from '../../../domain/errors.js';
+import { capture, unwrap, type DomainError } from '../../../domain/errors.js';
 import { LocalDate, OrganizationId, Uuid } from '../../../domain/ids.js';
 import { exampleMessage, exampleRecipient, readCardFields } from '../card-fields.js';
 import { sentCardBody } from '../cards.js';
@@ -26,3 +26,11 @@ const firstEvent = (): FirstEvent => {
 
 export const firstResponse = (baseUrl: string): object =>
   sentCardBody({ code: 'HC-7K3M9QX', event: firstEvent() }, baseUrl);
+
+/** How it is refused if its ZIP code lacks a digit. */
+export const firstRefusal = (): DomainError => {
+  const recipient = { ...exampleRecipient, zip: '6270' };
+  const read = capture(() => unwrap(readCardFields({ ...firstRequest, recipient }).recipient));
+  if (!('refusal' in read)) throw new Error('A ZIP code of four digits was taken.');
+  return read.refusal;
+};

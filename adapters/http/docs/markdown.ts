@@ -21,7 +21,7 @@ const nodesOf = (html: Html): readonly Node[] => {
   const { type, props } = html as VNode<Record<string, unknown>>;
   // Components are functions of their properties here: no page has a state.
   if (typeof type !== 'string') return nodesOf((type as (given: typeof props) => Html)(props));
-  return [{ tag: type, props, inside: nodesOf(props['children'] as Html) }];
+  return [{ tag: type, props, inside: nodesOf(props.children) }];
 };
 
 /** What is there for a browser alone: forms, and words for those who see no columns. */
