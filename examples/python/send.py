@@ -35,7 +35,7 @@ from handwritten_cards.models import (
 from handwritten_cards.types import Response
 
 WORTH_ANOTHER_TRY = ("rate_limited", "request_in_progress")
-NOTHING_FOLLOWS = (CardStatus.POSTED, CardStatus.CANCELLED)
+NOTHING_FOLLOWS = (CardStatus.POSTED, CardStatus.CANCELLED, CardStatus.FAILED)
 Result = TypeVar("Result")
 
 
