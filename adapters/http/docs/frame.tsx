@@ -1,6 +1,6 @@
 import { Brand } from '../web/brand.js';
 import type { Html } from '../web/prose.js';
-import { Section, type Context, type DocsPage } from './page.js';
+import { orderOf, Section, type Context, type DocsPage } from './page.js';
 import {
   asMarkdown,
   errorsPlace,
@@ -10,19 +10,9 @@ import {
   homePlace,
   indexPath,
   operatorPlace,
-  recordedPlace,
   searchPath,
   type Place,
 } from './places.js';
-
-/** The pages in the order in which they are read. */
-export const orderOf = (
-  { customers, operators, customersAt }: Context,
-  kind: DocsPage['for'],
-): readonly Place[] =>
-  kind === 'customers'
-    ? [homePlace, ...guideNames.map(guidePlace), ...customers, errorsPlace, eventsPlace]
-    : [operatorPlace, ...operators, recordedPlace, ...(customersAt === null ? [] : [errorsPlace])];
 
 interface LinksProps {
   readonly label: string;
@@ -171,14 +161,17 @@ export const framed = (page: DocsPage, context: Context, query = ''): Html => (
       <main id="content" tabIndex={-1}>
         <header class="title">
           <h1>{page.isCode === true ? <code>{page.title}</code> : page.title}</h1>
-          <p class="about">{page.about}</p>
-          {page.path === searchPath ? null : (
-            <p class="quiet">
-              <a href={asMarkdown(page.path)} data-markdown>
-                Markdown
-              </a>
-            </p>
-          )}
+          <p class="about">
+            {page.about}
+            {page.path === searchPath ? null : (
+              <>
+                <br />
+                <a class="hint" href={asMarkdown(page.path)} data-markdown>
+                  Markdown
+                </a>
+              </>
+            )}
+          </p>
         </header>
         {page.lead ?? null}
         {page.parts.map(Section)}

@@ -1,6 +1,15 @@
 import type { Html } from '../web/prose.js';
 import type { Group } from './groups.js';
-import type { Place } from './places.js';
+import {
+  errorsPlace,
+  eventsPlace,
+  guideNames,
+  guidePlace,
+  homePlace,
+  operatorPlace,
+  recordedPlace,
+  type Place,
+} from './places.js';
 
 /** What pages know of the service that serves them. */
 export interface Context {
@@ -17,6 +26,15 @@ export interface Context {
 /** Whose pages those for everybody stand among: among customers', where these are served. */
 export const everybodyIn = ({ customersAt }: Context): 'customers' | 'operators' =>
   customersAt === null ? 'customers' : 'operators';
+
+/** The pages in the order in which they are read. */
+export const orderOf = (
+  { customers, operators, customersAt }: Context,
+  kind: DocsPage['for'],
+): readonly Place[] =>
+  kind === 'customers'
+    ? [homePlace, ...guideNames.map(guidePlace), ...customers, errorsPlace, eventsPlace]
+    : [operatorPlace, ...operators, recordedPlace, ...(customersAt === null ? [] : [errorsPlace])];
 
 /** A part of a page with a heading, to which links lead. */
 export interface Part {
