@@ -128,7 +128,7 @@ const markParts = (): void => {
 };
 markParts();
 
-/** The link to a page as Markdown copies that instead. Where it can't, it leads there as it does without scripts. */
+/** The link to a page as Markdown copies that instead. If it can't, it leads there, as without scripts. */
 const copyPage = (link: HTMLAnchorElement): void => {
   link.textContent = 'Copy as Markdown';
   link.addEventListener('click', (event) => {
