@@ -41,6 +41,15 @@ const load = async (context: OrgContext): Promise<SendData> => {
   return { balance, houseHand, hands: names, designs, find: query('find'), found, form: newForm(context) };
 };
 
+const Heading = ({ context: { url, org } }: { readonly context: OrgContext }) => (
+  <>
+    <p class="crumbs">
+      <a href={url(paths.cards, { org })}>Cards</a> › Send a card
+    </p>
+    <Head title="Send a card" />
+  </>
+);
+
 export const sendPage = page({
   path: paths.send,
   may: 'cards.send',
@@ -52,10 +61,7 @@ export const sendPage = page({
   title: () => 'Send a card',
   view: ({ data, draft }, context, refused) => (
     <>
-      <p class="crumbs">
-        <a href={context.url(paths.cards, { org: context.org })}>Cards</a> › Send a card
-      </p>
-      <Head title="Send a card" />
+      <Heading context={context} />
       <Refusal refused={refused} />
       <SendForm
         data={data}
@@ -78,7 +84,7 @@ export const sendPage = page({
         const data = { ...(await load(context)), form: sent('form') };
         const body = (
           <>
-            <Head title="Send a card" />
+            <Heading context={context} />
             <SendForm data={data} draft={draft} preview={preview} refused={null} context={context} />
           </>
         );
