@@ -127,7 +127,7 @@ export const realThings = async (service: RunningService, receiver: Receiver): P
         .replaceAll(shown.card, card)
         .replaceAll(withUuids, (_, noun: string, between: string) => {
           const id = ids[noun];
-          if (typeof id !== 'string')
+          if (typeof id !== 'string' || id === '')
             throw new Error(`${operationId}: nothing real stands for an id of ${noun}.`);
           return `${noun}${between}${id}`;
         });
