@@ -161,9 +161,13 @@ export class MongoAttempts {
     ]);
     const candidates = found.filter(({ endpoint }) => open.has(endpoint));
     const { rows, open: stillOpen, claimedAt } = await this.#claimFree(candidates, open, now, began);
-    for (const { endpoint, ids, next } of candidates) {
+    for (const { endpoint, ids, next } of found) {
       const row = stillOpen.get(endpoint);
-      if (row === undefined) continue;
+      if (row === undefined) {
+        // The first of them stay unclaimed, and would come after the others.
+        this.#backlog.delete(endpoint);
+        continue;
+      }
       const claimed = ids
         .flatMap((id) => rows.get(id) ?? [])
         .map((delivery) => claimOf(delivery, deliveryEndpointOf(row)));

@@ -2,7 +2,11 @@ import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import type { DeliveryAttempt, DeliveryId } from './delivery-log.js';
 import type { DeliveryEndpoint, TrippedEndpoint } from './endpoint-gates.js';
 
-/** The right to make one attempt. `number` counts from 1. */
+/**
+ * The right to make one attempt. `number` counts from 1. It ends when it is recorded or released; if its
+ * process has died, at once or some time later. From then on others may claim the delivery, and until one
+ * does, the claim can still be recorded.
+ */
 export interface DeliveryClaim {
   readonly id: string;
   readonly delivery: DeliveryId;
@@ -49,12 +53,19 @@ export interface DeliveryClaims {
   dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>>;
 
   /**
-   * Claims due deliveries of each endpoint up to its limit, those that were due first; none if the endpoint
-   * is disabled, tripped or deleted. Returns an entry for every endpoint in `limits`.
+   * Claims due deliveries of each endpoint up to its limit, those that were due first, and of the same time
+   * those that were made first; none if the endpoint is disabled, tripped or deleted. Returns an entry for
+   * every endpoint in `limits`. Where several processes share the store, a delivery that was found due by an
+   * earlier call keeps its place if it is changed, and there may be fewer than are due: `next` is not later
+   * than `now` then.
    */
   claim(limits: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, EndpointClaims>>;
 
-  /** Whether a claim still holds: asked at the last moment before an attempt starts. Never throws. */
+  /**
+   * Whether a claim still holds and its endpoint is open: asked at the last moment before an attempt starts.
+   * Where several processes share the store, what another did is known a second after the claim at the
+   * latest, because it may not start any later. Never throws.
+   */
   mayStart(claim: DeliveryClaim): boolean;
 
   /** Gives an unused claim back: its delivery is due as before. */

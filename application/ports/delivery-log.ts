@@ -98,8 +98,8 @@ export interface DeliveryChange {
  */
 export interface DeliveryLog {
   /**
-   * Adds deliveries; one whose id exists stays as it is. Those of deleted endpoints are added as dropped.
-   * Returns the ids of those that were added.
+   * Adds deliveries, each named once; one whose id exists stays as it is. Those of deleted endpoints are
+   * added as dropped. Returns the ids of those that were added.
    */
   insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]>;
 
@@ -109,7 +109,11 @@ export interface DeliveryLog {
    */
   dropExpired(now: Milliseconds): Promise<number>;
 
-  /** Removes the deliveries that ended before a time, some at a time. Returns how many it removed. */
+  /**
+   * Removes the deliveries that ended before a time, some at a time. Returns how many it removed. The time is
+   * earlier than any claim that may still be recorded. Endpoints that were deleted before it may be
+   * forgotten: nobody may add or insert anything for them any more.
+   */
   removeEnded(before: Milliseconds): Promise<number>;
 
   /**
@@ -120,8 +124,8 @@ export interface DeliveryLog {
 
   /**
    * Makes a delivery due now. An exhausted or dropped one gets one more attempt. Its window, or that of a
-   * pending one if it has ended, ends at `expires`. `refused`: it was delivered, or its endpoint is deleted.
-   * (decision 62: a retry makes a delivery due now)
+   * pending one if it has ended, ends at `expires`. `refused`: it was delivered, or its endpoint is deleted
+   * or unknown. (decision 62: a retry makes a delivery due now)
    */
   retry(
     org: OrganizationId,
@@ -131,8 +135,8 @@ export interface DeliveryLog {
   ): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'>;
 
   /**
-   * Makes dead letters due now, each for one more attempt, but not those of deleted endpoints. What one step
-   * can't do is left to `continueRedrives`.
+   * Makes dead letters due now, each for one more attempt, but not those of deleted or unknown endpoints.
+   * What one step can't do is left to `continueRedrives`.
    */
   redrive(
     org: OrganizationId,
@@ -142,7 +146,7 @@ export interface DeliveryLog {
   ): Promise<Redriven>;
 
   /**
-   * Adds the deliveries that are missing. Makes those that are exhausted or dropped due as in `rows`, with at
+   * Adds the deliveries that are missing, each named once. Makes those that are exhausted or dropped due as in `rows`, with at
    * least one more attempt. Returns how many it added or made due.
    */
   replay(rows: readonly NewDelivery[]): Promise<number>;
@@ -165,6 +169,10 @@ export interface DeliveryLog {
 
   depth(now: Milliseconds): Promise<QueueDepth>;
 
-  /** Every change of an organization's deliveries from now on, in order, until the signal aborts. */
+  /**
+   * Every change of an organization's deliveries from now on, until the signal aborts; those of one delivery
+   * in their order. Of several changes by another process, or of what `erase` takes out of a delivery that
+   * has ended, a watcher may see the last one only, or none.
+   */
   watch(org: OrganizationId, signal: AbortSignal): AsyncIterable<DeliveryChange>;
 }

@@ -71,6 +71,6 @@ export interface EndpointGates {
   /** Endpoints that have tripped and are not disabled yet. */
   tripped(): Promise<readonly TrippedEndpoint[]>;
 
-  /** By endpoint. An endpoint to which nothing was sent may be missing. */
+  /** By endpoint. One to which nothing was sent may be missing, and one that was deleted. */
   health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>>;
 }

@@ -14,13 +14,18 @@ import { numberFrom, type Database, type Statement } from '../database.js';
 import { nextTurn } from '../log/following.js';
 import type { ClaimBook } from './claim-book.js';
 import { pageQuery } from './delivery-pages.js';
-import { deliveryOf, inputOf, rowsPerStep, type DeliveryRow } from './delivery-rows.js';
+import { deliveryOf, inputOf, rowsPerStep, type DeliveryInput, type DeliveryRow } from './delivery-rows.js';
 import { idsOf, type DeliveryWrites } from './delivery-writes.js';
 
 /** How many rows are looked at before others get the thread. */
 const looksPerTurn = 200;
 /** How many deliveries cross to the writer's thread in one request. */
 const rowsPerRequest = 500;
+
+function* inRequests(deliveries: readonly NewDelivery[]): Generator<readonly DeliveryInput[]> {
+  for (let from = 0; from < deliveries.length; from += rowsPerRequest)
+    yield deliveries.slice(from, from + rowsPerRequest).map(inputOf);
+}
 
 /** The rows of deliveries in events.db. */
 export class SqliteDeliveryLog implements DeliveryLog {
@@ -47,7 +52,9 @@ export class SqliteDeliveryLog implements DeliveryLog {
   }
 
   async insert(deliveries: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
-    const added = await this.#inRequests('insertDeliveries', deliveries);
+    const added: DeliveryId[] = [];
+    for (const inputs of inRequests(deliveries))
+      for (const id of await this.#writes.run('insertDeliveries', inputs)) added.push(id as DeliveryId);
     this.#writes.publish('made', added);
     return added;
   }
@@ -131,9 +138,14 @@ export class SqliteDeliveryLog implements DeliveryLog {
   }
 
   async replay(deliveries: readonly NewDelivery[]): Promise<number> {
-    const changed = await this.#inRequests('replayDeliveries', deliveries);
-    this.#writes.publish('changed', changed);
-    return changed.length;
+    let count = 0;
+    for (const inputs of inRequests(deliveries)) {
+      const { added, revived } = await this.#writes.run('replayDeliveries', inputs);
+      this.#writes.publish('made', added as readonly DeliveryId[]);
+      this.#writes.publish('changed', revived as readonly DeliveryId[]);
+      count += added.length + revived.length;
+    }
+    return count;
   }
 
   async page(
@@ -171,20 +183,6 @@ export class SqliteDeliveryLog implements DeliveryLog {
 
   watch(org: OrganizationId, signal: AbortSignal): AsyncIterable<DeliveryChange> {
     return this.#writes.changes.watch(org, signal);
-  }
-
-  /** Writes deliveries in several requests. Returns the ids of those that were added or changed. */
-  async #inRequests(
-    operation: 'insertDeliveries' | 'replayDeliveries',
-    deliveries: readonly NewDelivery[],
-  ): Promise<readonly DeliveryId[]> {
-    const changed: DeliveryId[] = [];
-    for (let from = 0; from < deliveries.length; from += rowsPerRequest) {
-      const inputs = deliveries.slice(from, from + rowsPerRequest).map(inputOf);
-      const ids = await this.#writes.run(operation, inputs);
-      for (const id of ids) changed.push(id as DeliveryId);
-    }
-    return changed;
   }
 
   /** Endpoints with pending rows that must not be sent any more. Looks at the first row of each. */

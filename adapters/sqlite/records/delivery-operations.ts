@@ -175,7 +175,7 @@ export const deliveryOperations = (database: Database) => {
       due = iif(status = 'pending', ?, due), ended_at = iif(status = 'pending', ?, ended_at), status = iif(status = 'pending', ?, status)
     where id = ? and made = ?`);
   const countSuccess = database.prepare(`
-    update delivery_targets set last_success = ?, consecutive = iif(enabled_at = ?, 0, consecutive) where endpoint = ? returning *`);
+    update delivery_targets set last_success = max(?1, ifnull(last_success, ?1)), consecutive = iif(enabled_at = ?2, 0, consecutive) where endpoint = ?3 returning *`);
   const countFailure = database.prepare(`
     update delivery_targets set failures = failures + 1,
       consecutive = consecutive + (enabled_at = ?1), last_failure = iif(enabled_at = ?1, ?2, last_failure),
@@ -451,18 +451,25 @@ export const deliveryOperations = (database: Database) => {
         return revived;
       },
 
-      /** Returns the ids of those that were added or revived. */
-      replayDeliveries: (rows: readonly DeliveryInput[]): readonly string[] =>
-        rows
-          .filter((row) => {
-            if (endpointRow(row.endpoint)?.state === 'closed') return false;
-            const known: { readonly status: string } | undefined = statusOf.get(row.id);
-            if (known === undefined) return insertOne(row);
-            if (known.status !== 'exhausted' && known.status !== 'dropped') return false;
+      /** Returns the ids of those that were added, and of those that were revived. */
+      replayDeliveries: (
+        rows: readonly DeliveryInput[],
+      ): { readonly added: readonly string[]; readonly revived: readonly string[] } => {
+        const added: string[] = [];
+        const revived: string[] = [];
+        for (const row of rows) {
+          if (endpointRow(row.endpoint)?.state === 'closed') continue;
+          const known: { readonly status: string } | undefined = statusOf.get(row.id);
+          if (known === undefined) {
+            insertOne(row);
+            added.push(row.id);
+          } else if (known.status === 'exhausted' || known.status === 'dropped') {
             revive.run(row.due, row.expires, row.allowed, row.id);
-            return true;
-          })
-          .map(({ id }) => id),
+            revived.push(row.id);
+          }
+        }
+        return { added, revived };
+      },
 
       rememberEndpoints: (input: {
         readonly org: string;
