@@ -10,6 +10,8 @@ export interface Operation<Subject> {
 export interface Port<Subject> {
   readonly name: string;
   readonly operation: fc.Arbitrary<Operation<Subject>>;
+  /** The most operations of a run. */
+  readonly longest?: number;
 }
 
 /** An adapter, empty. */
@@ -52,14 +54,14 @@ const answerOf = async <Subject>({ run }: Operation<Subject>, subject: Subject):
 
 /** How many runs each test makes: more with `DIFFERENTIAL_RUNS=1000 npm test -- test/differential`. */
 export const runs = Number(process.env['DIFFERENTIAL_RUNS'] ?? 3);
-const longest = 80;
+const usuallyLongest = 80;
 
 /**
  * Does the same random operations on both, and compares their answers one by one. Throws with the seed and
  * the fewest operations that make a difference. Returns how many operations were compared.
  */
 export const compare = async <Subject>(
-  { operation }: Port<Subject>,
+  { operation, longest = usuallyLongest }: Port<Subject>,
   makeReference: () => Promise<Made<Subject>>,
   makeAdapter: () => Promise<Made<Subject>>,
 ): Promise<number> => {

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
 import { MongoCheckpoints } from '../../adapters/mongodb/checkpoints.js';
+import { mongoKeyUses } from '../../adapters/mongodb/key-uses.js';
 import type { MongoDatabase } from '../../adapters/mongodb/database.js';
+import { MongoDeliveries } from '../../adapters/mongodb/deliveries.js';
 import { MongoHookCalls } from '../../adapters/mongodb/hook-calls.js';
 import { MongoIdempotencyStore } from '../../adapters/mongodb/idempotency-store.js';
 import { MongoLogTiles } from '../../adapters/mongodb/log-tiles.js';
@@ -18,21 +20,26 @@ import { SqliteLogTiles } from '../../adapters/sqlite/notary/log-tiles.js';
 import { SqliteProjectionStore } from '../../adapters/sqlite/read/projection-store.js';
 import { SqliteReadModels } from '../../adapters/sqlite/read/read-models.js';
 import { SqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
+import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import { SqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
+import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
 import { sqliteImportRecords, sqliteSignInRecords } from '../../adapters/sqlite/records/records.js';
 import { sqliteRequests } from '../../adapters/sqlite/records/requests.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
+import type { KeyUseRows } from '../../application/buffered-key-uses.js';
 import { clock } from '../adapters/eventstoredb/support.js';
 import { freshDatabase } from '../adapters/mongodb/support.js';
 import { openNew, type OpenedFile } from '../adapters/sqlite/setup.js';
 import { startOfContract } from '../contract/idempotency-store.js';
 import { notes } from '../support/fixtures/notes.js';
 import { MemoryCheckpoints } from '../support/memory/checkpoints.js';
+import { MemoryDeliveries } from '../support/memory/deliveries.js';
 import { MemoryEventStore } from '../support/memory/event-store.js';
 import { MemoryHookCalls } from '../support/memory/hook-calls.js';
 import { MemoryIdempotencyStore } from '../support/memory/idempotency-store.js';
+import { MemoryKeyUses } from '../support/memory/key-uses.js';
 import { MemoryLogTiles } from '../support/memory/log-tiles.js';
 import { MemoryPersonalKeys } from '../support/memory/personal-keys.js';
 import { MemoryReadModels } from '../support/memory/read-models.js';
@@ -43,6 +50,8 @@ import { describeWithEngines } from '../support/runner/engines.js';
 import { eventStorePlace } from '../support/runner/wiring.js';
 import { standingClock } from '../support/time/standing-clock.js';
 import { compare, type Made, type Port } from './compare.js';
+import { deliveries } from './deliveries.js';
+import { claimLasts, Delivering, HandClock } from './delivering.js';
 import {
   eventStore,
   hookCalls,
@@ -55,7 +64,7 @@ import {
   signIn,
   type Projected,
 } from './ports.js';
-import { checkpoints, rateLimits } from './small-ports.js';
+import { checkpoints, keyUses, rateLimits } from './small-ports.js';
 
 const inMemory =
   <Subject>(make: () => Subject) =>
@@ -112,7 +121,19 @@ const memory = {
     return { store: both, readModels: both };
   }),
   checkpoints: inMemory(() => new MemoryCheckpoints()),
+  keyUses: inMemory(() => {
+    const uses = new MemoryKeyUses();
+    return {
+      save: async (some) => some.forEach(([id, at]) => uses.used(id, at)),
+      read: (ids) => uses.lastUses(ids),
+    } satisfies KeyUseRows;
+  }),
   rateLimits: inMemory(() => new LocalRateLimiter()),
+  deliveries: (isShared: boolean) => (): Promise<Made<Delivering>> => {
+    const clock = new HandClock();
+    const first = new MemoryDeliveries(isShared ? { clock, lasts: claimLasts } : null);
+    return Delivering.make({ clock, isShared }, () => first.restarted());
+  },
   eventStore: (atomic: boolean) => inMemory(() => new MemoryEventStore({ atomic })),
 };
 
@@ -148,6 +169,16 @@ describe('random operations on SQLite', () => {
     hookCalls,
     memory.hookCalls,
     inFile((file) => new SqliteHookCalls(file)),
+  );
+  agrees(deliveries, memory.deliveries(false), async () => {
+    const file = await openNew();
+    const given = { clock: new HandClock(), isShared: false };
+    return Delivering.make(given, () => new SqliteDeliveries(file), file.close);
+  });
+  agrees(
+    keyUses,
+    memory.keyUses,
+    inFile(({ writer, database }) => sqliteKeyUses(writer, database)),
   );
   agrees(
     checkpoints,
@@ -239,6 +270,15 @@ describeWithEngines(['MONGODB_URL'], 'random operations on MongoDB', (url) => {
     memory.hookCalls,
     inDatabase((database) => new MongoHookCalls({ database, keep: 86_400_000 })),
   );
+  agrees(deliveries, memory.deliveries(true), () => {
+    const { database, end } = freshDatabase(url);
+    const clock = new HandClock();
+    const times = { attemptTime: claimLasts / 2, recordedWithin: claimLasts / 2 };
+    const newProcess = (): MongoDeliveries =>
+      new MongoDeliveries({ database, clock, entropy: new SystemEntropy(), ...times });
+    return Delivering.make({ clock, isShared: true }, newProcess, end);
+  });
+  agrees(keyUses, memory.keyUses, inDatabase(mongoKeyUses));
   agrees(
     checkpoints,
     memory.checkpoints,

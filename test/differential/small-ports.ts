@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import type { KeyUseRows } from '../../application/buffered-key-uses.js';
 import type { Checkpoints } from '../../application/ports/checkpoints.js';
 import type { RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { Instant, Uuid } from '../../domain/ids.js';
@@ -37,5 +38,24 @@ export const rateLimits: Port<RateLimiter> = {
   name: 'the counts of the rate limit',
   operation: onRateLimiter('hit', fc.tuple(upTo(3), upTo(300)), (limiter: RateLimiter, [subject, second]) =>
     limiter.hit(`key ${subject}`, startOfWindows + second * 1_000),
+  ),
+};
+
+const onKeyUses = drawing<KeyUseRows>();
+const keyId = upTo(4).map((number) => `key-${number}` as Uuid);
+const use = fc.tuple(
+  keyId,
+  upTo(59).map((second) => new Date(startOfWindows + second * 1_000).toISOString() as Instant),
+);
+
+export const keyUses: Port<KeyUseRows> = {
+  name: 'last uses of API keys',
+  operation: fc.oneof(
+    onKeyUses(
+      'save',
+      fc.uniqueArray(use, { minLength: 1, maxLength: 3, selector: ([id]) => id }),
+      (rows: KeyUseRows, uses) => rows.save(uses),
+    ),
+    onKeyUses('read', fc.uniqueArray(keyId, { maxLength: 5 }), (rows, ids) => rows.read(ids)),
   ),
 };

@@ -62,43 +62,51 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     OrganizationId,
     { readonly position: bigint; readonly endpoints: WebhookEndpoints }
   >();
-  readonly #endedAt = new Map<DeliveryId, Milliseconds>();
-  readonly #held = new Map<DeliveryId, { readonly claim: DeliveryClaim; readonly until: Milliseconds }>();
-  readonly #changes = new DeliveryChanges();
-  #claimed = 0;
+  /** The order in which they were made, and when they ended. */
+  #made = new Map<DeliveryId, { readonly number: number; endedAt: Milliseconds }>();
+  #held = new Map<DeliveryId, { readonly claim: string; readonly until: Milliseconds }>();
+  /** What this process has claimed and not recorded or released: it claims none of it again. */
+  readonly #mine = new Set<DeliveryId>();
+  #changes = new DeliveryChanges();
+  #last = { made: 0, claim: 0 };
 
-  /** `claimTime`: how long one lasts whose process doesn't end it, as with MongoDB; without it forever. */
+  /** `claimTime`: how long a claim lasts whose process has died, as in MongoDB; without it no longer. */
   constructor(
     private readonly claimTime: { readonly clock: Clock; readonly lasts: Milliseconds } | null = null,
   ) {}
 
-  /** The deliveries as a new process finds them, without claims. */
+  /** The deliveries as a new process finds them. */
   restarted(): MemoryDeliveries {
     const next = new MemoryDeliveries(this.claimTime);
     next.#rows = this.#rows;
+    next.#made = this.#made;
     next.#pending = this.#pending;
     next.#endpoints = this.#endpoints;
     next.#remembered = this.#remembered;
-    next.#claimed = this.#claimed;
+    next.#last = this.#last;
+    if (this.claimTime === null) return next;
+    next.#held = this.#held;
+    next.#changes = this.#changes;
     return next;
   }
 
-  async erase(card: string): Promise<void> {
+  async erase(card: string, now: Milliseconds): Promise<void> {
     this.#assertReachable();
-    for (const [id, row] of this.#rows) {
-      if (row.card !== card) continue;
-      const dropped = row.status === 'pending' && { status: 'dropped', due: null, dropReason: erasedReason };
-      this.#pending.get(row.endpoint)?.delete(id);
+    for (const row of [...this.#rows.values()].filter((each) => each.card === card)) {
       const attempts = row.attempts.map((attempt) => ({ ...attempt, body: null }));
-      this.#rows.set(id, { ...row, attempts, body: erasedPayload(row.body), ...dropped } as Delivery);
+      const erased = { ...row, attempts, body: erasedPayload(row.body) };
+      if (row.status === 'pending') this.#drop(erased, erasedReason, now);
+      else this.#store('changed', erased);
     }
   }
 
   async insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
     this.#assertReachable();
-    const added = rows.filter(({ id }) => !this.#rows.has(id));
-    for (const row of added) this.#add(row);
-    return added.map(({ id }) => id);
+    return rows.flatMap((row) => {
+      if (this.#rows.has(row.id)) return [];
+      this.#add(row);
+      return [row.id];
+    });
   }
 
   async upsertEndpoint(endpoint: DeliveryEndpoint, now: Milliseconds): Promise<void> {
@@ -147,42 +155,30 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     org: OrganizationId,
     endpoint: Uuid,
     reason: string,
-    _now: Milliseconds,
+    now: Milliseconds,
   ): Promise<void> {
     this.#assertReachable();
     const known = this.#endpoints.get(endpoint);
-    if (known === undefined) {
-      const unknown: DeliveryEndpoint = {
-        endpoint,
-        org,
-        url: '' as DeliveryEndpoint['url'],
-        secrets: [],
-        active: false,
-        version: 0,
-        enabledAt: 0,
-      };
-      this.#endpoints.set(endpoint, {
-        endpoint: unknown,
-        state: 'deleted',
-        deletedBecause: reason,
-        health: unusedEndpoint,
-        lastFailure: '',
-      });
-      return;
-    }
-    if (known.endpoint.org !== org || known.state === 'deleted') return;
-    known.state = 'deleted';
-    known.deletedBecause = reason;
-    for (const row of this.#pendingOf(endpoint))
-      this.#store('changed', { ...row, status: 'dropped', due: null, dropReason: reason });
+    if (known !== undefined && (known.endpoint.org !== org || known.state === 'deleted')) return;
+    const url = '' as DeliveryEndpoint['url'];
+    this.#endpoints.set(endpoint, {
+      endpoint: { endpoint, org, url, secrets: [], active: false, version: 0, enabledAt: 0 },
+      health: unusedEndpoint,
+      lastFailure: '',
+      ...known,
+      state: 'deleted',
+      deletedBecause: reason,
+    });
+    for (const row of this.#pendingOf(endpoint)) this.#drop(row, reason, now);
   }
 
   async dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
     this.#assertReachable();
     const waiting = new Map<Uuid, Milliseconds>();
     for (const [endpoint, { state }] of this.#endpoints) {
-      const [first] = state === 'active' ? this.#unclaimedOf(endpoint) : [];
-      if (first !== undefined) waiting.set(endpoint, first.due ?? 0);
+      const rows = state === 'active' ? this.#pendingOf(endpoint) : [];
+      const first = Math.min(...rows.map(({ id, due }) => Math.max(due ?? 0, this.#claimEnds(id))));
+      if (first < Infinity) waiting.set(endpoint, first);
     }
     return waiting;
   }
@@ -196,12 +192,14 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
   }
 
   mayStart(claim: DeliveryClaim): boolean {
-    return this.#holds(claim) && this.#endpoints.get(claim.endpoint.endpoint)?.state === 'active';
+    const held = this.#held.get(claim.delivery);
+    const { state } = this.#endpoints.get(claim.endpoint.endpoint) ?? {};
+    return held?.claim === claim.id && held.until > this.#elapsed && state === 'active';
   }
 
   async release(claim: DeliveryClaim): Promise<void> {
     this.#assertReachable();
-    if (this.#holds(claim)) this.#held.delete(claim.delivery);
+    this.#endClaim(claim);
   }
 
   async record(
@@ -213,12 +211,11 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     this.#assertReachable();
     const row = this.#rows.get(claim.delivery);
     const known = this.#endpoints.get(claim.endpoint.endpoint);
-    if (row === undefined || known === undefined || !this.#holds(claim))
-      return { recorded: false, tripped: null };
-    this.#held.delete(claim.delivery);
-    if (outcome.status !== 'pending') this.#endedAt.set(row.id, attempt.at);
+    const isHeld = this.#endClaim(claim);
+    if (row === undefined || known === undefined || !isHeld) return { recorded: false, tripped: null };
     const attempts = [...row.attempts, attempt];
     const ended = row.status !== 'pending' && outcome.status !== 'delivered';
+    if (outcome.status !== 'pending' && !ended) this.#endsAt(row.id, attempt.at);
     const due = outcome.status === 'pending' ? outcome.due : null;
     const dropReason = outcome.status === 'delivered' ? null : row.dropReason;
     this.#store(
@@ -246,9 +243,12 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
   async removeEnded(before: Milliseconds): Promise<number> {
     this.#assertReachable();
     const old = [...this.#rows.values()].filter(
-      ({ id, status }) => status !== 'pending' && (this.#endedAt.get(id) ?? Infinity) <= before,
+      ({ id, status }) => status !== 'pending' && (this.#made.get(id)?.endedAt ?? Infinity) <= before,
     );
-    for (const { id } of old) this.#rows.delete(id);
+    for (const { id } of old) {
+      this.#rows.delete(id);
+      this.#made.delete(id);
+    }
     return old.length;
   }
 
@@ -266,8 +266,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     this.#assertReachable();
     const row = this.#rows.get(id as DeliveryId);
     if (row === undefined || row.org !== org) return 'unknown';
-    if (row.status === 'delivered' || this.#endpoints.get(row.endpoint)?.state === 'deleted')
-      return 'refused';
+    if (row.status === 'delivered' || this.#isGone(row.endpoint)) return 'refused';
     if (row.status === 'pending')
       this.#store('changed', { ...row, due: now, expires: row.expires <= now ? expires : row.expires });
     else this.#revive(row, now, expires, row.attempts.length + 1);
@@ -287,7 +286,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
         continue;
       if ('position' in from ? row.position < from.position : row.occurredAt < from.time) continue;
       if (to !== null && ('position' in to ? row.position > to.position : row.occurredAt > to.time)) continue;
-      if (this.#endpoints.get(row.endpoint)?.state === 'deleted') continue;
+      if (this.#isGone(row.endpoint)) continue;
       this.#revive(row, now, expires, row.attempts.length + 1);
       counts.set(row.endpoint, (counts.get(row.endpoint) ?? 0) + 1);
     }
@@ -388,8 +387,11 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     const due = unclaimed.filter((row) => (row.due ?? 0) <= now).slice(0, limit);
     const claimed = due.map((row): DeliveryClaim => {
       const { id: delivery, type, event, card, body, occurredAt, traceparent, allowed } = row;
-      const claim: DeliveryClaim = {
-        id: `claim-${++this.#claimed}`,
+      const id = `claim-${++this.#last.claim}`;
+      this.#held.set(delivery, { claim: id, until: this.#elapsed + (this.claimTime?.lasts ?? Infinity) });
+      this.#mine.add(delivery);
+      return {
+        id,
         delivery,
         type,
         event,
@@ -401,8 +403,6 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
         allowed,
         endpoint: known.endpoint,
       };
-      this.#held.set(delivery, { claim, until: this.#elapsed + (this.claimTime?.lasts ?? Infinity) });
-      return claim;
     });
     return { claimed, next: unclaimed[claimed.length]?.due ?? null };
   }
@@ -410,7 +410,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
   #add({ due, ...row }: NewDelivery): void {
     const known = this.#endpoints.get(row.endpoint);
     const dropReason = row.dropReason ?? (known?.state === 'deleted' ? known.deletedBecause : null);
-    this.#endedAt.set(row.id, row.occurredAt);
+    this.#made.set(row.id, { number: ++this.#last.made, endedAt: row.occurredAt });
     this.#store('made', {
       ...row,
       dropReason,
@@ -418,6 +418,16 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
       status: dropReason === null ? 'pending' : 'dropped',
       due: dropReason === null ? due : null,
     });
+  }
+
+  #drop(row: Delivery, dropReason: string, now: Milliseconds): void {
+    this.#endsAt(row.id, now);
+    this.#store('changed', { ...row, status: 'dropped', due: null, dropReason });
+  }
+
+  #endsAt(id: DeliveryId, at: Milliseconds): void {
+    const made = this.#made.get(id);
+    if (made !== undefined) made.endedAt = at;
   }
 
   #revive(row: Delivery, due: Milliseconds, expires: Milliseconds, allowed: number): void {
@@ -446,7 +456,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
       known.health = {
         ...health,
         consecutiveFailures: sameRun ? 0 : health.consecutiveFailures,
-        lastSuccessAt: attempt.at,
+        lastSuccessAt: Math.max(attempt.at, health.lastSuccessAt ?? attempt.at),
       };
       return;
     }
@@ -464,14 +474,26 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
 
   #dropExpired(endpoint: Uuid, now: Milliseconds): number {
     const expired = this.#pendingOf(endpoint).filter(({ expires }) => expires <= now);
-    for (const row of expired)
-      this.#store('changed', { ...row, status: 'dropped', due: null, dropReason: expiredReason });
+    for (const row of expired) this.#drop(row, expiredReason, now);
     return expired.length;
   }
 
-  #holds(claim: DeliveryClaim): boolean {
-    const held = this.#held.get(claim.delivery);
-    return held?.claim.id === claim.id && held.until > this.#elapsed;
+  /** Deleted, or unknown: deleted so long ago that it is forgotten. */
+  #isGone(endpoint: Uuid): boolean {
+    return [undefined, 'deleted'].includes(this.#endpoints.get(endpoint)?.state);
+  }
+
+  /** Whether it held: it does until it is recorded, released, or another takes its place. */
+  #endClaim({ id, delivery }: DeliveryClaim): boolean {
+    this.#mine.delete(delivery);
+    return this.#held.get(delivery)?.claim === id && this.#held.delete(delivery);
+  }
+
+  /** When the claim on a delivery ends, as `now` will be; 0 if there is none. */
+  #claimEnds(id: DeliveryId): Milliseconds {
+    const held = this.#held.get(id);
+    if (held === undefined) return 0;
+    return held.until - this.#elapsed + (this.claimTime?.clock.now() ?? 0);
   }
 
   get #elapsed(): Milliseconds {
@@ -483,9 +505,10 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
   }
 
   #unclaimedOf(endpoint: Uuid): readonly Delivery[] {
+    const numberOf = ({ id }: Delivery) => this.#made.get(id)?.number ?? 0;
     return this.#pendingOf(endpoint)
-      .filter(({ id }) => (this.#held.get(id)?.until ?? -Infinity) <= this.#elapsed)
-      .sort((a, b) => (a.due ?? 0) - (b.due ?? 0));
+      .filter(({ id }) => !this.#mine.has(id) && (this.#held.get(id)?.until ?? -Infinity) <= this.#elapsed)
+      .sort((a, b) => (a.due ?? 0) - (b.due ?? 0) || numberOf(a) - numberOf(b));
   }
 
   #assertReachable(): void {

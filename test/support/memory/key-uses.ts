@@ -6,7 +6,7 @@ export class MemoryKeyUses implements KeyUses {
   readonly #last = new Map<Uuid, Instant>();
 
   used(keyId: Uuid, at: Instant): void {
-    this.#last.set(keyId, at);
+    if ((this.#last.get(keyId) ?? '') < at) this.#last.set(keyId, at);
   }
 
   lastUses(keyIds: readonly Uuid[]): Promise<ReadonlyMap<Uuid, Instant>> {

@@ -191,7 +191,7 @@ const engineOf = (
     Unavailable: ReadModelsUnavailable,
   });
   const readModels = house.embedded ? seenModels : savingInTwo(seenModels);
-  const deliveryStore = seen(house.deliveries, plain, {
+  const deliveryStore = seen(house.deliveries.restarted(), plain, {
     writes: ['insert', 'upsertEndpoint', 'resetFailures', 'deleteEndpoint', 'record', 'dropExpired', 'removeEnded', 'retry', 'redrive', 'replay', 'erase', 'rememberEndpoints'],
     assertThere: away('deliveries', DeliveriesUnavailable),
     Unavailable: DeliveriesUnavailable,
