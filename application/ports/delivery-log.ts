@@ -146,8 +146,8 @@ export interface DeliveryLog {
   ): Promise<Redriven>;
 
   /**
-   * Adds the deliveries that are missing, each named once. Makes those that are exhausted or dropped due as in `rows`, with at
-   * least one more attempt. Returns how many it added or made due.
+   * Adds the deliveries that are missing, each named once. Makes those that are exhausted or dropped due as
+   * in `rows`, with at least one more attempt. Returns how many it added or made due.
    */
   replay(rows: readonly NewDelivery[]): Promise<number>;
 
