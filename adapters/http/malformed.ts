@@ -4,6 +4,7 @@ import { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { Clock } from '../../application/ports/system.js';
 import { DomainError } from '../../domain/errors.js';
+import type { Milliseconds } from '../../domain/ids.js';
 import { windowEnd, type Allowance } from './caller.js';
 import { errorBody, HttpFailure, refusalOf } from './errors.js';
 import type { Exchange } from './exchange.js';
@@ -17,6 +18,8 @@ interface Options {
   readonly clock: Clock;
   readonly log: Logger;
   readonly baseUrl: () => string;
+  /** For a whole request that is read at the pace of its reader. */
+  readonly longestUpload: Milliseconds;
 }
 
 /** How long a client may take to read the response before its connection is cut. */
@@ -48,7 +51,7 @@ const failureFor = (code: unknown): HttpFailure => {
  * Responds to what Node's parser could not read, in JSON like everything else. (decision 9: requests that
  * aren't proper HTTP)
  */
-export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl }: Options) => {
+export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl, longestUpload }: Options) => {
   const responded = new WeakSet<Duplex>();
 
   const respond = (socket: Duplex, error: unknown): void => {
@@ -86,12 +89,29 @@ export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl }: O
     exchange.stop?.(failure);
   };
 
+  /**
+   * The client is not slow: what it has sent waits for us. Nobody else looks at the time of this request from
+   * then on.
+   */
+  const goOn = (exchange: Exchange, failure: HttpFailure): void => {
+    const over = new AbortController();
+    exchange.response.once('close', () => over.abort());
+    const left = exchange.started + longestUpload - clock.monotonic();
+    void clock.sleep(Math.max(0, left), over.signal).then(() => {
+      if (!exchange.request.complete && !over.signal.aborted) breakOff(exchange, failure);
+    });
+  };
+
   const clientError = (error: NodeJS.ErrnoException, socket: Duplex): void => {
     if (responded.has(socket)) return;
-    responded.add(socket);
-    socket.on('error', () => socket.destroy());
     const failure = failureFor(error.code);
     const exchange = socket instanceof Socket ? socket.latestExchange : undefined;
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && exchange?.request.isPaused() === true) {
+      goOn(exchange, failure);
+      return;
+    }
+    responded.add(socket);
+    socket.on('error', () => socket.destroy());
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else if (exchange === undefined) respond(socket, failure);
     else if (!exchange.request.complete) breakOff(exchange, failure);

@@ -30,6 +30,8 @@ export interface Timeouts {
   readonly headers: Milliseconds;
   /** For a whole request. */
   readonly request: Milliseconds;
+  /** For a whole request that takes longer because the service reads it slowly, which is an upload. */
+  readonly upload: Milliseconds;
   /** Between two requests on one connection. */
   readonly keepAlive: Milliseconds;
   /** For a client to take anything at all of what is sent to it. */
@@ -48,6 +50,7 @@ export interface Timeouts {
 const defaultTimeouts: Timeouts = {
   headers: 15_000,
   request: 30_000,
+  upload: 600_000,
   keepAlive: 65_000,
   progress: 30_000,
   check: 1_000,
@@ -353,7 +356,15 @@ export const httpServer = (options: HttpOptions): HttpServer => {
       'internal_error',
     );
   });
-  const malformed = parserFailures({ flow, keyless: guard.keyless, nextId, clock, log, baseUrl });
+  const malformed = parserFailures({
+    flow,
+    keyless: guard.keyless,
+    nextId,
+    clock,
+    log,
+    baseUrl,
+    longestUpload: timeouts.upload,
+  });
   server.on('clientError', malformed.clientError);
   server.on('connect', malformed.connect);
 

@@ -20,26 +20,39 @@ const head = (more: string): string =>
 describe('an upload', () => {
   let service: TestService;
 
-  const handleUpload = route({
-    method: 'POST',
-    path: '/upload',
-    access: { kind: 'public' },
-    failure: 'internal_error',
-    operation: {
-      operationId: 'upload',
-      summary: 'Takes a file',
-      tags: ['console'],
-      responses: {},
-      errors: [],
-    },
-    handle: async (request) => {
-      await request.readUpload();
-      throw new DomainError('invalid_body', 'Refused unread.');
-    },
+  const taking = (path: string, handle: Parameters<typeof route>[0]['handle']) =>
+    route({
+      method: 'POST',
+      path,
+      access: { kind: 'public' },
+      failure: 'internal_error',
+      operation: {
+        operationId: path.slice(1),
+        summary: 'Takes a file',
+        tags: ['console'],
+        responses: {},
+        errors: [],
+      },
+      handle,
+    });
+  const handleUpload = taking('/upload', async (request) => {
+    await request.readUpload();
+    throw new DomainError('invalid_body', 'Refused unread.');
+  });
+
+  /** Lets a reader that waits before its first piece go on. */
+  let goOn: () => void = () => undefined;
+  const handleSlowly = taking('/slowly', async (request) => {
+    const { file } = await request.readUpload();
+    await new Promise<void>((resolve) => (goOn = resolve));
+    let bytes = 0;
+    for await (const piece of file) bytes += piece.length;
+    return { status: 200, type: 'text/plain', text: String(bytes) };
   });
 
   before(async () => {
-    service = await startHttp([handleUpload], { timeouts: { headers: 150, request: 300, check: 20 } });
+    const timeouts = { headers: 150, request: 300, upload: 1_500, check: 20 };
+    service = await startHttp([handleUpload, handleSlowly], { timeouts });
   });
   after(() => service.close());
 
@@ -76,6 +89,38 @@ describe('an upload', () => {
     const connection = send(length(size), short);
     await eventually(() => firstStatus(connection.seen()) === 400);
     connection.socket.resetAndDestroy();
+    await isServing();
+  });
+
+  const sendSlowly = (): ReturnType<typeof openRaw> => {
+    const whole = `${partHead}${'x'.repeat(size)}\r\n--${boundary}--\r\n`;
+    const connection = openRaw(service.port);
+    connection.socket.write(head(length(whole.length)).replace('/upload', '/slowly') + whole);
+    return connection;
+  };
+
+  /** Waits for as many times in a row as the time of a client that sends nothing. */
+  const untilTimeIsOver = async (times: number): Promise<void> => {
+    for (let over = 0; over < times; over += 1) {
+      const stalling = send(length(size), short);
+      await eventually(() => stalling.ended());
+    }
+  };
+
+  it('is not cut off because it is read slowly: only the time of its client counts', async () => {
+    const connection = sendSlowly();
+    await untilTimeIsOver(1);
+    goOn();
+    await eventually(() => connection.seen().endsWith(`\r\n\r\n${size}`));
+    connection.socket.destroy();
+  });
+
+  it('is cut off if it is read too slowly for much longer', async () => {
+    const connection = sendSlowly();
+    await untilTimeIsOver(6);
+    goOn();
+    await eventually(() => connection.ended());
+    expect(firstStatus(connection.seen())).to.equal(408);
     await isServing();
   });
 
