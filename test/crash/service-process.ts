@@ -79,7 +79,7 @@ export const spawnService = (
   };
 };
 
-/** Calls the operator API and returns the body of the response. */
+/** Calls the operator API and returns the body of the response. Throws if it refuses. */
 export const operate = async (
   { url }: ServiceProcess,
   dataDir: string,
@@ -93,5 +93,6 @@ export const operate = async (
     headers,
     body: JSON.stringify(body),
   });
+  if (!response.ok) throw new Error(`POST ${path}: ${response.status} ${await response.text()}`);
   return (await response.json()) as Readonly<Record<string, unknown>>;
 };
