@@ -2,10 +2,10 @@ import { DomainError } from '../domain/errors.js';
 import type { RecordedEvent } from '../domain/events.js';
 import type { Instant, StreamName } from '../domain/ids.js';
 import type { Projection } from '../projections/projection.js';
-import { assertChained } from './chained.js';
+import { assertChained } from './log/chained.js';
 import type { EventStore } from './ports/event-store.js';
 import { streamPages } from './stream-pages.js';
-import { foldDocument } from './up-to-date.js';
+import { foldDocument } from './projecting/up-to-date.js';
 
 /**
  * A moment in the past, up to which streams are read. With a position: the events up to it. With a time: the

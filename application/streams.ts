@@ -9,7 +9,7 @@ import {
 import { growingTo } from './growing.js';
 import { derivedUuid, idOf, streamName, type Category, type StreamName, type Uuid } from '../domain/ids.js';
 import { lastAt, pagesAt, type Moment } from './as-of.js';
-import { seal, type Protect } from './hash-chain.js';
+import { seal, type Protect } from './log/hash-chain.js';
 import { noStream, type EventStore, type NewEvent, type StreamWrite } from './ports/event-store.js';
 import { streamPages } from './stream-pages.js';
 

@@ -1,8 +1,8 @@
 import { SystemClock } from '../adapters/system/clock.js';
 import { SystemEntropy } from '../adapters/system/entropy.js';
-import { copyLog, NoCopy, type CopiedLog } from '../application/copy-log.js';
-import { keyRing } from '../application/key-ring.js';
-import { assertUndamaged } from '../application/damaged-log.js';
+import { copyLog, NoCopy, type CopiedLog } from '../application/log/copy-log.js';
+import { keyRing } from '../application/personal/key-ring.js';
+import { assertUndamaged } from '../application/log/damaged-log.js';
 import { masterKeys } from './secret-files.js';
 import type { Settings } from './settings.js';
 

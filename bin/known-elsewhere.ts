@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { askWitness } from '../adapters/log-witness/client.js';
 import { headsOfAnchors } from '../adapters/log-witness/known-heads.js';
-import type { KnownHead } from '../application/notarize.js';
+import type { KnownHead } from '../application/log/notarize.js';
 import type { LogTiles } from '../application/ports/log-tiles.js';
-import { headsOfWitnesses } from '../application/witnesses.js';
+import { headsOfWitnesses } from '../application/log/witnesses.js';
 import type { LogPolicy } from '../domain/log-policy.js';
 import { parseVkey } from '../domain/signed-note.js';
 import type { LogKeys } from './log-keys.js';

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../application/ports/system.js';
-import type { OpenWork } from '../application/reconcile.js';
+import type { OpenWork } from '../application/credits/reconcile.js';
 
 /** Registers how old the oldest half-done work is. `current` is null in a process that stands by. */
 export const registerOpenWork = (registry: Registry, clock: Clock, current: () => OpenWork | null): void => {

@@ -1,5 +1,5 @@
 import type { LogReader } from '../application/ports/event-store.js';
-import type { ProjectorStatus } from '../application/projection-board.js';
+import type { ProjectorStatus } from '../application/projecting/projection-board.js';
 import type { Clock } from '../application/ports/system.js';
 import type { Milliseconds } from '../domain/ids.js';
 

@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Part } from '../adapters/http/health.js';
 import type { Clock } from '../application/ports/system.js';
-import type { ProjectionStatus, ProjectorStatus } from '../application/projection-board.js';
+import type { ProjectionStatus, ProjectorStatus } from '../application/projecting/projection-board.js';
 import { larger } from '../application/positions.js';
 import type { Milliseconds } from '../domain/ids.js';
 import type { LogLag } from './projection-lag.js';

@@ -5,7 +5,7 @@ import { openLogFile } from '../adapters/sqlite/notary/offline.js';
 import { SystemClock } from '../adapters/system/clock.js';
 import { SystemEntropy } from '../adapters/system/entropy.js';
 import type { LogTiles } from '../application/ports/log-tiles.js';
-import { rebuildTree, type Notarizing } from '../application/notarize.js';
+import { rebuildTree, type Notarizing } from '../application/log/notarize.js';
 import { elsewhereOf, knownElsewhere } from './known-elsewhere.js';
 import { logKeys } from './log-keys.js';
 import type { Settings } from './settings.js';

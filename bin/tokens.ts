@@ -1,13 +1,13 @@
 import type { DependencyContainer, InjectionToken } from 'tsyringe';
 import type { HttpServer } from '../adapters/http/server.js';
-import type { AdministrationDeps } from '../application/administer.js';
-import type { DeliveryDeps } from '../application/deliver-webhooks.js';
-import type { UpkeepDeps } from '../application/keep-deliveries.js';
-import type { FloorDeps } from '../application/floor.js';
-import type { PeopleDeps } from '../application/people.js';
-import type { ReconcilerDeps } from '../application/reconcile.js';
-import type { RelayDeps } from '../application/relay.js';
-import type { UnfinishedWork } from '../application/unfinished.js';
+import type { AdministrationDeps } from '../application/organizations/administer.js';
+import type { DeliveryDeps } from '../application/webhooks/deliver-webhooks.js';
+import type { UpkeepDeps } from '../application/webhooks/keep-deliveries.js';
+import type { FloorDeps } from '../application/cards/floor.js';
+import type { PeopleDeps } from '../application/access/people.js';
+import type { ReconcilerDeps } from '../application/credits/reconcile.js';
+import type { RelayDeps } from '../application/webhooks/relay.js';
+import type { UnfinishedWork } from '../application/cards/unfinished.js';
 import type { ProcessContext } from './process-context.js';
 
 export interface Listeners {

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../application/ports/system.js';
-import type { Totals } from '../application/totals.js';
+import type { Totals } from '../application/organizations/totals.js';
 import { within } from '../application/within.js';
 import type { Milliseconds } from '../domain/ids.js';
 

@@ -1,5 +1,5 @@
 import { networkInterfaces } from 'node:os';
-import { defaultFreshAttempts } from '../application/deliver-webhooks.js';
+import { defaultFreshAttempts } from '../application/webhooks/deliver-webhooks.js';
 import type { Clock } from '../application/ports/system.js';
 import type { Milliseconds } from '../domain/ids.js';
 import { hostSet, type WebhookUrlRules } from '../domain/webhook-url.js';

@@ -1,6 +1,6 @@
 import type { AllStreamResolvedEvent, ResolvedEvent } from '@eventstore/db-client';
 import type { CountCall } from '../../application/ports/count-call.js';
-import { storedTexts } from '../../application/hash-chain.js';
+import { storedTexts } from '../../application/log/hash-chain.js';
 import type { NewEvent, StreamWrite } from '../../application/ports/event-store.js';
 import { messageOf } from '../../domain/errors.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/events.js';

@@ -1,5 +1,5 @@
 import type { ResolvedEvent } from '@eventstore/db-client';
-import type { RawEvent } from '../../application/hash-chain.js';
+import type { RawEvent } from '../../application/log/hash-chain.js';
 import type { RecordedEvent } from '../../domain/events.js';
 import { splitText } from './texts.js';
 

@@ -1,4 +1,4 @@
-import type { StoredTexts } from '../../application/hash-chain.js';
+import type { StoredTexts } from '../../application/log/hash-chain.js';
 
 const field = '"personal":';
 

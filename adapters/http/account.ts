@@ -5,8 +5,8 @@ import {
   readDesigns,
   readHandwritings,
   type ReadAccountsDeps,
-} from '../../application/read-accounts.js';
-import { listCollection } from '../../application/read-collection.js';
+} from '../../application/organizations/read-accounts.js';
+import { listCollection } from '../../application/organizations/read-collection.js';
 import type { DesignDocument } from '../../projections/organizations.js';
 import { scopes } from '../../domain/api-key.js';
 import { optionalText, pageLimit } from './fields.js';

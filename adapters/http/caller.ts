@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
 import { growingTo } from '../../application/growing.js';
-import type { KeyHolder } from '../../application/authenticate.js';
+import type { KeyHolder } from '../../application/access/authenticate.js';
 import { windowLength, type RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { Clock } from '../../application/ports/system.js';
 import { houseId, isKeyShaped, isOperatorKeyShaped, isOperatorScope } from '../../domain/api-key.js';

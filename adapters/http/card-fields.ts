@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { CardFields } from '../../application/place-order.js';
+import type { CardFields } from '../../application/cards/place-order.js';
 import { readArriveOn } from '../../domain/calendar.js';
 import { longestReference, readReference } from '../../domain/card.js';
 import { longestMessage, readMessage } from '../../domain/message.js';

@@ -1,10 +1,10 @@
 import canonicalize from 'canonicalize';
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { changeCard, type ChangeCardDeps } from '../../application/change-card.js';
+import { changeCard, type ChangeCardDeps } from '../../application/cards/change-card.js';
 import { newCommand } from '../../application/commands.js';
-import { codeFrom, listCards, lookUpCard, type ReadCardsDeps } from '../../application/read-cards.js';
-import { sendCard, type SendCardDeps, type SentCard } from '../../application/send-card.js';
+import { codeFrom, listCards, lookUpCard, type ReadCardsDeps } from '../../application/cards/read-cards.js';
+import { sendCard, type SendCardDeps, type SentCard } from '../../application/cards/send-card.js';
 import {
   cancel,
   cardStatuses,

@@ -1,7 +1,7 @@
 import { CsvError, parse } from 'csv-parse';
 import { Readable } from 'node:stream';
 
-import type { FileRow } from '../../application/import-contacts.js';
+import type { FileRow } from '../../application/contacts/import-contacts.js';
 import { nextTurn } from '../../application/next-turn.js';
 
 /** The file, its header or its quoting can't be read. */

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { organizationOf } from '../../application/administer.js';
+import { organizationOf } from '../../application/organizations/administer.js';
 import { newCommand, type Initiator } from '../../application/commands.js';
-import { listContacts } from '../../application/list-contacts.js';
+import { listContacts } from '../../application/contacts/list-contacts.js';
 import type { ReadModels } from '../../application/ports/read-models.js';
-import { saveContactRecord, type SaveContactDeps } from '../../application/save-contact.js';
+import { saveContactRecord, type SaveContactDeps } from '../../application/contacts/save-contact.js';
 import type { KnownContact } from '../../domain/contact.js';
 import { streamName, type OrganizationId } from '../../domain/ids.js';
 import { byKey } from './cards.js';

@@ -5,14 +5,14 @@ import {
   type Delivery,
   type Place,
 } from '../../application/ports/delivery-log.js';
-import { replayEvents } from '../../application/replay-events.js';
+import { replayEvents } from '../../application/webhooks/replay-events.js';
 import {
   listDeliveries,
   readDelivery,
   sendTestEvent,
   watchDeliveries,
   type WebhookDeps,
-} from '../../application/webhooks.js';
+} from '../../application/webhooks/webhooks.js';
 import { parseCardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { DeliveryMetrics } from '../../application/attempt-delivery.js';
+import type { DeliveryMetrics } from '../../application/webhooks/attempt-delivery.js';
 import type { DeliveryLog, QueueDepth } from '../../application/ports/delivery-log.js';
 import type { Clock } from '../../application/ports/system.js';
 

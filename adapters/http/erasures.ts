@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { erasePersonal, findSubjects, type EraseDeps } from '../../application/erase.js';
+import { erasePersonal, findSubjects, type EraseDeps } from '../../application/personal/erase.js';
 import { longestReason, optional, optionalText, text } from './fields.js';
 import { byOperator, privacyAccess, operatorOperation, orgOf, orgOnly, orgPath } from './operator.js';
 import { readAll } from './read.js';

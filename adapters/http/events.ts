@@ -4,7 +4,7 @@ import {
   listEvents,
   type ReadEventsDeps,
   type ShownEvent,
-} from '../../application/read-events.js';
+} from '../../application/log/read-events.js';
 import { publicEventTypes } from '../../domain/public-events.js';
 import { optionalChoice, optionalText, pageLimit } from './fields.js';
 import { preferredType } from './media-types.js';

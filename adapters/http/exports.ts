@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { organizationOf } from '../../application/administer.js';
-import { exportLog, type ExportDeps, type ExportSubject, type Moment } from '../../application/export.js';
-import { codeFrom } from '../../application/read-cards.js';
+import { organizationOf } from '../../application/organizations/administer.js';
+import { exportLog, type ExportDeps, type ExportSubject, type Moment } from '../../application/log/export.js';
+import { codeFrom } from '../../application/cards/read-cards.js';
 import { DomainError } from '../../domain/errors.js';
 import { OrganizationId } from '../../domain/ids.js';
 import { optionalChoice, optionalText } from './fields.js';

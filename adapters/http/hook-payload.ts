@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { HookRequest } from '../../application/fire-hook.js';
+import type { HookRequest } from '../../application/hooks/fire-hook.js';
 import { longestReference } from '../../domain/card.js';
 import { isPlainObject } from '../../domain/plain-object.js';
 import { ownProperty, scalarText, type Payload } from '../../domain/template.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { newCommand } from '../../application/commands.js';
-import { fireHook, openHook } from '../../application/fire-hook.js';
+import { fireHook, openHook } from '../../application/hooks/fire-hook.js';
 import {
   listHookCalls,
   listHooks,
@@ -10,12 +10,12 @@ import {
   updateHook,
   type HookDeps,
   type ListedHook,
-} from '../../application/hooks.js';
+} from '../../application/hooks/hooks.js';
 import { OutcomeUnknown } from '../../application/outcome.js';
-import type { Suspensions } from '../../application/suspensions.js';
+import type { Suspensions } from '../../application/organizations/suspensions.js';
 import type { HookCall } from '../../application/ports/hook-calls.js';
 import type { RateLimiter } from '../../application/ports/rate-limiter.js';
-import type { SendCardDeps, SentCard } from '../../application/send-card.js';
+import type { SendCardDeps, SentCard } from '../../application/cards/send-card.js';
 import { DomainError } from '../../domain/errors.js';
 import { activeHook, unknownHook, type MadeHook } from '../../domain/hook.js';
 import { Uuid } from '../../domain/ids.js';

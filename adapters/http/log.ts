@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { assertUndamaged } from '../../application/damaged-log.js';
-import { consistencyProof, inclusionProof } from '../../application/log-proofs.js';
-import { entryBundle, placeOf } from '../../application/log-entries.js';
+import { assertUndamaged } from '../../application/log/damaged-log.js';
+import { consistencyProof, inclusionProof } from '../../application/log/log-proofs.js';
+import { entryBundle, placeOf } from '../../application/log/log-entries.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import type { LogTiles } from '../../application/ports/log-tiles.js';
 import type { RawLog } from '../../application/ports/raw-log.js';

@@ -1,14 +1,18 @@
 import { OrganizationId } from '../../domain/ids.js';
 import { z } from 'zod';
 import { Actor } from '../../domain/events.js';
-import { changeCard, releaseCard, type ChangeCardDeps } from '../../application/change-card.js';
+import { changeCard, releaseCard, type ChangeCardDeps } from '../../application/cards/change-card.js';
 import { newCommand } from '../../application/commands.js';
-import { listAllCards } from '../../application/list-all-cards.js';
+import { listAllCards } from '../../application/cards/list-all-cards.js';
 import { OutcomeUnknown } from '../../application/outcome.js';
-import { namedActors } from '../../application/actor-labels.js';
+import { namedActors } from '../../application/access/actor-labels.js';
 import { asOf } from '../../application/as-of.js';
-import { cardHistory, cardForOperator, type CardForOperator } from '../../application/card-for-operator.js';
-import { codeFrom, type ReadCardsDeps } from '../../application/read-cards.js';
+import {
+  cardHistory,
+  cardForOperator,
+  type CardForOperator,
+} from '../../application/cards/card-for-operator.js';
+import { codeFrom, type ReadCardsDeps } from '../../application/cards/read-cards.js';
 import {
   cancel,
   fail,

@@ -1,7 +1,15 @@
 import { z } from 'zod';
-import { createOperatorKey, revokeKey, type AdministrationDeps } from '../../application/administer.js';
+import {
+  createOperatorKey,
+  revokeKey,
+  type AdministrationDeps,
+} from '../../application/organizations/administer.js';
 import { invalidCursor } from '../../application/invalid-cursor.js';
-import { listOperatorKeys, type ListedOperatorKey, type ReadKeysDeps } from '../../application/read-keys.js';
+import {
+  listOperatorKeys,
+  type ListedOperatorKey,
+  type ReadKeysDeps,
+} from '../../application/access/read-keys.js';
 import { houseId, operatorScopes } from '../../domain/api-key.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Instant } from '../../domain/ids.js';

@@ -1,11 +1,15 @@
 import { z } from 'zod';
-import { readDesigns, readDesignsAt, type ReadAccountsDeps } from '../../application/read-accounts.js';
+import {
+  readDesigns,
+  readDesignsAt,
+  type ReadAccountsDeps,
+} from '../../application/organizations/read-accounts.js';
 import {
   listAllHandwritings,
   listDoNotMail,
   listWholeCollection,
   type OfficeListDeps,
-} from '../../application/read-office-lists.js';
+} from '../../application/organizations/read-office-lists.js';
 import { design, designBody } from './account.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from './moments.js';
 import { officeAccess, operatorOperation, orgOf, orgOnly, orgPath, pageQuery } from './operator.js';

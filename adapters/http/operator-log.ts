@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { EventStore } from '../../application/ports/event-store.js';
-import { assertInLog, externalEvent, LogWatch, withoutPersonal } from '../../application/watch-log.js';
+import { assertInLog, externalEvent, LogWatch, withoutPersonal } from '../../application/log/watch-log.js';
 import { logIdOf } from '../../application/same-log.js';
 import type { LogTiles } from '../../application/ports/log-tiles.js';
 import { DomainError } from '../../domain/errors.js';

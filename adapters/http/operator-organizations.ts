@@ -4,13 +4,13 @@ import {
   openOrganization,
   type AdministrationDeps,
   type OrganizationSummary,
-} from '../../application/administer.js';
-import type { ReadAccountsDeps } from '../../application/read-accounts.js';
+} from '../../application/organizations/administer.js';
+import type { ReadAccountsDeps } from '../../application/organizations/read-accounts.js';
 import {
   listOrganizations,
   readOrganization,
   type ListedOrganization,
-} from '../../application/read-organizations.js';
+} from '../../application/organizations/read-organizations.js';
 import { cardStatuses } from '../../domain/card.js';
 import { DomainError } from '../../domain/errors.js';
 import { optional, optionalText, text } from './fields.js';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { changeRole, inviteMember, listMembers, removeMember } from '../../application/people.js';
-import type { PeopleDeps } from '../../application/people.js';
-import { issueReset } from '../../application/password-resets.js';
-import { issueLink } from '../../application/sign-in-links.js';
-import { root } from '../../application/sessions.js';
+import { changeRole, inviteMember, listMembers, removeMember } from '../../application/access/people.js';
+import type { PeopleDeps } from '../../application/access/people.js';
+import { issueReset } from '../../application/access/password-resets.js';
+import { issueLink } from '../../application/access/sign-in-links.js';
+import { root } from '../../application/access/sessions.js';
 import { longestContactText, longestEmail } from '../../domain/contact.js';
 import { Instant, Uuid } from '../../domain/ids.js';
 import type { Member } from '../../domain/members.js';

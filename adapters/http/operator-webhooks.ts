@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { organizationOf } from '../../application/administer.js';
+import { organizationOf } from '../../application/organizations/administer.js';
 import { newCommand } from '../../application/commands.js';
 import { unusedEndpoint } from '../../application/ports/endpoint-gates.js';
 import {
@@ -10,7 +10,7 @@ import {
   retryDelivery,
   rotateSecret,
   type WebhookDeps,
-} from '../../application/webhooks.js';
+} from '../../application/webhooks/webhooks.js';
 import {
   counted,
   delivery,

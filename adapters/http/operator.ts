@@ -10,9 +10,14 @@ import {
   revokeKey,
   organizationOf,
   type AdministrationDeps,
-} from '../../application/administer.js';
+} from '../../application/organizations/administer.js';
 import { invalidCursor } from '../../application/invalid-cursor.js';
-import { listKeys, listKeysAt, type ListedKey, type ReadKeysDeps } from '../../application/read-keys.js';
+import {
+  listKeys,
+  listKeysAt,
+  type ListedKey,
+  type ReadKeysDeps,
+} from '../../application/access/read-keys.js';
 import { scopes, type OperatorScope } from '../../domain/api-key.js';
 import { OrganizationId } from '../../domain/ids.js';
 import { longestLabel, optional, optionalText, pageLimit, text } from './fields.js';

@@ -3,7 +3,7 @@ import type { Tracing } from '../../application/ports/tracing.js';
 import { inSpan, noTracing } from '../../application/traced.js';
 import { OutcomeUnknown } from '../../application/outcome.js';
 import type { Clock } from '../../application/ports/system.js';
-import { suspended } from '../../application/suspensions.js';
+import { suspended } from '../../application/organizations/suspensions.js';
 import { DomainError, UnknownName, type ErrorCode } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import { traceIdOf } from '../../domain/traceparent.js';

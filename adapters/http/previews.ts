@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { render } from 'preact-render-to-string';
-import { previewLetter } from '../../application/preview.js';
+import { previewLetter } from '../../application/cards/preview.js';
 import type { WriteDeps } from '../../application/execute.js';
 import { newCard } from './card-fields.js';
 import { readAll } from './read.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { KeyHolder } from '../../application/authenticate.js';
+import type { KeyHolder } from '../../application/access/authenticate.js';
 import type { OperatorScope, Scope } from '../../domain/api-key.js';
 import type { ErrorCode } from '../../domain/errors.js';
 import type { SharedDocument } from './documents.js';

@@ -13,7 +13,7 @@ import {
   type Registration,
   type WebhookDeps,
   type ListedEndpoint,
-} from '../../application/webhooks.js';
+} from '../../application/webhooks/webhooks.js';
 import { capture, unwrap } from '../../domain/errors.js';
 import { publicEventTypes } from '../../domain/public-events.js';
 import { isActive, type Endpoint } from '../../domain/webhook-endpoints.js';

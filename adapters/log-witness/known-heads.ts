@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { KnownHead } from '../../application/notarize.js';
+import type { KnownHead } from '../../application/log/notarize.js';
 import { openNote, parseCheckpointText, UntrustedNote, type NoteKey } from '../../domain/signed-note.js';
 
 /**

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { growingTo } from '../../application/growing.js';
-import { DeliveryChanges } from '../../application/delivery-changes.js';
+import { DeliveryChanges } from '../../application/webhooks/delivery-changes.js';
 import type { DeliveryChange, DeliveryId } from '../../application/ports/delivery-log.js';
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';

@@ -9,7 +9,7 @@ import {
   type LogTiles,
   type LogTree,
 } from '../../application/ports/log-tiles.js';
-import { tileGrowth, unpackSeqs, type TileRow } from '../../application/tile-rows.js';
+import { tileGrowth, unpackSeqs, type TileRow } from '../../application/log/tile-rows.js';
 import type { Instant, OrganizationId } from '../../domain/ids.js';
 import { hashBytes, hashesIn, tileWidth } from '../../domain/merkle.js';
 import { guarded, sendAll, type MongoDatabase } from './database.js';

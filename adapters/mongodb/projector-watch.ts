@@ -1,4 +1,4 @@
-import type { ProjectionBoard, ProjectionStatus } from '../../application/projection-board.js';
+import type { ProjectionBoard, ProjectionStatus } from '../../application/projecting/projection-board.js';
 import type { Clock } from '../../application/ports/system.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../application/ports/system.js';
-import type { ProjectorStatus } from '../../application/projection-board.js';
+import type { ProjectorStatus } from '../../application/projecting/projection-board.js';
 import { untilAborted } from '../../application/until-aborted.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { MongoDatabase } from './database.js';

@@ -1,7 +1,7 @@
 import { PublicStreamUnavailable, type PublicStream } from '../../application/ports/public-stream.js';
 import type { CountCall } from '../../application/ports/count-call.js';
 import type { Clock } from '../../application/ports/system.js';
-import { externalEvent } from '../../application/watch-log.js';
+import { externalEvent } from '../../application/log/watch-log.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { categoryOf, type Milliseconds, type Uuid } from '../../domain/ids.js';
 import { RabbitUnavailable } from './connection.js';

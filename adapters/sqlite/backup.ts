@@ -2,7 +2,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { openForReading, syncDirectory } from './database.js';
-import { DamagedLog } from '../../application/damaged-log.js';
+import { DamagedLog } from '../../application/log/damaged-log.js';
 import { logChecker } from './verification/log-checker.js';
 
 /** Where the log of a copy ends. */

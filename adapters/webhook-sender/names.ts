@@ -1,7 +1,7 @@
 import { Resolver } from 'node:dns/promises';
 import { LRUCache } from 'lru-cache';
 import { growingTo } from '../../application/growing.js';
-import { mayTake } from '../../application/fair-share.js';
+import { mayTake } from '../../application/webhooks/fair-share.js';
 import type { Clock } from '../../application/ports/system.js';
 import { within } from '../../application/within.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';

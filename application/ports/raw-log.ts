@@ -1,6 +1,6 @@
 import { FinalError } from '../../domain/errors.js';
 import type { StreamName } from '../../domain/ids.js';
-import type { RawEvent } from '../hash-chain.js';
+import type { RawEvent } from '../log/hash-chain.js';
 
 /** An event as the store keeps it, where it stands in the log. */
 export interface StoredEvent extends RawEvent {

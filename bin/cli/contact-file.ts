@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { contactRows, UnreadableFile, type FileOptions } from '../../adapters/http/contact-file.js';
-import type { FileRow } from '../../application/import-contacts.js';
+import type { FileRow } from '../../application/contacts/import-contacts.js';
 import { WrongUsage } from './client.js';
 
 /**

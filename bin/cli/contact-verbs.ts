@@ -6,7 +6,7 @@ import {
   type ImportResult,
   type Progress,
   type RowOutcome,
-} from '../../application/import-contacts.js';
+} from '../../application/contacts/import-contacts.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { readContact } from '../../adapters/http/contact-fields.js';
 import { capture, messageOf } from '../../domain/errors.js';

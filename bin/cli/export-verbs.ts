@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { verifyExport } from '../../adapters/log-verifier/verify.mjs';
-import { forbiddenTransitions } from '../../application/allowed-transitions.js';
+import { forbiddenTransitions } from '../../application/cards/allowed-transitions.js';
 import { messageOf } from '../../domain/errors.js';
 import { ServiceRefused, WrongUsage } from './client.js';
 import type { LongVerb, VerbContext } from './long-verbs.js';

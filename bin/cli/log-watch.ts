@@ -1,5 +1,5 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { headOf, proveGrowth } from '../../application/watch-checkpoints.js';
+import { headOf, proveGrowth } from '../../application/log/watch-checkpoints.js';
 import { messageOf } from '../../domain/errors.js';
 import { MalformedKey, parseVkey, type NoteKey } from '../../domain/signed-note.js';
 import { readPublic, WrongUsage } from './client.js';

@@ -1,4 +1,4 @@
-import { DamagedLog } from '../../application/damaged-log.js';
+import { DamagedLog } from '../../application/log/damaged-log.js';
 import { rotateKeysOf, sealInFile } from '../personal-data.js';
 import { readSettings } from '../settings.js';
 import { ServiceRefused, WrongUsage } from './client.js';

@@ -10,10 +10,10 @@ import { sqliteImportRecords, sqliteSignInRecords } from '../../adapters/sqlite/
 import { sqliteRequests } from '../../adapters/sqlite/records/requests.js';
 import { openReadFile } from '../../adapters/sqlite/read/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
-import { keyRing } from '../../application/key-ring.js';
-import { openedEvents } from '../../application/personal.js';
+import { keyRing } from '../../application/personal/key-ring.js';
+import { openedEvents } from '../../application/personal/personal.js';
 import { BufferedRequests } from '../../application/request-log.js';
-import { BufferedKeyUses } from '../../application/buffered-key-uses.js';
+import { BufferedKeyUses } from '../../application/access/buffered-key-uses.js';
 import type { Engine, EngineOptions } from '../engine.js';
 import { notarized } from './notarized.js';
 import { measureLag } from '../projection-lag.js';

@@ -1,8 +1,8 @@
 import type { EventsFileOptions } from '../../adapters/sqlite/log/events-file.js';
 import type { LogTiles } from '../../application/ports/log-tiles.js';
 import type { RawLog } from '../../application/ports/raw-log.js';
-import { DamagedLog } from '../../application/damaged-log.js';
-import { runNotary } from '../../application/notarize.js';
+import { DamagedLog } from '../../application/log/damaged-log.js';
+import { runNotary } from '../../application/log/notarize.js';
 import { untilAborted } from '../../application/until-aborted.js';
 import { checkpointText, signerText, signNote } from '../../domain/signed-note.js';
 import type { EngineOptions } from '../engine.js';

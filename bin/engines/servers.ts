@@ -4,7 +4,7 @@ import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js'
 import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import { assertSameLog } from '../../application/same-log.js';
-import type { ProjectorStatus } from '../../application/projection-board.js';
+import type { ProjectorStatus } from '../../application/projecting/projection-board.js';
 import { within } from '../../application/within.js';
 import { withAppend } from '../../application/with-append.js';
 import { messageOf } from '../../domain/errors.js';

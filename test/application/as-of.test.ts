@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { SeededEntropy } from '../support/memory/entropy.js';
 import { documentAt, lastAt, momentOf, streamAt, type Moment } from '../../application/as-of.js';
-import { cardForOperator, cardHistory } from '../../application/card-for-operator.js';
-import { changeCard } from '../../application/change-card.js';
-import { addCredits, readBalanceAt, withdrawCredits } from '../../application/credits.js';
+import { cardForOperator, cardHistory } from '../../application/cards/card-for-operator.js';
+import { changeCard } from '../../application/cards/change-card.js';
+import { addCredits, readBalanceAt, withdrawCredits } from '../../application/credits/credits.js';
 import { execute } from '../../application/execute.js';
-import { sendCard } from '../../application/send-card.js';
+import { sendCard } from '../../application/cards/send-card.js';
 import { issueKey, revokeKey, apiKey } from '../../domain/api-key.js';
 import { cancel, hold, queue } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';

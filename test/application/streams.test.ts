@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { readContact } from '../../adapters/http/contact-fields.js';
-import { changeCard, releaseCard } from '../../application/change-card.js';
+import { changeCard, releaseCard } from '../../application/cards/change-card.js';
 import { executeOnce } from '../../application/execute.js';
-import { keyRing } from '../../application/key-ring.js';
-import { purchaseBy } from '../../application/ledgers.js';
-import { personalSeal } from '../../application/personal.js';
-import { sendCard } from '../../application/send-card.js';
+import { keyRing } from '../../application/personal/key-ring.js';
+import { purchaseBy } from '../../application/credits/ledgers.js';
+import { personalSeal } from '../../application/personal/personal.js';
+import { sendCard } from '../../application/cards/send-card.js';
 import { Streams } from '../../application/streams.js';
 import { cancel, cardStream, queue, release, reportStep } from '../../domain/card.js';
 import { contact, contactIdOf, saveContact } from '../../domain/contact.js';

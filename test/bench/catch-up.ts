@@ -4,7 +4,7 @@ import { MongoProjectionStore } from '../../adapters/mongodb/projection-store.js
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { noStream, type EventStore } from '../../application/ports/event-store.js';
-import { Projector } from '../../application/project.js';
+import { Projector } from '../../application/projecting/project.js';
 import { cardStream, steps, type CardEvent } from '../../domain/card.js';
 import type { EventMetadata } from '../../domain/events.js';
 import { derivedUuid, OrganizationId } from '../../domain/ids.js';

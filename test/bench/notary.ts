@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { openLogFile } from '../../adapters/sqlite/notary/offline.js';
 import { SystemClock } from '../../adapters/system/clock.js';
-import { notarizeNow, scrubNow, type Notarizing } from '../../application/notarize.js';
+import { notarizeNow, scrubNow, type Notarizing } from '../../application/log/notarize.js';
 import { checkpointText, signerFrom, signNote } from '../../domain/signed-note.js';
 import type { Figure } from './report.js';
 import { streamName, type Instant, type OrganizationId } from '../../domain/ids.js';

@@ -6,7 +6,7 @@ import { MongoReadModels } from '../../adapters/mongodb/read-models.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import type { ReadModels } from '../../application/ports/read-models.js';
-import { runRelay } from '../../application/relay.js';
+import { runRelay } from '../../application/webhooks/relay.js';
 import type { CardCode } from '../../domain/card-code.js';
 import { derivedUuid, OrganizationId } from '../../domain/ids.js';
 import { register, webhookEndpoints, type WebhookEndpoints } from '../../domain/webhook-endpoints.js';

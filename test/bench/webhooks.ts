@@ -18,14 +18,14 @@ import { openEventsFile, type EventsFile } from '../../adapters/sqlite/log/event
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { UndiciWebhookSender } from '../../adapters/webhook-sender/sender.js';
-import { runDeliveries, type DeliveryDeps } from '../../application/deliver-webhooks.js';
+import { runDeliveries, type DeliveryDeps } from '../../application/webhooks/deliver-webhooks.js';
 import type { WriteDeps } from '../../application/execute.js';
 import type { Checkpoints } from '../../application/ports/checkpoints.js';
 import type { Deliveries } from '../../application/ports/deliveries.js';
 import type { DeliveryQueue } from '../../application/ports/delivery-queue.js';
-import { runRelay } from '../../application/relay.js';
+import { runRelay } from '../../application/webhooks/relay.js';
 import { Streams } from '../../application/streams.js';
-import { disableEndpoint, registerEndpoint, type WebhookDeps } from '../../application/webhooks.js';
+import { disableEndpoint, registerEndpoint, type WebhookDeps } from '../../application/webhooks/webhooks.js';
 import { masterKeys } from '../../bin/secret-files.js';
 import { card, schedule } from '../../domain/card.js';
 import { cardCode, type CardCode } from '../../domain/card-code.js';

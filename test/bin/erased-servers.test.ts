@@ -14,7 +14,7 @@ import { MongoPersonalKeys } from '../../adapters/mongodb/personal-keys.js';
 import { topologyOf } from '../../adapters/rabbitmq/topology.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
-import { keyRing, MissingPersonalKey, type KeyRing } from '../../application/key-ring.js';
+import { keyRing, MissingPersonalKey, type KeyRing } from '../../application/personal/key-ring.js';
 import type { PersonalKeys, StoredBlock } from '../../application/ports/personal-keys.js';
 import type { StoredEvent } from '../../application/ports/raw-log.js';
 import { runCommandLine } from '../../bin/cli/program.js';

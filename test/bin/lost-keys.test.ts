@@ -8,7 +8,7 @@ import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-
 import { openLogFile } from '../../adapters/sqlite/notary/offline.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
-import { keyRing } from '../../application/key-ring.js';
+import { keyRing } from '../../application/personal/key-ring.js';
 import { masterKeys } from '../../bin/secret-files.js';
 import { startService, type Service } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { LogReader } from '../../application/ports/event-store.js';
-import type { ProjectorStatus } from '../../application/projection-board.js';
+import type { ProjectorStatus } from '../../application/projecting/projection-board.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { Instant } from '../../domain/ids.js';
 import { measureLag } from '../../bin/projection-lag.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Registry } from 'prom-client';
-import type { ProjectionStatus, ProjectorStatus } from '../../application/projection-board.js';
+import type { ProjectionStatus, ProjectorStatus } from '../../application/projecting/projection-board.js';
 import { patientParts, projectionParts, registerProjectionMetrics } from '../../bin/projection-parts.js';
 import type { LogLag } from '../../bin/projection-lag.js';
 import { VirtualClock } from '../support/memory/clock.js';

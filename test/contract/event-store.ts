@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { rawOf, verifies, type UnsealedEvent } from '../../application/hash-chain.js';
+import { rawOf, verifies, type UnsealedEvent } from '../../application/log/hash-chain.js';
 import {
   clockTolerance,
   noStream,

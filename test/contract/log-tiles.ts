@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { consistencyProof, frontierAt, inclusionProof } from '../../application/log-proofs.js';
+import { consistencyProof, frontierAt, inclusionProof } from '../../application/log/log-proofs.js';
 import { ForkedLog, type Leaf, type LogTiles } from '../../application/ports/log-tiles.js';
 import type { Instant, OrganizationId } from '../../domain/ids.js';
 import {

@@ -8,8 +8,8 @@ import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-
 import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
-import { keyRing } from '../../application/key-ring.js';
-import { openedEvents } from '../../application/personal.js';
+import { keyRing } from '../../application/personal/key-ring.js';
+import { openedEvents } from '../../application/personal/personal.js';
 import { masterKeys } from '../../bin/secret-files.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { violations } from '../support/simulation/invariants.js';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { topologyOf } from '../../adapters/rabbitmq/topology.js';
-import { longestWait } from '../../application/projection-board.js';
+import { longestWait } from '../../application/projecting/projection-board.js';
 import type { Role } from '../../bin/roles.js';
 import { aCard } from '../support/http/service.js';
 import { describeWithEngines } from '../support/runner/engines.js';

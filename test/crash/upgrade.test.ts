@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { longestWait } from '../../application/projection-board.js';
+import { longestWait } from '../../application/projecting/projection-board.js';
 import { aCard } from '../support/http/service.js';
 import { describeWithEngines } from '../support/runner/engines.js';
 import { distributedWiring } from '../support/runner/wiring.js';

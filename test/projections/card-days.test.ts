@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readCardDays } from '../../application/card-days.js';
+import { readCardDays } from '../../application/cards/card-days.js';
 import type { PageQuery, ReadModels } from '../../application/ports/read-models.js';
 import { ReadModelsUnavailable } from '../../application/ports/read-models.js';
 import type { DomainEvent, LoggedEvent } from '../../domain/events.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { verifyExport } from '../../adapters/log-verifier/verify.mjs';
-import { rawOf } from '../../application/hash-chain.js';
+import { rawOf } from '../../application/log/hash-chain.js';
 import { ledger } from '../../domain/credits.js';
 import { parseEvent, type LoggedEvent } from '../../domain/events.js';
 import { categoryOf, idOf, type Instant } from '../../domain/ids.js';

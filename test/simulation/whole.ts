@@ -1,4 +1,4 @@
-import { stockCatalogue } from '../../application/administer.js';
+import { stockCatalogue } from '../../application/organizations/administer.js';
 import { drive } from '../support/simulation/drive.js';
 import { runClient, settleKeys, usualPause } from '../support/simulation/whole/clients.js';
 import { Dice } from '../support/simulation/whole/dice.js';

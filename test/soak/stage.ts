@@ -7,8 +7,8 @@ import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-
 import { openLogReader } from '../../adapters/sqlite/log/events-file.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
-import { keyRing } from '../../application/key-ring.js';
-import { openedLog } from '../../application/personal.js';
+import { keyRing } from '../../application/personal/key-ring.js';
+import { openedLog } from '../../application/personal/personal.js';
 import type { LogReader } from '../../application/ports/event-store.js';
 import type { PersonalKeys } from '../../application/ports/personal-keys.js';
 import { masterKeys } from '../../bin/secret-files.js';

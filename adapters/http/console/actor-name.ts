@@ -1,4 +1,4 @@
-import { accountOf } from '../../../application/people.js';
+import { accountOf } from '../../../application/access/people.js';
 import type { Streams } from '../../../application/streams.js';
 import { apiKey } from '../../../domain/api-key.js';
 import type { Actor } from '../../../domain/events.js';

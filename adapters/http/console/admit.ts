@@ -1,4 +1,4 @@
-import { roleIn } from '../../../application/roles.js';
+import { roleIn } from '../../../application/access/roles.js';
 import { DomainError } from '../../../domain/errors.js';
 import { OrganizationId, Uuid, type Brand } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';

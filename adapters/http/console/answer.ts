@@ -1,4 +1,4 @@
-import { newToken } from '../../../application/sessions.js';
+import { newToken } from '../../../application/access/sessions.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Permission } from '../../../domain/permissions.js';
 import { retryAfter } from '../caller.js';

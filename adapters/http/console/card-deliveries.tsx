@@ -1,5 +1,5 @@
 import type { Delivery } from '../../../application/ports/delivery-log.js';
-import { listDeliveries, listEndpoints } from '../../../application/webhooks.js';
+import { listDeliveries, listEndpoints } from '../../../application/webhooks/webhooks.js';
 import type { Uuid } from '../../../domain/ids.js';
 import { may, type Role } from '../../../domain/permissions.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';

@@ -1,7 +1,7 @@
-import { accountOf } from '../../../application/people.js';
-import { roleIn } from '../../../application/roles.js';
-import { listOrganizations } from '../../../application/read-organizations.js';
-import { readAccount } from '../../../application/read-accounts.js';
+import { accountOf } from '../../../application/access/people.js';
+import { roleIn } from '../../../application/access/roles.js';
+import { listOrganizations } from '../../../application/organizations/read-organizations.js';
+import { readAccount } from '../../../application/organizations/read-accounts.js';
 import type { OrganizationId, Uuid } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
 import { may, type Role } from '../../../domain/permissions.js';

@@ -1,16 +1,16 @@
 import type { Logger } from 'pino';
-import type { AdministrationDeps } from '../../../application/administer.js';
-import type { ChangeCardDeps } from '../../../application/change-card.js';
-import type { HookDeps } from '../../../application/hooks.js';
-import type { ImportDeps } from '../../../application/imports.js';
-import type { PeopleDeps } from '../../../application/people.js';
+import type { AdministrationDeps } from '../../../application/organizations/administer.js';
+import type { ChangeCardDeps } from '../../../application/cards/change-card.js';
+import type { HookDeps } from '../../../application/hooks/hooks.js';
+import type { ImportDeps } from '../../../application/contacts/imports.js';
+import type { PeopleDeps } from '../../../application/access/people.js';
 import type { Requests } from '../../../application/ports/requests.js';
 import type { RateLimiter } from '../../../application/ports/rate-limiter.js';
-import type { ReadAccountsDeps } from '../../../application/read-accounts.js';
-import type { ReadCardsDeps } from '../../../application/read-cards.js';
-import type { ReadKeysDeps } from '../../../application/read-keys.js';
-import type { SendCardDeps } from '../../../application/send-card.js';
-import type { WebhookDeps } from '../../../application/webhooks.js';
+import type { ReadAccountsDeps } from '../../../application/organizations/read-accounts.js';
+import type { ReadCardsDeps } from '../../../application/cards/read-cards.js';
+import type { ReadKeysDeps } from '../../../application/access/read-keys.js';
+import type { SendCardDeps } from '../../../application/cards/send-card.js';
+import type { WebhookDeps } from '../../../application/webhooks/webhooks.js';
 
 /** What the pages are made of: the use cases that the API has, too. */
 export interface ConsoleDeps

@@ -1,5 +1,5 @@
 import type { Role } from '../../../domain/permissions.js';
-import { readAccount } from '../../../application/read-accounts.js';
+import { readAccount } from '../../../application/organizations/read-accounts.js';
 import type { LinesResponse, TextResponse } from '../route.js';
 import { documentOf, pageHeaders } from '../web/document.js';
 import { RefusedForms } from '../web/form.js';

@@ -1,4 +1,4 @@
-import type { ListedEndpoint } from '../../../application/webhooks.js';
+import type { ListedEndpoint } from '../../../application/webhooks/webhooks.js';
 import type { Instant, Uuid } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';

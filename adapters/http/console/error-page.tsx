@@ -1,4 +1,4 @@
-import { listMembers } from '../../../application/people.js';
+import { listMembers } from '../../../application/access/people.js';
 import { ImportsUnavailable } from '../../../application/ports/import-records.js';
 import { TooManySignIns } from '../../../application/ports/passwords.js';
 import { SignInUnavailable } from '../../../application/ports/sign-in-records.js';

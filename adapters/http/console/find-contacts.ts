@@ -1,4 +1,4 @@
-import { listContacts } from '../../../application/list-contacts.js';
+import { listContacts } from '../../../application/contacts/list-contacts.js';
 import type { ContactDocument } from '../../../projections/contacts.js';
 import type { OrgContext } from './page.js';
 

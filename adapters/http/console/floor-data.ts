@@ -1,5 +1,5 @@
-import { cardForOperator, type CardForOperator } from '../../../application/card-for-operator.js';
-import { codeFrom } from '../../../application/read-cards.js';
+import { cardForOperator, type CardForOperator } from '../../../application/cards/card-for-operator.js';
+import { codeFrom } from '../../../application/cards/read-cards.js';
 import { today } from '../../../domain/calendar.js';
 import { steps, type CardStatus, type StepName } from '../../../domain/card.js';
 import { parseCardCode } from '../../../domain/card-code.js';

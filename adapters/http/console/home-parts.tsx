@@ -1,4 +1,4 @@
-import type { CardDay } from '../../../application/card-days.js';
+import type { CardDay } from '../../../application/cards/card-days.js';
 import { may } from '../../../domain/permissions.js';
 import { Bars } from '../web/chart.js';
 import { Badge, Table } from '../web/parts.js';

@@ -1,7 +1,7 @@
 import { newCommand } from '../../../application/commands.js';
-import { listHookCalls, readHook } from '../../../application/hooks.js';
-import { previewHook, type HookPreview } from '../../../application/preview-hook.js';
-import { readDesigns } from '../../../application/read-accounts.js';
+import { listHookCalls, readHook } from '../../../application/hooks/hooks.js';
+import { previewHook, type HookPreview } from '../../../application/hooks/preview-hook.js';
+import { readDesigns } from '../../../application/organizations/read-accounts.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Uuid } from '../../../domain/ids.js';
 import { may } from '../../../domain/permissions.js';

@@ -1,4 +1,4 @@
-import type { ContactImport } from '../../../application/imports.js';
+import type { ContactImport } from '../../../application/contacts/imports.js';
 import type { Tone } from '../web/parts.js';
 
 export const importTones: Readonly<Record<ContactImport['status'], Tone>> = {

@@ -1,4 +1,4 @@
-import type { WaitingRow } from '../../../application/waiting-rows.js';
+import type { WaitingRow } from '../../../application/contacts/waiting-rows.js';
 import { isPlainObject } from '../../../domain/plain-object.js';
 import { Table } from '../web/parts.js';
 import { contactLabels } from './contact-form.js';

@@ -1,5 +1,5 @@
-import { changeRole, inviteMember, removeMember } from '../../../application/people.js';
-import { issueReset } from '../../../application/password-resets.js';
+import { changeRole, inviteMember, removeMember } from '../../../application/access/people.js';
+import { issueReset } from '../../../application/access/password-resets.js';
 import type { Initiator } from '../../../application/commands.js';
 import type { OrganizationId } from '../../../domain/ids.js';
 import { newMember, roleChange } from '../operator-people.js';

@@ -1,5 +1,5 @@
 import type { Delivery } from '../../../application/ports/delivery-log.js';
-import type { ListedEndpoint } from '../../../application/webhooks.js';
+import type { ListedEndpoint } from '../../../application/webhooks/webhooks.js';
 import type { Instant, Uuid } from '../../../domain/ids.js';
 import type { CardDocument } from '../../../projections/cards.js';
 import { Form } from '../web/form.js';

@@ -1,4 +1,4 @@
-import { claimForm, completeForm, releaseForm } from '../../../application/forms.js';
+import { claimForm, completeForm, releaseForm } from '../../../application/access/forms.js';
 import { refusalOf } from '../errors.js';
 import type { Url } from '../web/url.js';
 import { Stopped } from './gates.js';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { CardDraft, SendRequest } from '../../../application/place-order.js';
+import type { CardDraft, SendRequest } from '../../../application/cards/place-order.js';
 import { newCommand } from '../../../application/commands.js';
 import { Uuid } from '../../../domain/ids.js';
 import { contacts, type ContactDocument } from '../../../projections/contacts.js';

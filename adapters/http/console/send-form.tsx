@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { SendPreview } from '../../../application/preview.js';
+import type { SendPreview } from '../../../application/cards/preview.js';
 import { longestMessage } from '../../../domain/message.js';
 import { states } from '../../../domain/recipient.js';
 import type { ContactDocument } from '../../../projections/contacts.js';

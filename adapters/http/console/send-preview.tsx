@@ -1,4 +1,4 @@
-import type { SendPreview } from '../../../application/preview.js';
+import type { SendPreview } from '../../../application/cards/preview.js';
 import { layOut, roomAt } from '../../../domain/letter-layout.js';
 import { longestMessage } from '../../../domain/message.js';
 import { countCharacters } from '../../../domain/text.js';

@@ -1,4 +1,4 @@
-import { accountWith } from '../../../application/sign-in.js';
+import { accountWith } from '../../../application/access/sign-in.js';
 import { accountIdOf } from '../../../domain/account.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Uuid } from '../../../domain/ids.js';

@@ -1,6 +1,6 @@
 import { parseCookie, stringifySetCookie } from 'cookie';
-import { accountOf } from '../../../application/people.js';
-import { root, type Session, type Sessions } from '../../../application/sessions.js';
+import { accountOf } from '../../../application/access/people.js';
+import { root, type Session, type Sessions } from '../../../application/access/sessions.js';
 import type { Streams } from '../../../application/streams.js';
 import type { Actor } from '../../../domain/events.js';
 import { Uuid } from '../../../domain/ids.js';

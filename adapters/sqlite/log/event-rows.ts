@@ -1,4 +1,4 @@
-import { DamagedLog } from '../../../application/damaged-log.js';
+import { DamagedLog } from '../../../application/log/damaged-log.js';
 import type { EventMetadata, LoggedEvent } from '../../../domain/events.js';
 import type { StreamName, Uuid } from '../../../domain/ids.js';
 

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { growingTo } from '../../../application/growing.js';
-import { storedTexts } from '../../../application/hash-chain.js';
+import { storedTexts } from '../../../application/log/hash-chain.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../../domain/events.js';
 import type { Milliseconds, StreamName, Uuid } from '../../../domain/ids.js';
 import {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Clock } from '../../../application/ports/system.js';
 import { lockDirectory, makeDirectory, openForReading, syncDirectory, type Database } from '../database.js';
-import { DamagedLog } from '../../../application/damaged-log.js';
+import { DamagedLog } from '../../../application/log/damaged-log.js';
 import type { LogTiles } from '../../../application/ports/log-tiles.js';
 import type { RawLog } from '../../../application/ports/raw-log.js';
 import { CheckpointPastHead, type UnknownOutcome } from '../errors.js';

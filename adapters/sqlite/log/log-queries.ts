@@ -8,7 +8,7 @@ import { messageOf } from '../../../domain/errors.js';
 import type { LoggedEvent } from '../../../domain/events.js';
 import type { Milliseconds, StreamName } from '../../../domain/ids.js';
 import { errcodeOf, isDamage, type Database, type Statement } from '../database.js';
-import { DamagedLog } from '../../../application/damaged-log.js';
+import { DamagedLog } from '../../../application/log/damaged-log.js';
 import type { InsideGate } from '../gate.js';
 import { eventColumns, eventOf, type EventRow } from './event-rows.js';
 

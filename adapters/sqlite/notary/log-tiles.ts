@@ -8,7 +8,7 @@ import {
   type LogTiles,
   type LogTree,
 } from '../../../application/ports/log-tiles.js';
-import { tileGrowth, unpackSeqs } from '../../../application/tile-rows.js';
+import { tileGrowth, unpackSeqs } from '../../../application/log/tile-rows.js';
 import { Instant, type OrganizationId } from '../../../domain/ids.js';
 import { hashBytes, hashesIn, tileWidth } from '../../../domain/merkle.js';
 import { numberFrom, type Database, type Statement } from '../database.js';

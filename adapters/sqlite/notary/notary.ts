@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { DamagedLog } from '../../../application/damaged-log.js';
+import { DamagedLog } from '../../../application/log/damaged-log.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { SharedLog } from '../log/events-file.js';

@@ -1,4 +1,4 @@
-import { DamagedLog } from '../../../application/damaged-log.js';
+import { DamagedLog } from '../../../application/log/damaged-log.js';
 import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
 import type { RawLog, StoredEvent } from '../../../application/ports/raw-log.js';
 import { messageOf } from '../../../domain/errors.js';

@@ -1,4 +1,4 @@
-import { DeliveryChanges } from '../../../application/delivery-changes.js';
+import { DeliveryChanges } from '../../../application/webhooks/delivery-changes.js';
 import { DeliveriesUnavailable } from '../../../application/ports/deliveries.js';
 import type { DeliveryChange, DeliveryId } from '../../../application/ports/delivery-log.js';
 import type { OrganizationId } from '../../../domain/ids.js';

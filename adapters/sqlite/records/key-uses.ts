@@ -1,4 +1,4 @@
-import type { KeyUseRows } from '../../../application/buffered-key-uses.js';
+import type { KeyUseRows } from '../../../application/access/buffered-key-uses.js';
 import { Instant, type Uuid } from '../../../domain/ids.js';
 import type { Database } from '../database.js';
 import type { SqliteWriter } from '../writer/writer.js';

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { growingTo } from '../../../application/growing.js';
-import { verifiedHash } from '../../../application/hash-chain.js';
+import { verifiedHash } from '../../../application/log/hash-chain.js';
 import { errcodeOf, isDamage, type Database } from '../database.js';
-import { DamagedLog } from '../../../application/damaged-log.js';
+import { DamagedLog } from '../../../application/log/damaged-log.js';
 import type { StreamName } from '../../../domain/ids.js';
 import { assertInPlace, checkedRows, type CheckedRow } from '../log/event-rows.js';
 

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { messageOf } from '../../../domain/errors.js';
 import { errcodeOf, isDamage, numberFrom, openForReading, type Database } from '../database.js';
-import { DamagedLog } from '../../../application/damaged-log.js';
+import { DamagedLog } from '../../../application/log/damaged-log.js';
 import { CheckpointPastHead } from '../errors.js';
 import { readWal, type WalContent } from '../log/wal.js';
 import { logChecker } from './log-checker.js';

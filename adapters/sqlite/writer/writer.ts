@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { isDamage } from '../database.js';
-import { DamagedLog } from '../../../application/damaged-log.js';
+import { DamagedLog } from '../../../application/log/damaged-log.js';
 import { NotWritten, UnknownOutcome } from '../errors.js';
 import type { Gate } from '../gate.js';
 import type { InputOf, OperationName, OutputOf } from './operations.js';

@@ -3,8 +3,8 @@ import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-sto
 import { joinTexts } from '../../../adapters/eventstoredb/texts.js';
 import { MongoLogTiles } from '../../../adapters/mongodb/log-tiles.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
-import { assertUndamaged } from '../../../application/damaged-log.js';
-import { notarizeNow, runNotary, scrubNow, type Notarizing } from '../../../application/notarize.js';
+import { assertUndamaged } from '../../../application/log/damaged-log.js';
+import { notarizeNow, runNotary, scrubNow, type Notarizing } from '../../../application/log/notarize.js';
 import type { LogTiles } from '../../../application/ports/log-tiles.js';
 import type { StoredEvent } from '../../../application/ports/raw-log.js';
 import { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';

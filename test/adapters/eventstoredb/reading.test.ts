@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { EventStoreUnavailable, noStream } from '../../../application/ports/event-store.js';
 import type { Instant } from '../../../domain/ids.js';
 import { messageOf } from '../../../domain/errors.js';
-import { storedTexts, verifies } from '../../../application/hash-chain.js';
+import { storedTexts, verifies } from '../../../application/log/hash-chain.js';
 import { Streams } from '../../../application/streams.js';
 import { ledger } from '../../../domain/credits.js';
 import { streamName } from '../../../domain/ids.js';

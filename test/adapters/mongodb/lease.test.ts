@@ -5,7 +5,7 @@ import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store
 import { watchProjector } from '../../../adapters/mongodb/projector-watch.js';
 import { SeenBuilds } from '../../../adapters/mongodb/seen-builds.js';
 import { ProjectorPulses, projectorLease, releaseOf } from '../../../adapters/mongodb/projector-pulses.js';
-import { ProjectionBoard } from '../../../application/projection-board.js';
+import { ProjectionBoard } from '../../../application/projecting/projection-board.js';
 import { VirtualClock } from '../../support/memory/clock.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { counts, notes } from '../../support/fixtures/notes.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { MongoLogTiles } from '../../../adapters/mongodb/log-tiles.js';
-import { frontierAt } from '../../../application/log-proofs.js';
+import { frontierAt } from '../../../application/log/log-proofs.js';
 import type { OrganizationId } from '../../../domain/ids.js';
 import { emptyFrontier, grow, rootOf } from '../../../domain/merkle.js';
 import { leavesFrom } from '../../contract/log-tiles.js';

@@ -14,7 +14,7 @@ import { MongoReadModels } from '../../../adapters/mongodb/read-models.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { LocalRateLimiter } from '../../../adapters/system/rate-limiter.js';
-import { BufferedKeyUses } from '../../../application/buffered-key-uses.js';
+import { BufferedKeyUses } from '../../../application/access/buffered-key-uses.js';
 import { DeliveriesUnavailable } from '../../../application/ports/deliveries.js';
 import type { DeliveryId } from '../../../application/ports/delivery-log.js';
 import { HookCallsUnavailable } from '../../../application/ports/hook-calls.js';

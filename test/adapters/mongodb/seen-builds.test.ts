@@ -5,7 +5,7 @@ import { ProjectorPulses } from '../../../adapters/mongodb/projector-pulses.js';
 import { watchProjector } from '../../../adapters/mongodb/projector-watch.js';
 import { MongoReadModels } from '../../../adapters/mongodb/read-models.js';
 import { acknowledgedTo, SeenBuilds } from '../../../adapters/mongodb/seen-builds.js';
-import { ProjectionBoard } from '../../../application/projection-board.js';
+import { ProjectionBoard } from '../../../application/projecting/projection-board.js';
 import { larger } from '../../../application/positions.js';
 import { notes, storedNote } from '../../support/fixtures/notes.js';
 import { VirtualClock } from '../../support/memory/clock.js';

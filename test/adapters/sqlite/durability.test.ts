@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { DamagedLog } from '../../../application/damaged-log.js';
+import { DamagedLog } from '../../../application/log/damaged-log.js';
 import { DataDirectoryInUse } from '../../../adapters/sqlite/errors.js';
 import { eventually } from '../../support/time/eventually.js';
 import { appendNotes } from './notes.js';

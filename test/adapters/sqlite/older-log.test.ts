@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { scrubNow } from '../../../application/notarize.js';
+import { scrubNow } from '../../../application/log/notarize.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { olderChain, olderFile } from '../../support/fixtures/older-file.js';
 import { inNewDirectory, openDirectory } from './setup.js';

@@ -14,7 +14,7 @@ import {
 } from '../../../adapters/sqlite/read/read-file.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { ReadModelsUnavailable } from '../../../application/ports/read-models.js';
-import { currentReadModels } from '../../../application/read-your-writes.js';
+import { currentReadModels } from '../../../application/projecting/read-your-writes.js';
 import { eventually } from '../../support/time/eventually.js';
 import { noteEvent, notes, noteStream, storedNote, type NoteChange } from '../../support/fixtures/notes.js';
 import { sealEvents } from '../../support/fixtures/seal-events.js';

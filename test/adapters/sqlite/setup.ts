@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NotaryOptions } from '../../../adapters/sqlite/notary/notary.js';
 import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/log/events-file.js';
-import type { DamagedLog } from '../../../application/damaged-log.js';
+import type { DamagedLog } from '../../../application/log/damaged-log.js';
 import type { UnknownOutcome } from '../../../adapters/sqlite/errors.js';
 import { standingClock } from '../../support/time/standing-clock.js';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import { openForReading } from '../../../adapters/sqlite/database.js';
-import { DamagedLog } from '../../../application/damaged-log.js';
+import { DamagedLog } from '../../../application/log/damaged-log.js';
 import { CheckpointPastHead } from '../../../adapters/sqlite/errors.js';
 import { logChecker } from '../../../adapters/sqlite/verification/log-checker.js';
 import { assertNotPast } from '../../../adapters/sqlite/verification/verification.js';

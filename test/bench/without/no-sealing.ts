@@ -1,5 +1,5 @@
 import { hash, randomFillSync } from 'node:crypto';
-import type { ProtectedData } from '../../../application/hash-chain.js';
+import type { ProtectedData } from '../../../application/log/hash-chain.js';
 import type { PersonalSeal } from '../../../application/streams.js';
 
 export {
@@ -12,7 +12,7 @@ export {
   sealNext,
   sealText,
   withheldData,
-} from '../../../application/personal.js';
+} from '../../../application/personal/personal.js';
 
 const saltBytes = 16;
 const pool = Buffer.alloc(saltBytes * 512);

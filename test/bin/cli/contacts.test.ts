@@ -9,7 +9,7 @@ import {
   type FileRow,
   type ImportResult,
   type RowOutcome,
-} from '../../../application/import-contacts.js';
+} from '../../../application/contacts/import-contacts.js';
 import { contactsIn } from '../../../bin/cli/contact-file.js';
 import { command, run, type Ended } from '../../support/servers/programs.js';
 import { startTestService, type RunningService, type Tenant } from '../../support/http/service.js';

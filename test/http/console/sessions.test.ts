@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { hashOf } from '../../../application/sessions.js';
+import { hashOf } from '../../../application/access/sessions.js';
 import { startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 import { memberOf, password, Visitor } from '../../support/http/visitor.js';
 

@@ -6,7 +6,7 @@ import type { Route } from '../../../adapters/http/route.js';
 import { httpServer, type HttpOptions, type HttpServer } from '../../../adapters/http/server.js';
 import { SeededEntropy } from '../memory/entropy.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
-import type { KeyHolder } from '../../../application/authenticate.js';
+import type { KeyHolder } from '../../../application/access/authenticate.js';
 import { windowLength, type RateLimiter } from '../../../application/ports/rate-limiter.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { DomainError } from '../../../domain/errors.js';

@@ -1,5 +1,5 @@
 import { erasedPayload } from '../../../domain/delivery-payload.js';
-import { DeliveryChanges } from '../../../application/delivery-changes.js';
+import { DeliveryChanges } from '../../../application/webhooks/delivery-changes.js';
 import { DeliveriesUnavailable, type Deliveries } from '../../../application/ports/deliveries.js';
 import {
   erasedReason,

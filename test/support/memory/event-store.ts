@@ -1,4 +1,4 @@
-import { storedTexts } from '../../../application/hash-chain.js';
+import { storedTexts } from '../../../application/log/hash-chain.js';
 import {
   clockTolerance,
   EventStoreUnavailable,

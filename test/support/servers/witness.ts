@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
-import { announcedBy, PublicEvents } from '../../../application/public-deliveries.js';
+import { announcedBy, PublicEvents } from '../../../application/webhooks/public-deliveries.js';
 import type { LoggedEvent } from '../../../domain/events.js';
 import { OrganizationId } from '../../../domain/ids.js';
 import { cards, type CardDocument } from '../../../projections/cards.js';

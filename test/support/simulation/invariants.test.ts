@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { seal } from '../../../application/hash-chain.js';
+import { seal } from '../../../application/log/hash-chain.js';
 import { inTheClear } from '../fixtures/seal-events.js';
 import type { LoggedEvent } from '../../../domain/events.js';
 import { logViolations, violations, type Answer, type Call } from './invariants.js';

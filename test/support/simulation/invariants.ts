@@ -1,5 +1,5 @@
-import { rawOf, verifies } from '../../../application/hash-chain.js';
-import { asStored } from '../../../application/personal.js';
+import { rawOf, verifies } from '../../../application/log/hash-chain.js';
+import { asStored } from '../../../application/personal/personal.js';
 import { arrivalWindow } from '../../../domain/calendar.js';
 import { parseCardCode } from '../../../domain/card-code.js';
 import { card, owedBy, steps, type CardEvent, type Order, type StepName } from '../../../domain/card.js';

@@ -1,11 +1,11 @@
 import { unsealed } from '../fixtures/seal-events.js';
 import type { MemoryEventStore } from '../memory/event-store.js';
-import { changeCard, releaseCard, type ChangedCard } from '../../../application/change-card.js';
-import { addCredits } from '../../../application/credits.js';
-import { Ledgers } from '../../../application/ledgers.js';
-import { organizationsOf } from '../../../application/organizations.js';
+import { changeCard, releaseCard, type ChangedCard } from '../../../application/cards/change-card.js';
+import { addCredits } from '../../../application/credits/credits.js';
+import { Ledgers } from '../../../application/credits/ledgers.js';
+import { organizationsOf } from '../../../application/organizations/organizations.js';
 import { OutcomeUnknown, TooContended } from '../../../application/outcome.js';
-import type { SendRequest } from '../../../application/place-order.js';
+import type { SendRequest } from '../../../application/cards/place-order.js';
 import type { Checkpoint, Checkpoints } from '../../../application/ports/checkpoints.js';
 import {
   EventStoreUnavailable,
@@ -18,8 +18,8 @@ import {
   type IdempotencyStore,
 } from '../../../application/ports/idempotency-store.js';
 import type { Clock, Entropy } from '../../../application/ports/system.js';
-import { closeOpenWork, OpenWork, type ReconcilerDeps } from '../../../application/reconcile.js';
-import { sendCard, type SendCardDeps } from '../../../application/send-card.js';
+import { closeOpenWork, OpenWork, type ReconcilerDeps } from '../../../application/credits/reconcile.js';
+import { sendCard, type SendCardDeps } from '../../../application/cards/send-card.js';
 import { Streams } from '../../../application/streams.js';
 import {
   cancel,

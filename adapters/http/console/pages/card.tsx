@@ -1,9 +1,9 @@
 import { cancel, steps } from '../../../../domain/card.js';
-import { changeCard } from '../../../../application/change-card.js';
+import { changeCard } from '../../../../application/cards/change-card.js';
 import { newCommand } from '../../../../application/commands.js';
-import { readOrderPage } from '../../../../application/order-page.js';
-import { readDesigns } from '../../../../application/read-accounts.js';
-import { codeFrom } from '../../../../application/read-cards.js';
+import { readOrderPage } from '../../../../application/cards/order-page.js';
+import { readDesigns } from '../../../../application/organizations/read-accounts.js';
+import { codeFrom } from '../../../../application/cards/read-cards.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form, Refusal } from '../../web/form.js';

@@ -1,4 +1,4 @@
-import { listCards, lookUpCard, type ReadCardsDeps } from '../../../../application/read-cards.js';
+import { listCards, lookUpCard, type ReadCardsDeps } from '../../../../application/cards/read-cards.js';
 import { cardStatuses, type CardStatus } from '../../../../domain/card.js';
 import { parseCardCode, type CardCode } from '../../../../domain/card-code.js';
 import { DomainError } from '../../../../domain/errors.js';

@@ -1,4 +1,4 @@
-import { listCollection } from '../../../../application/read-collection.js';
+import { listCollection } from '../../../../application/organizations/read-collection.js';
 import { Cover } from '../../web/cover.js';
 import { Empty, Head, Older } from '../../web/parts.js';
 import { page } from '../page.js';

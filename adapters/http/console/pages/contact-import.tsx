@@ -4,7 +4,7 @@ import {
   nextRows,
   stopImport,
   type FoundImport,
-} from '../../../../application/imports.js';
+} from '../../../../application/contacts/imports.js';
 import { csvOf, csvRows } from '../../csv.js';
 import { Form, Refusal } from '../../web/form.js';
 import { Badge, Head } from '../../web/parts.js';

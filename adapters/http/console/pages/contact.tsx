@@ -1,5 +1,5 @@
 import { newCommand } from '../../../../application/commands.js';
-import { removeContact, replaceContact } from '../../../../application/change-contact.js';
+import { removeContact, replaceContact } from '../../../../application/contacts/change-contact.js';
 import { Uuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form, Refusal } from '../../web/form.js';

@@ -1,7 +1,7 @@
 import { newCommand } from '../../../../application/commands.js';
-import { saveContactRecord } from '../../../../application/save-contact.js';
+import { saveContactRecord } from '../../../../application/contacts/save-contact.js';
 import { CommandId, derivedUuid } from '../../../../domain/ids.js';
-import { listContacts } from '../../../../application/list-contacts.js';
+import { listContacts } from '../../../../application/contacts/list-contacts.js';
 import { may } from '../../../../domain/permissions.js';
 import { Field, Form, Refusal } from '../../web/form.js';
 import { Empty, Head, Older, Table } from '../../web/parts.js';

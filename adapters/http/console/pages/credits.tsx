@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { addCredits, readStatement } from '../../../../application/credits.js';
-import { readCardDays } from '../../../../application/card-days.js';
-import { readBalance } from '../../../../application/read-accounts.js';
+import { addCredits, readStatement } from '../../../../application/credits/credits.js';
+import { readCardDays } from '../../../../application/cards/card-days.js';
+import { readBalance } from '../../../../application/organizations/read-accounts.js';
 import { today } from '../../../../domain/calendar.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { derivedUuid, Instant } from '../../../../domain/ids.js';

@@ -4,7 +4,7 @@ import {
   listEndpoints,
   redriveDeliveries,
   retryDelivery,
-} from '../../../../application/webhooks.js';
+} from '../../../../application/webhooks/webhooks.js';
 import { parseCardCode } from '../../../../domain/card-code.js';
 import { may } from '../../../../domain/permissions.js';
 import { publicEventTypes } from '../../../../domain/public-events.js';

@@ -1,4 +1,4 @@
-import { listEndpoints, readDelivery, retryDelivery } from '../../../../application/webhooks.js';
+import { listEndpoints, readDelivery, retryDelivery } from '../../../../application/webhooks/webhooks.js';
 import type { Delivery } from '../../../../application/ports/delivery-log.js';
 import { may } from '../../../../domain/permissions.js';
 import { deliveryHeaders } from '../../../../domain/webhook-signing.js';

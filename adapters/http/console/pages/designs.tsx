@@ -1,6 +1,6 @@
-import { addDesign, removeDesign, renameDesign } from '../../../../application/administer.js';
-import { readDesigns } from '../../../../application/read-accounts.js';
-import { listCollection } from '../../../../application/read-collection.js';
+import { addDesign, removeDesign, renameDesign } from '../../../../application/organizations/administer.js';
+import { readDesigns } from '../../../../application/organizations/read-accounts.js';
+import { listCollection } from '../../../../application/organizations/read-collection.js';
 import { derivedUuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
 import { newDesign } from '../../operator.js';

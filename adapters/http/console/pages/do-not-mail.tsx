@@ -1,5 +1,5 @@
-import { addToDoNotMail, removeFromDoNotMail } from '../../../../application/administer.js';
-import { listDoNotMail } from '../../../../application/read-office-lists.js';
+import { addToDoNotMail, removeFromDoNotMail } from '../../../../application/organizations/administer.js';
+import { listDoNotMail } from '../../../../application/organizations/read-office-lists.js';
 import { may } from '../../../../domain/permissions.js';
 import { doNotMail } from '../../operator.js';
 import { readAll } from '../../read.js';

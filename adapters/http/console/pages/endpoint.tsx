@@ -1,6 +1,6 @@
 import { newCommand } from '../../../../application/commands.js';
-import { offSince } from '../../../../application/endpoints-off.js';
-import { replayEvents } from '../../../../application/replay-events.js';
+import { offSince } from '../../../../application/webhooks/endpoints-off.js';
+import { replayEvents } from '../../../../application/webhooks/replay-events.js';
 import {
   changeEndpoint,
   deleteEndpoint,
@@ -9,7 +9,7 @@ import {
   readEndpoint,
   rotateSecret,
   sendTestEvent,
-} from '../../../../application/webhooks.js';
+} from '../../../../application/webhooks/webhooks.js';
 import { may } from '../../../../domain/permissions.js';
 import { ClientGone } from '../../errors.js';
 import { readEndpointChange } from '../../webhooks.js';

@@ -1,6 +1,6 @@
-import { demoOwner, findDemoOwner } from '../../../../application/demo.js';
-import { findLink, takeLink } from '../../../../application/sign-in-links.js';
-import { root } from '../../../../application/sessions.js';
+import { demoOwner, findDemoOwner } from '../../../../application/organizations/demo.js';
+import { findLink, takeLink } from '../../../../application/access/sign-in-links.js';
+import { root } from '../../../../application/access/sessions.js';
 import { Instant } from '../../../../domain/ids.js';
 import { Form } from '../../web/form.js';
 import { Time } from '../../web/time.js';

@@ -1,9 +1,9 @@
-import { readCardDays } from '../../../../application/card-days.js';
-import { offSince } from '../../../../application/endpoints-off.js';
-import { readBalance, readDesigns } from '../../../../application/read-accounts.js';
-import { listCards } from '../../../../application/read-cards.js';
-import { listKeys } from '../../../../application/read-keys.js';
-import { listDeliveries, listEndpoints } from '../../../../application/webhooks.js';
+import { readCardDays } from '../../../../application/cards/card-days.js';
+import { offSince } from '../../../../application/webhooks/endpoints-off.js';
+import { readBalance, readDesigns } from '../../../../application/organizations/read-accounts.js';
+import { listCards } from '../../../../application/cards/read-cards.js';
+import { listKeys } from '../../../../application/access/read-keys.js';
+import { listDeliveries, listEndpoints } from '../../../../application/webhooks/webhooks.js';
 import type { CardStatus } from '../../../../domain/card.js';
 import { may } from '../../../../domain/permissions.js';
 import { isActive } from '../../../../domain/webhook-endpoints.js';

@@ -1,5 +1,5 @@
 import { newCommand } from '../../../../application/commands.js';
-import { readHook, removeHook, updateHook } from '../../../../application/hooks.js';
+import { readHook, removeHook, updateHook } from '../../../../application/hooks/hooks.js';
 import { newHook } from '../../hooks.js';
 import { atField } from '../../read.js';
 import { hookIdIn, loadHook, previewOf } from '../hook-data.js';

@@ -1,5 +1,5 @@
 import { newCommand } from '../../../../application/commands.js';
-import { listHooks, makeHook, type ListedHook } from '../../../../application/hooks.js';
+import { listHooks, makeHook, type ListedHook } from '../../../../application/hooks/hooks.js';
 import { may } from '../../../../domain/permissions.js';
 import { newHook } from '../../hooks.js';
 import { readAll } from '../../read.js';

@@ -1,4 +1,4 @@
-import { beginImport, importIdOf, listImports } from '../../../../application/imports.js';
+import { beginImport, importIdOf, listImports } from '../../../../application/contacts/imports.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { readContact } from '../../contact-fields.js';
 import { contactRows, UnreadableFile } from '../../contact-file.js';

@@ -1,5 +1,5 @@
-import { acceptFor, findInvitation, setFirstPassword } from '../../../../application/people.js';
-import { readAccount } from '../../../../application/read-accounts.js';
+import { acceptFor, findInvitation, setFirstPassword } from '../../../../application/access/people.js';
+import { readAccount } from '../../../../application/organizations/read-accounts.js';
 import { accountIdOf } from '../../../../domain/account.js';
 import { OrganizationId } from '../../../../domain/ids.js';
 import { house } from '../../../../domain/members.js';

@@ -1,5 +1,5 @@
-import { createKey, revokeKey } from '../../../../application/administer.js';
-import { listKeys, type ListedKey } from '../../../../application/read-keys.js';
+import { createKey, revokeKey } from '../../../../application/organizations/administer.js';
+import { listKeys, type ListedKey } from '../../../../application/access/read-keys.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form, Refusal } from '../../web/form.js';
 import { Badge, Empty, Older, Table } from '../../web/parts.js';

@@ -1,4 +1,4 @@
-import { setPassword, signOutOthers } from '../../../../application/people.js';
+import { setPassword, signOutOthers } from '../../../../application/access/people.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { Field, Form, Refusal } from '../../web/form.js';
 import { Badge, Head } from '../../web/parts.js';

@@ -1,4 +1,4 @@
-import { listMembers } from '../../../../application/people.js';
+import { listMembers } from '../../../../application/access/people.js';
 import { rolesOf } from '../../../../domain/members.js';
 import { Refusal } from '../../web/form.js';
 import { peopleActions } from '../manage-people.js';

@@ -1,5 +1,5 @@
-import { findReset, takeReset } from '../../../../application/password-resets.js';
-import { setPassword } from '../../../../application/people.js';
+import { findReset, takeReset } from '../../../../application/access/password-resets.js';
+import { setPassword } from '../../../../application/access/people.js';
 import { Form, Refusal } from '../../web/form.js';
 import { newForm } from '../answer.js';
 import { assertGoodPassword } from '../good-password.js';

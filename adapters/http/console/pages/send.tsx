@@ -1,7 +1,11 @@
-import { previewSend } from '../../../../application/preview.js';
-import { readBalance, readDesigns, readHandwritings } from '../../../../application/read-accounts.js';
-import { listCollection } from '../../../../application/read-collection.js';
-import { sendCard } from '../../../../application/send-card.js';
+import { previewSend } from '../../../../application/cards/preview.js';
+import {
+  readBalance,
+  readDesigns,
+  readHandwritings,
+} from '../../../../application/organizations/read-accounts.js';
+import { listCollection } from '../../../../application/organizations/read-collection.js';
+import { sendCard } from '../../../../application/cards/send-card.js';
 import { newCard } from '../../card-fields.js';
 import { atField } from '../../read.js';
 import { Refusal } from '../../web/form.js';

@@ -1,5 +1,5 @@
-import { changeOrganization } from '../../../../application/administer.js';
-import { readAccount, readHandwritings } from '../../../../application/read-accounts.js';
+import { changeOrganization } from '../../../../application/organizations/administer.js';
+import { readAccount, readHandwritings } from '../../../../application/organizations/read-accounts.js';
 import { layOut } from '../../../../domain/letter-layout.js';
 import { may } from '../../../../domain/permissions.js';
 import { organizationChange } from '../../operator-organizations.js';

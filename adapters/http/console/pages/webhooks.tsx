@@ -1,6 +1,6 @@
 import { newCommand } from '../../../../application/commands.js';
-import { offSince } from '../../../../application/endpoints-off.js';
-import { listEndpoints, registerEndpoint } from '../../../../application/webhooks.js';
+import { offSince } from '../../../../application/webhooks/endpoints-off.js';
+import { listEndpoints, registerEndpoint } from '../../../../application/webhooks/webhooks.js';
 import { may } from '../../../../domain/permissions.js';
 import { readRegistration } from '../../webhooks.js';
 import { Field, Form, Refusal } from '../../web/form.js';

@@ -1,9 +1,9 @@
-import type { Projector } from '../../../../application/project.js';
+import type { Projector } from '../../../../application/projecting/project.js';
 import type {
   ProjectionBoard,
   ProjectorReports,
   ProjectorStatus,
-} from '../../../../application/projection-board.js';
+} from '../../../../application/projecting/projection-board.js';
 import { allProjections } from '../../../../projections/all.js';
 import type { VirtualClock } from '../../memory/clock.js';
 

@@ -1,7 +1,7 @@
 import { LocalRateLimiter } from '../../../../adapters/system/rate-limiter.js';
 import { InProcessDeliveryQueue } from '../../../../adapters/memory/delivery-queue.js';
-import type { AdministrationDeps } from '../../../../application/administer.js';
-import { rawOf } from '../../../../application/hash-chain.js';
+import type { AdministrationDeps } from '../../../../application/organizations/administer.js';
+import { rawOf } from '../../../../application/log/hash-chain.js';
 import type { RawLog } from '../../../../application/ports/raw-log.js';
 import { messageOf } from '../../../../domain/errors.js';
 import type { LoggedEvent } from '../../../../domain/events.js';

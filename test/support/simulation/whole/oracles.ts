@@ -1,6 +1,6 @@
-import { keyRing } from '../../../../application/key-ring.js';
-import { asStored, openedEvents, openText } from '../../../../application/personal.js';
-import { PublicEvents, announcedBy } from '../../../../application/public-deliveries.js';
+import { keyRing } from '../../../../application/personal/key-ring.js';
+import { asStored, openedEvents, openText } from '../../../../application/personal/personal.js';
+import { PublicEvents, announcedBy } from '../../../../application/webhooks/public-deliveries.js';
 import type { Delivery } from '../../../../application/ports/delivery-log.js';
 import { card } from '../../../../domain/card.js';
 import { ledger } from '../../../../domain/credits.js';

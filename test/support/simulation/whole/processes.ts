@@ -1,11 +1,11 @@
 import 'reflect-metadata';
 import { setMaxListeners } from 'node:events';
 import { pino } from 'pino';
-import type { AdministrationDeps } from '../../../../application/administer.js';
+import type { AdministrationDeps } from '../../../../application/organizations/administer.js';
 import { BufferedRequests } from '../../../../application/request-log.js';
-import { keyRing } from '../../../../application/key-ring.js';
-import { runNotary } from '../../../../application/notarize.js';
-import { openedEvents } from '../../../../application/personal.js';
+import { keyRing } from '../../../../application/personal/key-ring.js';
+import { runNotary } from '../../../../application/log/notarize.js';
+import { openedEvents } from '../../../../application/personal/personal.js';
 import type { Deliveries } from '../../../../application/ports/deliveries.js';
 import { DeliveriesUnavailable } from '../../../../application/ports/deliveries.js';
 import type { DeliveryQueue } from '../../../../application/ports/delivery-queue.js';
@@ -14,9 +14,9 @@ import { PersonalKeysUnavailable } from '../../../../application/ports/personal-
 import { PublicStreamUnavailable } from '../../../../application/ports/public-stream.js';
 import { ReadModelsUnavailable } from '../../../../application/ports/read-models.js';
 import type { Clock, Entropy } from '../../../../application/ports/system.js';
-import { ProjectionBoard } from '../../../../application/projection-board.js';
-import { Projector } from '../../../../application/project.js';
-import { readsWait, writesWait } from '../../../../application/read-your-writes.js';
+import { ProjectionBoard } from '../../../../application/projecting/projection-board.js';
+import { Projector } from '../../../../application/projecting/project.js';
+import { readsWait, writesWait } from '../../../../application/projecting/read-your-writes.js';
 import type { HttpServer } from '../../../../adapters/http/server.js';
 import { wire } from '../../../../bin/container.js';
 import { cheapPasswords } from '../../fixtures/cheap-passwords.js';

@@ -1,6 +1,12 @@
 import { z } from 'zod';
-import { offerHandwriting, publishCollectionCard } from '../../../../../application/administer.js';
-import { listAllHandwritings, listWholeCollection } from '../../../../../application/read-office-lists.js';
+import {
+  offerHandwriting,
+  publishCollectionCard,
+} from '../../../../../application/organizations/administer.js';
+import {
+  listAllHandwritings,
+  listWholeCollection,
+} from '../../../../../application/organizations/read-office-lists.js';
 import { collectionCard, collectionSlug, handwritingName } from '../../../operator.js';
 import { readAll } from '../../../read.js';
 import { Field, Form, Refusal } from '../../../web/form.js';

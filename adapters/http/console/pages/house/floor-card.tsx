@@ -1,6 +1,6 @@
-import { changeCard } from '../../../../../application/change-card.js';
+import { changeCard } from '../../../../../application/cards/change-card.js';
 import { newCommand } from '../../../../../application/commands.js';
-import { codeFrom } from '../../../../../application/read-cards.js';
+import { codeFrom } from '../../../../../application/cards/read-cards.js';
 import {
   fail,
   hold,

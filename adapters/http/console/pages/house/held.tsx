@@ -1,8 +1,8 @@
-import { changeCard, releaseCard } from '../../../../../application/change-card.js';
+import { changeCard, releaseCard } from '../../../../../application/cards/change-card.js';
 import { newCommand } from '../../../../../application/commands.js';
-import { listAllCards } from '../../../../../application/list-all-cards.js';
-import { readAccount, readBalance } from '../../../../../application/read-accounts.js';
-import { codeFrom } from '../../../../../application/read-cards.js';
+import { listAllCards } from '../../../../../application/cards/list-all-cards.js';
+import { readAccount, readBalance } from '../../../../../application/organizations/read-accounts.js';
+import { codeFrom } from '../../../../../application/cards/read-cards.js';
 import { cancel, release } from '../../../../../domain/card.js';
 import { Instant, OrganizationId } from '../../../../../domain/ids.js';
 import { Form, Refusal } from '../../../web/form.js';

@@ -1,6 +1,6 @@
-import { openOrganization } from '../../../../../application/administer.js';
-import { inviteMember } from '../../../../../application/people.js';
-import { listOrganizations } from '../../../../../application/read-organizations.js';
+import { openOrganization } from '../../../../../application/organizations/administer.js';
+import { inviteMember } from '../../../../../application/access/people.js';
+import { listOrganizations } from '../../../../../application/organizations/read-organizations.js';
 import { newMember } from '../../../operator-people.js';
 import { newOrganization } from '../../../operator-organizations.js';
 import { readAll } from '../../../read.js';

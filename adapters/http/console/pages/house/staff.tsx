@@ -1,4 +1,4 @@
-import { listMembers } from '../../../../../application/people.js';
+import { listMembers } from '../../../../../application/access/people.js';
 import { house, rolesOf } from '../../../../../domain/members.js';
 import { Refusal } from '../../../web/form.js';
 import { Empty, Head } from '../../../web/parts.js';

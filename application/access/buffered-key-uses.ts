@@ -1,0 +1,56 @@
+import type { Instant, Milliseconds, Uuid } from '../../domain/ids.js';
+import type { KeyUses } from '../ports/key-uses.js';
+import type { Clock } from '../ports/system.js';
+import { untilAborted } from '../until-aborted.js';
+
+/** The last use of each key as a database keeps it. */
+export interface KeyUseRows {
+  /** Writes the uses; one that is earlier than what is stored changes nothing. */
+  save(uses: readonly (readonly [keyId: Uuid, at: Instant])[]): Promise<void>;
+  read(keyIds: readonly Uuid[]): Promise<ReadonlyMap<Uuid, Instant>>;
+}
+
+const savedEvery: Milliseconds = 5_000;
+
+/** Notes uses in memory at once and saves them some seconds later. A crash loses those seconds. */
+export class BufferedKeyUses implements KeyUses {
+  readonly #rows: KeyUseRows;
+  readonly #fresh = new Map<Uuid, Instant>();
+  readonly #stopping = new AbortController();
+  readonly #saving: Promise<void>;
+
+  constructor(rows: KeyUseRows, clock: Clock) {
+    this.#rows = rows;
+    const { signal } = this.#stopping;
+    // What can't be saved stays fresh until the next time.
+    const onError = () => undefined;
+    this.#saving = untilAborted({ clock, signal, pause: savedEvery, onError }, () => this.#save());
+  }
+
+  used(keyId: Uuid, at: Instant): void {
+    this.#fresh.set(keyId, at);
+  }
+
+  async lastUses(keyIds: readonly Uuid[]): Promise<ReadonlyMap<Uuid, Instant>> {
+    const uses = new Map(await this.#rows.read(keyIds));
+    for (const id of keyIds) {
+      const fresh = this.#fresh.get(id);
+      if (fresh !== undefined && fresh > (uses.get(id) ?? '')) uses.set(id, fresh);
+    }
+    return uses;
+  }
+
+  /** Saves what is fresh, if that is possible, and stops saving. */
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    await this.#saving;
+    await this.#save().catch(() => undefined);
+  }
+
+  async #save(): Promise<void> {
+    const uses = [...this.#fresh];
+    if (uses.length === 0) return;
+    await this.#rows.save(uses);
+    for (const [id, at] of uses) if (this.#fresh.get(id) === at) this.#fresh.delete(id);
+  }
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import type { Milliseconds } from '../../domain/ids.js';
+import type { FoundSignInRecord, SignInRecords } from '../ports/sign-in-records.js';
+import type { Clock, Entropy } from '../ports/system.js';
+import { hashOf } from './sessions.js';
+
+/** How long a form that was sent is remembered. */
+const rememberedFor: Milliseconds = 24 * 60 * 60 * 1000;
+
+const Kept = z.object({
+  /** Tells the tries of one form apart. */
+  try: z.string(),
+  since: z.number(),
+  /** Where the form led; null while it is at work. */
+  to: z.string().nullable(),
+});
+
+export interface FormDeps {
+  readonly signInRecords: SignInRecords;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  /** How long a try may be at work before another one takes it over. */
+  readonly claimTimeout: Milliseconds;
+}
+
+/**
+ * `claimed`: this try goes on; `tookOver` if it does so after one that broke off. `done`: an earlier one was
+ * done, and led there. `running`: another one is at work.
+ */
+export type FormClaim =
+  | { readonly kind: 'claimed'; readonly held: FoundSignInRecord; readonly tookOver: boolean }
+  | { readonly kind: 'done'; readonly to: string }
+  | { readonly kind: 'running' };
+
+/** Claims a form for one try, so that a double click has one effect. Throws SignInUnavailable. */
+export const claimForm = async (
+  { signInRecords, clock, entropy, claimTimeout }: FormDeps,
+  form: string,
+  owner: string,
+): Promise<FormClaim> => {
+  const now = clock.now();
+  const id = hashOf(`${owner} ${form}`);
+  const data = { try: entropy.uuid(), since: now, to: null };
+  const ends = now + rememberedFor;
+  if (await signInRecords.add({ kind: 'form', id, owner, data, ends }))
+    return { kind: 'claimed', held: { kind: 'form', id, owner, data, ends, version: 0 }, tookOver: false };
+  const found = await signInRecords.find('form', id);
+  if (found === null) return { kind: 'running' };
+  const before = Kept.parse(found.data);
+  if (before.to !== null) return { kind: 'done', to: before.to };
+  if (now - before.since < claimTimeout || !(await signInRecords.change(found, { data, ends })))
+    return { kind: 'running' };
+  return { kind: 'claimed', held: { ...found, data, ends, version: found.version + 1 }, tookOver: true };
+};
+
+/**
+ * Notes where the form led. If that fails, a repeat does what was done already, which every action allows.
+ */
+export const completeForm = async (
+  { signInRecords }: Pick<FormDeps, 'signInRecords'>,
+  held: FoundSignInRecord,
+  to: string,
+): Promise<void> => {
+  await signInRecords.change(held, { data: { ...held.data, to }, ends: held.ends });
+};
+
+/** Nothing happened: the form may be sent again. Leaves the claim of a try that took over meanwhile. */
+export const releaseForm = async (
+  { signInRecords, clock }: Pick<FormDeps, 'signInRecords' | 'clock'>,
+  held: FoundSignInRecord,
+): Promise<void> => {
+  const data = { ...held.data, since: clock.now() };
+  if (await signInRecords.change(held, { data, ends: held.ends }))
+    await signInRecords.remove('form', held.id);
+};

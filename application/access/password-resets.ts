@@ -1,0 +1,54 @@
+import type { Person } from '../../domain/account.js';
+import { DomainError } from '../../domain/errors.js';
+import { Uuid, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
+import { mayReset } from '../../domain/manage-members.js';
+import { memberOf, members } from '../../domain/members.js';
+import type { Initiator } from '../commands.js';
+import { accountOf, type PeopleDeps } from './people.js';
+import { managerOf, membershipsOf } from './roles.js';
+import { findLink, issueLink, takeLink, type SignInLink } from './sign-in-links.js';
+
+/**
+ * A link with which a member who has forgotten the password chooses a new one. Throws `missing_scope`, and
+ * `not_found`, also for somebody who has not accepted the invitation yet.
+ */
+export const issueReset = async (
+  deps: PeopleDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  id: Uuid,
+): Promise<{ readonly token: string; readonly ends: Milliseconds }> => {
+  const manager = await managerOf(deps, initiator, org);
+  const { account } = memberOf((await deps.streams.load(members, org)).state, id);
+  if (account === null)
+    throw new DomainError('not_found', 'This person has not accepted the invitation yet: invite them again.');
+  if (manager === null || !mayReset(manager, org, await membershipsOf(deps, account)))
+    throw new DomainError(
+      'missing_scope',
+      'This account opens more than you manage. Of the staff only the holder of the operator token resets a password; of somebody who belongs to several organizations, an operator.',
+    );
+  return issueLink(deps, 'reset', account, { manager, org });
+};
+
+/**
+ * Asked again when the link is used: whoever it is for may have joined the staff, or others, since it was
+ * made.
+ */
+const isGood = async (deps: PeopleDeps, { purpose, maker, owner }: SignInLink): Promise<boolean> => {
+  if (purpose !== 'reset') return false;
+  const { manager, org } = maker ?? { manager: 'operator', org: null };
+  return mayReset(manager, org, await membershipsOf(deps, Uuid.parse(owner)));
+};
+
+/** Whose password a link is for; null if it is over. */
+export const findReset = async (deps: PeopleDeps, token: string): Promise<Person | null> => {
+  const link = await findLink(deps, token);
+  if (link === null || !(await isGood(deps, link))) return null;
+  return (await accountOf(deps, Uuid.parse(link.owner)))?.person ?? null;
+};
+
+/** The account whose password may be set now; null if the link is over. Of all who try, one gets it. */
+export const takeReset = async (deps: PeopleDeps, token: string): Promise<Uuid | null> => {
+  const link = await takeLink(deps, token);
+  return link !== null && (await isGood(deps, link)) ? Uuid.parse(link.owner) : null;
+};

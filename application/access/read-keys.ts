@@ -1,0 +1,85 @@
+import { apiKey, houseId } from '../../domain/api-key.js';
+import { Uuid, type Instant, type OrganizationId } from '../../domain/ids.js';
+import { apiKeys, type ApiKeyDocument } from '../../projections/api-keys.js';
+import { organizationAt } from '../organizations/administer.js';
+import type { Moment, Past } from '../as-of.js';
+import type { WriteDeps } from '../execute.js';
+import { listAt } from '../list-at.js';
+import type { KeyUses } from '../ports/key-uses.js';
+import type { ReadModels } from '../ports/read-models.js';
+
+export interface ReadKeysDeps {
+  readonly readModels: ReadModels;
+  readonly keyUses: KeyUses;
+}
+
+export interface ListedKey extends ApiKeyDocument {
+  readonly lastUsedAt: Instant | null;
+}
+
+/** The row of a cursor. Throws ReadModelsUnavailable. */
+const rowOf = async ({ readModels }: ReadKeysDeps, org: OrganizationId, after: string) => {
+  const row = await readModels.get(apiKeys, after);
+  return row?.document.org === org ? row : null;
+};
+
+/**
+ * As `listKeys`, as they were at a moment; nobody knows when they had last been used then. Throws `not_found`
+ * if the organization was not there yet, DamagedStream, ReadModelsUnavailable, EventStoreUnavailable.
+ */
+export const listKeysAt = async (
+  deps: ReadKeysDeps & Pick<WriteDeps, 'store' | 'streams'>,
+  org: OrganizationId,
+  moment: Moment,
+  limit: number,
+  after: string | null,
+): Promise<readonly Past<ListedKey>[] | null> => {
+  await organizationAt(deps, org, moment);
+  const cursor = after === null ? null : await rowOf(deps, org, after);
+  if (after !== null && cursor === null) return null;
+  const which = { projection: apiKeys, category: 'key', isListed: () => true } as const;
+  const pasts = await listAt(deps, which, org, moment, { limit, before: cursor?.created ?? null });
+  return pasts.map(({ was, asOf }) => ({ was: { ...was, lastUsedAt: null }, asOf }));
+};
+
+/**
+ * A page of an organization's keys, newest first, after the key `after`; null if that is no key of the
+ * organization. Throws ReadModelsUnavailable.
+ */
+export const listKeys = async (
+  deps: ReadKeysDeps,
+  org: OrganizationId,
+  limit: number,
+  after: string | null,
+): Promise<readonly ListedKey[] | null> => {
+  const { readModels, keyUses } = deps;
+  const cursor = after === null ? null : await rowOf(deps, org, after);
+  if (after !== null && cursor === null) return null;
+  const rows = await readModels.page(apiKeys, {
+    org,
+    limit,
+    ...(cursor !== null && { before: cursor.created }),
+  });
+  const uses = await keyUses.lastUses(rows.map(({ key }) => Uuid.parse(key)));
+  return rows.map(({ key, document }) => ({ ...document, lastUsedAt: uses.get(Uuid.parse(key)) ?? null }));
+};
+
+export interface ListedOperatorKey extends ListedKey {
+  readonly expiresAt: Instant | null;
+}
+
+/** As `listKeys`, the keys of operators. Throws also EventStoreUnavailable. */
+export const listOperatorKeys = async (
+  deps: ReadKeysDeps & Pick<WriteDeps, 'streams'>,
+  limit: number,
+  after: string | null,
+): Promise<readonly ListedOperatorKey[] | null> => {
+  const keys = await listKeys(deps, houseId, limit, after);
+  if (keys === null) return null;
+  return Promise.all(
+    keys.map(async (key) => {
+      const { state } = await deps.streams.load(apiKey, key.id);
+      return { ...key, expiresAt: state.status === 'none' ? null : state.expiresAt };
+    }),
+  );
+};

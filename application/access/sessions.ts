@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import { growingTo } from '../growing.js';
+import { Instant, type Milliseconds } from '../../domain/ids.js';
+import type { FoundSignInRecord, SignInRecords } from '../ports/sign-in-records.js';
+import type { Clock, Entropy } from '../ports/system.js';
+
+/** The owner of what belongs to the operator of the service, who has no account. */
+export const root = 'root';
+
+const hour: Milliseconds = 60 * 60 * 1000;
+const idle: Milliseconds = 12 * hour;
+const longest: Milliseconds = 14 * 24 * hour;
+const longestOfOperator: Milliseconds = 8 * hour;
+/** How exactly is known when a session was used last. */
+const touchedEvery: Milliseconds = 60_000;
+const trustedFor: Milliseconds = 4_000;
+const mostRemembered = 10_000;
+
+const Kept = z.object({ created: Instant, seen: Instant, browser: z.string() });
+
+export interface Session {
+  /** SHA-256 of its token: knowing it lets nobody in. */
+  readonly id: string;
+  /** An account, or `root`. */
+  readonly owner: string;
+  readonly created: Instant;
+  /** Exact to a minute. */
+  readonly seen: Instant;
+  /** The browser, in words. */
+  readonly browser: string;
+}
+
+export const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex');
+
+/** 256 random bits that a browser holds, and that nothing keeps. */
+export const newToken = (entropy: Entropy): string => entropy.bytes(32).toString('base64url');
+
+const sessionOf = ({ id, owner, data }: FoundSignInRecord): Session => ({ id, owner, ...Kept.parse(data) });
+
+export interface SessionsDeps {
+  readonly signInRecords: SignInRecords;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+}
+
+/**
+ * Who is signed in. A session ends after 12 hours without use, and after 14 days whatever happens; the
+ * operator's after 8 hours. It is trusted for 4 s after it was read: signing out takes effect at once in the
+ * process that does it, and within 5 s in others. All throw SignInUnavailable.
+ */
+export class Sessions {
+  readonly #deps: SessionsDeps;
+  readonly #known = new LRUCache<string, { readonly session: Session; readonly at: Milliseconds }>(
+    growingTo(mostRemembered),
+  );
+
+  constructor(deps: SessionsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Returns the token that the browser gets. */
+  async open(owner: string, browser: string): Promise<string> {
+    const { signInRecords, clock, entropy } = this.#deps;
+    const token = newToken(entropy);
+    const created = clock.instant();
+    const data = { created, seen: created, browser };
+    await signInRecords.add({
+      kind: 'session',
+      id: hashOf(token),
+      owner,
+      data,
+      ends: this.#end(owner, created),
+    });
+    return token;
+  }
+
+  /** The session of a token, and that it was used now; null if there is none. */
+  async use(token: string): Promise<Session | null> {
+    const { signInRecords, clock } = this.#deps;
+    const id = hashOf(token);
+    const known = this.#known.get(id);
+    if (known !== undefined && clock.monotonic() - known.at < trustedFor) return known.session;
+    this.#known.delete(id);
+    const found = await signInRecords.find('session', id);
+    if (found === null) return null;
+    const session = await this.#touched(found);
+    this.#known.set(id, { session, at: clock.monotonic() });
+    return session;
+  }
+
+  async end(id: string): Promise<void> {
+    this.#known.delete(id);
+    await this.#deps.signInRecords.remove('session', id);
+  }
+
+  /** Ends every session of an owner but one. */
+  async endAll(owner: string, except: string | null): Promise<void> {
+    for (const [id, { session }] of this.#known.entries())
+      if (session.owner === owner && id !== except) this.#known.delete(id);
+    await this.#deps.signInRecords.removeAllOf('session', owner, except);
+  }
+
+  /** Those of an owner, the one that was used last first. */
+  async listOf(owner: string): Promise<readonly Session[]> {
+    const found = (await this.#deps.signInRecords.listOf('session', owner)).map(sessionOf);
+    return found.toSorted((a, b) => (a.seen < b.seen ? 1 : -1));
+  }
+
+  async #touched(found: FoundSignInRecord): Promise<Session> {
+    const { signInRecords, clock } = this.#deps;
+    const session = sessionOf(found);
+    if (clock.now() - Date.parse(session.seen) < touchedEvery) return session;
+    const { created, browser } = session;
+    const data = { created, seen: clock.instant(), browser };
+    // Another process may have touched it at the same moment: then that is as good.
+    await signInRecords.change(found, { data, ends: this.#end(found.owner, created) });
+    return { ...session, seen: data.seen };
+  }
+
+  #end(owner: string, created: Instant): Milliseconds {
+    const begun = Date.parse(created);
+    if (owner === root) return begun + longestOfOperator;
+    return Math.min(this.#deps.clock.now() + idle, begun + longest);
+  }
+}

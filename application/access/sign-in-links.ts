@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { OrganizationId, type Milliseconds } from '../../domain/ids.js';
+import { Manager } from '../../domain/manage-members.js';
+import { hashOf, newToken, type SessionsDeps } from './sessions.js';
+
+const minute: Milliseconds = 60_000;
+
+/**
+ * What a link is for. `enter`: the operator signs in. `reset`: the owner of an account chooses a new
+ * password.
+ */
+const Purpose = z.enum(['enter', 'reset']);
+export type Purpose = z.infer<typeof Purpose>;
+
+const usableFor: Readonly<Record<Purpose, Milliseconds>> = { enter: 15 * minute, reset: 24 * 60 * minute };
+
+/** As what somebody made a link for a member, and in which organization. */
+const Maker = z.object({ manager: Manager, org: OrganizationId });
+export type Maker = z.infer<typeof Maker>;
+
+const Kept = z.object({ purpose: Purpose, maker: Maker.nullable().default(null) });
+
+export interface SignInLink {
+  readonly purpose: Purpose;
+  /** An account, or `root`. */
+  readonly owner: string;
+  /** Null for links of the operator, and those that an older version made. */
+  readonly maker: Maker | null;
+  readonly ends: Milliseconds;
+}
+
+/** Makes a link that works once, within its time. The token is kept nowhere. Throws SignInUnavailable. */
+export const issueLink = async (
+  { signInRecords, clock, entropy }: SessionsDeps,
+  purpose: Purpose,
+  owner: string,
+  maker: Maker | null = null,
+): Promise<{ readonly token: string; readonly ends: Milliseconds }> => {
+  const token = newToken(entropy);
+  const ends = clock.now() + usableFor[purpose];
+  await signInRecords.add({ kind: 'link', id: hashOf(token), owner, data: { purpose, maker }, ends });
+  return { token, ends };
+};
+
+/** What a link is for, which leaves it as it is; null if it was taken, is over, or never was. */
+export const findLink = async (
+  { signInRecords }: Pick<SessionsDeps, 'signInRecords'>,
+  token: string,
+): Promise<SignInLink | null> => {
+  const found = await signInRecords.find('link', hashOf(token));
+  if (found === null || found.ends === null) return null;
+  return { ...Kept.parse(found.data), owner: found.owner, ends: found.ends };
+};
+
+/** Takes a link: of all who try, one gets it. Throws SignInUnavailable, and then the link may be gone. */
+export const takeLink = async (
+  deps: Pick<SessionsDeps, 'signInRecords'>,
+  token: string,
+): Promise<SignInLink | null> => {
+  const link = await findLink(deps, token);
+  return link !== null && (await deps.signInRecords.remove('link', hashOf(token))) ? link : null;
+};

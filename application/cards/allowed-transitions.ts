@@ -1,0 +1,96 @@
+import {
+  cancel,
+  card,
+  erase,
+  fail,
+  hold,
+  isMade,
+  queue,
+  release,
+  reportStep,
+  type Card,
+  type CardEvent,
+} from '../../domain/card.js';
+import { never } from '../../domain/errors.js';
+import { parseEvent, type EventMetadata } from '../../domain/events.js';
+import { categoryOf, type StreamName, type Uuid } from '../../domain/ids.js';
+
+/** The decision that records such an event; null for one that a decision on a card does not bring. */
+const decisionOf = (event: CardEvent): ((state: Card) => readonly CardEvent[]) | null => {
+  switch (event.type) {
+    case 'CardScheduled':
+    case 'CardAbandoned':
+    case 'ReleaseAbandoned':
+      return null;
+    case 'CardHeld':
+      return event.data.order === null ? hold(event.data.reason ?? '') : null;
+    case 'CardReleased':
+      return release;
+    case 'CardQueued':
+      return queue;
+    case 'StepStarted':
+      return reportStep(event.data.step, 'in_progress', null);
+    case 'StepCompleted':
+      return reportStep(event.data.step, 'completed', null);
+    case 'StepFailed':
+      return reportStep(event.data.step, 'failed', null);
+    case 'CardCancelled':
+      return cancel;
+    case 'CardFailed':
+      return fail(event.data.reason ?? '');
+    case 'CardErased':
+      return erase(event.data.reason);
+    default:
+      return never(event);
+  }
+};
+
+const isAllowed = (state: Card, event: CardEvent): boolean => {
+  const decide = decisionOf(event);
+  if (decide === null) return event.type === 'ReleaseAbandoned' ? isMade(state) : state.status === 'none';
+  try {
+    return decide(state).some(({ type }) => type === event.type);
+  } catch {
+    return false;
+  }
+};
+
+interface Line {
+  readonly stream?: StreamName;
+  readonly revision?: number;
+  readonly id?: Uuid;
+  readonly type?: string;
+  readonly data?: string;
+  readonly metadata?: string;
+}
+
+/**
+ * The events of cards in an export that the service's own rules do not allow after those before them. Cards
+ * whose beginning is not in the export are passed over.
+ */
+export const forbiddenTransitions = (file: string): readonly string[] => {
+  const states = new Map<StreamName, Card>();
+  const found: string[] = [];
+  for (const text of file.split('\n')) {
+    const { stream, revision, id, type, data, metadata }: Line =
+      text === '' ? {} : (JSON.parse(text) as Line);
+    if (stream === undefined || revision === undefined || id === undefined || type === undefined) continue;
+    if (categoryOf(stream) !== 'card' || (revision > 0 && !states.has(stream))) continue;
+    const recorded = JSON.parse(data ?? '{}') as object;
+    const stored = {
+      id,
+      stream,
+      revision,
+      position: null,
+      type,
+      data: { personal: null, ...recorded },
+      metadata: JSON.parse(metadata ?? '{}') as EventMetadata,
+    };
+    const event = parseEvent(card, stored);
+    const state = states.get(stream) ?? card.initial;
+    if (!isAllowed(state, event))
+      found.push(`${stream}@${revision}: ${type} was not allowed after what stood before`);
+    states.set(stream, card.evolve(state, event));
+  }
+  return found;
+};

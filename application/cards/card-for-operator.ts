@@ -1,0 +1,64 @@
+import { card, cardStream, requireCard, type Order } from '../../domain/card.js';
+import type { CardCode } from '../../domain/card-code.js';
+import type { RecordedEvent } from '../../domain/events.js';
+import type { CardDocument } from '../../projections/cards.js';
+import { asOf, streamAt, type Moment, type Past } from '../as-of.js';
+import { assertChained } from '../log/chained.js';
+import { foldCard, type ReadCardsDeps } from './read-cards.js';
+import { parseEvent } from '../../domain/events.js';
+import { DomainError } from '../../domain/errors.js';
+
+/** A card with all that production needs. */
+export interface CardForOperator {
+  readonly card: CardDocument;
+  readonly org: string;
+  /** Null if it was erased or can't be read any more. */
+  readonly message: string | null;
+  readonly designId: string;
+  readonly source: Order['source']['kind'];
+}
+
+/**
+ * Every event of a card, oldest first, or of a send that was abandoned: those up to a moment, or all (null).
+ * Throws `card_not_found`, also if there was no such card yet, DamagedStream, EventStoreUnavailable.
+ */
+export const cardHistory = async (
+  { store }: Pick<ReadCardsDeps, 'store'>,
+  code: CardCode,
+  moment: Moment | null,
+): Promise<readonly RecordedEvent[]> => {
+  const events =
+    moment === null
+      ? await store.readStream(cardStream(code), 0)
+      : await streamAt(store, cardStream(code), moment);
+  if (moment === null) assertChained(null, events);
+  if (events.length === 0) throw new DomainError('card_not_found', 'There is no such card.');
+  return events;
+};
+
+/**
+ * A card of any organization, from its stream: as it is, or as it was at a moment. Throws `card_not_found`,
+ * DamagedStream, EventStoreUnavailable.
+ */
+export const cardForOperator = async (
+  deps: Pick<ReadCardsDeps, 'store'>,
+  code: CardCode,
+  moment: Moment | null,
+): Promise<Past<CardForOperator>> => {
+  const events = await cardHistory(deps, code, moment);
+  const { order, message } = requireCard(
+    events.map((event) => parseEvent(card, event)).reduce(card.evolve, card.initial),
+  );
+  const document = foldCard(events);
+  const last = events.at(-1);
+  if (document === null || last === undefined)
+    throw new DomainError('card_not_found', 'There is no such card.');
+  const was = {
+    card: document,
+    org: order.org,
+    message,
+    designId: order.design.id,
+    source: order.source.kind,
+  };
+  return { was, asOf: asOf(last) };
+};

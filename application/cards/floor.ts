@@ -1,0 +1,102 @@
+import {
+  isMade,
+  queue,
+  reportStep,
+  steps,
+  type Card,
+  type CardEvent,
+  type StepStatuses,
+} from '../../domain/card.js';
+import type { CardCode } from '../../domain/card-code.js';
+import { DomainError } from '../../domain/errors.js';
+import type { Milliseconds } from '../../domain/ids.js';
+import { today } from '../../domain/calendar.js';
+import { cards, onTheFloor, type CardDocument } from '../../projections/cards.js';
+import { changeCard, type ChangeCardDeps } from './change-card.js';
+import { newCommand, type Initiator } from '../commands.js';
+import type { OrderPlanning } from './place-order.js';
+import type { AgendaQuery, ReadModels, Stored } from '../ports/read-models.js';
+
+export interface FloorDeps extends ChangeCardDeps {
+  readonly readModels: ReadModels;
+  readonly planning: OrderPlanning;
+}
+
+const system = (id: string): Initiator => ({ actor: { kind: 'system', id }, requestId: null });
+
+/** A card that has changed since its row was read may refuse the change, and needs none. */
+const ignoreRefusal = (error: unknown): null => {
+  if (error instanceof DomainError) return null;
+  throw error;
+};
+
+const batchSize = 200;
+
+/**
+ * Sends the cards that are due to the floor. They have been pending for `pendingFor` by then, so that a
+ * client can look up a card as the response described it. Rows only say where to look; the card's stream
+ * decides. Returns how many it sent. (decision 32: the path of a card through production)
+ */
+export const queueDueCards = async (deps: FloorDeps, pendingFor: Milliseconds): Promise<number> => {
+  const { readModels, clock, planning } = deps;
+  const day = today(clock.instant(), planning.timeZone);
+  const pendingSinceLimit = clock.now() - pendingFor;
+  let queued = 0;
+  for (let after: AgendaQuery['after'] | null = null; ;) {
+    const due: readonly Stored<CardDocument>[] = await readModels.agenda(cards, {
+      upTo: day,
+      limit: batchSize,
+      ...(after !== null && { after }),
+    });
+    const ready = due.filter(({ document }) => Date.parse(document.pendingSince) <= pendingSinceLimit);
+    const changed = await Promise.all(
+      ready.map(({ document }) => changeAs(deps, 'due-cards', document.code, queue)),
+    );
+    queued += changed.filter((card) => card !== null).length;
+    const last = due.at(-1);
+    if (last === undefined || due.length < batchSize) return queued;
+    after = { agenda: last.document.due, created: last.created };
+  }
+};
+
+/** Changes a card as a part of the service; null if the card refuses. */
+const changeAs = (deps: FloorDeps, part: string, code: string, decide: (state: Card) => CardEvent[]) =>
+  changeCard(deps, { code: code as CardCode, org: null }, newCommand(deps, system(part), null), decide).catch(
+    ignoreRefusal,
+  );
+
+const machine = 'simulation';
+
+/** Completes the step that is in readYourWrites. */
+const completeStep = (state: Card): CardEvent[] => {
+  const step = steps[statusesOf(state).indexOf('in_progress')];
+  return step === undefined ? [] : reportStep(step, 'completed', machine)(state);
+};
+
+/** Starts the first step that is not completed. */
+const startStep = (state: Card): CardEvent[] => {
+  const statuses = statusesOf(state);
+  const step = steps[statuses.findIndex((status) => status !== 'completed')];
+  return step === undefined || statuses.includes('in_progress')
+    ? []
+    : reportStep(step, 'in_progress', machine)(state);
+};
+
+const statusesOf = (state: Card): StepStatuses => (isMade(state) ? state.steps : []);
+
+const mostSimulated = 1_000;
+
+/**
+ * For demos, if FLOOR_SIMULATION is set: every card on the floor completes its step and starts the next one.
+ */
+export const simulateFloor = async (deps: FloorDeps): Promise<void> => {
+  const working = await deps.readModels.agenda(cards, {
+    after: { agenda: onTheFloor, created: 0n },
+    upTo: onTheFloor,
+    limit: mostSimulated,
+  });
+  for (const { document } of working) {
+    await changeAs(deps, 'floor-simulation', document.code, completeStep);
+    await changeAs(deps, 'floor-simulation', document.code, startStep);
+  }
+};

@@ -1,0 +1,71 @@
+import { cardStatuses, type CardStatus } from '../../domain/card.js';
+import { parseCardCode } from '../../domain/card-code.js';
+import type { OrganizationId } from '../../domain/ids.js';
+import { cards, type CardDocument } from '../../projections/cards.js';
+import { invalidCursor } from '../invalid-cursor.js';
+import type { ReadModels, Stored } from '../ports/read-models.js';
+
+export interface AllCardsQuery {
+  readonly limit: number;
+  readonly status: CardStatus | null;
+  readonly reference: string | null;
+  readonly org: OrganizationId | null;
+  /** The cursor of the last card on the previous page. */
+  readonly startingAfter: string | null;
+}
+
+/** A card, and what the page after it begins with. */
+export interface ListedCard {
+  readonly card: CardDocument;
+  readonly cursor: string;
+}
+
+const needsPerson: CardStatus = 'blocked';
+const others = cardStatuses.filter((status) => status !== needsPerson);
+/** Before the code in a cursor: the cards that need a person are not all listed yet. */
+const waitingMark = 'blocked:';
+
+interface Place {
+  /** Whether cards that need a person are still being listed. */
+  readonly isWaiting: boolean;
+  readonly before: bigint | null;
+}
+
+const placeOf = async (readModels: ReadModels, cursor: string | null): Promise<Place> => {
+  if (cursor === null) return { isWaiting: true, before: null };
+  const isWaiting = cursor.startsWith(waitingMark);
+  const parsed = parseCardCode(isWaiting ? cursor.slice(waitingMark.length) : cursor);
+  const row = parsed.kind === 'code' ? await readModels.get(cards, parsed.code) : null;
+  if (row === null) throw invalidCursor('card of this list');
+  return { isWaiting, before: row.created };
+};
+
+type Row = Stored<CardDocument>;
+
+const newestFirst = (a: Row, b: Row): number => (a.created < b.created ? 1 : -1);
+
+/**
+ * Cards of all organizations, or of one: those that need a person first, then the others, each newest first;
+ * with a status, those alone. Each status is asked for on its own, because there is an index for that, and an
+ * order of statuses would need another. Throws `invalid_cursor`, ReadModelsUnavailable.
+ */
+export const listAllCards = async (
+  readModels: ReadModels,
+  { limit, status, reference, org, startingAfter }: AllCardsQuery,
+): Promise<readonly ListedCard[]> => {
+  const { isWaiting, before } = await placeOf(readModels, startingAfter);
+  const of = (wanted: CardStatus, most: number, from: bigint | null): Promise<readonly Row[]> => {
+    const where = { status: wanted, ...(reference !== null && { reference }) };
+    const query = { where, limit: most, ...(from !== null && { before: from }) };
+    return org === null ? readModels.pageAcross(cards, query) : readModels.page(cards, { ...query, org });
+  };
+  const listed = (rows: readonly Row[], mark = ''): readonly ListedCard[] =>
+    rows.map(({ document: card }) => ({ card, cursor: `${mark}${card.code}` }));
+  if (status !== null) return listed(await of(status, limit, before));
+  const waiting = isWaiting ? await of(needsPerson, limit, before) : [];
+  const left = limit - waiting.length;
+  if (left === 0) return listed(waiting, waitingMark);
+  const from = isWaiting ? null : before;
+  const rest = await Promise.all(others.map((wanted) => of(wanted, left, from)));
+  return [...listed(waiting, waitingMark), ...listed(rest.flat().sort(newestFirst).slice(0, left))];
+};

@@ -1,0 +1,198 @@
+import {
+  arrivalWindow,
+  dueDay,
+  honored,
+  soonestArrival,
+  today,
+  type ProductionPlanning,
+} from '../../domain/calendar.js';
+import { schedule, takeInHeld, type FirstEvent, type Order } from '../../domain/card.js';
+import { collectionCard, handwriting, handwritingId, offeredHand } from '../../domain/catalogue.js';
+import { doNotMail, doNotMailId } from '../../domain/do-not-mail.js';
+import { unwrap, type Captured } from '../../domain/errors.js';
+import type { Command } from '../../domain/events.js';
+import { reasonToHold } from '../../domain/hold.js';
+import { derivedUuid, type LocalDate, type OrganizationId, type Uuid } from '../../domain/ids.js';
+import {
+  copyOf,
+  created,
+  defaultDesign,
+  nextCopyId,
+  offeredTitle,
+  organization,
+  saveDesign,
+  savedDesign,
+  slugOf,
+  type Organization,
+  type OrganizationEvent,
+} from '../../domain/organization.js';
+import type { Recipient } from '../../domain/recipient.js';
+import { decideFor, type Organizations, type SeenOrganization } from '../organizations/organizations.js';
+import type { StreamWrite } from '../ports/event-store.js';
+import type { Loaded, Streams } from '../streams.js';
+
+/**
+ * The fields of a card as they were sent, each of them read or refused. The first refusal is the one to
+ * report. (decision 2: of several wrong fields, one is reported)
+ */
+export interface CardFields {
+  readonly recipient: Captured<Recipient>;
+  readonly message: Captured<string>;
+  readonly arriveOn: Captured<LocalDate | null>;
+  readonly handwriting: Captured<string | null>;
+  readonly designId: Captured<string | null>;
+  readonly reference: Captured<string | null>;
+}
+
+/** What a send asks for. */
+export interface CardDraft extends CardFields {
+  /** For the do-not-mail list. Only hooks know it. (decision 17: when the do-not-mail list counts) */
+  readonly email: string | null;
+  readonly contact: Uuid | null;
+}
+
+export interface SendRequest {
+  readonly org: OrganizationId;
+  readonly command: Command;
+  readonly source: Order['source'];
+  /** The client's Idempotency-Key, and the SHA-256 of the body's canonical JSON. */
+  readonly idempotency: { readonly key: string; readonly body: string } | null;
+  /** Called once the key is claimed. Throws the refusals that precede those of the fields. */
+  readonly draft: () => CardDraft | Promise<CardDraft>;
+}
+
+/** The organization's copy of a collection card, which this send makes. */
+export interface DesignCopy {
+  readonly save: (state: Organization) => OrganizationEvent[];
+  readonly write: StreamWrite;
+}
+
+export interface PlacedOrder {
+  readonly event: FirstEvent;
+  readonly copy: DesignCopy | null;
+}
+
+/** Production and mail days, and where today is. (decision 20: the soonest date) */
+export interface OrderPlanning extends ProductionPlanning {
+  readonly timeZone: string;
+}
+
+export interface PlaceOrderDeps {
+  readonly streams: Streams;
+  readonly organizations: Organizations;
+  readonly planning: OrderPlanning;
+}
+
+/**
+ * Identifies the request that made a card: equal for all requests with the same key, different for each one
+ * without. (docs/money.md, rule 7: a card names its request)
+ */
+export const requestOf = ({ org, command, idempotency }: SendRequest): string =>
+  idempotency === null ? command.id : derivedUuid('request', org, 'key', idempotency.key);
+
+/**
+ * Makes the card's first event of the draft's fields and of what they name. Throws the refusal of the first
+ * wrong field; the design is the last one. (decision 2: of several wrong fields, one is reported)
+ */
+export const placeOrder = async (
+  { streams, organizations, planning }: PlaceOrderDeps,
+  request: SendRequest,
+  draft: CardDraft,
+  seen: SeenOrganization,
+): Promise<PlacedOrder> => {
+  const { org, command, source } = request;
+  const letter = { recipient: unwrap(draft.recipient), message: unwrap(draft.message) };
+  const latest = latestArrival(unwrap(draft.arriveOn), command, planning);
+  const chosen = await decideFor(organizations, org, seen, (owner) => choose(streams, request, draft, owner));
+  const order: Order = {
+    org,
+    request: requestOf(request),
+    source,
+    design: chosen.design,
+    handwriting: chosen.hand,
+    window: arrivalWindow(latest),
+    due: dueDay(latest, planning),
+    reference: chosen.reference,
+    contact: draft.contact,
+  };
+  const listed =
+    draft.email !== null && (await streams.load(doNotMail, doNotMailId(org, draft.email))).state.listed;
+  const reason = reasonToHold({ ...letter, handwriting: chosen.hand, doNotMail: listed });
+  return {
+    event: reason === null ? schedule(order, letter) : takeInHeld(order, letter, reason),
+    copy: chosen.copy,
+  };
+};
+
+/** What depends on the organization, with the refusals in their order. */
+const choose = async (
+  streams: Streams,
+  request: SendRequest,
+  draft: CardDraft,
+  owner: Loaded<Organization>,
+) => {
+  const hand = await chooseHand(streams, unwrap(draft.handwriting), owner.state);
+  const reference = unwrap(draft.reference);
+  return { hand, reference, ...(await chooseDesign(streams, request, unwrap(draft.designId), owner)) };
+};
+
+const latestArrival = (arriveOn: LocalDate | null, { at }: Command, planning: OrderPlanning) => {
+  const now = today(at, planning.timeZone);
+  return arriveOn === null ? soonestArrival(now, planning) : honored(arriveOn, now, planning);
+};
+
+const longestName = 200;
+const control = /\p{Cc}/u;
+
+/** What the catalogue has under a name, or null. Doesn't load names that nothing in it can have. */
+export const lookUp = async <T>(
+  name: string,
+  load: (name: string) => Promise<Loaded<T | null>>,
+): Promise<T | null> =>
+  name === '' || name.length > longestName || control.test(name) ? null : (await load(name)).state;
+
+const chooseHand = async (streams: Streams, wanted: string | null, owner: Organization): Promise<string> =>
+  wanted === null
+    ? created(owner).houseHand
+    : offeredHand(await lookUp(handwritingId(wanted), (id) => streams.load(handwriting, id)), wanted);
+
+const chooseDesign = async (
+  streams: Streams,
+  { org, command }: SendRequest,
+  designId: string | null,
+  owner: Loaded<Organization>,
+): Promise<{ readonly design: Order['design']; readonly copy: DesignCopy | null }> => {
+  const state = created(owner.state);
+  const slug = designId === null ? null : slugOf(designId);
+  if (slug === null) {
+    const saved = designId === null ? defaultDesign(state) : savedDesign(state, designId);
+    return { design: { id: saved.id, slug: saved.slug, copied: false }, copy: null };
+  }
+  const name = offeredTitle(await lookUp(slug, (known) => streams.load(collectionCard, known)), slug);
+  const existing = copyOf(state, slug);
+  if (existing !== null) return { design: { id: existing.id, slug, copied: false }, copy: null };
+  const id = nextCopyId(state, org, slug);
+  const save = saveDesign({ id, name, slug });
+  const write = streams.write(
+    organization,
+    owner,
+    save(state).map((event) => ({ event, command })),
+  );
+  return { design: { id, slug, copied: true }, copy: { save, write } };
+};
+
+/**
+ * Checks that a card could be sent with a design now; null stands for the default of the time and always
+ * passes. Throws `not_found` for an unknown organization, `design_not_found`.
+ */
+export const checkDesign = async (
+  streams: Streams,
+  org: OrganizationId,
+  designId: string | null,
+): Promise<void> => {
+  const state = created((await streams.load(organization, org)).state);
+  if (designId === null) return;
+  const slug = slugOf(designId);
+  if (slug === null) savedDesign(state, designId);
+  else offeredTitle(await lookUp(slug, (known) => streams.load(collectionCard, known)), slug);
+};

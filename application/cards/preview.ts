@@ -1,0 +1,75 @@
+import type { ArrivalWindow } from '../../domain/calendar.js';
+import { handwriting, handwritingId, offeredHand } from '../../domain/catalogue.js';
+import { DomainError, unwrap } from '../../domain/errors.js';
+import type { OrganizationId } from '../../domain/ids.js';
+import { layOut, type Layout } from '../../domain/letter-layout.js';
+import { organizationOf } from '../organizations/administer.js';
+import type { WriteDeps } from '../execute.js';
+import { lookUp, placeOrder, type CardDraft, type PlaceOrderDeps, type SendRequest } from './place-order.js';
+
+/** How a message would stand on the card. Nothing was sent, spent or recorded. */
+export interface LetterPreview extends Layout {
+  /** The canonical name of the handwriting. */
+  readonly hand: string;
+}
+
+/**
+ * Lays a message out in a handwriting, or in the house hand for null. Throws `not_found`,
+ * `unknown_handwriting`, EventStoreUnavailable.
+ */
+export const previewLetter = async (
+  deps: Pick<WriteDeps, 'streams'>,
+  org: OrganizationId,
+  message: string,
+  wanted: string | null,
+): Promise<LetterPreview> => {
+  const { houseHand } = await organizationOf(deps, org);
+  const load = (id: string) => deps.streams.load(handwriting, id);
+  const hand = wanted === null ? houseHand : offeredHand(await lookUp(handwritingId(wanted), load), wanted);
+  return { hand, ...layOut(message, hand) };
+};
+
+/** What would come of sending a card. Nothing was sent, spent or recorded. */
+export interface SendPreview {
+  /** The message, if there is one that a card can have, in its handwriting. */
+  readonly letter: { readonly message: string; readonly hand: string } | null;
+  /** Why it would be refused; null if it wouldn't be. Says nothing of credits. */
+  readonly refusal: DomainError | null;
+  /** Why it would be held; null if it wouldn't be. */
+  readonly heldReason: string | null;
+  readonly window: ArrivalWindow | null;
+}
+
+const orNull = async <T>(work: () => Promise<T>): Promise<T | null> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof DomainError) return null;
+    throw error;
+  }
+};
+
+/**
+ * Looks what a card would come to, by the functions that a send goes through. Throws EventStoreUnavailable.
+ */
+export const previewSend = async (
+  deps: PlaceOrderDeps,
+  request: Omit<SendRequest, 'draft'>,
+  draft: CardDraft,
+): Promise<SendPreview> => {
+  const { org } = request;
+  const letter = await orNull(async () => {
+    const message = unwrap(draft.message);
+    const { hand } = await previewLetter(deps, org, message, unwrap(draft.handwriting));
+    return { message, hand };
+  });
+  try {
+    const seen = { owner: await deps.organizations.read(org), isRemembered: false };
+    const { event } = await placeOrder(deps, { ...request, draft: () => draft }, draft, seen);
+    const heldReason = event.type === 'CardHeld' ? event.data.reason : null;
+    return { letter, refusal: null, heldReason, window: event.data.order?.window ?? null };
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    return { letter, refusal: error, heldReason: null, window: null };
+  }
+};

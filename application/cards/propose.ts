@@ -1,0 +1,51 @@
+import type { UnknownName } from '../../domain/errors.js';
+import type { OrganizationId } from '../../domain/ids.js';
+import { nearest } from '../../domain/nearest.js';
+import { collectionCards } from '../../projections/collection-cards.js';
+import { handwritings } from '../../projections/handwritings.js';
+import { organizations } from '../../projections/organizations.js';
+import type { ReadModels } from '../ports/read-models.js';
+
+/** How many names of the catalogue an unknown one is compared with. */
+const mostCompared = 1_000;
+
+/** Names under which something may be asked for, and what to send for each. */
+type Known = ReadonlyMap<string, string>;
+
+const offeredHands = async (readModels: ReadModels): Promise<Known> => {
+  const rows = await readModels.page(handwritings, { org: null, limit: mostCompared });
+  const names = rows.flatMap(({ document }) => (document.active ? [document.name] : []));
+  return new Map(names.map((name) => [name, name]));
+};
+
+/** Designs go by their id, but people know their names. */
+const knownDesigns = async (readModels: ReadModels, org: OrganizationId | null): Promise<Known> => {
+  const own = org === null ? null : await readModels.get(organizations, org);
+  const cards = await readModels.page(collectionCards, {
+    org: null,
+    where: { offered: 'yes' },
+    limit: mostCompared,
+  });
+  return new Map([
+    ...cards.flatMap(({ document: { slug, title } }) => [[title, `card:${slug}`] as const]),
+    ...(own?.document.designs ?? []).flatMap(({ id, name }) => [[name, id] as const, [id, id] as const]),
+    ...cards.map(({ document: { slug } }) => [slug, `card:${slug}`] as const),
+  ]);
+};
+
+/**
+ * What to send in place of a name that is not known; null if nothing is near, or the names can't be read.
+ * (decision 66: a refusal of a name proposes another)
+ */
+export const proposer =
+  (readModels: ReadModels) =>
+  async ({ code, wanted }: UnknownName, org: OrganizationId | null): Promise<string | null> => {
+    try {
+      const known =
+        code === 'unknown_handwriting' ? await offeredHands(readModels) : await knownDesigns(readModels, org);
+      const name = nearest(wanted.replace(/^card:/i, ''), known.keys());
+      return name === null ? null : (known.get(name) ?? null);
+    } catch {
+      return null;
+    }
+  };

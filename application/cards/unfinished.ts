@@ -1,0 +1,155 @@
+import { card, cardStream, owedBy } from '../../domain/card.js';
+import type { CardCode } from '../../domain/card-code.js';
+import { ledger, ledgerStream } from '../../domain/credits.js';
+import { parseEvent, type Slot } from '../../domain/events.js';
+import type { CommandId, Milliseconds, OrganizationId } from '../../domain/ids.js';
+import { atMost } from '../at-most.js';
+import type { WriteDeps } from '../execute.js';
+import type { Ledgers } from '../credits/ledgers.js';
+import { OutcomeUnknown, TooContended } from '../outcome.js';
+import { EventStoreUnavailable } from '../ports/event-store.js';
+import { closeSpend, returnCredit } from '../credits/reconcile.js';
+import { streamPages } from '../stream-pages.js';
+
+/** A credit that a command may have spent for a slot. `since`: a revision of the ledger from before that. */
+export interface LeftSpend {
+  readonly org: OrganizationId;
+  readonly slot: Slot;
+  readonly since: number;
+}
+
+/** An event that a command may have recorded, and whose credit may not have come back. */
+export interface LeftDebt {
+  readonly org: OrganizationId;
+  readonly card: string;
+  readonly revision: number;
+  readonly command: CommandId;
+  readonly since: number;
+}
+
+export interface UnfinishedDeps extends WriteDeps {
+  readonly ledgers: Ledgers;
+  /** Hears of what can't be finished here; the reconciler finishes it. */
+  readonly report: (error: unknown) => void;
+}
+
+/** `closed`: nothing is left of it. `absent`: it was not begun, as far as can be seen. */
+type Found = 'closed' | 'absent';
+
+interface Piece {
+  readonly look: () => Promise<Found>;
+  absentSince: Milliseconds | null;
+}
+
+const pause: Milliseconds = 1_000;
+/**
+ * An append that was lost may still arrive for this long after the store has answered; then nobody looks
+ * again here.
+ */
+const looksFor: Milliseconds = 15_000;
+/** What comes beyond this is left to the reconciler. */
+const mostPieces = 10_000;
+const atOnce = 16;
+
+/**
+ * What requests of this process have begun and left with an unknown outcome. The requests are over, so nobody
+ * has to wait for `RECONCILE_AFTER`: as soon as the store answers again, credits that were spent for nothing
+ * come back, and so do those that are owed. The reconciler does the same from the log, for processes that
+ * died. (docs/money.md#the-flows)
+ */
+export class UnfinishedWork {
+  readonly #deps: UnfinishedDeps;
+  readonly #pieces = new Set<Piece>();
+  #wake: () => void = () => undefined;
+
+  constructor(deps: UnfinishedDeps) {
+    this.#deps = deps;
+  }
+
+  /** How many pieces are left. */
+  get size(): number {
+    return this.#pieces.size;
+  }
+
+  spend(spend: LeftSpend): void {
+    this.#add(() => this.#lookAtSpend(spend));
+  }
+
+  debt(debt: LeftDebt): void {
+    this.#add(() => this.#lookAtDebt(debt));
+  }
+
+  /** Finishes what comes, until the signal aborts. What is left then is the reconciler's. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    const stop = (): void => this.#wake();
+    signal.addEventListener('abort', stop, { once: true });
+    while (!signal.aborted) {
+      if (this.#pieces.size === 0) await new Promise<void>((resolve) => (this.#wake = resolve));
+      else {
+        await clock.sleep(pause, signal);
+        if (!signal.aborted) await this.#pass();
+      }
+    }
+    signal.removeEventListener('abort', stop);
+  }
+
+  #add(look: Piece['look']): void {
+    if (this.#pieces.size >= mostPieces) return;
+    this.#pieces.add({ look, absentSince: null });
+    this.#wake();
+  }
+
+  /** The first piece finds out whether the store answers. */
+  async #pass(): Promise<void> {
+    const [first, ...others] = this.#pieces;
+    if (first === undefined || !(await this.#tryToFinish(first))) return;
+    const limited = atMost(atOnce);
+    await Promise.all(others.map((piece) => limited(() => this.#tryToFinish(piece))));
+  }
+
+  /** False if the store can't be asked now. */
+  async #tryToFinish(piece: Piece): Promise<boolean> {
+    const { clock, report } = this.#deps;
+    try {
+      const isClosed = (await piece.look()) === 'closed';
+      piece.absentSince ??= clock.monotonic();
+      if (isClosed || clock.monotonic() - piece.absentSince >= looksFor) this.#pieces.delete(piece);
+      return true;
+    } catch (error) {
+      if (
+        error instanceof EventStoreUnavailable ||
+        error instanceof OutcomeUnknown ||
+        error instanceof TooContended
+      )
+        return false;
+      this.#pieces.delete(piece);
+      report(error);
+      return true;
+    }
+  }
+
+  /** Takes the slot if it is empty, and returns the credit. (docs/money.md, rule 4: take the slot first) */
+  async #lookAtSpend({ org, slot, since }: LeftSpend): Promise<Found> {
+    const { store } = this.#deps;
+    for await (const page of streamPages(store, ledgerStream(org), since + 1))
+      for (const stored of page) {
+        const event = parseEvent(ledger, stored);
+        if (event.type !== 'CreditSpent' || !isSame(event.data.cause, slot)) continue;
+        await closeSpend(this.#deps, { org, slot, amount: event.data.amount, since });
+        return 'closed';
+      }
+    return 'absent';
+  }
+
+  async #lookAtDebt({ org, card: code, revision, command, since }: LeftDebt): Promise<Found> {
+    const [stored] = await this.#deps.store.readStream(cardStream(code as CardCode), revision, 1);
+    if (stored === undefined) return 'absent';
+    const owed = stored.metadata.causationId === command ? owedBy(parseEvent(card, stored)) : 0;
+    if (owed > 0) await returnCredit(this.#deps, org, { owed: { card: code, revision } }, owed, since);
+    return 'closed';
+  }
+}
+
+const isSame = (one: Slot, other: Slot): boolean =>
+  one.card === other.card && one.revision === other.revision && one.command === other.command;

@@ -1,0 +1,273 @@
+import { z } from 'zod';
+import type { ContactDetails } from '../../domain/contact.js';
+import { capture, DomainError } from '../../domain/errors.js';
+import { Actor } from '../../domain/events.js';
+import { derivedUuid, Instant, type Milliseconds, type OrganizationId, type Uuid } from '../../domain/ids.js';
+import type { Initiator } from '../commands.js';
+import type { FileRow } from './import-contacts.js';
+import type { FoundImportRecord } from '../ports/import-records.js';
+import type { Clock } from '../ports/system.js';
+import {
+  addPart,
+  addUpload,
+  readPart,
+  removeUpload,
+  sealRow,
+  type SealRowDeps,
+  type StoredRow,
+  type WaitingRow,
+  type WaitingRowsDeps,
+} from './waiting-rows.js';
+
+export interface ImportDeps extends WaitingRowsDeps, SealRowDeps {
+  readonly personalKeys: WaitingRowsDeps['personalKeys'] & SealRowDeps['personalKeys'];
+  readonly clock: Clock;
+}
+
+/** How long it is shown what came of a file. */
+const importKeptFor: Milliseconds = 7 * 24 * 60 * 60 * 1000;
+/** Whoever works on imports removes what is left of the rows after that, and destroys their keys. */
+const rowsKeptFor: Milliseconds = importKeptFor + 24 * 60 * 60 * 1000;
+/** Of one organization, at work or waiting. */
+const mostRunning = 3;
+/** Of one organization, with those that are over. */
+const mostKept = 200;
+/** How many rows are shown before they are saved. */
+const rowsShown = 5;
+const mostRows = 200_000;
+const mostRowsInPart = 500;
+const mostBytesInPart = 256 * 1024;
+
+/** A file of contacts that was uploaded, and how far it is saved. */
+export const ContactImport = z.object({
+  org: z.string().transform((id) => id as OrganizationId),
+  /** `stopped` by somebody; `failed`: it can't go on, and `why` says so. */
+  status: z.enum(['running', 'done', 'stopped', 'failed']),
+  why: z.string().nullable(),
+  file: z.string(),
+  at: Instant,
+  actor: Actor,
+  requestId: z.string().nullable(),
+  /** Owns the parts of the file: two uploads with the same form don't mix. */
+  upload: z.string(),
+  parts: z.int(),
+  rows: z.int(),
+  /** The part to save next, and how often that was begun. */
+  next: z.int(),
+  tries: z.int(),
+  /** Which try saved a part, where that was not the first: what other tries found bad does not count. */
+  savedBy: z.record(z.string(), z.int()).default({}),
+  /** Rows that are through, and what became of them. */
+  through: z.int(),
+  created: z.int(),
+  updated: z.int(),
+  same: z.int(),
+  bad: z.int(),
+});
+export type ContactImport = z.infer<typeof ContactImport>;
+
+/** A row that was not saved, and why. */
+const BadLine = z.object({ line: z.int(), reason: z.string() });
+export type BadLine = z.infer<typeof BadLine>;
+const BadLines = z.object({ lines: z.array(BadLine) });
+export type BadLines = z.infer<typeof BadLines>;
+
+/** The id of the bad lines that a try to save a part has found. */
+export const badLinesId = (id: string, part: number, tries: number): string =>
+  `${id} ${String(part).padStart(8, '0')}${tries === 1 ? '' : ` ${tries}`}`;
+
+/** The id of the import that a form begins. */
+export const importIdOf = (org: OrganizationId, form: string): Uuid => derivedUuid('import', org, form);
+
+export interface FoundImport extends ContactImport {
+  readonly id: string;
+  readonly record: FoundImportRecord;
+}
+
+export const importIn = (record: FoundImportRecord): FoundImport => ({
+  ...ContactImport.parse(record.data),
+  id: record.id,
+  record,
+});
+
+/** An import of the organization; null for any other id. Throws ImportsUnavailable. */
+export const findImport = async (
+  { importRecords }: Pick<ImportDeps, 'importRecords'>,
+  org: OrganizationId,
+  id: string,
+): Promise<FoundImport | null> => {
+  const record = await importRecords.find('import', id);
+  return record?.owner === org ? importIn(record) : null;
+};
+
+/** The imports of an organization, newest first. Throws ImportsUnavailable. */
+export const listImports = async (
+  { importRecords }: Pick<ImportDeps, 'importRecords'>,
+  org: OrganizationId,
+): Promise<readonly FoundImport[]> =>
+  (await importRecords.listOf('import', org)).map(importIn).toSorted((a, b) => (a.at < b.at ? 1 : -1));
+
+/** Reads a contact by the rules of the API. Throws the refusal of the first wrong field. */
+export type ReadContact = (contact: Readonly<Record<string, unknown>>) => ContactDetails;
+
+/** Why a row is bad, by the refusal of its contact. */
+export const reasonOf = ({ code, message }: DomainError): string => `${code}: ${message}`;
+
+/** A row that can't be saved is kept without its contact, and a birthday without its year. */
+const waitingRow = (row: FileRow, readContact: ReadContact): WaitingRow => {
+  const { line } = row;
+  if ('problem' in row) return { line, problem: row.problem };
+  const sent = { ...row.contact };
+  const read = capture(() => readContact(sent));
+  if ('refusal' in read) return { line, problem: reasonOf(read.refusal) };
+  const { birthday, workAnniversary, externalId } = read.value;
+  if (externalId === null) return { line, problem: 'it has no external_id' };
+  return { line, externalId, contact: { ...sent, birthday, work_anniversary: workAnniversary } };
+};
+
+const tooManyRows = (): DomainError =>
+  new DomainError(
+    'invalid_body',
+    `The file has more than ${mostRows.toLocaleString('en-US')} rows. Import it in several parts, or by the command line.`,
+    'file',
+  );
+
+/**
+ * Keeps the rows in parts, of which one is in memory. Returns how many parts and rows they were. If it fails,
+ * what was kept is removed.
+ */
+const keepRows = async (
+  deps: ImportDeps,
+  upload: string,
+  rows: AsyncIterable<FileRow>,
+  readContact: ReadContact,
+  ends: Milliseconds,
+): Promise<{ readonly parts: number; readonly rows: number }> => {
+  let waiting: StoredRow[] = [];
+  let bytes = 0;
+  let parts = 0;
+  let count = 0;
+  const keep = async (): Promise<void> => {
+    await addPart(deps, upload, parts, waiting, ends);
+    parts += 1;
+    waiting = [];
+    bytes = 0;
+  };
+  try {
+    for await (const row of rows) {
+      if (count >= mostRows) throw tooManyRows();
+      const next = await sealRow(deps, upload, waitingRow(row, readContact));
+      waiting.push(next);
+      bytes += JSON.stringify(next).length;
+      count += 1;
+      if (waiting.length >= mostRowsInPart || bytes >= mostBytesInPart) await keep();
+    }
+    if (waiting.length > 0) await keep();
+    return { parts, rows: count };
+  } catch (error) {
+    // The last part may be there, too. If this fails, whoever works on imports does it later.
+    await removeUpload(deps, upload, { to: parts + 1 }).catch(() => undefined);
+    throw error;
+  }
+};
+
+/** What a form asks to import. */
+export interface NewImport {
+  readonly id: Uuid;
+  /** The name of the file. */
+  readonly file: string;
+  readonly rows: AsyncIterable<FileRow>;
+  readonly readContact: ReadContact;
+}
+
+/**
+ * Keeps a file of contacts, so that it is saved from then on, whatever happens to this process; one with the
+ * same id changes nothing. Throws `invalid_parameter` if the organization has too many under way, what the
+ * rows throw, and PersonalKeysUnavailable; then nothing of it is saved. After ImportsUnavailable it may be:
+ * the same id again tells.
+ */
+export const beginImport = async (
+  deps: ImportDeps,
+  { actor, requestId }: Initiator,
+  org: OrganizationId,
+  { id, file, rows, readContact }: NewImport,
+): Promise<void> => {
+  const { importRecords, clock, entropy } = deps;
+  const known = await listImports(deps, org);
+  if (known.some((each) => each.id === id)) return;
+  if (known.filter(({ status }) => status === 'running').length >= mostRunning)
+    throw new DomainError(
+      'invalid_parameter',
+      `${mostRunning} files are being imported. Wait until one of them is done.`,
+      'file',
+    );
+  if (known.length >= mostKept)
+    throw new DomainError(
+      'invalid_parameter',
+      `${mostKept} files were imported within 7 days, which is as many as are kept. Wait, or use the command line.`,
+      'file',
+    );
+  const upload = entropy.uuid();
+  const at = clock.instant();
+  const keptUntil = clock.now() + rowsKeptFor;
+  await addUpload(deps, { id: upload, org, import: id, at }, keptUntil);
+  const kept = await keepRows(deps, upload, rows, readContact, keptUntil);
+  const none = { next: 0, tries: 0, savedBy: {}, through: 0, created: 0, updated: 0, same: 0, bad: 0 };
+  const data: ContactImport = {
+    org,
+    status: 'running',
+    why: null,
+    file,
+    at,
+    actor,
+    requestId,
+    upload,
+    ...kept,
+    ...none,
+  };
+  const ends = clock.now() + importKeptFor;
+  if (!(await importRecords.add({ kind: 'import', id, owner: org, data, ends })))
+    await removeUpload(deps, upload, { to: kept.parts });
+};
+
+/** Saves nothing more of it. What is saved stays. Throws ImportsUnavailable. */
+export const stopImport = async (
+  deps: Pick<ImportDeps, 'importRecords'>,
+  org: OrganizationId,
+  id: string,
+): Promise<void> => {
+  for (;;) {
+    const found = await findImport(deps, org, id);
+    if (found === null || found.status !== 'running') return;
+    if ((await changeImport(deps, found, { status: 'stopped' })) !== null) return;
+  }
+};
+
+/** The import as it is then; null if somebody else has changed it meanwhile. */
+export const changeImport = async (
+  { importRecords }: Pick<ImportDeps, 'importRecords'>,
+  { record }: FoundImport,
+  change: Partial<ContactImport>,
+): Promise<FoundImport | null> => {
+  const data = { ...record.data, ...change };
+  const isChanged = await importRecords.change(record, { data, ends: record.ends });
+  return isChanged ? importIn({ ...record, data, version: record.version + 1 }) : null;
+};
+
+/** The rows that come next, so that one can see how they were understood; none once all are through. */
+export const nextRows = async (
+  deps: WaitingRowsDeps,
+  { status, upload, next }: FoundImport,
+): Promise<readonly WaitingRow[]> =>
+  status === 'running' ? ((await readPart(deps, upload, next, rowsShown)) ?? []) : [];
+
+/** The rows that were not saved, in the order of the file, bit by bit. Throws ImportsUnavailable. */
+export async function* badLinesOf(
+  { importRecords }: Pick<ImportDeps, 'importRecords'>,
+  { id, next, savedBy }: FoundImport,
+): AsyncGenerator<readonly BadLine[], void, undefined> {
+  for (let part = 0; part < next; part += 1) {
+    const found = await importRecords.find('import-bad', badLinesId(id, part, savedBy[part] ?? 1));
+    if (found !== null) yield BadLines.parse(found.data).lines;
+  }
+}

@@ -1,0 +1,256 @@
+import { contact, contactIdOf, importContact, type ContactDetails } from '../../domain/contact.js';
+import { capture, DomainError } from '../../domain/errors.js';
+import type { Command } from '../../domain/events.js';
+import {
+  CommandId,
+  derivedUuid,
+  type Instant,
+  type Milliseconds,
+  type OrganizationId,
+} from '../../domain/ids.js';
+import { executeOnce, type WriteDeps } from '../execute.js';
+import { importContacts, type FileRow, type RowOutcome } from './import-contacts.js';
+import {
+  type BadLines,
+  badLinesId,
+  changeImport,
+  type ContactImport,
+  findImport,
+  importIn,
+  reasonOf,
+  type BadLine,
+  type FoundImport,
+  type ImportDeps,
+  type ReadContact,
+} from './imports.js';
+import { OutcomeUnknown, TooContended } from '../outcome.js';
+import { EventStoreUnavailable } from '../ports/event-store.js';
+import { ImportsUnavailable } from '../ports/import-records.js';
+import { untilAborted } from '../until-aborted.js';
+import {
+  listUploads,
+  readPart,
+  removePart,
+  removeUpload,
+  type Upload,
+  type WaitingRow,
+} from './waiting-rows.js';
+
+type SentContact = Readonly<Record<string, unknown>>;
+
+export interface RunImportsDeps extends ImportDeps, WriteDeps {
+  readonly readContact: ReadContact;
+}
+
+const pause: Milliseconds = 1_000;
+/** What has not become an import by then broke off: a file is uploaded within seconds. */
+const longestUpload: Milliseconds = 60 * 60 * 1000;
+/** A part that fails so often, and not because a store is away, ends its import. */
+const mostTries = 20;
+/** The bad lines that an import tells; the others are only counted. */
+const mostBadLines = 1_000;
+
+/** The command of a line: always the same, so that a part that is begun again finds what it wrote. */
+const commandOf = ({ clock }: RunImportsDeps, work: FoundImport, line: number): Command => ({
+  id: CommandId.parse(derivedUuid('import', work.id, line)),
+  org: work.org,
+  actor: work.actor,
+  requestId: work.requestId,
+  at: clock.instant(),
+});
+
+interface Line {
+  readonly org: OrganizationId;
+  readonly externalId: string;
+  readonly command: Command;
+  /** When the file was uploaded: what was deleted since stays deleted. */
+  readonly uploadedAt: Instant;
+}
+
+const refused = (reason: string): RowOutcome => ({ kind: 'refused', reason });
+
+const saved = ({ type }: { readonly type: string }): RowOutcome => ({
+  kind: type === 'ContactCreated' ? 'created' : 'updated',
+});
+
+/**
+ * Saves a line once, though another process may be at it, too, or was. One that changed nothing has left no
+ * trace: it is through if one of the `later` lines of its contact was saved, which it must not undo.
+ */
+const saveLine = async (
+  deps: RunImportsDeps,
+  { org, externalId, command, uploadedAt }: Line,
+  details: ContactDetails,
+  later: readonly Command[],
+): Promise<RowOutcome> => {
+  const save = importContact(org, details, command.at);
+  for (let deleted = 0; ; deleted += 1) {
+    const id = contactIdOf(org, externalId, deleted);
+    const { state, events, recorded } = await executeOnce(deps, contact, id, command, save, later);
+    if (recorded !== null)
+      return recorded.metadata.causationId === command.id ? saved(recorded) : { kind: 'same' };
+    if (state !== null && state.deletedAt !== null) {
+      if (state.deletedAt > uploadedAt) return refused('the contact was deleted after the file was uploaded');
+      continue;
+    }
+    const [event] = events;
+    return event === undefined ? { kind: 'same' } : saved(event);
+  }
+};
+
+const refusedOr = async (save: () => Promise<RowOutcome>): Promise<RowOutcome> => {
+  try {
+    return await save();
+  } catch (error) {
+    if (error instanceof DomainError) return refused(error.message);
+    throw error;
+  }
+};
+
+/** A contact of a file, with its key. */
+interface KeyedContact {
+  readonly externalId: string;
+  readonly contact: SentContact;
+}
+
+const asFileRow = (row: WaitingRow): FileRow<KeyedContact> => {
+  const { line } = row;
+  if ('problem' in row) return { line, bytes: 0, problem: row.problem };
+  return { line, bytes: 0, externalId: row.externalId, contact: row };
+};
+
+/** The lines of a part that come after this one and have the same key. */
+const laterLines = (rows: readonly WaitingRow[], externalId: string, line: number): readonly number[] =>
+  rows.flatMap((row) =>
+    row.line > line && 'externalId' in row && row.externalId === externalId ? [row.line] : [],
+  );
+
+/** Notes what came of a part, also where somebody stopped the import while it was saved. */
+const note = async (
+  deps: RunImportsDeps,
+  begun: FoundImport,
+  came: Partial<ContactImport>,
+): Promise<void> => {
+  if ((await changeImport(deps, begun, came)) !== null) return;
+  const now = await findImport(deps, begun.org, begun.id);
+  // Nobody else has begun the part since.
+  if (now?.status === 'stopped' && now.next === begun.next && now.tries === begun.tries)
+    await changeImport(deps, now, came);
+};
+
+/** Saves one part, and notes that. Throws what stopped it: then it is begun again. */
+const savePart = async (
+  deps: RunImportsDeps,
+  work: FoundImport,
+  rows: readonly WaitingRow[],
+  signal: AbortSignal,
+): Promise<void> => {
+  const bad: BadLine[] = [];
+  const { failure, resumeAt, created, updated, same } = await importContacts<KeyedContact>({
+    rows: rows.map(asFileRow),
+    save: async ({ contact: sent }, line) => {
+      const read = capture(() => deps.readContact(sent));
+      if ('refusal' in read) return refused(reasonOf(read.refusal));
+      const { externalId } = read.value;
+      if (externalId === null) return refused('it has no external_id');
+      const commandAt = (number: number): Command => commandOf(deps, work, number);
+      const one = { org: work.org, externalId, command: commandAt(line), uploadedAt: work.at };
+      const later = laterLines(rows, externalId, line).map(commandAt);
+      return refusedOr(() => saveLine(deps, one, read.value, later));
+    },
+    onBadRow: (line, reason) => bad.push({ line, reason }),
+    onProgress: () => undefined,
+    signal,
+  });
+  if (failure !== null) throw failure;
+  if (resumeAt !== null) return;
+  const { next, tries, savedBy, through, bad: badBefore, record } = work;
+  const told = bad.toSorted((a, b) => a.line - b.line).slice(0, Math.max(0, mostBadLines - badBefore));
+  if (told.length > 0) {
+    const data: BadLines = { lines: told };
+    const id = badLinesId(work.id, next, tries);
+    await deps.importRecords.add({ kind: 'import-bad', id, owner: work.id, data, ends: record.ends });
+  }
+  await note(deps, work, {
+    next: next + 1,
+    tries: 0,
+    ...(tries > 1 && { savedBy: { ...savedBy, [next]: tries } }),
+    through: through + rows.length,
+    created: work.created + created,
+    updated: work.updated + updated,
+    same: work.same + same,
+    bad: badBefore + bad.length,
+  });
+};
+
+/** Does the next part of an import; false if nothing is left of it, or it has not begun. */
+const goOn = async (deps: RunImportsDeps, upload: Upload, signal: AbortSignal): Promise<boolean> => {
+  const { importRecords, clock } = deps;
+  const record = await importRecords.find('import', upload.import);
+  const work = record === null ? null : importIn(record);
+  if (work?.upload !== upload.id) {
+    if (clock.now() - Date.parse(upload.at) > longestUpload) await removeUpload(deps, upload.id);
+    return false;
+  }
+  const { next, parts } = work;
+  if (next > 0) await removePart(deps, upload.id, next - 1);
+  if (work.status !== 'running' || next >= parts) {
+    if (work.status === 'running' && (await changeImport(deps, work, { status: 'done' })) === null)
+      return true;
+    await removeUpload(deps, upload.id, { from: next, to: parts });
+    return false;
+  }
+  const rows = await readPart(deps, upload.id, next);
+  if (rows === null) {
+    await changeImport(deps, work, { status: 'failed', why: 'What is left of the file is gone.' });
+    return true;
+  }
+  // Counted before it begins, so that one that ends the process is given up, too.
+  const begun = await changeImport(deps, work, { tries: work.tries + 1 });
+  if (begun !== null) await savePart(deps, begun, rows, signal);
+  return true;
+};
+
+const isPassing = (error: unknown): boolean =>
+  error instanceof EventStoreUnavailable ||
+  error instanceof ImportsUnavailable ||
+  error instanceof TooContended ||
+  error instanceof OutcomeUnknown;
+
+/** Ends an import whose part fails again and again, so that it does not do so for days. */
+const giveUpOn = async (deps: RunImportsDeps, upload: Upload, error: unknown): Promise<void> => {
+  const record = isPassing(error) ? null : await deps.importRecords.find('import', upload.import);
+  const work = record === null ? null : importIn(record);
+  if (work?.status !== 'running' || work.tries < mostTries) return;
+  const why = `The part with row ${work.through + 1} failed ${mostTries} times.`;
+  await changeImport(deps, work, { status: 'failed', why });
+};
+
+/**
+ * Does one part of every import that waits, in turn, until nothing is left. One that fails does not hold up
+ * the others: it is left for the next time, and what the first failed with is thrown at the end.
+ */
+export const workOnImports = async (deps: RunImportsDeps, signal: AbortSignal): Promise<void> => {
+  const failed = new Map<string, unknown>();
+  for (let isBusy = true; isBusy && !signal.aborted;) {
+    isBusy = false;
+    for (const upload of await listUploads(deps)) {
+      if (signal.aborted || failed.has(upload.id)) continue;
+      try {
+        if (await goOn(deps, upload, signal)) isBusy = true;
+      } catch (error) {
+        failed.set(upload.id, error);
+        if (!signal.aborted) await giveUpOn(deps, upload, error).catch(() => undefined);
+      }
+    }
+  }
+  for (const error of failed.values()) throw error;
+};
+
+/** Saves what was uploaded, until the signal aborts. Only one may run at a time. */
+export const runImports = (
+  deps: RunImportsDeps,
+  signal: AbortSignal,
+  report: (error: unknown) => void,
+): Promise<void> =>
+  untilAborted({ clock: deps.clock, signal, pause, onError: report }, () => workOnImports(deps, signal));

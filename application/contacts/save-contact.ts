@@ -1,0 +1,68 @@
+import {
+  contact,
+  contactIdOf,
+  saveContact,
+  saveContactOnce,
+  type Contact,
+  type ContactDetails,
+  type ContactEvent,
+  type KnownContact,
+} from '../../domain/contact.js';
+import { DomainError } from '../../domain/errors.js';
+import type { Command } from '../../domain/events.js';
+import { derivedUuid, type OrganizationId, type Uuid } from '../../domain/ids.js';
+import { execute, executeOnce, type ExecutedOnce, type WriteDeps } from '../execute.js';
+import { TooContended } from '../outcome.js';
+import { EventStoreUnavailable } from '../ports/event-store.js';
+import type { ReadYourWrites } from '../projecting/read-your-writes.js';
+
+export interface SaveContactDeps extends WriteDeps {
+  readonly readYourWrites: ReadYourWrites;
+}
+
+export interface SavedContact {
+  readonly id: Uuid;
+  readonly contact: KnownContact;
+  readonly created: boolean;
+}
+
+/**
+ * Creates a contact, or replaces the one with the same `external_id`; of two concurrent creates, the second
+ * replaces. `once`: the command is that of a form, and a repeat of it changes nothing, whatever was saved
+ * since. Reads show it when this returns. Throws `create_failed` or `update_failed` if nothing was written,
+ * and OutcomeUnknown. (decision 45: two saves at once)
+ */
+export const saveContactRecord = async (
+  deps: SaveContactDeps,
+  org: OrganizationId,
+  command: Command,
+  details: ContactDetails,
+  { once = false }: { readonly once?: boolean } = {},
+): Promise<SavedContact> => {
+  const { externalId } = details;
+  const save = async (id: Uuid): Promise<ExecutedOnce<Contact, ContactEvent>> => {
+    if (once) return executeOnce(deps, contact, id, command, saveContactOnce(org, details, command.at));
+    const saved = await execute(deps, contact, id, command, saveContact(org, details, command.at));
+    return { ...saved, recorded: null };
+  };
+  for (let deleted = 0; ; deleted += 1) {
+    const id =
+      externalId === null ? derivedUuid('contact', command.id) : contactIdOf(org, externalId, deleted);
+    try {
+      const { state, events, position, recorded } = await save(id);
+      if (state === null) throw new Error(`contact ${id} was not saved`);
+      if (recorded === null && state.deletedAt !== null && externalId !== null) continue;
+      if (position !== null) await deps.readYourWrites.afterWrite(position);
+      return { id, contact: state, created: events[0]?.type === 'ContactCreated' };
+    } catch (error) {
+      if (error instanceof EventStoreUnavailable || error instanceof TooContended)
+        throw failureFor(deps.streams.lastKnown(contact, id)?.state ?? null);
+      throw error;
+    }
+  }
+};
+
+const failureFor = (known: Contact): DomainError =>
+  known === null || known.deletedAt !== null
+    ? new DomainError('create_failed', 'The contact could not be created. Send it again.')
+    : new DomainError('update_failed', 'The contact could not be updated; it is as it was. Send it again.');

@@ -1,0 +1,205 @@
+import { z } from 'zod';
+import { derivedUuid, Instant, type Milliseconds, type OrganizationId, type Uuid } from '../../domain/ids.js';
+import type { KeyRing } from '../personal/key-ring.js';
+import { openText, sealNext } from '../personal/personal.js';
+import type { FoundImportRecord, ImportRecords } from '../ports/import-records.js';
+import type { Entropy } from '../ports/system.js';
+
+export interface WaitingRowsDeps {
+  readonly importRecords: ImportRecords;
+  readonly personalKeys: Pick<KeyRing, 'load' | 'keyOf' | 'destroy'>;
+}
+
+export interface SealRowDeps {
+  readonly personalKeys: Pick<KeyRing, 'next' | 'ready'>;
+  readonly entropy: Entropy;
+}
+
+/** Who owns the records of the uploads whose rows wait, of all organizations. */
+const everybody = 'imports';
+/** More parts than the largest file can have. */
+const mostParts = 2_000;
+
+/** An upload whose rows wait, or that is under way. */
+const Upload = z.object({
+  org: z.string().transform((id) => id as OrganizationId),
+  /** The import that it becomes, if it comes to its end. */
+  import: z.string(),
+  at: Instant,
+});
+export type Upload = z.infer<typeof Upload> & { readonly id: string };
+
+/** A row without a contact, and why it has none. */
+const BadRow = z.object({ line: z.int(), problem: z.string() });
+const OpenRow = z.object({
+  line: z.int(),
+  externalId: z.string(),
+  contact: z.record(z.string(), z.unknown()),
+});
+/** A row of a file as it waits: the contact as it was sent, or why the row has none. */
+export type WaitingRow = z.infer<typeof OpenRow> | z.infer<typeof BadRow>;
+
+/** A row as it is stored: what it says of a person is sealed as in an event, with a key of the row alone. */
+const SealedRow = z.object({ line: z.int(), sealed: z.object({ key: z.string() }).loose() });
+const StoredRow = z.union([SealedRow, BadRow]);
+export type StoredRow = z.infer<typeof StoredRow>;
+const Part = z.object({ rows: z.array(StoredRow) });
+
+const partId = (upload: string, part: number): string => `${upload} ${String(part).padStart(8, '0')}`;
+const rowId = (upload: string, line: number): Uuid => derivedUuid('row of an import', upload, line);
+
+const uploadIn = ({ id, data }: FoundImportRecord): Upload => ({ ...Upload.parse(data), id });
+
+/** The uploads whose rows wait, of all organizations. Throws ImportsUnavailable. */
+export const listUploads = async ({
+  importRecords,
+}: Pick<WaitingRowsDeps, 'importRecords'>): Promise<readonly Upload[]> =>
+  (await importRecords.listOf('import-upload', everybody)).map(uploadIn);
+
+/** Announces an upload before its first row: an erasure looks for its rows from then on. */
+export const addUpload = async (
+  { importRecords }: Pick<WaitingRowsDeps, 'importRecords'>,
+  { id, ...data }: Upload,
+  ends: Milliseconds,
+): Promise<void> => {
+  await importRecords.add({ kind: 'import-upload', id, owner: everybody, data, ends });
+};
+
+/** Seals what a row says of a person. Throws PersonalKeysUnavailable. */
+export const sealRow = async (
+  { personalKeys, entropy }: SealRowDeps,
+  upload: string,
+  row: WaitingRow,
+): Promise<StoredRow> => {
+  if ('problem' in row) return row;
+  await personalKeys.ready();
+  const { line } = row;
+  const { text } = sealNext(personalKeys, entropy, rowId(upload, line), JSON.stringify(row));
+  const sealed: unknown = JSON.parse(text);
+  return StoredRow.parse({ line, sealed });
+};
+
+export const addPart = async (
+  { importRecords }: Pick<WaitingRowsDeps, 'importRecords'>,
+  upload: string,
+  part: number,
+  rows: readonly StoredRow[],
+  ends: Milliseconds,
+): Promise<void> => {
+  await importRecords.add({
+    kind: 'import-part',
+    id: partId(upload, part),
+    owner: upload,
+    data: { rows },
+    ends,
+  });
+};
+
+interface Opened {
+  readonly row: WaitingRow;
+  /** The key of the row; null if it has none, or that is gone. */
+  readonly key: string | null;
+}
+
+const unreadable = 'its contact was erased after the file was uploaded, or the key of the row is lost';
+
+const openRow = ({ personalKeys }: WaitingRowsDeps, upload: string, row: StoredRow): Opened => {
+  if ('problem' in row) return { row, key: null };
+  const { line, sealed } = row;
+  const key = personalKeys.keyOf(sealed.key);
+  const text = key === null ? null : openText(key, rowId(upload, line), sealed);
+  if (text === null) return { row: { line, problem: unreadable }, key: null };
+  return { row: OpenRow.parse(JSON.parse(text)), key: sealed.key };
+};
+
+/** The rows of a part, or the first of them; null if it is gone. */
+const openedPart = async (
+  deps: WaitingRowsDeps,
+  upload: string,
+  part: number,
+  most = Infinity,
+): Promise<readonly Opened[] | null> => {
+  const found = await deps.importRecords.find('import-part', partId(upload, part));
+  if (found === null) return null;
+  const rows = Part.parse(found.data).rows.slice(0, most);
+  await deps.personalKeys.load(rows.flatMap((row) => ('sealed' in row ? [row.sealed.key] : [])));
+  return rows.map((row) => openRow(deps, upload, row));
+};
+
+/**
+ * The rows of a part, at most so many, a row whose key is destroyed as a bad one; null if the part is gone.
+ * Throws ImportsUnavailable and PersonalKeysUnavailable.
+ */
+export const readPart = async (
+  deps: WaitingRowsDeps,
+  upload: string,
+  part: number,
+  most?: number,
+): Promise<readonly WaitingRow[] | null> =>
+  (await openedPart(deps, upload, part, most))?.map(({ row }) => row) ?? null;
+
+const keysOf = (rows: readonly Opened[]): readonly string[] =>
+  rows.flatMap(({ key }) => (key === null ? [] : [key]));
+
+/**
+ * Removes a part, and destroys the keys of its rows first: no copy of it can be read any more. Throws
+ * ImportsUnavailable and PersonalKeysUnavailable.
+ */
+export const removePart = async (deps: WaitingRowsDeps, upload: string, part: number): Promise<void> => {
+  const rows = await openedPart(deps, upload, part);
+  if (rows === null) return;
+  await deps.personalKeys.destroy(keysOf(rows));
+  await deps.importRecords.remove('import-part', partId(upload, part));
+};
+
+/** Removes the parts of an upload from one on, and what announced it. */
+export const removeUpload = async (
+  deps: WaitingRowsDeps,
+  upload: string,
+  { from = 0, to = mostParts }: { readonly from?: number; readonly to?: number } = {},
+): Promise<void> => {
+  for (let part = from; part < to; part += 1) await removePart(deps, upload, part);
+  await deps.importRecords.remove('import-upload', upload);
+};
+
+const Begun = z.object({ upload: z.string(), next: z.int(), parts: z.int() });
+
+/** The rows that wait of an upload, part by part. */
+async function* waitingParts(deps: WaitingRowsDeps, upload: Upload): AsyncGenerator<readonly Opened[]> {
+  const record = await deps.importRecords.find('import', upload.import);
+  const begun = record === null ? null : Begun.parse(record.data);
+  const isBegun = begun?.upload === upload.id;
+  const [from, to] = isBegun ? [Math.max(0, begun.next - 1), begun.parts] : [0, mostParts];
+  for (let part = from; part < to; part += 1) {
+    const rows = await openedPart(deps, upload.id, part);
+    if (rows !== null) yield rows;
+    else if (!isBegun) return;
+  }
+}
+
+/** A contact of an organization, as a row of a file names it. */
+export interface NamedContact {
+  readonly org: OrganizationId;
+  readonly externalId: string;
+}
+
+/**
+ * Destroys the keys of the rows of contacts in every file that waits. A row that is uploaded meanwhile may be
+ * passed over: it is refused when it is its turn, because its contact was erased. Throws ImportsUnavailable
+ * and PersonalKeysUnavailable.
+ */
+export const eraseWaitingRows = async (
+  deps: WaitingRowsDeps,
+  contacts: readonly NamedContact[],
+): Promise<void> => {
+  for (const upload of contacts.length === 0 ? [] : await listUploads(deps)) {
+    const erased = new Set(
+      contacts.filter(({ org }) => org === upload.org).map(({ externalId }) => externalId),
+    );
+    if (erased.size === 0) continue;
+    for await (const rows of waitingParts(deps, upload))
+      await deps.personalKeys.destroy(
+        keysOf(rows.filter(({ row }) => 'externalId' in row && erased.has(row.externalId))),
+      );
+  }
+};

@@ -1,0 +1,349 @@
+import {
+  giveBack,
+  ledger,
+  movementId,
+  purchase,
+  spend,
+  type Ledger,
+  type LedgerEvent,
+  type Return,
+  withdraw,
+} from '../../domain/credits.js';
+import { capture } from '../../domain/errors.js';
+import { parseEvent, type Command, type RecordedEvent, type Slot } from '../../domain/events.js';
+import type { OrganizationId, StreamName, Uuid } from '../../domain/ids.js';
+import { positionOf, type WriteDeps } from '../execute.js';
+import { OutcomeUnknown } from '../outcome.js';
+import type { EventStore, StreamWrite, WriteOutcome } from '../ports/event-store.js';
+import type { KeyClaim } from '../ports/idempotency-store.js';
+import { lastPosition } from '../positions.js';
+import { retry } from '../retry.js';
+import type { Decided, Loaded } from '../streams.js';
+
+/** One movement of credits. The id of its event is derived from its cause, so a cause moves credits once. */
+export interface Movement {
+  readonly id: Uuid;
+  /** The event on a given balance. Throws if the balance does not allow it. */
+  readonly decide: (ledger: Ledger) => LedgerEvent;
+}
+
+export const purchaseBy = (
+  { id: cause }: Pick<Command, 'id'>,
+  org: OrganizationId,
+  amount: number,
+  reason: string | null,
+): Movement => ({
+  id: movementId(org, 'CreditsPurchased', cause),
+  decide: purchase(cause, amount, reason),
+});
+
+export const withdrawalBy = (
+  { id: cause }: Command,
+  org: OrganizationId,
+  amount: number,
+  reason: string,
+): Movement => ({
+  id: movementId(org, 'CreditsWithdrawn', cause),
+  decide: withdraw(cause, amount, reason),
+});
+
+export const spendFor = (slot: Slot, org: OrganizationId): Movement => ({
+  id: movementId(org, 'CreditSpent', slot),
+  decide: spend(slot),
+});
+
+export const returnOf = (cause: Return, org: OrganizationId, amount: number): Movement => ({
+  id: movementId(org, 'CreditReturned', cause),
+  decide: giveBack(cause, amount),
+});
+
+/** Movements of one organization's credits that are made together: all of them or, after a refusal, none. */
+export interface Transfer {
+  readonly org: OrganizationId;
+  readonly command: Command;
+  readonly movements: readonly Movement[];
+  /**
+   * A revision of the ledger from before the causes could exist. Absent if this transfer is what brings them
+   * into being. (docs/money.md, rule 2: look for your own cause before you repeat)
+   */
+  readonly since?: number;
+  /** Written with the movements: in the same commit on an atomic store, after them on any other. */
+  readonly writes?: readonly StreamWrite[];
+  /** The claim that becomes completed in the same commit, if the store can do that. */
+  readonly completing?: KeyClaim;
+}
+
+export type Transferred =
+  /**
+   * The credits moved. `balance`: what the transfer's last movement leaves. `outcomes` are those of the
+   * transfer's writes; `skipped` ones were not tried.
+   */
+  | {
+      readonly kind: 'moved';
+      readonly position: bigint;
+      readonly balance: number;
+      readonly outcomes: readonly WriteOutcome[];
+    }
+  /** Atomic stores only: one of the transfer's writes met a conflict, and no credit moved. */
+  | { readonly kind: 'conflict' };
+
+interface Waiting extends Transfer {
+  /** The movements that do not stand in the ledger yet. */
+  open: readonly Movement[];
+  /**
+   * They don't stand in the ledger up to this revision; undefined as long as they can't stand there at all.
+   */
+  before: number | undefined;
+  /** An append with these movements was sent, and its outcome is unknown. */
+  mayBeWritten: boolean;
+  resolve: (transferred: Transferred) => void;
+  reject: (error: unknown) => void;
+}
+
+interface Prepared {
+  readonly transfer: Waiting;
+  readonly decided: readonly Decided<LedgerEvent>[];
+}
+
+/**
+ * One append takes half of the waiting transfers, within these bounds. If it took all of them, they would go
+ * through the service in step, and each part of it would idle while another works: with 64 clients, two
+ * groups that take turns were a fifth faster than one.
+ */
+const smallestGroup = 32;
+const largestGroup = 256;
+
+/**
+ * Moves credits. One write is in flight per organization; transfers that arrive meanwhile are folded into the
+ * next append, each movement with its own cause. After a conflict or an unknown outcome, the ledger is read,
+ * and searched from before the cause for whatever may stand there, before anything is decided again.
+ *
+ * On a store in servers the first try is decided on the ledger as this process remembers it: the expected
+ * revision proves it. Nothing is refused before the ledger was read.
+ */
+export class Ledgers {
+  readonly #waiting = new Map<OrganizationId, Waiting[]>();
+
+  constructor(private readonly deps: WriteDeps) {}
+
+  /**
+   * Throws what a movement's `decide` throws, EventStoreUnavailable and TooContended if no credit moved,
+   * OutcomeUnknown.
+   */
+  move(transfer: Transfer): Promise<Transferred> {
+    return new Promise((resolve, reject) => {
+      const waiting: Waiting = Object.assign(
+        { open: transfer.movements, before: transfer.since, mayBeWritten: false, resolve, reject },
+        transfer,
+      );
+      const queue = this.#waiting.get(transfer.org);
+      if (queue !== undefined) {
+        queue.push(waiting);
+        return;
+      }
+      const fresh = [waiting];
+      this.#waiting.set(transfer.org, fresh);
+      void this.#drain(transfer.org, fresh);
+    });
+  }
+
+  async #drain(org: OrganizationId, queue: Waiting[]): Promise<void> {
+    while (queue.length > 0) {
+      const group = takeDisjoint(queue);
+      try {
+        await this.#settle(org, group);
+      } catch (error) {
+        for (const { reject, mayBeWritten, command } of group)
+          reject(mayBeWritten ? new OutcomeUnknown(command.id) : error);
+      }
+    }
+    this.#waiting.delete(org);
+  }
+
+  /** Appends a group until each of its transfers is made or refused. */
+  async #settle(org: OrganizationId, group: readonly Waiting[]): Promise<void> {
+    let left = group;
+    let remembered = this.deps.store.atomic ? null : this.deps.streams.lastKnown(ledger, org);
+    await retry(this.deps, async () => {
+      const known = remembered;
+      remembered = null;
+      if (known !== null && searchedFrom(left) >= known.revision) {
+        const { prepared, refused } = prepare(known.state, left);
+        if (refused.length === 0) {
+          left = await this.#append(known, prepared);
+          return left.length === 0 ? 'settled' : null;
+        }
+      }
+      const at = await this.#look(org, left);
+      left = left.filter(({ open }) => open.length > 0);
+      const { prepared, refused } = prepare(at.state, left);
+      for (const { transfer, refusal } of refused) transfer.reject(refusal);
+      left = prepared.length === 0 ? [] : await this.#append(at, prepared);
+      return left.length === 0 ? 'settled' : null;
+    });
+  }
+
+  /**
+   * The ledger as it is now. Looks for the movements that may stand in it already, and resolves the transfers
+   * that need no other. (docs/money.md, rule 2: look for your own cause before you repeat)
+   */
+  async #look(org: OrganizationId, transfers: readonly Waiting[]): Promise<Loaded<Ledger>> {
+    const { streams } = this.deps;
+    const from = searchedFrom(transfers);
+    if (from === Infinity) return streams.load(ledger, org);
+    const wanted = new Set(transfers.flatMap(({ open }) => open.map(({ id }) => id)));
+    const stored = new Map<Uuid, RecordedEvent>();
+    const at = await streams.loadAfter(ledger, org, from, (event) => {
+      if (wanted.has(event.id)) stored.set(event.id, event);
+    });
+    for (const transfer of transfers) {
+      if (transfer.before !== undefined) transfer.before = at.revision;
+      const last = transfer.open.flatMap(({ id }) => stored.get(id) ?? []).at(-1);
+      transfer.open = transfer.open.filter(({ id }) => !stored.has(id));
+      if (last !== undefined && transfer.open.length === 0)
+        transfer.resolve({
+          kind: 'moved',
+          position: await positionOf(this.deps, last),
+          balance: parseEvent(ledger, last).data.balance,
+          outcomes: (transfer.writes ?? []).map(() => ({ kind: 'skipped' })),
+        });
+    }
+    return at;
+  }
+
+  /**
+   * Appends the prepared transfers in one write of the ledger; returns those that have to be tried again. A
+   * return has the same event id whoever brings it: if another process was first, the store calls the append
+   * a repeat and keeps that process's bytes. A ledger with returns is therefore read back, because the next
+   * event is chained to the hash that is stored.
+   */
+  async #append(at: Loaded<Ledger>, prepared: readonly Prepared[]): Promise<readonly Waiting[]> {
+    const { store, streams } = this.deps;
+    const decided = prepared.flatMap((one) => one.decided);
+    const movements = streams.write(ledger, at, decided);
+    const writes = store.atomic ? prepared.flatMap(({ transfer }) => transfer.writes ?? []) : [];
+    const completing = store.atomic ? prepared.flatMap(({ transfer }) => transfer.completing ?? []) : [];
+    const [moved, ...others] = await store.append([movements, ...writes], completing);
+    const outcomesOf = store.atomic ? splitLike(prepared, others) : [];
+    if (moved?.kind === 'appended') {
+      if (prepared.every(({ transfer }) => transfer.since === undefined))
+        streams.appended(ledger, at, decided, movements);
+      else streams.forget(at);
+      prepared.forEach(({ transfer, decided: own }, index) => {
+        const outcomes = outcomesOf[index];
+        const balance = own.at(-1)?.event.data.balance ?? at.state.balance;
+        if (outcomes === undefined) void this.#appendAfter(moved.position, balance, transfer);
+        else
+          transfer.resolve({
+            kind: 'moved',
+            position: lastPosition(moved.position, outcomes),
+            balance,
+            outcomes,
+          });
+      });
+      return [];
+    }
+    const again: Waiting[] = [];
+    if (moved?.kind === 'unknown')
+      for (const { transfer } of prepared) {
+        transfer.mayBeWritten = true;
+        transfer.before ??= at.revision;
+      }
+    prepared.forEach(({ transfer }, index) => {
+      if ((outcomesOf[index] ?? []).some(({ kind }) => kind === 'conflict'))
+        transfer.resolve({ kind: 'conflict' });
+      else again.push(transfer);
+    });
+    return again;
+  }
+
+  /**
+   * On a store that writes one stream at a time: appends what a transfer pays for on its own, so that a write
+   * that fails or takes long holds up neither the others of its group nor the ledger. Never rejects.
+   */
+  async #appendAfter(moved: bigint, balance: number, { writes = [], resolve }: Waiting): Promise<void> {
+    const outcomes = await appendOrUnknown(this.deps.store, writes);
+    resolve({ kind: 'moved', position: lastPosition(moved, outcomes), balance, outcomes });
+  }
+}
+
+/** The movements are stored, and the caller must learn it even if what they pay for can't be written. */
+const appendOrUnknown = async (
+  store: EventStore,
+  writes: readonly StreamWrite[],
+): Promise<readonly WriteOutcome[]> => {
+  if (writes.length === 0) return [];
+  try {
+    return await store.append(writes);
+  } catch {
+    return writes.map(() => ({ kind: 'unknown' }));
+  }
+};
+
+/**
+ * Takes transfers from the front of the queue whose writes touch different streams. A cause is in a group
+ * once: whoever brings it again waits, and finds the first. (docs/money.md, rule 1: a cause moves money once)
+ */
+const takeDisjoint = (queue: Waiting[]): Waiting[] => {
+  const touched = new Set<StreamName | Uuid>();
+  const most = Math.min(largestGroup, Math.max(smallestGroup, Math.ceil(queue.length / 2)));
+  let count = 0;
+  for (const { movements, writes = [] } of queue) {
+    const touches = [...movements.map(({ id }) => id), ...writes.map(({ stream }) => stream)];
+    if (count === most || touches.some((name) => touched.has(name))) break;
+    for (const name of touches) touched.add(name);
+    count++;
+  }
+  return queue.splice(0, count);
+};
+
+/**
+ * The revision after which some of the transfers may stand in the ledger; Infinity if none can. A conflict
+ * says that nothing was stored, so what no append of unknown outcome and nobody else can have brought is not
+ * there.
+ */
+const searchedFrom = (transfers: readonly Waiting[]): number =>
+  Math.min(...transfers.map(({ before = Infinity }) => before));
+
+interface RefusedTransfer {
+  readonly transfer: Waiting;
+  readonly refusal: unknown;
+}
+
+/** Decides the movements one after the other on a running balance. */
+const prepare = (
+  state: Ledger,
+  transfers: readonly Waiting[],
+): { readonly prepared: readonly Prepared[]; readonly refused: readonly RefusedTransfer[] } => {
+  let balance = state;
+  const prepared: Prepared[] = [];
+  const refused: RefusedTransfer[] = [];
+  for (const transfer of transfers) {
+    const decision = capture(() => decideOn(balance, transfer));
+    if ('refusal' in decision) {
+      refused.push({ transfer, refusal: decision.refusal });
+      continue;
+    }
+    const decided = decision.value;
+    prepared.push({ transfer, decided });
+    balance = decided.reduce((running, { event }) => ledger.evolve(running, event), balance);
+  }
+  return { prepared, refused };
+};
+
+const decideOn = (state: Ledger, { open, command }: Waiting): readonly Decided<LedgerEvent>[] => {
+  let balance = state;
+  return open.map(({ id, decide }) => {
+    const event = decide(balance);
+    balance = ledger.evolve(balance, event);
+    return { event, command, id };
+  });
+};
+
+const splitLike = (
+  prepared: readonly Prepared[],
+  outcomes: readonly WriteOutcome[],
+): (readonly WriteOutcome[])[] => {
+  let from = 0;
+  return prepared.map(({ transfer }) => outcomes.slice(from, (from += transfer.writes?.length ?? 0)));
+};

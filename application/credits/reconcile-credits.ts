@@ -1,0 +1,91 @@
+import { cardStream } from '../../domain/card.js';
+import type { CardCode } from '../../domain/card-code.js';
+import { ledger, ledgerStream } from '../../domain/credits.js';
+import { parseEvent, type RecordedEvent } from '../../domain/events.js';
+import {
+  categoryOf,
+  streamName,
+  type Milliseconds,
+  type OrganizationId,
+  type StreamName,
+} from '../../domain/ids.js';
+import { reconcile, type Reconciliation } from '../../domain/reconciliation.js';
+import { organizationOf, type AdministrationDeps } from '../organizations/administer.js';
+import { isBy, streamAt, type Moment } from '../as-of.js';
+import { atMost } from '../at-most.js';
+import type { Checkpoints } from '../ports/checkpoints.js';
+import { openWorkNow } from './reconcile.js';
+
+export interface ReconcileCreditsDeps extends Pick<AdministrationDeps, 'streams' | 'store' | 'clock'> {
+  /** Where the reconciler keeps which orders wait for their credits. */
+  readonly checkpoints: Checkpoints;
+  /** How old open work must be before the reconciler closes it. */
+  readonly reconcileAfter: Milliseconds;
+}
+
+/** The reconciler closes work so long after its time at the latest. (docs/operations.md#watch) */
+const closedWithin: Milliseconds = 15_000;
+
+const atOnce = 16;
+
+/** The stream of the card or the purchase that a movement is for; null if its command alone is its cause. */
+const streamOf = (stored: RecordedEvent): StreamName | null => {
+  const { type, data } = parseEvent(ledger, stored);
+  if (type === 'CreditSpent') return cardStream(data.cause.card as CardCode);
+  if (type !== 'CreditReturned')
+    return data.cause === stored.metadata.causationId ? null : streamName('purchase', data.cause);
+  const { cause } = data;
+  return cardStream(('void' in cause ? cause.void.card : cause.owed.card) as CardCode);
+};
+
+/**
+ * The streams of an organization's orders whose credits have not come. Where an order and its credits are one
+ * commit there are none, and no reconciler whose place would spare the log from being read from its start.
+ */
+const streamsOfOrders = async (
+  deps: ReconcileCreditsDeps,
+  org: OrganizationId,
+): Promise<readonly StreamName[]> => {
+  if (deps.store.atomic) return [];
+  const { orders } = await openWorkNow(deps);
+  return orders.filter((order) => order.org === org).map((order) => streamName('purchase', order.purchase));
+};
+
+/**
+ * Adds up the credits of an organization between two moments, from its ledger, the streams of all that the
+ * ledger names, and its orders that no movement names yet. Null: from the beginning, until now. Throws
+ * `not_found`, DamagedStream, EventStoreUnavailable.
+ */
+export const reconcileCredits = async (
+  deps: ReconcileCreditsDeps,
+  org: OrganizationId,
+  from: Moment | null,
+  to: Moment | null,
+): Promise<Reconciliation> => {
+  const { store, clock, reconcileAfter } = deps;
+  await organizationOf(deps, org);
+  const end = to ?? { position: (await store.head()).position, at: clock.instant() };
+  const ordered = await streamsOfOrders(deps, org);
+  // An order that was open at the end may have been brought since: then a later movement names it.
+  const now = { position: (await store.head()).position, at: clock.instant() };
+  const all = await streamAt(store, ledgerStream(org), now);
+  const movements = all.slice(0, lastRevisionBy(end, all) + 1);
+  const brought = all.slice(movements.length).flatMap((event) => streamOf(event) ?? []);
+  const streams = new Set([
+    ...movements.flatMap((event) => streamOf(event) ?? []),
+    ...brought.filter((stream) => categoryOf(stream) === 'purchase'),
+    ...ordered,
+  ]);
+  const limited = atMost(atOnce);
+  const others = await Promise.all([...streams].map((stream) => limited(() => streamAt(store, stream, end))));
+  return reconcile([...movements, ...others.flat()], {
+    after: from === null ? -1 : lastRevisionBy(from, movements),
+    until: end.at ?? movements.at(-1)?.metadata.occurredAt ?? clock.instant(),
+    mayBeOpenFor: reconcileAfter + closedWithin,
+  });
+};
+
+const lastRevisionBy = (moment: Moment, movements: readonly RecordedEvent[]): number => {
+  const later = movements.findIndex((event) => !isBy(moment, event));
+  return (later === -1 ? movements.length : later) - 1;
+};

@@ -1,0 +1,88 @@
+import { today } from '../../domain/calendar.js';
+import { contactVariables } from '../../domain/contact.js';
+import { capture } from '../../domain/errors.js';
+import type { Command } from '../../domain/events.js';
+import { activeHook, hook, hookIdOf, type Hook, type MadeHook } from '../../domain/hook.js';
+import { messageFrom, type TemplateSources } from '../../domain/hook-message.js';
+import type { Uuid } from '../../domain/ids.js';
+import { readMessage } from '../../domain/message.js';
+import { contactWith } from '../contacts/find-contact.js';
+import type { CardDraft, CardFields } from '../cards/place-order.js';
+import { sendCard, type SendCardDeps, type SentCard } from '../cards/send-card.js';
+import type { Streams } from '../streams.js';
+
+/** The hook that a token belongs to. */
+export interface OpenedHook {
+  readonly id: Uuid;
+  readonly hook: Hook;
+}
+
+/** What a payload asks for. */
+export interface HookRequest extends Pick<TemplateSources, 'payload' | 'firstName' | 'lastName'> {
+  readonly card: CardFields;
+  /** If it has none, the message is made from the hook's template, if there is one. */
+  readonly hasMessage: boolean;
+  /** Lower-cased and trimmed, for the do-not-mail list; null if none was sent. */
+  readonly email: string | null;
+  /** The contact whose company, job title and years the template may use; null if none was sent. */
+  readonly externalId: string | null;
+}
+
+/** Looks up the hook whose id is derived from the token. Throws EventStoreUnavailable. */
+export const openHook = async (streams: Streams, token: string): Promise<OpenedHook> => {
+  const id = hookIdOf(token);
+  return { id, hook: (await streams.load(hook, id)).state };
+};
+
+/**
+ * Sends the card that a payload asks for. The hook is loaded again, because it may have been paused or
+ * deleted while the body was on its way. Throws `invalid_hook`, `hook_disabled`, and what `sendCard` throws.
+ * (docs/contract.md#sending-through-a-hook)
+ */
+export const fireHook = async (
+  deps: SendCardDeps,
+  id: Uuid,
+  request: HookRequest,
+  commandOf: (hook: MadeHook) => Command,
+): Promise<SentCard> => {
+  const fired = activeHook((await deps.streams.load(hook, id)).state);
+  const command = commandOf(fired);
+  return sendCard(deps, {
+    org: fired.org,
+    command,
+    source: { kind: 'hook', id },
+    idempotency: null,
+    draft: async () => (await composeHook(deps, fired, request, command)).draft,
+  });
+};
+
+/** What a payload makes of a hook: the card that is to be sent, and where its template finds its values. */
+export interface ComposedHook {
+  readonly draft: CardDraft;
+  /** Null if nothing is filled in: the payload has a message, or its recipient is refused. */
+  readonly sources: TemplateSources | null;
+}
+
+/** Composes what a hook sends, for a call and for a preview of one. */
+export const composeHook = async (
+  { streams, planning }: Pick<SendCardDeps, 'streams' | 'planning'>,
+  { org, template, signedBy, design }: Omit<MadeHook, 'status' | 'label'>,
+  { card, hasMessage, email, externalId, ...sent }: HookRequest,
+  { at }: Pick<Command, 'at'>,
+): Promise<ComposedHook> => {
+  const known = externalId === null ? null : await contactWith(streams, org, externalId);
+  const details = known?.details ?? null;
+  const contact = details === null ? {} : contactVariables(details, today(at, planning.timeZone));
+  const { recipient } = card;
+  const sources =
+    hasMessage || 'refusal' in recipient
+      ? null
+      : { ...sent, recipient: recipient.value, senderName: signedBy, contact };
+  const message =
+    sources === null || template === null
+      ? card.message
+      : capture(() => readMessage(messageFrom(template, sources)));
+  const designId =
+    'value' in card.designId && card.designId.value === null ? { value: design } : card.designId;
+  return { draft: { ...card, message, designId, email, contact: known?.id ?? null }, sources };
+};

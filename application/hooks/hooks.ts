@@ -1,0 +1,196 @@
+import { DomainError } from '../../domain/errors.js';
+import type { Command } from '../../domain/events.js';
+import {
+  changeHookSettings,
+  createHook,
+  deleteHook,
+  hook,
+  hookIdOf,
+  pauseHook,
+  resumeHook,
+  tokenBytes,
+  tokenFrom,
+  type Hook,
+  type HookEvent,
+  type HookSettings,
+  type MadeHook,
+} from '../../domain/hook.js';
+import { Uuid, type OrganizationId } from '../../domain/ids.js';
+import { hooks, listedHooks, type HookDocument } from '../../projections/hooks.js';
+import { organizationAt, organizationOf } from '../organizations/administer.js';
+import type { Moment, Past } from '../as-of.js';
+import { execute, type WriteDeps } from '../execute.js';
+import { invalidCursor } from '../invalid-cursor.js';
+import { listAt } from '../list-at.js';
+import { checkDesign } from '../cards/place-order.js';
+import { unusedHook, type HookCall, type HookCalls, type HookUse } from '../ports/hook-calls.js';
+import type { ReadModels } from '../ports/read-models.js';
+import type { ReadYourWrites } from '../projecting/read-your-writes.js';
+
+export interface HookDeps extends WriteDeps {
+  readonly readYourWrites: ReadYourWrites;
+  readonly readModels: ReadModels;
+  readonly hookCalls: HookCalls;
+}
+
+/** The token is not stored, so it is shown only here. */
+export interface NewHook {
+  readonly id: Uuid;
+  readonly token: string;
+}
+
+/**
+ * Makes a hook. Throws `not_found` for an unknown organization, `design_not_found`. (decision 49: a hook's
+ * design is checked now and at every fire)
+ */
+export const makeHook = async (
+  deps: HookDeps,
+  org: OrganizationId,
+  settings: HookSettings,
+  command: Command,
+): Promise<NewHook> => {
+  await checkDesign(deps.streams, org, settings.design);
+  const token = tokenFrom(deps.entropy.bytes(tokenBytes));
+  const id = hookIdOf(token);
+  await changeHook(deps, id, command, createHook(org, settings));
+  return { id, token };
+};
+
+/**
+ * Changes settings of a hook and whether it is paused, all or nothing; what is not named stays. Throws
+ * `not_found`, `design_not_found`. (decision 49: a hook's design is checked now and at every fire)
+ */
+export const updateHook = async (
+  deps: HookDeps,
+  org: OrganizationId,
+  id: string,
+  { paused, ...change }: Partial<HookSettings> & { readonly paused?: boolean },
+  command: Command,
+): Promise<ListedHook> => {
+  if (change.design !== undefined) await checkDesign(deps.streams, org, change.design);
+  const state = await changeHook(deps, id, command, (before) => [
+    ...changeHookSettings(org, change)(before),
+    ...(paused === undefined ? [] : paused ? pauseHook(org)(before) : resumeHook(org)(before)),
+  ]);
+  return listed(deps, id, state);
+};
+
+const listed = async (deps: HookDeps, id: string, state: MadeHook): Promise<ListedHook> => {
+  const hookId = Uuid.parse(id);
+  return {
+    id: hookId,
+    ...state,
+    paused: state.status === 'paused',
+    ...((await deps.hookCalls.use([hookId])).get(hookId) ?? unusedHook),
+  };
+};
+
+/** A hook, whatever became of it. Throws `not_found`. */
+export const readHook = async (
+  deps: HookDeps,
+  org: OrganizationId,
+  id: string,
+): Promise<ListedHook & Pick<MadeHook, 'status'>> => {
+  const state = await ownHook(deps, org, id);
+  return { ...(await listed(deps, id, state)), status: state.status };
+};
+
+/** Deletes a hook for good. A repeat changes nothing. Throws `not_found`. */
+export const removeHook = async (
+  deps: HookDeps,
+  org: OrganizationId,
+  id: string,
+  command: Command,
+): Promise<void> => {
+  await changeHook(deps, id, command, deleteHook(org));
+};
+
+const idShape = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+const notFound = () => new DomainError('not_found', 'There is no such hook in this organization.');
+
+const changeHook = async (
+  deps: HookDeps,
+  id: string,
+  command: Command,
+  decide: (state: Hook) => readonly HookEvent[],
+): Promise<MadeHook> => {
+  if (!idShape.test(id)) throw notFound();
+  const { state, position } = await execute(deps, hook, id, command, decide);
+  if (position !== null) await deps.readYourWrites.afterWrite(position);
+  if (state.status === 'none') throw notFound();
+  return state;
+};
+
+/** A hook in an operator's list. */
+export type ListedHook = Pick<HookDocument, 'id' | 'paused' | keyof HookSettings> & HookUse;
+
+/**
+ * An organization's hooks, newest first, after the hook `startingAfter`; not the deleted ones. Throws
+ * `not_found`, `invalid_cursor`.
+ */
+export const listHooks = async (
+  { streams, readModels, hookCalls }: HookDeps,
+  org: OrganizationId,
+  { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
+): Promise<readonly ListedHook[]> => {
+  await organizationOf({ streams }, org);
+  const last = startingAfter === null ? null : await hookRow({ readModels }, org, startingAfter);
+  const rows = await readModels.page(hooks, {
+    org,
+    where: listedHooks,
+    limit,
+    ...(last !== null && { before: last.created }),
+  });
+  const use = await hookCalls.use(rows.map(({ document }) => document.id));
+  return rows.map(({ document }) => ({ ...document, ...(use.get(document.id) ?? unusedHook) }));
+};
+
+/**
+ * As `listHooks`, as they were at a moment: nobody knows how often they had been fired then. Throws also
+ * `not_found` if the organization was not there yet, DamagedStream.
+ */
+export const listHooksAt = async (
+  deps: HookDeps,
+  org: OrganizationId,
+  moment: Moment,
+  { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
+): Promise<readonly Past<HookDocument>[]> => {
+  await organizationAt(deps, org, moment);
+  const before = startingAfter === null ? null : (await hookRow(deps, org, startingAfter)).created;
+  const isListed = ({ deleted }: HookDocument) => !deleted;
+  return listAt(deps, { projection: hooks, category: 'hook', isListed }, org, moment, { limit, before });
+};
+
+/** The row of a cursor. Throws `invalid_cursor`. */
+const hookRow = async ({ readModels }: Pick<HookDeps, 'readModels'>, org: OrganizationId, id: string) => {
+  const row = await readModels.get(hooks, id);
+  if (row?.document.org !== org) throw invalidCursor('hook of this organization');
+  return row;
+};
+
+const ownHook = async (
+  { streams }: Pick<HookDeps, 'streams'>,
+  org: OrganizationId,
+  id: string,
+): Promise<MadeHook> => {
+  const state = idShape.test(id) ? (await streams.load(hook, id)).state : hook.initial;
+  if (state.status === 'none' || state.org !== org) throw notFound();
+  return state;
+};
+
+/**
+ * A hook's calls, newest first, after the call `startingAfter`. A deleted hook keeps its log. Throws
+ * `not_found`, `invalid_cursor`. (decision 50: the call log)
+ */
+export const listHookCalls = async (
+  deps: HookDeps,
+  org: OrganizationId,
+  id: string,
+  query: { readonly startingAfter: string | null; readonly limit: number },
+): Promise<readonly HookCall[]> => {
+  await ownHook(deps, org, id);
+  const calls = await deps.hookCalls.page(Uuid.parse(id), query);
+  if (calls === null) throw invalidCursor('call of this hook');
+  return calls;
+};

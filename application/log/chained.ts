@@ -1,0 +1,26 @@
+import { DomainError } from '../../domain/errors.js';
+import type { RecordedEvent } from '../../domain/events.js';
+import { rawOf, verifies } from './hash-chain.js';
+import { asStored } from '../personal/personal.js';
+
+/** What a stream says is not what was recorded, so nothing is shown of it. */
+export class DamagedStream extends DomainError {
+  constructor({ stream, revision }: RecordedEvent, reason: string) {
+    super('log_damaged', `The event log is not as it was written: at ${stream}@${revision}, ${reason}.`);
+  }
+}
+
+/**
+ * Makes sure that events of one stream follow the one before them (null: none), each with the hash that its
+ * content gives. Throws DamagedStream.
+ */
+export const assertChained = (previous: RecordedEvent | null, events: readonly RecordedEvent[]): void => {
+  let before = previous;
+  for (const event of events) {
+    if (event.revision !== (before?.revision ?? -1) + 1)
+      throw new DamagedStream(event, `it follows revision ${before?.revision ?? -1}`);
+    if (!verifies(before?.metadata.hash ?? null, rawOf(asStored(event))))
+      throw new DamagedStream(event, 'its hash is wrong');
+    before = event;
+  }
+};

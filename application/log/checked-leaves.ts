@@ -1,0 +1,110 @@
+import { LRUCache } from 'lru-cache';
+import { growingTo } from '../growing.js';
+import type { OrganizationId, StreamName } from '../../domain/ids.js';
+import { entryBytes, entryHash, ImpossibleEntry } from '../../domain/log-entry.js';
+import { leafHash, type Hash } from '../../domain/merkle.js';
+import { DamagedLog } from './damaged-log.js';
+import { verifiedHash } from './hash-chain.js';
+import type { Leaf } from '../ports/log-tiles.js';
+import type { RawLog, StoredEvent } from '../ports/raw-log.js';
+
+/** An event whose hash is right, as far as the log of the log needs it. */
+export interface CheckedEvent {
+  readonly event: StoredEvent;
+  readonly hash: string;
+  readonly org: OrganizationId | null;
+}
+
+interface ReadMetadata {
+  readonly org: OrganizationId | null;
+  readonly hash?: unknown;
+  readonly personal?: object | null;
+}
+
+const parsed = (metadata: string): ReadMetadata | null => {
+  try {
+    return JSON.parse(metadata) as ReadMetadata;
+  } catch {
+    return null;
+  }
+};
+
+/**
+ * Whether an event's hash follows from what is stored and from the event before it in its stream; null if
+ * not. Whatever version its chain has: this is the one place that knows.
+ */
+export const checkedEvent = (previous: string | null, event: StoredEvent): CheckedEvent | null => {
+  const metadata = parsed(event.metadata);
+  const hash = metadata === null ? null : verifiedHash(previous, event);
+  if (metadata === null || hash === null) return null;
+  // The chain lets personal data be missing, but nothing takes it out of the log.
+  const lacksPersonal = event.personal === null && (metadata.personal ?? null) !== null;
+  return lacksPersonal ? null : { event, hash, org: metadata.org };
+};
+
+const rememberedStreams = 50_000;
+
+/**
+ * Checks the events that follow in the log. Throws DamagedLog at the first that does not follow from the one
+ * before it in its stream.
+ */
+export type CheckEvents = (events: readonly StoredEvent[]) => Promise<readonly CheckedEvent[]>;
+
+export const eventChecker = (log: Pick<RawLog, 'readStoredStream'>): CheckEvents => {
+  const heads = new LRUCache<StreamName, { readonly revision: number; readonly hash: string }>(
+    growingTo(rememberedStreams),
+  );
+
+  const hashBefore = async ({ stream, revision, position }: StoredEvent): Promise<string | null> => {
+    const known = heads.get(stream);
+    if (known !== undefined && known.revision !== revision - 1)
+      throw new DamagedLog(position, `${stream} goes on with revision ${revision} after ${known.revision}`);
+    if (known !== undefined) return known.hash;
+    if (revision === 0) return null;
+    const [before] = await log.readStoredStream(stream, revision - 1, 1);
+    const hash = before?.revision === revision - 1 ? parsed(before.metadata)?.hash : null;
+    if (typeof hash !== 'string')
+      throw new DamagedLog(position, `${stream} has no revision ${revision - 1} before it`);
+    return hash;
+  };
+
+  return async (events) => {
+    const found: CheckedEvent[] = [];
+    for (const event of events) {
+      const { stream, revision, position } = event;
+      const checked = checkedEvent(await hashBefore(event), event);
+      if (checked === null) throw new DamagedLog(position, 'its hash does not match its content');
+      found.push(checked);
+      heads.set(stream, { revision, hash: checked.hash });
+    }
+    return found;
+  };
+};
+
+/** The leaves of events. `counts`: how many events of each organization stand before them; it counts on. */
+export const leavesOf = (
+  events: readonly CheckedEvent[],
+  counts: Map<OrganizationId | null, number>,
+): readonly Leaf[] =>
+  events.map(({ event: { stream, revision, position }, hash, org }) => {
+    const orgSeq = counts.get(org) ?? 0;
+    counts.set(org, orgSeq + 1);
+    try {
+      return { hash: entryHash({ stream, revision, hash, org, orgSeq }), position, org, orgSeq };
+    } catch (error) {
+      throw error instanceof ImpossibleEntry ? new DamagedLog(position, error.message) : error;
+    }
+  });
+
+/** The entry that an event would have, as it says itself; null for one that can't be read. */
+export const entryOf = ({ stream, revision, metadata }: StoredEvent, orgSeq: number): Buffer | null => {
+  const { org, hash } = parsed(metadata) ?? {};
+  if (org === undefined || typeof hash !== 'string') return null;
+  return entryBytes({ stream, revision, hash, org, orgSeq });
+};
+
+/** The leaf that an event would have, as it says itself; null for one that can't be read. */
+export const leafOf = (event: StoredEvent, orgSeq: number): Hash | null => {
+  const entry = entryOf(event, orgSeq);
+  return entry && leafHash(entry);
+};

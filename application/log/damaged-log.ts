@@ -1,0 +1,33 @@
+import { DomainError, FinalError } from '../../domain/errors.js';
+import type { LogTiles } from '../ports/log-tiles.js';
+
+/**
+ * The event log is not as it was written. `position`: the first event that is known to be missing, unreadable
+ * or changed. `restore`: what a backup has to be put in place of.
+ */
+export class DamagedLog extends FinalError {
+  constructor(
+    readonly position: bigint,
+    readonly reason: string,
+    restore = 'events.db',
+  ) {
+    super(`The event log is damaged at position ${position}: ${reason}. Restore ${restore} from a backup.`);
+    Object.defineProperty(this, 'name', { value: 'DamagedLog' });
+  }
+}
+
+/**
+ * Refuses, with `log_damaged`, to show anybody what stands in a log that is known to be damaged: for exports,
+ * proofs and checkpoints.
+ */
+export const assertUndamaged = async (tiles: Pick<LogTiles, 'damage'>): Promise<void> => {
+  const damage = await tiles.damage();
+  if (damage !== null) throw logDamaged(damage.position);
+};
+
+/** What a reader is told whose answer would rest on a damaged log. */
+export const logDamaged = (position: bigint | null): DomainError =>
+  new DomainError(
+    'log_damaged',
+    `The event log is not as it was written${position === null ? '' : `, from position ${position} on`}. Nothing is shown of it until it is restored.`,
+  );

@@ -1,0 +1,542 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { growingTo } from '../growing.js';
+import { audit, auditIdOf, everything, type ExportKind } from '../../domain/audit.js';
+import { cardStream } from '../../domain/card.js';
+import type { CardCode } from '../../domain/card-code.js';
+import { DomainError } from '../../domain/errors.js';
+import type { EventMetadata } from '../../domain/events.js';
+import { idOf, Uuid, type Milliseconds, type OrganizationId, type StreamName } from '../../domain/ids.js';
+import { nodeHash, rootOf, tileWidth, type Hash } from '../../domain/merkle.js';
+import { signNote, type NoteSigner } from '../../domain/signed-note.js';
+import { checkedEvent, leafOf } from './checked-leaves.js';
+import { newCommand, type Initiator } from '../commands.js';
+import { isSealedText, type RawEvent } from './hash-chain.js';
+import { assertUndamaged, DamagedLog, logDamaged } from './damaged-log.js';
+import { execute, type WriteDeps } from '../execute.js';
+import { consistencyProof, frontierAt, inclusionProof } from './log-proofs.js';
+import { openSealed } from '../personal/personal.js';
+import { clockTolerance, EventStoreUnavailable } from '../ports/event-store.js';
+import type { Checkpoint, LogTiles } from '../ports/log-tiles.js';
+import type { RawLog, StoredEvent } from '../ports/raw-log.js';
+
+/** Finds the keys of sealed personal data. */
+export interface OpenedKeys {
+  /** Makes sure that `keyOf` knows these keys. */
+  load(ids: readonly string[]): Promise<void>;
+  /** Null if the key was destroyed. */
+  keyOf(id: string): Buffer | null;
+}
+
+export interface ExportDeps extends WriteDeps {
+  readonly raw: RawLog;
+  readonly tiles: LogTiles;
+  /** Sign the statements: the keys that sign the checkpoints, the newest first. */
+  readonly signers: readonly NoteSigner[];
+  readonly keys: OpenedKeys | null;
+  /** Whether enough witnesses have signed a checkpoint; null if there are none. */
+  readonly isWitnessed: ((note: string) => boolean) | null;
+}
+
+/** A position, or a time. */
+export type Moment = bigint | Milliseconds;
+
+export type ExportSubject =
+  | { readonly kind: 'card'; readonly code: CardCode }
+  | { readonly kind: 'organization'; readonly org: OrganizationId }
+  /**
+   * Events after the position, or from the time on; up to the position, or before the time. Null: from the
+   * first, up to the last. `org`: of others only the leaves.
+   */
+  | {
+      readonly kind: 'period';
+      readonly org: OrganizationId | null;
+      readonly from: Moment | null;
+      readonly to: Moment | null;
+    };
+
+export interface ExportOptions {
+  readonly personal: boolean;
+  /** The size of an older tree, for a proof that it is a prefix of this one. */
+  readonly since: number | null;
+}
+
+const format = 'handwritten-card-service/export/v1';
+const statementHeading = 'handwritten-card-service/statement/v1';
+
+/** How long an export waits until what was written before it is signed. */
+const longestWait: Milliseconds = 30_000;
+/** How long an export waits for witnesses: without them, it is still what the log has signed. */
+const longestWaitForWitnesses: Milliseconds = 5_000;
+const lookEvery: Milliseconds = 50;
+
+/** The tree that an export belongs to: that of a checkpoint. */
+type Tree = Checkpoint;
+
+/** One tile of leaves, and the events that they stand for. */
+interface Tile {
+  readonly start: number;
+  readonly after: bigint;
+  readonly leaves: readonly Leaf[];
+}
+interface Leaf {
+  readonly index: number;
+  readonly orgSeq: number;
+  readonly hash: Hash;
+  readonly event: StoredEvent;
+}
+
+/** Reads a tile with its events. Throws DamagedLog where they are not what was notarized. */
+const readTile = async ({ tiles, raw }: Pick<ExportDeps, 'tiles' | 'raw'>, n: number, size: number) => {
+  const start = n * tileWidth;
+  const found = await tiles.leaves(n);
+  const hashes = found?.hashes.slice(0, size - start) ?? [];
+  if (found === null || hashes.length < Math.min(tileWidth, size - start))
+    throw new Error(`the tile ${n} of the log is missing`);
+  const events = await raw.readStored(found.after, hashes.length);
+  const leaves = hashes.map((hash, at) => {
+    const [event, orgSeq = -1] = [events[at], found.orgSeqs[at]];
+    if (event === undefined || leafOf(event, orgSeq)?.equals(hash) !== true)
+      throw new DamagedLog(event?.position ?? found.after, 'it is not the event that was notarized');
+    return { index: start + at, orgSeq, hash, event };
+  });
+  return { start, after: found.after, leaves };
+};
+
+/** How many events stand in the log up to a position. */
+const countUpTo = async (
+  deps: Pick<ExportDeps, 'tiles' | 'raw'>,
+  position: bigint,
+  size: number,
+): Promise<number> => {
+  if (position < 1n || size === 0) return 0;
+  const n = Math.min(await deps.tiles.tileOf(position), Math.floor((size - 1) / tileWidth));
+  const { start, leaves } = await readTile(deps, n, size);
+  return start + leaves.filter(({ event }) => event.position <= position).length;
+};
+
+type ProofOf = (index: number) => Promise<readonly Hash[]>;
+
+/** Inclusion proofs of the leaves of a tile: what they have in common is made once. */
+const proofsOf = async (tiles: LogTiles, { start, leaves }: Tile, size: number): Promise<ProofOf> => {
+  if (leaves.length < tileWidth) return (index: number) => inclusionProof(tiles, index, size);
+  const rows: Hash[][] = [leaves.map(({ hash }) => hash)];
+  for (let row = rows[0] ?? []; row.length > 1; rows.push(row))
+    row = row.flatMap((left, at) => {
+      const right = row[at + 1];
+      return at % 2 === 0 && right !== undefined ? [nodeHash(left, right)] : [];
+    });
+  const above = (await inclusionProof(tiles, start, size)).slice(rows.length - 1);
+  return async (index) => {
+    const within = rows
+      .slice(0, -1)
+      .flatMap((row, height) => row[Math.floor((index - start) / 2 ** height) ^ 1] ?? []);
+    return [...within, ...above];
+  };
+};
+
+const rememberedStreams = 50_000;
+
+/** The event before another one in its stream. */
+interface Before {
+  readonly hash: string;
+  /** False if it had to be read: it was not checked by this export, or long ago. */
+  readonly isRemembered: boolean;
+}
+
+/**
+ * Checks events against the ones before them in their streams, which it returns: null before the first.
+ * Throws DamagedLog.
+ */
+const chainChecker = (raw: RawLog) => {
+  const heads = new LRUCache<StreamName, { readonly revision: number; readonly hash: string }>(
+    growingTo(rememberedStreams),
+  );
+  const beforeOf = async ({ stream, revision, position }: StoredEvent): Promise<Before | null> => {
+    if (revision === 0) return null;
+    const known = heads.get(stream);
+    if (known?.revision === revision - 1) return { hash: known.hash, isRemembered: true };
+    const [before] = await raw.readStoredStream(stream, revision - 1, 1);
+    if (before?.revision !== revision - 1)
+      throw new DamagedLog(position, `${stream} has no revision ${revision - 1} before it`);
+    return { hash: metadataOf(before).hash, isRemembered: false };
+  };
+  return async (event: StoredEvent): Promise<Before | null> => {
+    const before = await beforeOf(event);
+    const checked = checkedEvent(before?.hash ?? null, event);
+    if (checked === null) throw new DamagedLog(event.position, 'its hash does not match its content');
+    heads.set(event.stream, { revision: event.revision, hash: checked.hash });
+    return before;
+  };
+};
+
+const metadataOf = ({ metadata }: RawEvent) => JSON.parse(metadata) as EventMetadata;
+const base64 = (hashes: readonly Hash[]): string[] => hashes.map((hash) => hash.toString('base64'));
+
+/** What a line says of an event besides its texts. */
+interface Standing {
+  readonly proof?: readonly string[];
+  readonly previous?: string;
+}
+
+/** What was in the clear when it was recorded is shown so, sealed since or not; null once its key is gone. */
+const inTheClear = (
+  keys: OpenedKeys | null,
+  { id, personal }: StoredEvent,
+  stamp: EventMetadata['personal'],
+): string | null => {
+  if (personal === null || !isSealedText(personal)) return personal;
+  const key = keys?.keyOf(keyIdIn(personal)) ?? null;
+  return key === null ? null : openSealed(key, Uuid.parse(id), JSON.parse(personal), stamp);
+};
+
+const keyIdIn = (sealed: string): string => (JSON.parse(sealed) as { readonly key: string }).key;
+
+/** The keys that an event's personal data may be opened with. */
+const keyIdsOf = (event: StoredEvent): readonly string[] => {
+  const { keyId } = metadataOf(event);
+  if (keyId !== null) return [keyId];
+  return event.personal !== null && isSealedText(event.personal) ? [keyIdIn(event.personal)] : [];
+};
+
+/** Personal data as an export shows it: with the key, if it is sealed with one. */
+const personalOf = ({ personal }: ExportOptions, keys: OpenedKeys | null, event: StoredEvent) => {
+  const { keyId, personal: stamp } = metadataOf(event);
+  if (keyId === null) return { personal: personal ? inTheClear(keys, event, stamp) : null };
+  if (!personal) return { personal: null, key: null };
+  return { personal: event.personal, key: keys?.keyOf(keyId)?.toString('base64') ?? null };
+};
+
+/** Makes the lines of events: the exact texts that are stored. */
+const lineMaker =
+  ({ keys }: Pick<ExportDeps, 'keys'>, options: ExportOptions) =>
+  async (
+    found: readonly (Pick<Leaf, 'index' | 'orgSeq' | 'event'> & Standing)[],
+  ): Promise<readonly string[]> => {
+    if (options.personal) await keys?.load(found.flatMap(({ event }) => keyIdsOf(event)));
+    return found.map(({ index, orgSeq, event, proof, previous }) => {
+      const { stream, revision, id, type, data, metadata } = event;
+      const personal = personalOf(options, keys, event);
+      const { org } = metadataOf(event);
+      const line = { index, stream, revision, org, org_seq: orgSeq, id, type, data, ...personal, metadata };
+      return JSON.stringify({ ...line, ...(proof && { proof }), ...(previous && { previous }) });
+    });
+  };
+
+/** The parts of an export before its last line: each is some lines, and how many events stand on them. */
+interface Part {
+  readonly lines: readonly string[];
+  readonly events: readonly StoredEvent[];
+}
+
+/**
+ * The leaves of a stream's events. Where the engine does not tell the positions of a stream's events, the log
+ * is read from the first of them on until all are found.
+ */
+async function* leavesOfStream(
+  deps: ExportDeps,
+  stream: StreamName,
+  size: number,
+): AsyncGenerator<{ readonly tile: Tile; readonly leaf: Leaf }> {
+  const events = await deps.store.readStream(stream, 0);
+  const [first] = events;
+  if (first === undefined) return;
+  const start = first.position ?? (await deps.store.positionBefore(Date.parse(first.metadata.occurredAt)));
+  let n = await deps.tiles.tileOf(start);
+  let tile: Tile | null = null;
+  for (const { id, position } of events) {
+    if (position !== null) n = await deps.tiles.tileOf(position);
+    for (let leaf: Leaf | undefined; leaf === undefined && n * tileWidth < size;) {
+      if (tile?.start !== n * tileWidth) tile = await readTile(deps, n, size);
+      leaf = tile.leaves.find(({ event }) => event.stream === stream && event.id === id);
+      if (leaf !== undefined) yield { tile, leaf };
+      else if (position === null) n += 1;
+      else return;
+    }
+  }
+}
+
+/** Of a card everything is read before the first byte is sent: damage is told by a status. */
+async function* cardParts(
+  deps: ExportDeps,
+  options: ExportOptions,
+  stream: StreamName,
+  size: number,
+): AsyncGenerator<Part> {
+  const [check, toLines] = [chainChecker(deps.raw), lineMaker(deps, options)];
+  const shown: (Leaf & Standing)[] = [];
+  let proofs: { readonly of: Tile | null; readonly proofOf: ProofOf | null } = { of: null, proofOf: null };
+  for await (const { tile, leaf } of leavesOfStream(deps, stream, size)) {
+    await check(leaf.event);
+    if (proofs.of !== tile) proofs = { of: tile, proofOf: await proofsOf(deps.tiles, tile, size) };
+    shown.push({ ...leaf, proof: base64((await proofs.proofOf?.(leaf.index)) ?? []) });
+  }
+  yield { lines: await toLines(shown), events: shown.map(({ event }) => event) };
+}
+
+async function* organizationParts(
+  deps: ExportDeps,
+  options: ExportOptions,
+  org: OrganizationId,
+  size: number,
+): AsyncGenerator<Part> {
+  const [check, toLines] = [chainChecker(deps.raw), lineMaker(deps, options)];
+  for (let n = 0; n * tileWidth < size; n += 1) {
+    const tile = await readTile(deps, n, size);
+    const own = tile.leaves.filter(({ event }) => metadataOf(event).org === org);
+    const proofOf = own.length === 0 ? null : await proofsOf(deps.tiles, tile, size);
+    const shown: (Leaf & Standing)[] = [];
+    for (const leaf of own) {
+      await check(leaf.event);
+      shown.push({ ...leaf, proof: base64((await proofOf?.(leaf.index)) ?? []) });
+    }
+    yield { lines: await toLines(shown), events: shown.map(({ event }) => event) };
+  }
+}
+
+/** Whether the event before this one in its stream stands before a position. */
+const isBefore = async (
+  { store }: ExportDeps,
+  { stream, revision }: StoredEvent,
+  begins: bigint,
+): Promise<boolean> => {
+  const [before] = await store.readStream(stream, revision - 1, 1);
+  // An engine that does not tell positions there: then it is one of the many streams that are remembered.
+  return before === undefined || before.position === null || before.position < begins;
+};
+
+async function* periodParts(
+  deps: ExportDeps,
+  options: ExportOptions,
+  org: OrganizationId | null,
+  { from, size }: { readonly from: number; readonly size: number },
+): AsyncGenerator<Part> {
+  const [check, toLines] = [chainChecker(deps.raw), lineMaker(deps, options)];
+  let begins: bigint | null = null;
+  for (let n = Math.floor(from / tileWidth); n * tileWidth < size; n += 1) {
+    const { leaves } = await readTile(deps, n, size);
+    const lines: string[] = [];
+    const events: StoredEvent[] = [];
+    for (const leaf of leaves) {
+      if (leaf.index < from) continue;
+      begins ??= leaf.event.position;
+      if (org !== null && metadataOf(leaf.event).org !== org) {
+        lines.push(JSON.stringify({ leaf: leaf.hash.toString('base64') }));
+        continue;
+      }
+      const before = await check(leaf.event);
+      const isEntry = before !== null && !before.isRemembered && (await isBefore(deps, leaf.event, begins));
+      lines.push(...(await toLines([{ ...leaf, ...(isEntry && { previous: before.hash }) }])));
+      events.push(leaf.event);
+    }
+    yield { lines, events };
+  }
+}
+
+/** The size of the tree at the beginning of a period, or at its end. */
+const sizeAt = async (deps: ExportDeps, moment: Moment, isEnd: boolean, size: number): Promise<number> => {
+  if (typeof moment === 'bigint') return countUpTo(deps, moment, size);
+  const begins = await countUpTo(deps, await deps.store.positionBefore(moment), size);
+  return isEnd ? lastBefore(deps, moment, begins, size) : begins;
+};
+
+/** Of events whose times run apart by what clocks may, the last one before a time counts. */
+const lastBefore = async (
+  deps: ExportDeps,
+  time: Milliseconds,
+  from: number,
+  size: number,
+): Promise<number> => {
+  let end = from;
+  for (let n = Math.floor(from / tileWidth); n * tileWidth < size; n += 1)
+    for (const { index, event } of (await readTile(deps, n, size)).leaves) {
+      const at = Date.parse(metadataOf(event).occurredAt);
+      if (index >= from && at < time) end = index + 1;
+      if (index >= from && at >= time + clockTolerance) return end;
+    }
+  return end;
+};
+
+/**
+ * Waits until everything that was written before is signed, and returns the newest checkpoint. Throws
+ * EventStoreUnavailable if that takes too long: the notary does not run, or lags.
+ */
+const signedHead = async (
+  { store, tiles, raw, clock, isWitnessed }: ExportDeps,
+  signal: AbortSignal,
+): Promise<Checkpoint> => {
+  const { position } = await store.head();
+  const began = clock.monotonic();
+  for (;;) {
+    await assertUndamaged(tiles);
+    const [tree, newest] = [await tiles.tree(), await tiles.newest()];
+    const isCovered =
+      newest !== null &&
+      tree.position >= position &&
+      newest.size >= (await countUpTo({ tiles, raw }, position, tree.size));
+    const waited = clock.monotonic() - began;
+    const isDone = isWitnessed === null || waited >= longestWaitForWitnesses;
+    if (isCovered && (isDone || isWitnessed(newest.note))) return newest;
+    if (signal.aborted || waited >= longestWait)
+      throw new EventStoreUnavailable('The newest events are not signed yet: does the notary run?');
+    await clock.sleep(lookEvery, signal);
+  }
+};
+
+/**
+ * What a period spans. It ends where a checkpoint was kept, so that its witnesses have signed it: at or after
+ * `to`.
+ */
+const spanOf = async (
+  deps: ExportDeps,
+  { from, to }: Extract<ExportSubject, { kind: 'period' }>,
+  newest: Checkpoint,
+): Promise<{ readonly from: number; readonly tree: Tree }> => {
+  const begin = from === null ? 0 : await sizeAt(deps, from, false, newest.size);
+  const end = to === null ? newest.size : await sizeAt(deps, to, true, newest.size);
+  if (end < begin || (end === begin && from !== null && to !== null && from > to))
+    throw new DomainError('invalid_parameter', '`to` lies before `from`.', 'to');
+  const kept = to === null ? [] : await deps.tiles.kept();
+  const tree = kept.find(({ size }) => size >= Math.max(end, begin, 1)) ?? newest;
+  return { from: begin, tree };
+};
+
+interface Plan {
+  readonly kind: ExportKind;
+  readonly subject: string;
+  /** Whose events they are; null for those of everybody. */
+  readonly org: OrganizationId | null;
+  readonly tree: Tree;
+  readonly head: object;
+  readonly parts: AsyncIterable<Part>;
+}
+
+const planOf = async (
+  deps: ExportDeps,
+  wanted: ExportSubject,
+  options: ExportOptions,
+  newest: Checkpoint,
+): Promise<Plan> => {
+  if (wanted.kind === 'card') {
+    const stream = cardStream(wanted.code);
+    const [first] = await deps.raw.readStoredStream(stream, 0, 1);
+    if (first === undefined) throw new DomainError('card_not_found', `There is no card ${idOf(stream)}.`);
+    const { org } = metadataOf(first);
+    const parts = cardParts(deps, options, stream, newest.size);
+    return { kind: 'card', subject: stream, org, tree: newest, head: {}, parts };
+  }
+  if (wanted.kind === 'organization') {
+    const { org } = wanted;
+    const parts = organizationParts(deps, options, org, newest.size);
+    return { kind: 'organization', subject: org, org, tree: newest, head: {}, parts };
+  }
+  const { org } = wanted;
+  const { from, tree } = await spanOf(deps, wanted, newest);
+  const { roots } = await frontierAt(deps.tiles, from);
+  const parts = periodParts(deps, options, org, { from, size: tree.size });
+  const head = { from, frontier: base64(roots) };
+  return { kind: 'period', subject: org ?? everything, org, tree, head, parts };
+};
+
+const recordExport = async (
+  deps: ExportDeps,
+  initiator: Initiator,
+  { kind, subject, org }: Plan,
+  { personal }: ExportOptions,
+  sum: string | null,
+): Promise<void> => {
+  const event = { type: 'AuditExported' as const, data: { kind, subject, withPersonal: personal, sum } };
+  await execute(deps, audit, auditIdOf(org), newCommand(deps, initiator, org), () => [event]);
+};
+
+/** Names the tree that the proof of consistency is for, so that the statement covers the proof. */
+const olderTree = async (tiles: LogTiles, { since }: ExportOptions): Promise<object> => {
+  if (since === null) return {};
+  const root = rootOf(await frontierAt(tiles, since)).toString('base64');
+  return { since: { size: since, root } };
+};
+
+/** The export as it is sent: pieces of text that end at line breaks. */
+async function* sent(
+  deps: ExportDeps,
+  initiator: Initiator,
+  plan: Plan,
+  options: ExportOptions,
+  origin: string,
+): AsyncGenerator<string> {
+  const { kind, subject, tree, parts } = plan;
+  const body = createHash('sha256');
+  let sum: string | null = null;
+  let isOpen = false;
+  try {
+    const since = await olderTree(deps.tiles, options);
+    const about = { format, kind, subject, origin, tree_size: tree.size, ...plan.head, ...since };
+    const head = `${JSON.stringify(about)}\n`;
+    body.update(head);
+    let text = head;
+    let count = 0;
+    let last = '';
+    for await (const { lines, events } of parts) {
+      const piece = lines.map((line) => `${line}\n`).join('');
+      body.update(piece);
+      text += piece;
+      count += events.length;
+      const newest = events.at(-1);
+      if (newest !== undefined) last = metadataOf(newest).hash;
+      isOpen = true;
+      if (text !== '') yield text;
+      text = '';
+    }
+    sum = body.digest('hex');
+    isOpen = false;
+    await recordExport(deps, initiator, plan, options, sum);
+    const root = tree.root.toString('base64');
+    const said = [statementHeading, `${kind} ${subject}`, `tree ${tree.size} ${root}`];
+    const held = [`events ${count}`, `last ${last}`, `body ${sum}`, ''];
+    const statement = signNote([...said, ...held].join('\n'), deps.signers);
+    const proof = options.since === null ? [] : await consistencyProof(deps.tiles, options.since, tree.size);
+    yield `${text}${JSON.stringify({ checkpoint: tree.note, statement, consistency: base64(proof) })}\n`;
+  } finally {
+    if (isOpen) await recordExport(deps, initiator, plan, options, null);
+  }
+}
+
+/**
+ * Takes events out of the log, with what proves to somebody else that they are what was recorded. Everything
+ * that was acknowledged before is in it. What was taken out is recorded when it is complete or was broken
+ * off; before that the last line is not given. Throws `card_not_found`, `not_found`, `invalid_parameter`,
+ * `log_damaged`, and EventStoreUnavailable; the iteration throws DamagedLog where the log is not as it was
+ * written.
+ */
+export const exportLog = async (
+  deps: ExportDeps,
+  initiator: Initiator,
+  wanted: ExportSubject,
+  options: ExportOptions,
+  signal: AbortSignal,
+): Promise<AsyncIterable<string>> => {
+  const [signer] = deps.signers;
+  if (signer === undefined)
+    throw new EventStoreUnavailable('This process has no key to sign statements with.');
+  try {
+    const plan = await planOf(deps, wanted, options, await signedHead(deps, signal));
+    if (options.since !== null && options.since > plan.tree.size)
+      throw new DomainError('invalid_parameter', `The tree has ${plan.tree.size} events.`, 'since');
+    return await begun(sent(deps, initiator, plan, options, signer.name));
+  } catch (error) {
+    throw error instanceof DamagedLog ? logDamaged(error.position) : error;
+  }
+};
+
+/** Begins an iteration, so that what fails at once fails here. */
+const begun = async (pieces: AsyncGenerator<string>): Promise<AsyncIterable<string>> => {
+  const first = await pieces.next();
+  return (async function* rest() {
+    try {
+      if (first.done !== true) yield first.value;
+      yield* pieces;
+    } finally {
+      await pieces.return(undefined);
+    }
+  })();
+};

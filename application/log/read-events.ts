@@ -1,0 +1,152 @@
+import { card, cardStream, orderedBy } from '../../domain/card.js';
+import { parseCardCode, type CardCode } from '../../domain/card-code.js';
+import { parseEvent, type LoggedEvent } from '../../domain/events.js';
+import type { OrganizationId } from '../../domain/ids.js';
+import { payload } from '../../domain/delivery-payload.js';
+import { dataOf, publicEventId, publicEventOf, type PublicEventType } from '../../domain/public-events.js';
+import { organizations } from '../../projections/organizations.js';
+import { publicEvents, type PublicEventDocument } from '../../projections/public-events.js';
+import { atMost } from '../at-most.js';
+import { invalidCursor } from '../invalid-cursor.js';
+import type { EventStore } from '../ports/event-store.js';
+import type { ReadModels } from '../ports/read-models.js';
+import { announcedBy, PublicEvents } from '../webhooks/public-deliveries.js';
+import { LogWatch } from './watch-log.js';
+
+export interface ReadEventsDeps {
+  readonly store: EventStore;
+  readonly readModels: ReadModels;
+}
+
+/** A public event with the body that a webhook about it has. */
+export interface ShownEvent {
+  readonly id: string;
+  readonly type: PublicEventType;
+  readonly body: string;
+}
+
+export interface EventQuery {
+  readonly limit: number;
+  readonly type: PublicEventType | null;
+  /** As the client wrote it. */
+  readonly card: string | null;
+  /** The id of the last event on the page before. */
+  readonly startingAfter: string | null;
+}
+
+const what = 'event of this organization';
+const readsAtOnce = 50;
+
+const shown = async (
+  { store }: Pick<ReadEventsDeps, 'store'>,
+  { id, type, card: code, revision, created }: PublicEventDocument,
+): Promise<ShownEvent | null> => {
+  const at = async (place: number) => {
+    const [stored] = await store.readStream(cardStream(code as CardCode), place, 1);
+    return stored === undefined ? null : parseEvent(card, stored);
+  };
+  const first = await at(0);
+  const ordered = first && orderedBy(first);
+  if (ordered === null) return null;
+  const held = type === 'card.held' ? await at(revision) : null;
+  const heldReason = held?.type === 'CardHeld' ? held.data.reason : null;
+  return { id, type, body: payload(id, type, created, dataOf(code, ordered, heldReason)) };
+};
+
+const shownAll = async (
+  deps: Pick<ReadEventsDeps, 'store'>,
+  documents: readonly PublicEventDocument[],
+): Promise<readonly ShownEvent[]> => {
+  const limited = atMost(readsAtOnce);
+  const events = await Promise.all(documents.map((document) => limited(() => shown(deps, document))));
+  return events.filter((event) => event !== null);
+};
+
+/** The row of an event of the organization. Throws `invalid_cursor`, ReadModelsUnavailable. */
+const rowOf = async ({ readModels }: ReadEventsDeps, org: OrganizationId, id: string) => {
+  const row = await readModels.get(publicEvents, id);
+  if (row?.document.org !== org) throw invalidCursor(what);
+  return row;
+};
+
+/** The public events of one card, newest first; none if it is not one of the organization. */
+const eventsOfCard = async (
+  { store }: ReadEventsDeps,
+  org: OrganizationId,
+  code: CardCode,
+): Promise<readonly PublicEventDocument[]> => {
+  const events = await store.readStream(cardStream(code), 0);
+  return events
+    .flatMap((stored) => {
+      const meaning = publicEventOf(parseEvent(card, stored), stored.metadata.actor);
+      if (meaning === null || stored.metadata.org !== org) return [];
+      const { revision, metadata } = stored;
+      const created = metadata.occurredAt;
+      return [{ id: publicEventId(stored.id), org, type: meaning.type, card: code, revision, created }];
+    })
+    .toReversed();
+};
+
+/**
+ * A page of the public events of an organization, newest first. Throws `invalid_cursor`,
+ * ReadModelsUnavailable, EventStoreUnavailable.
+ */
+export const listEvents = async (
+  deps: ReadEventsDeps,
+  org: OrganizationId,
+  { limit, type, card: wanted, startingAfter }: EventQuery,
+): Promise<readonly ShownEvent[]> => {
+  const last = startingAfter === null ? null : await rowOf(deps, org, startingAfter);
+  if (wanted !== null) {
+    const parsed = parseCardCode(wanted);
+    const all = parsed.kind === 'code' ? await eventsOfCard(deps, org, parsed.code) : [];
+    const after = last === null ? 0 : all.findIndex(({ id }) => id === startingAfter) + 1;
+    if (last !== null && after === 0) throw invalidCursor('event of this card');
+    const page = all.slice(after).filter((event) => type === null || event.type === type);
+    return shownAll(deps, page.slice(0, limit));
+  }
+  const rows = await deps.readModels.page(publicEvents, {
+    org,
+    limit,
+    ...(type !== null && { where: { type } }),
+    ...(last !== null && { before: last.created }),
+  });
+  return shownAll(
+    deps,
+    rows.map(({ document }) => document),
+  );
+};
+
+/**
+ * The public events of an organization, oldest first, then live, until the signal aborts: those after the
+ * event `after`, or all (null). At least once, in log order. Throws `invalid_cursor`, ReadModelsUnavailable.
+ */
+export const followEvents = async (
+  deps: ReadEventsDeps,
+  org: OrganizationId,
+  { type, card: wanted }: Pick<EventQuery, 'type' | 'card'>,
+  after: string | null,
+  signal: AbortSignal,
+): Promise<AsyncIterable<ShownEvent>> => {
+  const begin =
+    after === null
+      ? ((await deps.readModels.get(organizations, org))?.created ?? 0n)
+      : (await rowOf(deps, org, after)).created;
+  const parsed = wanted === null ? null : parseCardCode(wanted);
+  const stream = parsed?.kind === 'code' ? cardStream(parsed.code) : null;
+  const filter = { category: card.category, stream, organization: org, types: null };
+  const known = new PublicEvents(deps.store);
+  const isWanted = (event: ShownEvent): boolean => type === null || event.type === type;
+  return (async function* () {
+    for await (const logged of new LogWatch(deps.store, { after: begin, until: null, filter, signal })) {
+      const event = await publicOf(known, logged);
+      if (event !== null && isWanted(event)) yield event;
+    }
+  })();
+};
+
+const publicOf = async (known: PublicEvents, logged: LoggedEvent): Promise<ShownEvent | null> => {
+  const announced = announcedBy(logged);
+  const event = announced && (await known.of(announced));
+  return event && { id: event.id, type: event.type, body: event.body };
+};

@@ -1,0 +1,82 @@
+import {
+  grow,
+  hashBytes,
+  hashesIn,
+  tileWidth,
+  type Frontier,
+  type Growth,
+  type Hash,
+} from '../../domain/merkle.js';
+import type { Leaf } from '../ports/log-tiles.js';
+
+/** One tile as a store keeps it: of each level, all are full but the last. */
+export interface TileRow {
+  readonly level: number;
+  readonly n: number;
+  readonly hashes: Buffer;
+  /**
+   * These two mean something at level 0: the position before the tile's events, and six bytes of orgSeq each.
+   */
+  readonly after: bigint;
+  readonly orgSeqs: Buffer;
+}
+
+const seqBytes = 6;
+
+export const packSeqs = (orgSeqs: readonly number[]): Buffer => {
+  const packed = Buffer.alloc(orgSeqs.length * seqBytes);
+  orgSeqs.forEach((seq, at) => packed.writeUIntBE(seq, at * seqBytes, seqBytes));
+  return packed;
+};
+
+export const unpackSeqs = (packed: Buffer): number[] =>
+  Array.from({ length: Math.floor(packed.length / seqBytes) }, (_, at) =>
+    packed.readUIntBE(at * seqBytes, seqBytes),
+  );
+
+/** What leaves change: the tree, and its tiles from the first that was not full. */
+export interface TileGrowth {
+  readonly frontier: Frontier;
+  readonly rows: readonly TileRow[];
+}
+
+/**
+ * The rows that new leaves write. `last` reads the tile that a level ends with, if it is there; what stands
+ * in it beyond the tree was written by somebody who did not come to the end, and is written again.
+ */
+export const tileGrowth = async (
+  tree: Frontier & { readonly position: bigint },
+  leaves: readonly Leaf[],
+  last: (level: number, n: number) => Promise<Pick<TileRow, 'hashes' | 'after' | 'orgSeqs'> | null>,
+): Promise<TileGrowth> => {
+  const { frontier, levels }: Growth = grow(
+    tree,
+    leaves.map(({ hash }) => hash),
+  );
+  const rows: TileRow[] = [];
+  for (const [level, { from, hashes }] of levels.entries()) {
+    if (hashes.length === 0) continue;
+    const first = Math.floor(from / tileWidth);
+    const kept = from % tileWidth;
+    const before = kept === 0 ? null : await last(level, first);
+    if (kept > 0 && (before === null || before.hashes.length < kept * hashBytes))
+      throw new Error(`tile ${first} of level ${level} lacks hashes that the tree has`);
+    const all: Hash[] = [...hashesIn(before?.hashes ?? noBytes).slice(0, kept), ...hashes];
+    const positions = [tree.position, ...leaves.map(({ position }) => position)];
+    const seqs = Buffer.concat([
+      before?.orgSeqs.subarray(0, kept * seqBytes) ?? noBytes,
+      level === 0 ? packSeqs(leaves.map(({ orgSeq }) => orgSeq)) : noBytes,
+    ]);
+    for (let start = 0; start < all.length; start += tileWidth)
+      rows.push({
+        level,
+        n: first + start / tileWidth,
+        hashes: Buffer.concat(all.slice(start, start + tileWidth)),
+        after: start === 0 && before !== null ? before.after : (positions[start - kept] ?? 0n),
+        orgSeqs: level > 0 ? noBytes : seqs.subarray(start * seqBytes, (start + tileWidth) * seqBytes),
+      });
+  }
+  return { frontier, rows };
+};
+
+const noBytes = Buffer.alloc(0);

@@ -1,0 +1,120 @@
+import { DomainError } from '../../domain/errors.js';
+import type { LoggedEvent } from '../../domain/events.js';
+import { categoryOf, type StreamName, type Uuid } from '../../domain/ids.js';
+import { withheldData } from '../personal/personal.js';
+import type { EventStore, LogReader } from '../ports/event-store.js';
+
+/** Null: any. */
+export interface LogFilter {
+  readonly category: string | null;
+  readonly stream: StreamName | null;
+  readonly organization: string | null;
+  readonly types: ReadonlySet<string> | null;
+}
+
+const isAnything = ({ category, stream, organization, types }: LogFilter): boolean =>
+  category === null && stream === null && organization === null && types === null;
+
+const isWanted = ({ category, stream, organization, types }: LogFilter, event: LoggedEvent): boolean =>
+  (stream === null || event.stream === stream) &&
+  (category === null || categoryOf(event.stream) === category) &&
+  (organization === null || event.metadata.org === organization) &&
+  (types === null || types.has(event.type));
+
+/**
+ * The JSON of an event that every program outside the service gets. `log`: the id of its log.
+ * (docs/architecture.md#following-the-events)
+ */
+export const externalEvent = (
+  { position, stream, revision, id, type, data, metadata }: LoggedEvent,
+  log: Uuid | null,
+) => ({
+  log,
+  position: String(position),
+  stream,
+  revision: String(revision),
+  id,
+  type,
+  at: metadata.occurredAt,
+  data,
+  metadata,
+});
+
+/**
+ * Refuses a position that is none of this log's: past its end, or, in EventStoreDB, between its events.
+ * Whoever asks for it has read another log.
+ */
+export const assertInLog = async (
+  log: Pick<LogReader, 'head' | 'markAt'>,
+  position: bigint,
+): Promise<void> => {
+  if (position === 0n || (await log.markAt(position)) !== null) return;
+  const { position: head } = await log.head();
+  const reason = position > head ? `the log ends at ${head}` : 'the log has no event there';
+  throw new DomainError(
+    'invalid_parameter',
+    `from is ${position}, but ${reason}. If you have read that far, it was another log: compare the log's id with the one you know (GET /operator/v1/anchor).`,
+    'from',
+  );
+};
+
+/** Small, because each event is written out before anybody else has a turn. */
+const batchSize = 100;
+
+/** The event without what says something about a person. Its digest stays, and the hash chain with it. */
+export const withoutPersonal = (event: LoggedEvent): LoggedEvent => {
+  const { id, stream, revision, position, type, metadata } = event;
+  return { id, stream, revision, position, type, data: withheldData(event), metadata };
+};
+
+/**
+ * The events of the log after a position that a filter wants, then live, until the signal aborts, or, if
+ * `until` is a position, up to there.
+ */
+export class LogWatch implements AsyncIterable<LoggedEvent> {
+  #position: bigint;
+  #isDone = false;
+
+  constructor(
+    private readonly store: Pick<EventStore, 'follow'>,
+    private readonly options: {
+      readonly after: bigint;
+      readonly until: bigint | null;
+      readonly filter: LogFilter;
+      readonly signal: AbortSignal;
+    },
+  ) {
+    this.#position = options.after;
+  }
+
+  /** Everything up to here was handed out, as far as the filter wants it. */
+  get position(): bigint {
+    return this.#position;
+  }
+
+  /** Whether it passes over events, so that `position` tells more than the last one that was handed out. */
+  get skips(): boolean {
+    return !isAnything(this.options.filter);
+  }
+
+  /** Whether it has come to the end that `until` names. */
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<LoggedEvent, void, undefined> {
+    const { after, until, filter, signal } = this.options;
+    this.#isDone = until !== null && after >= until;
+    if (this.#isDone) return;
+    for await (const batch of this.store.follow(after, { signal, batch: batchSize })) {
+      for (const event of batch) {
+        this.#isDone = until !== null && event.position > until;
+        if (this.#isDone) return;
+        if (isWanted(filter, event)) yield event;
+        this.#position = event.position;
+        this.#isDone = event.position === until;
+        if (this.#isDone) return;
+      }
+    }
+  }
+}

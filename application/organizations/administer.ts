@@ -1,0 +1,304 @@
+import {
+  apiKey,
+  houseId,
+  issueKey,
+  keyIdOf,
+  operatorSecretFrom,
+  revokeKey as decideToRevoke,
+  secretFrom,
+  issueOperatorKey,
+  type IssuedOperatorKey,
+  type Scope,
+} from '../../domain/api-key.js';
+import {
+  collectionCard,
+  firstCollection,
+  firstHandwritings,
+  handwriting,
+  handwritingId,
+  offeredHand,
+  putCollectionCard,
+  putHandwriting,
+  type CollectionEvent,
+  type HandwritingEvent,
+} from '../../domain/catalogue.js';
+import {
+  addToDoNotMail as decideToAdd,
+  doNotMail,
+  doNotMailId,
+  removeFromDoNotMail as decideToRemove,
+} from '../../domain/do-not-mail.js';
+import type { Aggregate, DomainEvent } from '../../domain/events.js';
+import { OrganizationId, Uuid } from '../../domain/ids.js';
+import {
+  archiveDesign,
+  chooseHouseHand,
+  copyOf,
+  created,
+  createOrganization,
+  nextCopyId,
+  offeredTitle,
+  organization,
+  renameDesign as decideToRename,
+  renameOrganization,
+  saveDesign,
+  suspendOrganization,
+  type CreatedOrganization,
+} from '../../domain/organization.js';
+import type { Authenticator } from '../access/authenticate.js';
+import { newCommand, type Initiator } from '../commands.js';
+import type { Moment } from '../as-of.js';
+import { execute, type Decide, type Executed, type WriteDeps } from '../execute.js';
+import type { Ledgers } from '../credits/ledgers.js';
+import { lookUp } from '../cards/place-order.js';
+import type { ReadYourWrites } from '../projecting/read-your-writes.js';
+
+/** For the use cases of the back office. When a call returns, reads show what it changed. */
+export interface AdministrationDeps extends WriteDeps {
+  readonly ledgers: Ledgers;
+  readonly readYourWrites: ReadYourWrites;
+  readonly authenticator: Authenticator;
+}
+
+const run = async <State, Event extends DomainEvent, Answer = undefined>(
+  deps: AdministrationDeps,
+  initiator: Initiator,
+  org: OrganizationId | null,
+  aggregate: Aggregate<State, Event>,
+  id: string,
+  decide: Decide<State, Event, Answer>,
+): Promise<Executed<State, Event, Answer>> => {
+  const done = await execute(deps, aggregate, id, newCommand(deps, initiator, org), decide);
+  if (done.position !== null) await deps.readYourWrites.afterWrite(done.position);
+  return done;
+};
+
+/** The organization, or `not_found`. */
+export const organizationOf = async (
+  { streams }: Pick<WriteDeps, 'streams'>,
+  org: OrganizationId,
+): Promise<CreatedOrganization> => created((await streams.load(organization, org)).state);
+
+/** An organization as it was at a moment. Throws `not_found` if it was not there yet. */
+export const organizationAt = async (
+  { streams }: Pick<WriteDeps, 'streams'>,
+  org: OrganizationId,
+  moment: Moment,
+): Promise<CreatedOrganization> => created((await streams.loadAt(organization, org, moment)).state);
+
+/** An offered handwriting by its name, whose case doesn't matter. Throws `unknown_handwriting`. */
+const offeredHouseHand = async ({ streams }: WriteDeps, wanted: string): Promise<string> =>
+  offeredHand(await lookUp(handwritingId(wanted), (id) => streams.load(handwriting, id)), wanted);
+
+/** For a new organization that names none: the first of `firstHandwritings` that is still offered. */
+const defaultHouseHand = async ({ streams }: WriteDeps): Promise<string> => {
+  for (const name of firstHandwritings)
+    if ((await streams.load(handwriting, handwritingId(name))).state?.active) return name;
+  return firstHandwritings[0];
+};
+
+/** An organization as operators see it. */
+export interface OrganizationSummary {
+  readonly id: OrganizationId;
+  readonly name: string;
+  readonly houseHand: string;
+}
+
+/** Throws `unknown_handwriting`. */
+export const openOrganization = async (
+  deps: AdministrationDeps,
+  initiator: Initiator,
+  name: string,
+  houseHand: string | null,
+): Promise<OrganizationSummary> => {
+  const id = OrganizationId.parse(deps.entropy.uuid());
+  const hand = houseHand === null ? await defaultHouseHand(deps) : await offeredHouseHand(deps, houseHand);
+  await run(deps, initiator, id, organization, id, createOrganization(name, hand));
+  return { id, name, houseHand: hand };
+};
+
+/** What an operator changes of an organization; null for what stays. */
+export interface OrganizationChange {
+  readonly name: string | null;
+  /** The handwriting of cards that are sent from now on without naming one. */
+  readonly houseHand: string | null;
+  readonly isSuspended: boolean | null;
+}
+
+/** Throws `not_found`, `unknown_handwriting`. */
+export const changeOrganization = async (
+  deps: AdministrationDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  { name, houseHand, isSuspended }: OrganizationChange,
+): Promise<OrganizationSummary & { readonly isSuspended: boolean }> => {
+  await organizationOf(deps, org);
+  const hand = houseHand === null ? null : await offeredHouseHand(deps, houseHand);
+  const { state } = await run(deps, initiator, org, organization, org, (before) => [
+    ...(name === null ? [] : renameOrganization(name)(before)),
+    ...(hand === null ? [] : chooseHouseHand(hand)(before)),
+    ...(isSuspended === null ? [] : suspendOrganization(isSuspended)(before)),
+  ]);
+  const changed = created(state);
+  return { id: org, name: changed.name, houseHand: changed.houseHand, isSuspended: changed.isSuspended };
+};
+
+/** A new API key. Its secret is not stored, so it is shown only here. Throws `not_found`. */
+export const createKey = async (
+  deps: AdministrationDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  key: {
+    readonly label: string | null;
+    readonly scopes: readonly Scope[];
+    readonly requestsPerMinute: number | null;
+  },
+): Promise<{ readonly id: Uuid; readonly secret: string }> => {
+  await organizationOf(deps, org);
+  const secret = secretFrom(deps.entropy.bytes(32));
+  const id = keyIdOf(secret);
+  await run(deps, initiator, org, apiKey, id, issueKey({ org, ...key }));
+  return { id, secret };
+};
+
+/** A new key for an operator. Its secret is not stored, so it is shown only here. */
+export const createOperatorKey = async (
+  deps: AdministrationDeps,
+  initiator: Initiator,
+  key: IssuedOperatorKey,
+): Promise<{ readonly id: Uuid; readonly secret: string }> => {
+  const secret = operatorSecretFrom(deps.entropy.bytes(32));
+  const id = keyIdOf(secret);
+  await run(deps, initiator, houseId, apiKey, id, issueOperatorKey(key));
+  return { id, secret };
+};
+
+/** Takes effect at once in this process, within 5 s in the others. Throws `not_found`. */
+export const revokeKey = async (
+  deps: AdministrationDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  id: string,
+): Promise<void> => {
+  const keyId = Uuid.parse(id);
+  await run(deps, initiator, org, apiKey, keyId, decideToRevoke(org));
+  deps.authenticator.forget(keyId);
+};
+
+export interface NewDesign {
+  readonly id: Uuid;
+  readonly name: string;
+  /** False if the organization already had a copy of the collection card. */
+  readonly made: boolean;
+}
+
+/**
+ * Saves a design; with a slug, it is the organization's copy of that collection card. Throws `not_found`,
+ * `design_not_found`. (decision 35: one copy per organization and slug)
+ */
+export const addDesign = async (
+  deps: AdministrationDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  name: string,
+  slug: string | null,
+  fresh = Uuid.parse(deps.entropy.uuid()),
+): Promise<NewDesign> => {
+  if (slug !== null)
+    offeredTitle(await lookUp(slug, (known) => deps.streams.load(collectionCard, known)), slug);
+  const { answer } = await run(deps, initiator, org, organization, org, (state) => {
+    const owner = created(state);
+    const copy = slug === null ? null : copyOf(owner, slug);
+    const id = slug === null ? fresh : nextCopyId(owner, org, slug);
+    const design: NewDesign =
+      copy === null ? { id, name, made: true } : { id: copy.id, name: copy.name, made: false };
+    return { events: saveDesign({ id, name, slug })(state), answer: design };
+  });
+  return answer;
+};
+
+/** Throws `not_found`. */
+export const renameDesign = async (
+  deps: AdministrationDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  id: string,
+  name: string,
+): Promise<void> => {
+  await run(deps, initiator, org, organization, org, decideToRename(id, name));
+};
+
+export const removeDesign = async (
+  deps: AdministrationDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  id: string,
+): Promise<void> => {
+  await run(deps, initiator, org, organization, org, archiveDesign(id));
+};
+
+/** Throws `not_found`. */
+export const addToDoNotMail = async (
+  deps: AdministrationDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  email: string,
+): Promise<void> => {
+  await organizationOf(deps, org);
+  await run(deps, initiator, org, doNotMail, doNotMailId(org, email), decideToAdd(email));
+};
+
+/** Throws `not_found`. */
+export const removeFromDoNotMail = async (
+  deps: AdministrationDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  email: string,
+): Promise<void> => {
+  await organizationOf(deps, org);
+  await run(deps, initiator, org, doNotMail, doNotMailId(org, email), decideToRemove);
+};
+
+export const publishCollectionCard = async (
+  deps: AdministrationDeps,
+  initiator: Initiator,
+  slug: string,
+  title: string,
+  active: boolean,
+): Promise<void> => {
+  await run(deps, initiator, null, collectionCard, slug, putCollectionCard(title, active));
+};
+
+/** Returns the canonical name of the handwriting. */
+export const offerHandwriting = async (
+  deps: AdministrationDeps,
+  initiator: Initiator,
+  name: string,
+  active: boolean,
+): Promise<string> => {
+  const { state } = await run(
+    deps,
+    initiator,
+    null,
+    handwriting,
+    handwritingId(name),
+    putHandwriting(name, active),
+  );
+  return state?.name ?? name;
+};
+
+/**
+ * Offers the handwritings and collection cards of a new deployment. What was ever offered before stays as it
+ * is, also if it was withdrawn.
+ */
+export const stockCatalogue = async (deps: AdministrationDeps): Promise<void> => {
+  const initiator: Initiator = { actor: { kind: 'system', id: 'catalogue' }, requestId: null };
+  const onlyNew =
+    <State, Event extends HandwritingEvent | CollectionEvent>(put: (state: State) => Event[]) =>
+    (state: State): Event[] =>
+      state === null ? put(state) : [];
+  for (const name of firstHandwritings)
+    await run(deps, initiator, null, handwriting, handwritingId(name), onlyNew(putHandwriting(name, true)));
+  for (const { slug, title } of firstCollection)
+    await run(deps, initiator, null, collectionCard, slug, onlyNew(putCollectionCard(title, true)));
+};

@@ -1,0 +1,142 @@
+import { LRUCache } from 'lru-cache';
+import { growingTo } from '../growing.js';
+import { DomainError } from '../../domain/errors.js';
+import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
+import { organization, type Organization } from '../../domain/organization.js';
+import { organizations as projected } from '../../projections/organizations.js';
+import type { ReadModels } from '../ports/read-models.js';
+import type { Clock } from '../ports/system.js';
+import { longestWait } from '../projecting/projection-board.js';
+import type { ReadYourWrites } from '../projecting/read-your-writes.js';
+import type { Loaded, Streams } from '../streams.js';
+import { within } from '../within.js';
+
+/** An organization's state. One that is only remembered is good for an acceptance, and for no refusal. */
+export interface SeenOrganization {
+  readonly owner: Loaded<Organization>;
+  readonly isRemembered: boolean;
+}
+
+/** The states of organizations that sends are decided on. */
+export interface Organizations {
+  /** With every change that was acknowledged before the call. Throws EventStoreUnavailable. */
+  current(org: OrganizationId): Promise<SeenOrganization>;
+  /** From its stream. Throws EventStoreUnavailable. */
+  read(org: OrganizationId): Promise<Loaded<Organization>>;
+}
+
+/** For an event store in this process, where a look at the stream costs next to nothing. */
+export const organizationsOf = (streams: Streams): Organizations => ({
+  current: async (org) => ({ owner: await streams.load(organization, org), isRemembered: false }),
+  read: (org) => streams.load(organization, org),
+});
+
+/**
+ * Decides on a state that may be remembered. What would be refused is decided again on what the stream says:
+ * a refusal is never of yesterday.
+ */
+export const decideFor = async <T>(
+  organizations: Organizations,
+  org: OrganizationId,
+  { owner, isRemembered }: SeenOrganization,
+  decide: (owner: Loaded<Organization>) => Promise<T>,
+): Promise<T> => {
+  if (!isRemembered) return decide(owner);
+  try {
+    return await decide(owner);
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    return decide(await organizations.read(org));
+  }
+};
+
+interface Known {
+  /**
+   * The position of the row that was there before the stream was read: the state has all changes up to it.
+   */
+  readonly row: bigint;
+  /** When the stream was last read. */
+  readonly readAt: Milliseconds;
+}
+
+const mostRemembered = 10_000;
+const longestLook: Milliseconds = 300;
+/** How long rows are not looked at after a look that failed. */
+const pauseAfterFailure: Milliseconds = 1_000;
+
+/**
+ * For an event store in a server. Whoever was told that a change is done was told after the read models had
+ * it, so one look at the organization's row, which is shared with the other requests of the moment, says
+ * whether the state in memory is good. The stream is read if there is a newer row, or none that can be relied
+ * upon. (decision 34: reads show acknowledged writes)
+ *
+ * A write whose projections are late is acknowledged without them after `longestWait`. Therefore no memory is
+ * older than that.
+ */
+export class RememberedOrganizations implements Organizations {
+  readonly #known = new LRUCache<OrganizationId, Known>(growingTo(mostRemembered));
+  /** What is being read, and the row that was there before. */
+  readonly #reading = new Map<
+    OrganizationId,
+    { readonly row: bigint; readonly owner: Promise<Loaded<Organization>> }
+  >();
+  #noLookUntil: Milliseconds = -Infinity;
+
+  constructor(
+    private readonly streams: Streams,
+    private readonly readModels: Pick<ReadModels, 'get'>,
+    private readonly readYourWrites: Pick<ReadYourWrites, 'rowsMayBeLate'>,
+    private readonly clock: Clock,
+  ) {}
+
+  async current(org: OrganizationId): Promise<SeenOrganization> {
+    const row = await this.#look(org);
+    const known = this.#known.get(org);
+    const remembered = this.streams.lastKnown(organization, org);
+    if (known !== undefined && known.row === row && remembered !== null && this.#isRecent(known))
+      return { owner: remembered, isRemembered: true };
+    if (row === null) return { owner: await this.streams.load(organization, org), isRemembered: false };
+    // It was begun after a look at the same row, so it has all that this one has to.
+    const reading = this.#reading.get(org);
+    if (reading?.row === row) return { owner: await reading.owner, isRemembered: true };
+    return { owner: await this.#readAfter(org, row), isRemembered: false };
+  }
+
+  async #readAfter(org: OrganizationId, row: bigint): Promise<Loaded<Organization>> {
+    const readAt = this.clock.monotonic();
+    const reading = { row, owner: this.streams.load(organization, org) };
+    this.#reading.set(org, reading);
+    try {
+      const owner = await reading.owner;
+      this.#known.set(org, { row, readAt });
+      return owner;
+    } finally {
+      if (this.#reading.get(org) === reading) this.#reading.delete(org);
+    }
+  }
+
+  async read(org: OrganizationId): Promise<Loaded<Organization>> {
+    const known = this.#known.get(org);
+    const readAt = this.clock.monotonic();
+    const owner = await this.streams.load(organization, org);
+    if (known !== undefined && this.#known.get(org) === known) this.#known.set(org, { ...known, readAt });
+    return owner;
+  }
+
+  #isRecent({ readAt }: Known): boolean {
+    return this.clock.monotonic() - readAt < longestWait;
+  }
+
+  /** The position of the organization's row; null if nothing follows from it. */
+  async #look(org: OrganizationId): Promise<bigint | null> {
+    if (this.readYourWrites.rowsMayBeLate() || this.clock.monotonic() < this.#noLookUntil) return null;
+    const failed = 'failed';
+    const asked = this.readModels.get(projected, org).catch(() => failed);
+    const row = await within(this.clock, longestLook, asked, () => failed);
+    if (typeof row === 'string') {
+      this.#noLookUntil = this.clock.monotonic() + pauseAfterFailure;
+      return null;
+    }
+    return row === null || this.readYourWrites.rowsMayBeLate() ? null : row.position;
+  }
+}

@@ -1,0 +1,87 @@
+import { ledger } from '../../domain/credits.js';
+import { DomainError } from '../../domain/errors.js';
+import type { OrganizationId } from '../../domain/ids.js';
+import { organizationStream } from '../../domain/organization.js';
+import { balances } from '../../projections/balances.js';
+import { handwritings } from '../../projections/handwritings.js';
+import {
+  organizations,
+  type DesignDocument,
+  type OrganizationDocument,
+} from '../../projections/organizations.js';
+import { documentAt, type Moment, type Past } from '../as-of.js';
+import type { EventStore } from '../ports/event-store.js';
+import type { ReadModels } from '../ports/read-models.js';
+import type { ReadYourWrites } from '../projecting/read-your-writes.js';
+import type { Streams } from '../streams.js';
+import { foldDocument, upToDate } from '../projecting/up-to-date.js';
+
+export interface ReadAccountsDeps {
+  readonly store: EventStore;
+  readonly streams: Streams;
+  readonly readModels: ReadModels;
+  readonly readYourWrites: ReadYourWrites;
+}
+
+/** Throws `not_found` and, like the others here, ReadModelsUnavailable and EventStoreUnavailable. */
+export const readAccount = async (
+  { store, readModels, readYourWrites }: ReadAccountsDeps,
+  org: OrganizationId,
+): Promise<OrganizationDocument> => {
+  /** A row of the version before lacks fields that the stream has. */
+  const read = async () => {
+    const row = (await readModels.get(organizations, org))?.document ?? null;
+    return row !== null && 'createdAt' in row ? row : null;
+  };
+  const document = await upToDate(readYourWrites, read, async () =>
+    foldDocument(organizations, await store.readStream(organizationStream(org), 0)),
+  );
+  if (document === null)
+    throw new DomainError(
+      'not_found',
+      "There is no such organization. GET /api/v1/account shows the id of a key's organization.",
+    );
+  return document;
+};
+
+/** 0 if nothing was ever bought. */
+export const readBalance = async (
+  { streams, readModels, readYourWrites }: ReadAccountsDeps,
+  org: OrganizationId,
+): Promise<number> => {
+  const read = async () => (await readModels.get(balances, org))?.document.balance ?? null;
+  const fold = async () => (await streams.load(ledger, org)).state.balance;
+  return (await upToDate<number | null>(readYourWrites, read, fold)) ?? 0;
+};
+
+/** Newest first, without the archived ones. */
+export const readDesigns = async (
+  deps: ReadAccountsDeps,
+  org: OrganizationId,
+): Promise<readonly DesignDocument[]> => (await readAccount(deps, org)).designs;
+
+/** The designs as they were at a moment. Throws `not_found` if the organization was not there yet. */
+export const readDesignsAt = async (
+  { store }: Pick<ReadAccountsDeps, 'store'>,
+  org: OrganizationId,
+  moment: Moment,
+): Promise<Past<readonly DesignDocument[]>> => {
+  const past = await documentAt(store, organizations, organizationStream(org), moment);
+  if (past === null) throw new DomainError('not_found', 'There was no such organization yet.');
+  return { was: past.was.designs, asOf: past.asOf };
+};
+
+const mostHandwritings = 1_000;
+
+/**
+ * The offered handwritings, in the order in which they were first offered, and the organization's house hand.
+ */
+export const readHandwritings = async (
+  deps: ReadAccountsDeps,
+  org: OrganizationId,
+): Promise<{ readonly houseHand: string; readonly names: readonly string[] }> => {
+  const { houseHand } = await readAccount(deps, org);
+  const rows = await deps.readModels.page(handwritings, { org: null, limit: mostHandwritings });
+  const names = rows.filter(({ document }) => document.active).map(({ document }) => document.name);
+  return { houseHand, names: names.toReversed() };
+};

@@ -1,0 +1,81 @@
+import { cardStatuses, type CardStatus } from '../../domain/card.js';
+import { OrganizationId } from '../../domain/ids.js';
+import { foldName } from '../../domain/text.js';
+import { cards } from '../../projections/cards.js';
+import { organizations, type OrganizationDocument } from '../../projections/organizations.js';
+import { invalidCursor } from '../invalid-cursor.js';
+import type { Stored } from '../ports/read-models.js';
+import { readAccount, readBalance, type ReadAccountsDeps } from './read-accounts.js';
+
+/** An organization in the operator's list. */
+export interface ListedOrganization extends OrganizationDocument {
+  readonly balance: number;
+}
+
+export interface OrganizationQuery {
+  /** How the names begin, whatever their case; null for all of them. */
+  readonly name: string | null;
+  /** The id of the last organization on the previous page. */
+  readonly startingAfter: string | null;
+  readonly limit: number;
+}
+
+/** Sorts after every name. */
+const afterAll = '\u{10FFFF}';
+
+const pageOf = async (
+  { readModels }: ReadAccountsDeps,
+  { name, limit }: OrganizationQuery,
+  last: Stored<OrganizationDocument> | null,
+): Promise<readonly Stored<OrganizationDocument>[]> => {
+  if (name === null)
+    return readModels.page(organizations, {
+      org: null,
+      limit,
+      ...(last !== null && { before: last.created }),
+    });
+  const beginning = foldName(name);
+  const after =
+    last === null
+      ? { agenda: beginning, created: -1n }
+      : { agenda: foldName(last.document.name), created: last.created };
+  return readModels.agenda(organizations, { upTo: `${beginning}${afterAll}`, after, limit });
+};
+
+/**
+ * The organizations, newest first; those whose names begin alike by name. Throws `invalid_cursor` and, like
+ * the others here, ReadModelsUnavailable and EventStoreUnavailable.
+ */
+export const listOrganizations = async (
+  deps: ReadAccountsDeps,
+  query: OrganizationQuery,
+): Promise<readonly ListedOrganization[]> => {
+  const { startingAfter, name } = query;
+  const last = startingAfter === null ? null : await deps.readModels.get(organizations, startingAfter);
+  const isPast = last !== null && name !== null && !foldName(last.document.name).startsWith(foldName(name));
+  if (startingAfter !== null && (last === null || isPast)) throw invalidCursor('organization of this list');
+  const rows = await pageOf(deps, query, last);
+  return Promise.all(
+    rows.map(async ({ document }) => ({
+      ...document,
+      balance: await readBalance(deps, OrganizationId.parse(document.id)),
+    })),
+  );
+};
+
+/** How many cards of an organization have each status. */
+export type CardCounts = Readonly<Record<CardStatus, number>>;
+
+/** Throws `not_found`. */
+export const readOrganization = async (
+  deps: ReadAccountsDeps,
+  org: OrganizationId,
+): Promise<ListedOrganization & { readonly cards: CardCounts }> => {
+  const account = await readAccount(deps, org);
+  const balance = await readBalance(deps, org);
+  const counts: Partial<Record<CardStatus, number>> = {};
+  // One after the other: there may be millions, and nobody waits for this.
+  for (const status of cardStatuses)
+    counts[status] = await deps.readModels.count(cards, { org, where: { status } });
+  return { ...account, balance, cards: counts as CardCounts };
+};

@@ -1,0 +1,133 @@
+import { card, erase, type Card } from '../../domain/card.js';
+import { parseCardCode, type CardCode } from '../../domain/card-code.js';
+import { contact, eraseContact } from '../../domain/contact.js';
+import { DomainError } from '../../domain/errors.js';
+import { streamName, type OrganizationId } from '../../domain/ids.js';
+import { foldName } from '../../domain/text.js';
+import { cards, type CardDocument } from '../../projections/cards.js';
+import { contacts, type ContactDocument } from '../../projections/contacts.js';
+import type { Projection } from '../../projections/projection.js';
+import { organizationOf } from '../organizations/administer.js';
+import { changeCard, type ChangeCardDeps } from '../cards/change-card.js';
+import { newCommand, type Initiator } from '../commands.js';
+import { execute } from '../execute.js';
+import type { ReadModels } from '../ports/read-models.js';
+
+export interface EraseDeps extends ChangeCardDeps {
+  readonly readModels: ReadModels;
+}
+
+/** Whose personal data is to be erased, in an organization, and why. */
+export interface Erasure {
+  readonly cards: readonly string[];
+  readonly contacts: readonly string[];
+  readonly reason: string;
+}
+
+export interface Erased {
+  readonly cards: readonly CardCode[];
+  readonly contacts: readonly string[];
+}
+
+const codeOf = (text: string): CardCode => {
+  const parsed = parseCardCode(text);
+  if (parsed.kind === 'code') return parsed.code;
+  throw new DomainError('card_not_found', `There is no card ${text}.`, 'cards');
+};
+
+const assertContact = async (deps: EraseDeps, org: OrganizationId, id: string): Promise<void> => {
+  const [first] = await deps.store.readStream(streamName('contact', id), 0, 1);
+  if (first?.metadata.org !== org)
+    throw new DomainError('not_found', `There is no contact ${id} in this organization.`, 'contacts');
+};
+
+/**
+ * Records that the personal data of cards and contacts is erased; the shredder then destroys its keys.
+ * Everything is looked at before anything is recorded; what is erased already stays so. Throws `not_found`,
+ * `card_not_found`, and `invalid_transition` for a card that the floor still needs.
+ * (docs/operations.md#erase-personal-data)
+ */
+export const erasePersonal = async (
+  deps: EraseDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  { cards: texts, contacts: ids, reason }: Erasure,
+): Promise<Erased> => {
+  await organizationOf(deps, org);
+  const codes = texts.map(codeOf);
+  const requireErasable = (state: Card): void => void erase(reason)(state);
+  for (const code of codes) {
+    const { state } = await deps.streams.load(card, code);
+    if (!('order' in state) || state.order.org !== org)
+      throw new DomainError('card_not_found', `There is no card ${code} in this organization.`, 'cards');
+    requireErasable(state);
+  }
+  const contactIds = ids.map((id) => id.toLowerCase());
+  for (const id of contactIds) await assertContact(deps, org, id);
+  for (const code of codes)
+    await changeCard(deps, { code, org }, newCommand(deps, initiator, org), erase(reason));
+  for (const id of contactIds) {
+    const command = newCommand(deps, initiator, org);
+    const { position } = await execute(deps, contact, id, command, eraseContact(reason, command.at));
+    if (position !== null) await deps.readYourWrites.afterWrite(position);
+  }
+  return { cards: codes, contacts: contactIds };
+};
+
+/** What is known of a person; null: not asked for. */
+export interface SubjectQuery {
+  readonly name: string | null;
+  readonly zip: string | null;
+  readonly email: string | null;
+}
+
+export interface Subjects {
+  readonly cards: readonly CardDocument[];
+  readonly contacts: readonly ContactDocument[];
+}
+
+const pageSize = 100;
+
+const filtered = async <Document>(
+  readModels: ReadModels,
+  projection: Projection<Document>,
+  org: OrganizationId,
+  fits: (document: Document) => boolean,
+): Promise<readonly Document[]> => {
+  const found: Document[] = [];
+  let before: bigint | null = null;
+  for (;;) {
+    const rows: readonly { readonly created: bigint; readonly document: Document }[] = await readModels.page(
+      projection,
+      { org, limit: pageSize, ...(before !== null && { before }) },
+    );
+    found.push(...rows.map(({ document }) => document).filter(fits));
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < pageSize) return found;
+    before = last.created;
+  }
+};
+
+/**
+ * The cards and contacts of an organization with this name, ZIP code and e-mail address: a person decides
+ * which of them belong to whom. Looks at every one. Throws `not_found`, ReadModelsUnavailable.
+ */
+export const findSubjects = async (
+  deps: EraseDeps,
+  org: OrganizationId,
+  { name, zip, email }: SubjectQuery,
+): Promise<Subjects> => {
+  await organizationOf(deps, org);
+  const isIt = (wanted: string | null, is: string | null | undefined): boolean =>
+    wanted === null || (is !== null && is !== undefined && foldName(is).includes(foldName(wanted)));
+  const begins = (wanted: string | null, is: string | null | undefined): boolean =>
+    wanted === null || is?.startsWith(wanted.trim()) === true;
+  const fitsCard = ({ recipient }: CardDocument): boolean =>
+    email === null && isIt(name, recipient?.name) && begins(zip, recipient?.zip);
+  const fitsContact = ({ details }: ContactDocument): boolean =>
+    isIt(name, details?.name) && begins(zip, details?.address.zip) && isIt(email, details?.email);
+  return {
+    cards: await filtered(deps.readModels, cards, org, fitsCard),
+    contacts: await filtered(deps.readModels, contacts, org, fitsContact),
+  };
+};

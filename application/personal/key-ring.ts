@@ -1,0 +1,310 @@
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { growingTo } from '../growing.js';
+import { FinalError } from '../../domain/errors.js';
+import type { Milliseconds, Uuid } from '../../domain/ids.js';
+import type { MasterKey, MasterKeys } from '../../domain/webhook-signing.js';
+import type { PersonalKey } from './personal.js';
+import {
+  PersonalKeysUnavailable,
+  type PersonalKeys,
+  type StoredBlock,
+  type WrappedBlock,
+} from '../ports/personal-keys.js';
+import type { Clock, Entropy } from '../ports/system.js';
+import { within } from '../within.js';
+
+/** The keys of personal data as a process holds them: opened, and a supply of unused ones. */
+export interface KeyRing {
+  /**
+   * A key that no event has. At once, and without a write: the supply is filled ahead. Throws
+   * PersonalKeysUnavailable.
+   */
+  next(): PersonalKey;
+  /** Resolves when there are keys for `next`, or when waiting for them has been in vain. Never rejects. */
+  ready(): Promise<void>;
+  /** Makes sure that `keyOf` knows these keys. Throws PersonalKeysUnavailable. */
+  load(ids: readonly string[]): Promise<void>;
+  /** A key that was loaded; null if it is destroyed or lost. */
+  keyOf(id: string): Buffer | null;
+  /**
+   * Keeps for a while, in memory alone, what was sealed with a key: this process reads it next, more than
+   * once.
+   */
+  note(id: string, sealed: JustSealed): void;
+  /**
+   * What was noted for a key, if that is still known. Whoever shows it must have seen that the key is there.
+   */
+  noted(id: string): JustSealed | null;
+  /** Destroys keys for good; those that are gone already are passed over. Throws PersonalKeysUnavailable. */
+  destroy(ids: readonly string[]): Promise<void>;
+}
+
+/** Personal data, as JSON text, that was sealed for an event. */
+export interface JustSealed {
+  readonly event: Uuid;
+  readonly text: string;
+}
+
+export interface KeyRingOptions {
+  readonly store: PersonalKeys;
+  /** What blocks are encrypted with, newest first. */
+  readonly masters: MasterKeys;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+}
+
+const keyBytes = 32;
+const keysInBlock = 256;
+const destroyed = Buffer.alloc(keyBytes);
+const blockBytes = keyBytes * keysInBlock;
+const cipher = 'aes-256-gcm';
+const ivBytes = 12;
+const tagBytes = 16;
+
+/** Blocks that are kept opened, at 8 KiB each. */
+const mostOpened = 1_000;
+/** What was sealed is read by followers a moment later: the next thousand are enough. */
+const mostNoted = 1_000;
+/** Another process may have destroyed keys of a block: after this time it is read again. */
+const staleAfter: Milliseconds = 5_000;
+/** While the store is away or slow, what was known of a block will do for so long. */
+const knownFor: Milliseconds = 600_000;
+const longestRefresh: Milliseconds = 500;
+/**
+ * With fewer unused keys than this, the next blocks are made: some are always ahead of those that are used.
+ */
+const supply = 4 * keysInBlock;
+/** Each addition is a sync of the disk, and the thread that answers waits for it. */
+const addedAtOnce = 4;
+/** Many may wait at once, and each takes a key a moment later: with fewer than this, all wait for a block. */
+const enough = keysInBlock;
+const longestWait: Milliseconds = 5_000;
+const pauseAfterFailure: Milliseconds = 250;
+
+/** PERSONAL_KEY_FILE lacks a key: data would look as if it were erased. */
+export class MissingPersonalKey extends FinalError {
+  constructor(id: string) {
+    super(
+      `PERSONAL_KEY_FILE lacks the key ${id}: keys of personal data are encrypted with it. Give every process the same file, or add its line again, below the newest.`,
+    );
+  }
+}
+
+/** A block belongs to its number: another one's can't take its place. */
+const belongsTo = (number: number): Buffer => Buffer.from(`personal-keys/${number}`);
+
+const wrap = ({ id, key }: MasterKey, iv: Buffer, number: number, keys: Buffer): WrappedBlock => {
+  const wrapping = createCipheriv(cipher, key, iv);
+  wrapping.setAAD(belongsTo(number));
+  const sealed = Buffer.concat([wrapping.update(keys), wrapping.final(), wrapping.getAuthTag()]);
+  return { wrappedBy: id, iv, sealed };
+};
+
+/** Null if the block is not what was stored under its number. */
+const unwrap = (masters: MasterKeys, { number, wrappedBy, iv, sealed }: StoredBlock): Buffer | null => {
+  const master = masters.find(({ id }) => id === wrappedBy);
+  if (master === undefined) throw new MissingPersonalKey(wrappedBy);
+  try {
+    const unwrapping = createDecipheriv(cipher, master.key, iv);
+    unwrapping.setAAD(belongsTo(number));
+    unwrapping.setAuthTag(sealed.subarray(sealed.length - tagBytes));
+    const keys = Buffer.concat([
+      unwrapping.update(sealed.subarray(0, sealed.length - tagBytes)),
+      unwrapping.final(),
+    ]);
+    return keys.length === blockBytes ? keys : null;
+  } catch {
+    return null;
+  }
+};
+
+/** The block and the place of a key; null for an id that this service did not make. */
+const placeOf = (id: string): { readonly block: number; readonly slot: number } | null => {
+  const [block = NaN, slot = NaN, ...more] = id.split('.').map(Number);
+  const isPlace = Number.isSafeInteger(block) && Number.isInteger(slot) && slot >= 0 && slot < keysInBlock;
+  return isPlace && more.length === 0 ? { block, slot } : null;
+};
+
+const slotIn = (keys: Buffer, slot: number): Buffer => keys.subarray(slot * keyBytes, (slot + 1) * keyBytes);
+
+interface Opened {
+  /** Null: lost. */
+  readonly keys: Buffer | null;
+  readonly at: Milliseconds;
+}
+
+/** The key ring of a process. Blocks that it finds are opened and never used for new events. */
+export const keyRing = ({ store, masters, clock, entropy }: KeyRingOptions): KeyRing => {
+  const opened = new LRUCache<number, Opened>(growingTo(mostOpened));
+  /** The oldest first: a cache that moves what was read last would cost a send more. */
+  const noted = new Map<string, JustSealed>();
+  const unused: PersonalKey[] = [];
+  let filling: Promise<void> | null = null;
+
+  const keep = (number: number, keys: Buffer | null): void =>
+    void opened.set(number, { keys, at: clock.monotonic() });
+
+  const addBlocks = async (count: number): Promise<void> => {
+    const made = new Map<number, Buffer>();
+    await store.add(count, (number) => {
+      const keys = entropy.bytes(blockBytes);
+      made.set(number, keys);
+      return wrap(masters[0], entropy.bytes(ivBytes), number, keys);
+    });
+    for (const [number, keys] of made) {
+      keep(number, keys);
+      for (let slot = 0; slot < keysInBlock; slot += 1)
+        unused.push({ id: `${number}.${slot}`, key: slotIn(keys, slot) });
+    }
+  };
+
+  /** One at a time. After a failure the next caller tries again, a moment later. */
+  const fill = (): Promise<void> => {
+    filling ??= (async () => {
+      try {
+        while (unused.length < supply) await addBlocks(addedAtOnce);
+      } catch {
+        await clock.sleep(pauseAfterFailure);
+      } finally {
+        filling = null;
+      }
+    })();
+    return filling;
+  };
+
+  const waitForKeys = async (): Promise<void> => {
+    const until = clock.monotonic() + longestWait;
+    while (unused.length < enough && clock.monotonic() < until)
+      await within(clock, longestWait, fill(), () => undefined);
+  };
+
+  const isFresh = (number: number): boolean => {
+    const known = opened.peek(number);
+    return known !== undefined && clock.monotonic() - known.at < staleAfter;
+  };
+
+  const isKnown = (number: number): boolean => {
+    const known = opened.peek(number);
+    return known !== undefined && clock.monotonic() - known.at < knownFor;
+  };
+
+  const load = async (ids: readonly string[]): Promise<void> => {
+    const wanted = new Set<number>();
+    for (const id of ids) {
+      const place = placeOf(id);
+      if (place !== null && !isFresh(place.block)) wanted.add(place.block);
+    }
+    if (wanted.size === 0) return;
+    const refreshed = refresh([...wanted]);
+    if (![...wanted].every(isKnown)) return refreshed;
+    await within(
+      clock,
+      longestRefresh,
+      refreshed.catch(() => undefined),
+      () => undefined,
+    );
+  };
+
+  const refresh = async (numbers: readonly number[]): Promise<void> => {
+    const found = new Map((await store.load(numbers)).map((block) => [block.number, block]));
+    for (const number of numbers) {
+      const block = found.get(number);
+      keep(number, block === undefined ? null : unwrap(masters, block));
+    }
+  };
+
+  const zero = async (number: number, slots: readonly number[]): Promise<void> => {
+    for (;;) {
+      const [block] = await store.load([number]);
+      const keys = block === undefined ? null : unwrap(masters, block);
+      if (block === undefined || keys === null) return;
+      for (const slot of slots) slotIn(keys, slot).fill(0);
+      const { version } = block;
+      const zeroed = { number, version, ...wrap(masters[0], entropy.bytes(ivBytes), number, keys) };
+      if (!(await store.replace(zeroed))) continue;
+      keep(number, keys);
+      return;
+    }
+  };
+
+  return {
+    next: () => {
+      const key = unused.shift();
+      if (unused.length < supply) void fill();
+      if (key === undefined) throw new PersonalKeysUnavailable('There is no key for personal data at hand.');
+      return key;
+    },
+    ready: () => (unused.length >= enough ? Promise.resolve() : waitForKeys()),
+    load,
+    keyOf: (id) => {
+      const place = placeOf(id);
+      const keys = place === null ? null : (opened.get(place.block)?.keys ?? null);
+      if (place === null || keys === null) return null;
+      const key = slotIn(keys, place.slot);
+      return key.equals(destroyed) ? null : key;
+    },
+    note: (id, sealed) => {
+      noted.set(id, sealed);
+      const oldest = noted.size > mostNoted ? noted.keys().next() : null;
+      if (oldest?.done === false) noted.delete(oldest.value);
+    },
+    noted: (id) => noted.get(id) ?? null,
+    destroy: async (ids) => {
+      for (const id of ids) noted.delete(id);
+      const byBlock = new Map<number, number[]>();
+      for (const id of ids) {
+        const place = placeOf(id);
+        if (place !== null) byBlock.set(place.block, [...(byBlock.get(place.block) ?? []), place.slot]);
+      }
+      for (const [number, slots] of byBlock) await zero(number, slots);
+    },
+  };
+};
+
+export interface Rotated {
+  /** Blocks that are encrypted with the newest key now, and were not before. */
+  readonly wrapped: number;
+  /** Blocks that are not what was stored: their keys are lost. */
+  readonly unreadable: number;
+}
+
+const rotatedAtOnce = 100;
+
+/**
+ * Encrypts every block with the newest key, so that older copies of the blocks can't be opened any more once
+ * the lines of the older keys are gone. It can be repeated, and keys may be made and destroyed meanwhile.
+ * Throws MissingPersonalKey and PersonalKeysUnavailable.
+ */
+export const rotateKeys = async (
+  { store, masters, entropy }: Omit<KeyRingOptions, 'clock'>,
+  onProgress: (blocks: number) => void = () => undefined,
+): Promise<Rotated> => {
+  const [newest] = masters;
+  const rotate = async (found: StoredBlock): Promise<keyof Rotated | null> => {
+    for (let block: StoredBlock | undefined = found; block !== undefined;) {
+      if (block.wrappedBy === newest.id) return null;
+      const keys = unwrap(masters, block);
+      if (keys === null) return 'unreadable';
+      const { number, version } = block;
+      const wrapped = wrap(newest, entropy.bytes(ivBytes), number, keys);
+      if (await store.replace({ number, version, ...wrapped })) return 'wrapped';
+      [block] = await store.load([number]);
+    }
+    return null;
+  };
+  const counts = { wrapped: 0, unreadable: 0 };
+  let seen = 0;
+  for (let last = 0; ;) {
+    const blocks = await store.after(last, rotatedAtOnce);
+    for (const block of blocks) {
+      const outcome = await rotate(block);
+      if (outcome !== null) counts[outcome] += 1;
+    }
+    const end = blocks.at(-1);
+    if (end === undefined) return counts;
+    last = end.number;
+    seen += blocks.length;
+    onProgress(seen);
+  }
+};

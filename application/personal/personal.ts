@@ -1,0 +1,305 @@
+import { createCipheriv, createDecipheriv, hash as digestOf } from 'node:crypto';
+import type { RecordedEvent } from '../../domain/events.js';
+import type { Uuid } from '../../domain/ids.js';
+import { isPlainObject } from '../../domain/plain-object.js';
+import type { JustSealed, KeyRing } from './key-ring.js';
+import type { EventStore, LogReader } from '../ports/event-store.js';
+import type { Clock, Entropy } from '../ports/system.js';
+import { isDigestOf, type ProtectedData } from '../log/hash-chain.js';
+import type { PersonalSeal } from '../streams.js';
+
+/** The key of one event. `id`: the number of its block and its place there. */
+export interface PersonalKey {
+  readonly id: string;
+  readonly key: Buffer;
+}
+
+const cipher = 'aes-256-gcm';
+const ivBytes = 12;
+const tagBytes = 16;
+
+const commitmentHead = Buffer.from('handwritten-card-service/personal-key/v1\n');
+
+/** GCM does not bind a ciphertext to one key, so a sealed text says which key it was sealed with. */
+const commitmentTo = (key: Buffer): string =>
+  digestOf('sha256', Buffer.concat([commitmentHead, key]), 'base64');
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The events whose reason a person has typed, or that says what is wrong with a letter. */
+const withReason: ReadonlySet<string> = new Set(['CardHeld', 'CardFailed']);
+/** The events of which nothing but the reason is personal: they have no part `personal`. */
+const withoutPart: ReadonlySet<string> = new Set(['CardFailed']);
+/** The events with an order, whose reference customers put names into. */
+const withOrder: ReadonlySet<string> = new Set(['CardScheduled', 'CardHeld']);
+
+/**
+ * Takes everything personal out of an event's data: what is in `personal`, and what stands elsewhere for the
+ * sake of those who read the JSON of events. In its place stays null. `personal` is null if there is nothing.
+ */
+const takeOut = (type: string, data: object): { readonly data: object; readonly personal: Fields | null } => {
+  const { personal, reason, order }: { personal?: unknown; reason?: unknown; order?: unknown } = data;
+  const rest: object = Object.assign({}, data, { personal: undefined });
+  const taken: Record<string, unknown> = Object.assign({}, isPlainObject(personal) ? personal : {});
+  if (withReason.has(type) && typeof reason === 'string') {
+    taken['reason'] = reason;
+    Object.assign(rest, { reason: null });
+  }
+  if (withOrder.has(type) && isPlainObject(order) && typeof order['reference'] === 'string') {
+    taken['reference'] = order['reference'];
+    Object.assign(rest, { order: Object.assign({}, order, { reference: null }) });
+  }
+  return { data: rest, personal: Object.keys(taken).length === 0 ? null : taken };
+};
+
+/** The data as it was before `takeOut`. */
+const putBack = (type: string, data: object, opened: Fields): object => {
+  const personal: Record<string, unknown> = Object.assign({}, opened);
+  const whole: Record<string, unknown> = { ...data };
+  const { reason, reference } = opened;
+  if (withReason.has(type) && reason !== undefined) {
+    whole['reason'] = reason;
+    delete personal['reason'];
+  }
+  const { order } = whole;
+  if (withOrder.has(type) && reference !== undefined && isPlainObject(order)) {
+    whole['order'] = Object.assign({}, order, { reference });
+    delete personal['reference'];
+  }
+  return withPart(type, whole, Object.keys(personal).length === 0 ? null : personal);
+};
+
+const withPart = (type: string, data: object, personal: Fields | null): object => {
+  const { personal: _, ...rest }: { readonly personal?: unknown } = data;
+  return withoutPart.has(type) ? rest : Object.assign(rest, { personal });
+};
+
+/** Seals a text for an event with the next key. Throws PersonalKeysUnavailable. */
+export const sealNext = (
+  keys: Pick<KeyRing, 'next'>,
+  entropy: Pick<Entropy, 'bytes'>,
+  event: Uuid,
+  plain: string,
+): { readonly keyId: string; readonly text: string } => {
+  const { id: keyId, key } = keys.next();
+  return { keyId, text: sealText(key, keyId, entropy.bytes(ivBytes), event, plain) };
+};
+
+/** Seals the personal data of events, each with a key of its own. Throws PersonalKeysUnavailable. */
+export const personalSeal = (
+  keys: Pick<KeyRing, 'next' | 'ready' | 'note'>,
+  entropy: Pick<Entropy, 'bytes'>,
+): PersonalSeal => ({
+  ready: () => keys.ready(),
+  seal: ({ id, type, data }): ProtectedData => {
+    const { data: clear, personal } = takeOut(type, data);
+    if (personal === null) return { data: JSON.stringify(clear), personal: null };
+    const plain = JSON.stringify(personal);
+    const { keyId, text } = sealNext(keys, entropy, id, plain);
+    keys.note(keyId, { event: id, text: plain });
+    return {
+      data: JSON.stringify(clear),
+      personal: { text, stamp: { digest: digestOf('sha256', text, 'hex') }, keyId },
+    };
+  },
+});
+
+/**
+ * The stored text of personal data: base64 of ciphertext and tag, which belong to the event with this id and
+ * to no other. A format: golden files hold it, and verifiers that others wrote read it.
+ * (docs/architecture.md#personal-data)
+ */
+export const sealText = (key: Buffer, keyId: string, iv: Buffer, event: Uuid, personal: string): string => {
+  const sealing = createCipheriv(cipher, key, iv);
+  sealing.setAAD(Buffer.from(event));
+  const sealed = Buffer.concat([sealing.update(personal, 'utf8'), sealing.final(), sealing.getAuthTag()]);
+  return `{"v":2,"key":"${keyId}","iv":"${iv.toString('base64')}","sealed":"${sealed.toString('base64')}","commit":"${commitmentTo(key)}"}`;
+};
+
+/**
+ * What was sealed, as JSON text; null if it was not sealed with this key for this event.
+ */
+export const openText = (key: Buffer, event: Uuid, stored: unknown): string | null => {
+  if (!isPlainObject(stored)) return null;
+  const { iv, sealed, commit } = stored;
+  if (typeof iv !== 'string' || typeof sealed !== 'string' || commit !== commitmentTo(key)) return null;
+  const bytes = Buffer.from(sealed, 'base64');
+  const end = bytes.length - tagBytes;
+  if (end < 0) return null;
+  try {
+    const opening = createDecipheriv(cipher, key, Buffer.from(iv, 'base64'));
+    opening.setAAD(Buffer.from(event));
+    opening.setAuthTag(bytes.subarray(end));
+    return opening.update(bytes.subarray(0, end), undefined, 'utf8') + opening.final('utf8');
+  } catch {
+    return null;
+  }
+};
+
+/**
+ * The key that an event's personal data is sealed with; null if none is. Where it was sealed after it had
+ * been stored in the clear, only the sealed text names the key: the rest of the event is as it was.
+ */
+export const keyIdOf = (stored: Pick<RecordedEvent, 'data' | 'metadata'>): string | null => {
+  const { keyId, personal: stamp } = stored.metadata;
+  if (keyId !== null || stamp?.salt === undefined) return keyId;
+  const { personal }: { readonly personal?: unknown } = stored.data;
+  return isPlainObject(personal) && personal['v'] === 2 && typeof personal['key'] === 'string'
+    ? personal['key']
+    : null;
+};
+
+/** As `openText`; what was in the clear once must be what its digest was made of, too. */
+export const openSealed = (
+  key: Buffer,
+  event: Uuid,
+  stored: unknown,
+  stamp: RecordedEvent['metadata']['personal'],
+): string | null => {
+  const text = openText(key, event, stored);
+  return text === null || stamp?.salt === undefined || isDigestOf(stamp, text) ? text : null;
+};
+
+/**
+ * The data of an event with its personal part as it was recorded; `personal: null` without its key. What this
+ * process has just sealed with that key, for that event, need not be opened.
+ */
+const openedData = (
+  { id, type, data, metadata }: RecordedEvent,
+  key: Buffer | null,
+  noted: JustSealed | null,
+): object => {
+  const { personal }: { readonly personal?: unknown } = data;
+  const open = (by: Buffer): string | null => openSealed(by, id, personal, metadata.personal);
+  const text = key === null ? null : noted?.event === id ? noted.text : open(key);
+  const opened: unknown = text === null ? null : JSON.parse(text);
+  return isPlainObject(opened) ? putBack(type, data, opened) : withPart(type, data, null);
+};
+
+/** Returns the object that it is given, so that a class can add a private field to it. */
+const Itself = class {
+  constructor(itself: object) {
+    // oxlint-disable-next-line no-constructor-return
+    return itself;
+  }
+} as new (itself: object) => object;
+
+/**
+ * What an event was opened from, in a private field: it is no part of the event for whoever copies or
+ * compares it, and a WeakMap would make each garbage collection of a rebuild dearer.
+ */
+class OpenedFrom extends Itself {
+  readonly #stored: RecordedEvent;
+
+  constructor(event: RecordedEvent, stored: RecordedEvent) {
+    super(event);
+    this.#stored = stored;
+  }
+
+  static storedOf(event: RecordedEvent): RecordedEvent {
+    return #stored in event ? event.#stored : event;
+  }
+}
+
+/** The event as the log holds it, with its personal data sealed: what the hash chain covers. */
+export const asStored = (event: RecordedEvent): RecordedEvent => OpenedFrom.storedOf(event);
+
+/** The data of an event, as it was read, without all that is personal. */
+export const withheldData = (event: RecordedEvent): object => takeOut(event.type, asStored(event).data).data;
+
+/** Opens the data only if it is read: most followers of the log look at the data of few events. */
+const openedOnDemand = <Position extends bigint | null>(
+  event: RecordedEvent & { readonly position: Position },
+  key: Buffer | null,
+  noted: JustSealed | null,
+): RecordedEvent & { readonly position: Position } => {
+  const { id, stream, revision, position, type, metadata } = event;
+  let data: object | null = null;
+  const opened = {
+    id,
+    stream,
+    revision,
+    position,
+    type,
+    get data() {
+      return (data ??= openedData(event, key, noted));
+    },
+    metadata,
+  };
+  // The event itself gets the private field: nothing else is made.
+  // oxlint-disable-next-line no-new
+  new OpenedFrom(opened, event);
+  return opened;
+};
+
+type Opening = <Position extends bigint | null>(
+  events: readonly (RecordedEvent & { readonly position: Position })[],
+) => Promise<readonly (RecordedEvent & { readonly position: Position })[]>;
+
+/** Opens the sealed ones among events. Throws PersonalKeysUnavailable. */
+const opening =
+  (keys: Pick<KeyRing, 'load' | 'keyOf' | 'noted'>): Opening =>
+  async (events) => {
+    const keyIds = events.map(keyIdOf);
+    const sealed = keyIds.filter((keyId) => keyId !== null);
+    if (sealed.length === 0) return events;
+    await keys.load(sealed);
+    return events.map((event, index) => {
+      const keyId = keyIds[index] ?? null;
+      return keyId === null ? event : openedOnDemand(event, keys.keyOf(keyId), keys.noted(keyId));
+    });
+  };
+
+const pauseAfterFailure = 1_000;
+
+/**
+ * A log whose personal data is open, as everything but the hash chain wants it: an event whose key is gone
+ * has `personal: null`. While the keys can't be reached, followers wait and other reads throw
+ * PersonalKeysUnavailable.
+ */
+export const openedLog = (
+  log: LogReader,
+  keys: Pick<KeyRing, 'load' | 'keyOf' | 'noted'>,
+  clock: Clock,
+): LogReader => {
+  const open = opening(keys);
+  return {
+    readLog: async (after, limit) => open(await log.readLog(after, limit)),
+    head: () => log.head(),
+    markAt: (position) => log.markAt(position),
+    follow: async function* (after, options) {
+      for await (const events of log.follow(after, options)) {
+        for (let isOpen = false; !isOpen && !options.signal.aborted;) {
+          const opened = await open(events).catch((error: unknown) => {
+            if (error instanceof Error && error.name !== 'EventStoreUnavailable') throw error;
+            return null;
+          });
+          isOpen = opened !== null;
+          if (opened === null) await clock.sleep(pauseAfterFailure, options.signal);
+          else yield opened;
+        }
+      }
+    },
+  };
+};
+
+/** As `openedLog`, for the whole store. */
+export const openedEvents = (
+  store: EventStore,
+  keys: Pick<KeyRing, 'load' | 'keyOf' | 'noted'>,
+  clock: Clock,
+): EventStore => {
+  const open = opening(keys);
+  return {
+    ...openedLog(store, keys, clock),
+    atomic: store.atomic,
+    completesClaims: store.completesClaims,
+    append: (writes, completing) => store.append(writes, completing),
+    readStream: async (stream, from, limit) => open(await store.readStream(stream, from, limit)),
+    readLast: async (stream) => {
+      const last = await store.readLast(stream);
+      return last === null ? null : ((await open([last]))[0] ?? null);
+    },
+    positionBefore: (time, signal) => store.positionBefore(time, signal),
+  };
+};

@@ -1,0 +1,108 @@
+import { card } from '../../domain/card.js';
+import { contact } from '../../domain/contact.js';
+import { erasures } from '../../domain/erasures.js';
+import { schemaOf, type LoggedEvent, type RecordedEvent } from '../../domain/events.js';
+import { categoryOf } from '../../domain/ids.js';
+import { isPlainObject } from '../../domain/plain-object.js';
+import { asStored, keyIdOf, openText } from './personal.js';
+import { markOf, type EventStore } from '../ports/event-store.js';
+import type { PersonalKeys } from '../ports/personal-keys.js';
+import type { Clock } from '../ports/system.js';
+import { assertSameLog } from '../same-log.js';
+import { streamPages } from '../stream-pages.js';
+import { untilAborted } from '../until-aborted.js';
+import { eraseWaitingRows, type NamedContact, type WaitingRowsDeps } from '../contacts/waiting-rows.js';
+
+export interface ShredderDeps extends WaitingRowsDeps {
+  /** With personal data opened. */
+  readonly store: EventStore;
+  /** Where the shredder keeps its place: see PersonalKeys. */
+  readonly place: Pick<PersonalKeys, 'mark' | 'saveMark'>;
+  readonly clock: Clock;
+}
+
+const pause = 1_000;
+const batchSize = 500;
+/** Without an erasure, the place is saved after this many events. */
+const savedAfter = 10_000n;
+
+/**
+ * The key of an event, if it is this event's: a store of keys that was lost or restored gives the same
+ * numbers again, to events of other people.
+ */
+const ownKey = async (keys: ShredderDeps['personalKeys'], event: RecordedEvent): Promise<string | null> => {
+  const stored = asStored(event);
+  const keyId = keyIdOf(stored);
+  if (keyId === null) return null;
+  await keys.load([keyId]);
+  const key = keys.keyOf(keyId);
+  const { personal }: { readonly personal?: unknown } = stored.data;
+  return key !== null && openText(key, event.id, personal) !== null ? keyId : null;
+};
+
+/** The external id of a contact, by an event of it whose personal data can be read. */
+const externalIdIn = ({ data }: RecordedEvent): string | null => {
+  const { personal }: { readonly personal?: unknown } = data;
+  const externalId = isPlainObject(personal) ? personal['externalId'] : null;
+  return typeof externalId === 'string' ? externalId : null;
+};
+
+/** What erasures erase: the keys of the events before them in their streams, and rows of files that wait. */
+const erasedBy = async ({ store, personalKeys }: ShredderDeps, erased: readonly LoggedEvent[]) => {
+  const [found, contacts]: [string[], NamedContact[]] = [[], []];
+  for (const { stream, revision, metadata } of erased) {
+    const externalIds = new Set<string>();
+    for await (const page of streamPages(store, stream, 0))
+      for (const event of page.filter((each) => each.revision < revision)) {
+        const key = await ownKey(personalKeys, event);
+        if (key !== null) found.push(key);
+        const externalId = categoryOf(stream) === 'contact' ? externalIdIn(event) : null;
+        if (externalId !== null) externalIds.add(externalId);
+      }
+    const { org } = metadata;
+    if (org !== null) for (const externalId of externalIds) contacts.push({ org, externalId });
+  }
+  return { keys: found, contacts };
+};
+
+/** What a later version of the service erases must not be passed over. Throws UnknownEvent. */
+const assertKnown = (event: LoggedEvent): void => {
+  const category = categoryOf(event.stream);
+  if (category === 'card') schemaOf(card, event);
+  if (category === 'contact') schemaOf(contact, event);
+};
+
+/** Rows are looked for first: what names their contact can't be read without the keys. */
+const shred = async (deps: ShredderDeps, erased: readonly LoggedEvent[]): Promise<void> => {
+  const { keys, contacts } = await erasedBy(deps, erased);
+  await eraseWaitingRows(deps, contacts);
+  await deps.personalKeys.destroy(keys);
+};
+
+/**
+ * Follows the log and destroys the keys of what was erased, until the signal aborts. Its place is kept with
+ * the keys: where those are restored from a backup, everything that was erased since is erased again. Only
+ * one may run at a time. (docs/architecture.md#personal-data)
+ */
+export const runShredder = async (
+  deps: ShredderDeps,
+  signal: AbortSignal,
+  report: (error: unknown) => void,
+): Promise<void> => {
+  const { store, place, clock } = deps;
+  await untilAborted({ clock, signal, pause, onError: report }, async () => {
+    const mark = await place.mark();
+    let saved = mark?.position ?? 0n;
+    const event = mark?.event ?? null;
+    if (event !== null) await assertSameLog(store, 'The shredder', { position: saved, event });
+    for await (const batch of store.follow(saved, { signal, batch: batchSize })) {
+      batch.forEach(assertKnown);
+      const erased = batch.filter(({ type }) => erasures.has(type));
+      if (erased.length > 0) await shred(deps, erased);
+      const last = batch.at(-1);
+      if (last === undefined || (erased.length === 0 && last.position - saved < savedAfter)) continue;
+      await place.saveMark({ position: last.position, event: markOf(last) });
+      saved = last.position;
+    }
+  });
+};

@@ -1,0 +1,205 @@
+import type { Milliseconds } from '../../domain/ids.js';
+import type { Clock } from '../ports/system.js';
+import { larger, smallest } from '../positions.js';
+
+/**
+ * How far the build of a projection has come that readers see. Until it is `live`, they see none that is up
+ * to date: it catches up with the log. `rebuilding`: the checkpoint of the build that will take its place;
+ * null if there is none.
+ */
+export interface ProjectionStatus {
+  readonly name: string;
+  readonly version: number;
+  readonly checkpoint: bigint;
+  readonly live: boolean;
+  readonly rebuilding: bigint | null;
+}
+
+/** `down`: why the projector is not working; null while it works. */
+export interface ProjectorStatus {
+  readonly down: string | null;
+  readonly projections: readonly ProjectionStatus[];
+}
+
+/** What a projector reports. */
+export interface ProjectorReports {
+  status(status: ProjectorStatus): void;
+  /** The live projections have passed the position. */
+  moved(position: bigint): void;
+}
+
+/**
+ * How long anybody waits for the projections: from the call on; while the projector is down, until it has
+ * been down for that long; and once it is up again, from then on. (decision 34: reads show acknowledged
+ * writes)
+ */
+export const longestWait: Milliseconds = 5_000;
+
+interface Waiter {
+  readonly position: bigint;
+  readonly since: Milliseconds;
+  readonly resolve: () => void;
+}
+
+/** Behind the end of every log. */
+const noPosition = 2n ** 64n;
+
+/**
+ * What all projections that readers see have passed. Nobody waits for one that catches up unseen: what
+ * readers see meanwhile does not depend on it.
+ */
+const checkpointOf = (projections: readonly ProjectionStatus[]): bigint => {
+  const awaited = projections.filter(({ live, rebuilding }) => live || rebuilding === null);
+  return awaited.length === 0
+    ? noPosition
+    : smallest(awaited.map(({ live, checkpoint }) => (live ? checkpoint : 0n)));
+};
+
+/**
+ * What is known of a projector, which may run in another thread or process: how far it has come, who waits
+ * for it, and whether it may be late.
+ */
+export class ProjectionBoard implements ProjectorReports {
+  readonly #clock: Clock;
+  readonly #closed = new AbortController();
+  #status: ProjectorStatus = { down: 'The projector has not started yet.', projections: [] };
+  /** Since when the projector is down; null while it works. */
+  #downSince: Milliseconds | null;
+  #moved = 0n;
+  #checkpoint = 0n;
+  /** The largest position that somebody gave up waiting for. */
+  #missed = 0n;
+  /** Whether it has ever worked: before that, nobody can have given up on it. */
+  #hasWorked = false;
+  /** When the projector last came up. */
+  #upSince: Milliseconds = -Infinity;
+  /** When the projector last recovered: other processes may have given up waiting before. */
+  #recoveredAt: Milliseconds | null = null;
+  /** Ordered by position. */
+  #waiters: Waiter[] = [];
+  #isWatching = false;
+  /** Aborts when deadlines change. */
+  #changed = new AbortController();
+  readonly #listeners = new Set<() => void>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#downSince = clock.monotonic();
+  }
+
+  current(): ProjectorStatus {
+    const { down, projections } = this.#status;
+    return {
+      down,
+      projections: projections.map((known) =>
+        known.live && known.checkpoint < this.#moved ? { ...known, checkpoint: this.#moved } : known,
+      ),
+    };
+  }
+
+  /** Whether every projection is live, and none catches up with the log. */
+  isLive(): boolean {
+    return this.#status.projections.every(({ live }) => live);
+  }
+
+  /** Whether a write may have been acknowledged that the projections have not passed yet. */
+  isLate(): boolean {
+    const hasJustRecovered =
+      this.#recoveredAt !== null && this.#clock.monotonic() < this.#recoveredAt + longestWait;
+    return (
+      this.#status.down !== null || hasJustRecovered || !this.isLive() || this.#missed > this.#checkpoint
+    );
+  }
+
+  /**
+   * Resolves when every active projection has passed the position; after `longestWait` at the latest, and at
+   * once if the projector has been down for that long.
+   */
+  waitUntilProjected(position: bigint): Promise<void> {
+    const since = this.#clock.monotonic();
+    if (position <= this.#checkpoint || this.#closed.signal.aborted) return Promise.resolve();
+    if (this.#deadlineOf({ since }) <= since) {
+      this.#missed = larger(this.#missed, position);
+      return Promise.resolve();
+    }
+    return new Promise((resolve) => {
+      const index = this.#waiters.findLastIndex((waiter) => waiter.position <= position) + 1;
+      this.#waiters.splice(index, 0, { position, since, resolve });
+      for (const listener of this.#listeners) listener();
+      if (!this.#isWatching) void this.#watchDeadlines();
+    });
+  }
+
+  isAwaited(): boolean {
+    return this.#waiters.length > 0;
+  }
+
+  /** Calls the listener whenever somebody begins to wait. Returns a function that ends that. */
+  onAwaited(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  status(status: ProjectorStatus): void {
+    const now = this.#clock.monotonic();
+    const wasDown = this.#status.down !== null;
+    const isDown = status.down !== null;
+    if (wasDown && !isDown) {
+      this.#upSince = now;
+      if (this.#hasWorked) this.#recoveredAt = now;
+      this.#hasWorked = true;
+    }
+    this.#status = status;
+    this.#downSince = isDown ? (this.#downSince ?? now) : null;
+    this.#moved = 0n;
+    if (status.projections.length > 0) this.#checkpoint = checkpointOf(status.projections);
+    this.#releasePassed();
+    if (wasDown !== isDown) this.#changed.abort(noError);
+  }
+
+  moved(position: bigint): void {
+    this.#moved = position;
+    this.#checkpoint = position;
+    this.#releasePassed();
+  }
+
+  /** Ends all waiting. */
+  close(): void {
+    this.#closed.abort(noError);
+    this.#changed.abort(noError);
+    this.status({ ...this.#status, down: 'The projector is closed.' });
+    this.#release(this.#waiters.splice(0));
+  }
+
+  #releasePassed(): void {
+    const first = this.#waiters.findIndex(({ position }) => position > this.#checkpoint);
+    this.#release(this.#waiters.splice(0, first === -1 ? this.#waiters.length : first));
+  }
+
+  #release(waiters: readonly Waiter[]): void {
+    for (const { resolve } of waiters) resolve();
+  }
+
+  #deadlineOf({ since }: Pick<Waiter, 'since'>): Milliseconds {
+    return (this.#downSince ?? Math.max(since, this.#upSince)) + longestWait;
+  }
+
+  async #watchDeadlines(): Promise<void> {
+    this.#isWatching = true;
+    while (this.#waiters.length > 0 && !this.#closed.signal.aborted) {
+      this.#changed = new AbortController();
+      const next = Math.min(...this.#waiters.map((waiter) => this.#deadlineOf(waiter)));
+      await this.#clock.sleep(Math.max(1, next - this.#clock.monotonic()), this.#changed.signal);
+      const now = this.#clock.monotonic();
+      const isOverdue = (waiter: Waiter): boolean => this.#deadlineOf(waiter) <= now;
+      const overdue = this.#waiters.filter(isOverdue);
+      this.#waiters = this.#waiters.filter((waiter) => !isOverdue(waiter));
+      this.#missed = overdue.reduce((last, { position }) => larger(last, position), this.#missed);
+      this.#release(overdue);
+    }
+    this.#isWatching = false;
+  }
+}
+
+/** A reason for aborting, so that no error has to be made for it. */
+const noError = 'the waits have changed';

@@ -1,0 +1,79 @@
+import type { ReadModels } from '../ports/read-models.js';
+import type { ProjectionBoard } from './projection-board.js';
+
+/**
+ * Read-your-writes: a write that was acknowledged shows in every read that begins later, through any process.
+ * (decision 34: reads show acknowledged writes; docs/architecture.md#read-your-writes)
+ *
+ * The projections follow the log a moment later, so somebody has to wait for them: the write before its
+ * response, or the read. The engine decides which, with `readsWait` or `writesWait`. Nobody waits longer than
+ * `longestWait`, and then the write or the read goes on: `rowsMayBeLate` tells what to make of a row.
+ */
+export interface ReadYourWrites {
+  /**
+   * To be awaited between a write that was committed at this position and its acknowledgement. Never rejects.
+   */
+  afterWrite(position: bigint): Promise<void>;
+  /** To be awaited before every query of the read models. Never rejects. */
+  beforeRead(): Promise<void>;
+  /** Whether a row may lack an acknowledged write all the same: the stream knows. */
+  rowsMayBeLate(): boolean;
+}
+
+/**
+ * For any number of processes: none knows what the others have acknowledged, so the write waits until the
+ * projections have passed it.
+ */
+export const writesWait = (board: ProjectionBoard): ReadYourWrites => ({
+  afterWrite: (position) => board.waitUntilProjected(position),
+  beforeRead: () => Promise.resolve(),
+  rowsMayBeLate: () => board.isLate(),
+});
+
+/**
+ * For the one process that writes the log and knows its head: a read waits until the projections have passed
+ * what was committed before it, and no write waits. While a projection catches up with the log, which may
+ * take long, queries show what there is and writes wait instead.
+ */
+export const readsWait = (board: ProjectionBoard, head: () => bigint): ReadYourWrites => {
+  const catchingUp = writesWait(board);
+  const live: ReadYourWrites = {
+    ...catchingUp,
+    afterWrite: () => Promise.resolve(),
+    beforeRead: () => board.waitUntilProjected(head()),
+  };
+  const now = (): ReadYourWrites => (board.isLive() ? live : catchingUp);
+  return {
+    afterWrite: (position) => now().afterWrite(position),
+    beforeRead: () => now().beforeRead(),
+    rowsMayBeLate: () => board.isLate(),
+  };
+};
+
+/** The same queries, each after what a read has to wait for. */
+export const currentReadModels = (readModels: ReadModels, readYourWrites: ReadYourWrites): ReadModels => ({
+  get: async (projection, key) => {
+    await readYourWrites.beforeRead();
+    return readModels.get(projection, key);
+  },
+  page: async (projection, query) => {
+    await readYourWrites.beforeRead();
+    return readModels.page(projection, query);
+  },
+  pageAcross: async (projection, query) => {
+    await readYourWrites.beforeRead();
+    return readModels.pageAcross(projection, query);
+  },
+  count: async (projection, query) => {
+    await readYourWrites.beforeRead();
+    return readModels.count(projection, query);
+  },
+  countAcross: async (projection, where) => {
+    await readYourWrites.beforeRead();
+    return readModels.countAcross(projection, where);
+  },
+  agenda: async (projection, query) => {
+    await readYourWrites.beforeRead();
+    return readModels.agenda(projection, query);
+  },
+});

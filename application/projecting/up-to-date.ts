@@ -1,0 +1,36 @@
+import type { RecordedEvent } from '../../domain/events.js';
+import type { Projection } from '../../projections/projection.js';
+import { EventStoreUnavailable } from '../ports/event-store.js';
+import type { ReadYourWrites } from './read-your-writes.js';
+
+/**
+ * What a row says; what its stream says if there is no row or the row may be late. While the event store is
+ * away, the row has to do. (decision 34: reads show acknowledged writes; docs/architecture.md#read-path)
+ */
+export const upToDate = async <T>(
+  readYourWrites: ReadYourWrites,
+  read: () => Promise<T>,
+  fold: () => Promise<T>,
+): Promise<T> => {
+  // Asked before the query, because the projections may have caught up by the time it returns an older row;
+  // and after it, because that they are late may turn out while the query waits for them.
+  const mayHaveBeenLate = readYourWrites.rowsMayBeLate();
+  const row = await read();
+  if (row !== null && !mayHaveBeenLate && !readYourWrites.rowsMayBeLate()) return row;
+  try {
+    return await fold();
+  } catch (error) {
+    if (row !== null && error instanceof EventStoreUnavailable) return row;
+    throw error;
+  }
+};
+
+/** What a projection that keeps one document per stream makes of the stream's events; null if nothing. */
+export const foldDocument = <Document>(
+  projection: Projection<Document>,
+  events: readonly RecordedEvent[],
+): Document | null =>
+  events.reduce<Document | null>(
+    (document, event) => projection.evolve(document, { ...event, position: event.position ?? 0n }),
+    null,
+  );

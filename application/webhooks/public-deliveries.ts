@@ -1,0 +1,205 @@
+import { LRUCache } from 'lru-cache';
+import { cards, type CardDocument } from '../../projections/cards.js';
+import { growingTo } from '../growing.js';
+import { card, orderedBy, type Ordered } from '../../domain/card.js';
+import { parseEvent, schemaOf, type LoggedEvent } from '../../domain/events.js';
+import { idOf, OrganizationId, type Milliseconds, type StreamName } from '../../domain/ids.js';
+import { payload, type PublicEventData } from '../../domain/delivery-payload.js';
+import {
+  dataOf,
+  deliveryIdOf,
+  publicEventId,
+  publicEventOf,
+  typesOfPublicEvents,
+  type PublicEventType,
+} from '../../domain/public-events.js';
+import type { Endpoint } from '../../domain/webhook-endpoints.js';
+import { isBegunHere } from '../../domain/traceparent.js';
+import { atMost } from '../at-most.js';
+import type { DeliveryId, NewDelivery } from '../ports/delivery-log.js';
+import type { EventStore } from '../ports/event-store.js';
+import { ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
+
+/** `backoff`: the waits between attempts. `disableAfter`: consecutive failures. (docs/contract.md#retries) */
+export interface DeliveryPolicy {
+  readonly backoff: readonly Milliseconds[];
+  readonly disableAfter: number;
+}
+
+/** The number of attempts, including the first. */
+export const attemptsOf = ({ backoff }: DeliveryPolicy): number => backoff.length + 1;
+
+/** The length of the retry window, which begins with the event. (decision 61: it is the sum of all waits) */
+export const windowOf = ({ backoff }: DeliveryPolicy): Milliseconds =>
+  backoff.reduce((sum, wait) => sum + wait, 0);
+
+/** A public event. `body` is the same for every endpoint and attempt. */
+export interface PublicEvent {
+  readonly id: string;
+  readonly type: PublicEventType;
+  readonly org: OrganizationId;
+  readonly card: string;
+  readonly position: bigint;
+  readonly occurredAt: Milliseconds;
+  readonly traceparent?: string;
+  readonly body: string;
+}
+
+/** An event of a card that is public, before anything about its card is known. */
+export interface Announced {
+  readonly logged: LoggedEvent;
+  readonly type: PublicEventType;
+  readonly heldReason: string | null;
+  /** What the card's first event says, if this is it. */
+  readonly ordered: Ordered | null;
+}
+
+/** What the event of a card says about a public event, without a look at its stream; null if it isn't one. */
+export const announcedBy = (logged: LoggedEvent): Announced | null => {
+  if (!typesOfPublicEvents.has(logged.type)) {
+    schemaOf(card, logged);
+    return null;
+  }
+  const event = parseEvent(card, logged);
+  const meaning = publicEventOf(event, logged.metadata.actor);
+  return meaning && { logged, ...meaning, ordered: orderedBy(event) };
+};
+
+/** What payloads say about a card, and whose it is. */
+type Facts = Omit<PublicEventData, 'heldReason'> & { readonly org: OrganizationId };
+
+const factsOf = (code: string, ordered: Ordered): Facts => {
+  const { recipient, reference } = dataOf(code, ordered, null);
+  return { card: code, org: ordered.order.org, recipient, reference };
+};
+
+const usuallyKnown = 10_000;
+/** After these a card has no other public event. */
+const lastTypes: ReadonlySet<PublicEventType> = new Set(['card.mailed', 'card.cancelled']);
+/** More would only wait for each other on the connection to the event store. */
+const readsAtOnce = 100;
+
+/** Null if the document lacks something, as one of an older version of the read model may. */
+const factsIn = ({ code, org, recipient, reference }: Partial<CardDocument>): Facts | null =>
+  code === undefined || org === undefined || recipient === undefined || reference === undefined
+    ? null
+    : { card: code, org: OrganizationId.parse(org), recipient: recipient?.name ?? null, reference };
+
+export interface PublicEventsOptions {
+  /** How many cards are kept in mind, at some 250 bytes each. */
+  readonly knownCards?: number;
+  /** Where a card is looked up before its stream is read, if many rows are cheaper than many streams. */
+  readonly readModels?: Pick<ReadModels, 'get'> | null;
+}
+
+/**
+ * Makes public events of what events of cards announce. Only the beginning of a card's stream is read, and
+ * only if this process doesn't know the card and no read model shows it: any number can be asked for at once.
+ */
+export class PublicEvents {
+  readonly #cards: LRUCache<string, Facts>;
+  readonly #reading = new Map<string, Promise<Facts | null>>();
+  readonly #limited = atMost(readsAtOnce);
+  readonly #readModels: Pick<ReadModels, 'get'> | null;
+
+  constructor(
+    private readonly store: Pick<EventStore, 'readStream'>,
+    { knownCards = usuallyKnown, readModels = null }: PublicEventsOptions = {},
+  ) {
+    this.#readModels = readModels;
+    this.#cards = new LRUCache(growingTo(knownCards));
+  }
+
+  /** Keeps a card in mind that begins with this event, so that its stream need not be read later. */
+  note({ logged, ordered }: Announced): void {
+    if (ordered !== null) this.#remember(logged.stream, ordered);
+  }
+
+  /** Forgets a card whose personal data was erased. */
+  forget(stream: StreamName): void {
+    this.#cards.delete(stream);
+  }
+
+  /** The public event; null if there never was a card. Throws EventStoreUnavailable. */
+  async of({ logged, type, heldReason, ordered }: Announced): Promise<PublicEvent | null> {
+    const facts = this.#cards.get(logged.stream) ?? (await this.#factsOf(logged.stream, ordered));
+    if (facts === null) return null;
+    const id = publicEventId(logged.id);
+    const { occurredAt, traceparent } = logged.metadata;
+    if (lastTypes.has(type)) this.#cards.delete(logged.stream);
+    return {
+      id,
+      type,
+      org: facts.org,
+      card: facts.card,
+      position: logged.position,
+      occurredAt: Date.parse(occurredAt),
+      ...(traceparent !== undefined && !isBegunHere(traceparent) && { traceparent }),
+      body: payload(id, type, occurredAt, { ...facts, heldReason }),
+    };
+  }
+
+  async #factsOf(stream: StreamName, ordered: Ordered | null): Promise<Facts | null> {
+    if (ordered !== null) return this.#remember(stream, ordered);
+    const reading = this.#reading.get(stream) ?? this.#lookUp(stream);
+    this.#reading.set(stream, reading);
+    try {
+      return await reading;
+    } finally {
+      this.#reading.delete(stream);
+    }
+  }
+
+  async #lookUp(stream: StreamName): Promise<Facts | null> {
+    const shown = await this.#shown(stream);
+    if (shown === null) return this.#read(stream);
+    this.#cards.set(stream, shown);
+    return shown;
+  }
+
+  /** The stream can tell what no row does. */
+  async #shown(stream: StreamName): Promise<Facts | null> {
+    try {
+      const row = await this.#readModels?.get(cards, idOf(stream));
+      return row ? factsIn(row.document) : null;
+    } catch (error) {
+      if (error instanceof ReadModelsUnavailable) return null;
+      throw error;
+    }
+  }
+
+  async #read(stream: StreamName): Promise<Facts | null> {
+    const [first] = await this.#limited(() => this.store.readStream(stream, 0, 1));
+    const ordered = first === undefined ? null : orderedBy(parseEvent(card, first));
+    return ordered && this.#remember(stream, ordered);
+  }
+
+  #remember(stream: StreamName, ordered: Ordered): Facts {
+    const facts = factsOf(idOf(stream), ordered);
+    this.#cards.set(stream, facts);
+    return facts;
+  }
+}
+
+/** The delivery of an event to an endpoint. */
+export const deliveryOf = (
+  { id, type, org, card: code, position, occurredAt, traceparent, body }: PublicEvent,
+  endpoint: Pick<Endpoint, 'id'>,
+  policy: DeliveryPolicy,
+  dropReason: string | null,
+): NewDelivery => ({
+  id: deliveryIdOf(id, endpoint.id) as DeliveryId,
+  org,
+  endpoint: endpoint.id,
+  event: id,
+  type,
+  card: code,
+  position,
+  occurredAt,
+  ...(traceparent !== undefined && { traceparent }),
+  body,
+  due: occurredAt,
+  allowed: attemptsOf(policy),
+  expires: occurredAt + windowOf(policy),
+  dropReason,
+});

@@ -1,0 +1,72 @@
+import type { LoggedEvent } from '../../domain/events.js';
+import { categoryOf, type OrganizationId } from '../../domain/ids.js';
+import { card } from '../../domain/card.js';
+import { endpointOf, subscribes, webhookEndpoints, type Endpoint } from '../../domain/webhook-endpoints.js';
+import type { Place, NewDelivery } from '../ports/delivery-log.js';
+import { announcedBy, attemptsOf, deliveryOf, PublicEvents, windowOf } from './public-deliveries.js';
+import { announce, type WebhookDeps } from './webhooks.js';
+
+const batchSize = 500;
+
+/** Whether the event may be one that the endpoint gets: its card has to tell whose it is. */
+const mayBeFor = (org: OrganizationId, from: Place, { stream, metadata }: LoggedEvent): boolean =>
+  categoryOf(stream) === card.category &&
+  (metadata.org === null || metadata.org === org) &&
+  ('position' in from || Date.parse(metadata.occurredAt) >= from.time);
+
+/**
+ * Sends an endpoint every event from a place in the log on that it subscribes to and that was not delivered.
+ * Deliveries that were exhausted or dropped become due again under their ids, and missing ones are made.
+ * Returns how many of either there were, or null if the signal aborted: a repeat does what is left. Throws
+ * `not_found`.
+ */
+export const replayEvents = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+  from: Place,
+  signal: AbortSignal,
+): Promise<number | null> => {
+  const { store, streams, deliveries } = deps;
+  const endpoint = endpointOf((await streams.load(webhookEndpoints, org)).state, id);
+  const publicEvents = new PublicEvents(store);
+  const { position: head } = await store.head();
+  let after = await startOf(deps, from, signal);
+  let count = 0;
+  while (after < head && !signal.aborted) {
+    const batch = await store.readLog(after, batchSize);
+    const candidates = batch.filter((logged) => mayBeFor(org, from, logged));
+    const rows = await Promise.all(
+      candidates.map((logged) => rowOf(deps, publicEvents, org, endpoint, logged)),
+    );
+    count += await deliveries.log.replay(rows.filter((row) => row !== null));
+    after = batch.at(-1)?.position ?? head;
+  }
+  await announce(deps, endpoint.id);
+  return signal.aborted ? null : count;
+};
+
+const startOf = async ({ store }: WebhookDeps, from: Place, signal: AbortSignal): Promise<bigint> => {
+  if ('time' in from) return store.positionBefore(from.time, signal);
+  return from.position > 0n ? from.position - 1n : 0n;
+};
+
+const rowOf = async (
+  { clock, policy }: WebhookDeps,
+  publicEvents: PublicEvents,
+  org: OrganizationId,
+  endpoint: Endpoint,
+  logged: LoggedEvent,
+): Promise<NewDelivery | null> => {
+  const announced = announcedBy(logged);
+  if (announced === null || !subscribes(endpoint, announced.type)) return null;
+  const event = await publicEvents.of(announced);
+  if (event?.org !== org) return null;
+  const now = clock.now();
+  return {
+    ...deliveryOf(event, endpoint, policy, null),
+    due: now,
+    allowed: attemptsOf(policy),
+    expires: now + windowOf(policy),
+  };
+};

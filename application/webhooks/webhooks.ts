@@ -1,0 +1,423 @@
+import { DomainError, unwrap, type Captured } from '../../domain/errors.js';
+import type { Command } from '../../domain/events.js';
+import { derivedUuid, type OrganizationId } from '../../domain/ids.js';
+import { payload } from '../../domain/delivery-payload.js';
+import type { PublicEventType } from '../../domain/public-events.js';
+import {
+  change,
+  disable,
+  enable,
+  endpointOf,
+  endpointOfUrl,
+  isActive,
+  register,
+  remove,
+  rotate,
+  secretsAt,
+  webhookEndpoints,
+  type Endpoint,
+  type WebhookEndpoints,
+  type WebhookEvent,
+} from '../../domain/webhook-endpoints.js';
+import {
+  deliveryHeaders,
+  signingSecret,
+  type MasterKeys,
+  type SigningSecret,
+} from '../../domain/webhook-signing.js';
+import { checkTarget, type WebhookUrl, type WebhookUrlRules } from '../../domain/webhook-url.js';
+import { organizationAt } from '../organizations/administer.js';
+import { asOf, type AsOf, type Moment } from '../as-of.js';
+import { newCommand } from '../commands.js';
+import { secretsOf } from './attempt-delivery.js';
+import { execute, type Executed, type WriteDeps } from '../execute.js';
+import { invalidCursor } from '../invalid-cursor.js';
+import { OutcomeUnknown } from '../outcome.js';
+import { unusedEndpoint, type EndpointHealth, type TrippedEndpoint } from '../ports/endpoint-gates.js';
+import type { DeadLetterFilter, Delivery, DeliveryChange, DeliveryFilter } from '../ports/delivery-log.js';
+import type { Deliveries } from '../ports/deliveries.js';
+import type { DeliveryQueue } from '../ports/delivery-queue.js';
+import { EventStoreUnavailable } from '../ports/event-store.js';
+import type { AttemptResult, WebhookSender } from '../ports/webhook-sender.js';
+import { windowOf, type DeliveryPolicy } from './public-deliveries.js';
+import { deletedReason, deliveryEndpointOf } from './relay.js';
+
+export interface WebhookDeps extends WriteDeps {
+  readonly deliveries: Pick<Deliveries, 'log' | 'gates' | 'relayMemory'>;
+  readonly queue: DeliveryQueue;
+  readonly sender: WebhookSender;
+  readonly keys: MasterKeys;
+  readonly policy: DeliveryPolicy;
+  readonly urlRules: () => WebhookUrlRules;
+  /** How many endpoints an organization may have. */
+  readonly mostEndpoints: number;
+  /** Called if the delivery store was unavailable, and something is left to the relay. */
+  readonly report: (error: unknown) => void;
+}
+
+const changeEndpoints = (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  command: Command,
+  decide: (state: WebhookEndpoints) => readonly WebhookEvent[],
+): Promise<Executed<WebhookEndpoints, WebhookEvent>> => execute(deps, webhookEndpoints, org, command, decide);
+
+/** Tells the workers of a change at once. The relay tells them too, a little later. */
+const notifyWorkers = async (deps: WebhookDeps, org: OrganizationId, endpoint: Endpoint): Promise<void> => {
+  const { deliveries, queue, clock } = deps;
+  try {
+    await deliveries.gates.upsertEndpoint(deliveryEndpointOf(org, endpoint), clock.now());
+    if (isActive(endpoint))
+      await queue.announce([{ endpoint: endpoint.id, delivery: null, attempt: 0, due: clock.now() }]);
+  } catch (error) {
+    deps.report(error);
+  }
+};
+
+/** The fields of a registration, of which the URL is checked first. (decision 2: the order of refusals) */
+export interface Registration {
+  readonly url: WebhookUrl;
+  readonly events: Captured<readonly string[]>;
+  readonly description: Captured<string | null>;
+}
+
+/** `secret` is shown only here; null if the URL already had an endpoint. */
+export interface Registered {
+  readonly endpoint: Endpoint;
+  readonly secret: SigningSecret | null;
+}
+
+/**
+ * Registers an endpoint, or returns the one that the URL has. Throws `invalid_url`, then the refusals of the
+ * other fields. (decision 55: registering an endpoint again)
+ */
+export const registerEndpoint = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  wanted: Registration,
+  command: Command,
+): Promise<Registered> => {
+  const { streams, sender, keys, urlRules } = deps;
+  const { url } = wanted;
+  checkTarget(new URL(url), urlRules());
+  const before = (await streams.load(webhookEndpoints, org)).state;
+  const known = endpointOfUrl(before, url);
+  if (known === null) await sender.vet(url, org);
+  const events = [...new Set(unwrap(wanted.events))];
+  const description = unwrap(wanted.description);
+  if (known !== null) return { endpoint: known, secret: null };
+  const id = derivedUuid('webhook endpoint', command.id);
+  const { state, events: registered } = await changeEndpoints(
+    deps,
+    org,
+    command,
+    register({ id, url, events, description, key: keys[0].id, at: command.at, most: deps.mostEndpoints }),
+  );
+  const endpoint = endpointOfUrl(state, url) ?? endpointOf(state, id);
+  if (registered.length === 0) return { endpoint, secret: null };
+  await notifyWorkers(deps, org, endpoint);
+  return { endpoint, secret: signingSecret(keys, id, endpoint.secrets[0]) };
+};
+
+/**
+ * Deletes an endpoint and drops what is queued for it. When this returns, nothing is sent to it any more. An
+ * unknown id changes nothing. (decision 57: deleting and listing endpoints)
+ */
+export const deleteEndpoint = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+  command: Command,
+): Promise<void> => {
+  const { state } = await changeEndpoints(deps, org, command, remove(id));
+  const deleted = state.deleted.find((gone) => gone === id.toLowerCase());
+  if (deleted === undefined) return;
+  try {
+    await deps.deliveries.gates.deleteEndpoint(org, deleted, deletedReason, deps.clock.now());
+  } catch (error) {
+    deps.report(error);
+    throw new OutcomeUnknown(command.id);
+  }
+};
+
+export interface ListedEndpoint extends EndpointHealth {
+  readonly endpoint: Endpoint;
+}
+
+/** The endpoints from their stream; while the event store is unavailable, as the relay remembers them. */
+const endpointsOf = async (
+  { streams, deliveries }: WebhookDeps,
+  org: OrganizationId,
+): Promise<WebhookEndpoints> => {
+  try {
+    return (await streams.load(webhookEndpoints, org)).state;
+  } catch (error) {
+    if (!(error instanceof EventStoreUnavailable)) throw error;
+    return (await deliveries.relayMemory.rememberedEndpoints()).get(org) ?? webhookEndpoints.initial;
+  }
+};
+
+/** The organization's endpoints, newest first. */
+export const listEndpoints = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+): Promise<readonly ListedEndpoint[]> => {
+  const { deliveries } = deps;
+  const state = await endpointsOf(deps, org);
+  const health = await deliveries.gates.health(org);
+  return state.endpoints
+    .map((endpoint) => ({ ...(health.get(endpoint.id) ?? unusedEndpoint), endpoint }))
+    .toReversed();
+};
+
+/**
+ * The endpoints as they were at a moment, newest first. Throws `not_found` if the organization was not there
+ * yet, DamagedStream, EventStoreUnavailable.
+ */
+export const listEndpointsAt = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  moment: Moment,
+): Promise<{ readonly was: readonly Endpoint[]; readonly asOf: AsOf | null }> => {
+  await organizationAt(deps, org, moment);
+  const { state, last } = await deps.streams.loadAt(webhookEndpoints, org, moment);
+  return { was: state.endpoints.toReversed(), asOf: last && asOf(last) };
+};
+
+const withHealth = async (
+  { deliveries }: WebhookDeps,
+  org: OrganizationId,
+  endpoint: Endpoint,
+): Promise<ListedEndpoint> => ({
+  ...((await deliveries.gates.health(org)).get(endpoint.id) ?? unusedEndpoint),
+  endpoint,
+});
+
+/** One endpoint of the organization. Throws `not_found`. */
+export const readEndpoint = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+): Promise<ListedEndpoint> => withHealth(deps, org, endpointOf(await endpointsOf(deps, org), id));
+
+/** What its owner may change of an endpoint; undefined for what stays. */
+export interface EndpointChange {
+  readonly events?: readonly string[] | undefined;
+  readonly description?: string | null | undefined;
+}
+
+/**
+ * Changes the subscription and the description of an endpoint. Events that occurred
+ * before are delivered as they were. Throws `not_found`. (decision 67: endpoints are their owner's, too)
+ */
+export const changeEndpoint = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+  wanted: EndpointChange,
+  command: Command,
+): Promise<ListedEndpoint> => {
+  const events = wanted.events && [...new Set(wanted.events)];
+  const { state } = await changeEndpoints(deps, org, command, change(id, { ...wanted, events }));
+  const endpoint = endpointOf(state, id);
+  await notifyWorkers(deps, org, endpoint);
+  return withHealth(deps, org, endpoint);
+};
+
+/**
+ * Enables an endpoint: its consecutive failures are reset, and deliveries whose window has not ended go on.
+ * Throws `not_found`. (decision 61: switching an endpoint off and on)
+ */
+export const enableEndpoint = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+  command: Command,
+): Promise<ListedEndpoint> => {
+  const hasTripped = (await deps.deliveries.gates.tripped()).some(
+    ({ endpoint }) => endpoint === id.toLowerCase(),
+  );
+  const { state, events } = await changeEndpoints(deps, org, command, enable(id, hasTripped));
+  const endpoint = endpointOf(state, id);
+  if (events.length === 0) await deps.deliveries.gates.resetFailures(endpoint.id);
+  await notifyWorkers(deps, org, endpoint);
+  return withHealth(deps, org, endpoint);
+};
+
+/** Disables an endpoint that has failed too often, unless it was enabled since. */
+export const disableEndpoint = async (
+  deps: WebhookDeps,
+  { org, endpoint: id, enabledAt, consecutiveFailures, lastFailure }: TrippedEndpoint,
+): Promise<void> => {
+  const command = newCommand(deps, { actor: { kind: 'system', id: 'webhooks' }, requestId: null }, org);
+  const reason = `${consecutiveFailures} failures in a row, the last one: ${lastFailure}`;
+  const { state } = await changeEndpoints(deps, org, command, disable(id, enabledAt, reason));
+  const endpoint = state.endpoints.find((known) => known.id === id);
+  if (endpoint !== undefined)
+    await deps.deliveries.gates.upsertEndpoint(deliveryEndpointOf(org, endpoint), deps.clock.now());
+};
+
+/**
+ * Gives an endpoint a new secret. For 24 hours deliveries are signed with the old one too. Throws
+ * `not_found`. (decision 59: secrets and their rotation)
+ */
+export const rotateSecret = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+  command: Command,
+): Promise<SigningSecret> => {
+  const { state } = await changeEndpoints(deps, org, command, rotate(id, deps.keys[0].id, command.at));
+  const endpoint = endpointOf(state, id);
+  await notifyWorkers(deps, org, endpoint);
+  return signingSecret(deps.keys, endpoint.id, endpoint.secrets[0]);
+};
+
+/**
+ * Sends one made-up event, also to a disabled endpoint, without counting or logging it. Throws `not_found`.
+ * (decision 62: test events)
+ */
+export const sendTestEvent = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+  type: PublicEventType = 'card.created',
+): Promise<AttemptResult> => {
+  const { streams, sender, clock, entropy, keys } = deps;
+  const endpoint = endpointOf((await streams.load(webhookEndpoints, org)).state, id);
+  const unique = entropy.bytes(12).toString('hex');
+  const heldReason = type === 'card.held' ? 'The state is missing.' : null;
+  const data = { card: 'HC-TEST000', recipient: 'Ada Lovelace', reference: 'a test', heldReason };
+  const body = payload(`evt_test_${unique}`, type, clock.instant(), data);
+  const at = clock.now();
+  const headers = deliveryHeaders({
+    delivery: `dlv_test_${unique}`,
+    type,
+    body,
+    secrets: secretsOf(keys, { endpoint: endpoint.id, secrets: endpoint.secrets }, at),
+    at,
+  });
+  const result = await sender.send({ org, url: endpoint.url, headers, body, mayStart: () => true });
+  return result === 'withheld'
+    ? { httpStatus: null, error: 'the service is shutting down', body: null, duration: 0 }
+    : result;
+};
+
+/** The delivery log, newest first. Throws `invalid_cursor`. */
+export const listDeliveries = async (
+  { deliveries }: WebhookDeps,
+  org: OrganizationId,
+  filter: DeliveryFilter,
+  page: { readonly startingAfter: string | null; readonly limit: number },
+): Promise<readonly Delivery[]> => {
+  const found = await deliveries.log.page(org, filter, page);
+  if (found === null) throw invalidCursor('delivery of this organization');
+  return found;
+};
+
+const noDelivery = (): DomainError =>
+  new DomainError('not_found', 'There is no such delivery in this organization.');
+
+/** One delivery of the organization. Throws `not_found`. */
+export const readDelivery = async (
+  { deliveries }: Pick<WebhookDeps, 'deliveries'>,
+  org: OrganizationId,
+  id: string,
+): Promise<Delivery> => {
+  const found = await deliveries.log.get(org, id);
+  if (found === null) throw noDelivery();
+  return found;
+};
+
+/** Tells the workers to look at an endpoint now. */
+export const announce = ({ queue, clock }: WebhookDeps, endpoint: Delivery['endpoint']): Promise<void> =>
+  queue.announce([{ endpoint, delivery: null, attempt: 0, due: clock.now() }]);
+
+/**
+ * Makes a delivery due now. An exhausted or dropped one gets one more attempt. Throws `not_found`,
+ * `invalid_transition`. (decision 62: retries by hand)
+ */
+export const retryDelivery = async (deps: WebhookDeps, org: OrganizationId, id: string): Promise<void> => {
+  const now = deps.clock.now();
+  const found = await deps.deliveries.log.retry(org, id, now, now + windowOf(deps.policy));
+  if (found === 'unknown') throw noDelivery();
+  if (found === 'refused')
+    throw new DomainError(
+      'invalid_transition',
+      'This delivery was delivered, or its endpoint was deleted. It is not sent again.',
+    );
+  await announce(deps, found.endpoint);
+};
+
+/**
+ * Makes the dead letters that match due now, each for one more attempt. Returns how many there were in the
+ * first step; if there are `more`, they follow in the background. Throws `not_found` for an unknown endpoint.
+ */
+export const redriveDeliveries = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  which: DeadLetterFilter,
+): Promise<{ readonly deliveries: number; readonly more: boolean }> => {
+  if (which.endpoint !== null)
+    endpointOf((await deps.streams.load(webhookEndpoints, org)).state, which.endpoint);
+  const now = deps.clock.now();
+  const { counts, more } = await deps.deliveries.log.redrive(org, which, now, now + windowOf(deps.policy));
+  for (const endpoint of counts.keys()) await announce(deps, endpoint);
+  return { deliveries: [...counts.values()].reduce((sum, count) => sum + count, 0), more };
+};
+
+/** A delivery as it would be sent now, signed, for a program that passes it on. */
+export interface Forwardable {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface WatchedChange extends DeliveryChange {
+  /** Null if the endpoint is deleted. */
+  readonly request: Forwardable | null;
+}
+
+/** Every change of the organization's deliveries as it happens, with the request to pass on. */
+export async function* watchDeliveries(
+  deps: WebhookDeps,
+  org: OrganizationId,
+  signal: AbortSignal,
+): AsyncGenerator<WatchedChange> {
+  const { deliveries, streams, keys, clock } = deps;
+  for await (const change of deliveries.log.watch(org, signal)) {
+    const { id: delivery, type, body, endpoint: id, traceparent } = change.delivery;
+    const endpoint = (await streams.load(webhookEndpoints, org)).state.endpoints.find(
+      (known) => known.id === id,
+    );
+    const at = clock.now();
+    const headers =
+      endpoint === undefined
+        ? null
+        : deliveryHeaders({
+            delivery,
+            type,
+            body,
+            secrets: secretsOf(keys, { endpoint: id, secrets: endpoint.secrets }, at),
+            at,
+            ...(traceparent !== undefined && { traceparent }),
+          });
+    yield { ...change, request: headers === null ? null : { headers, body } };
+  }
+}
+
+/**
+ * The ids of master keys that the key file lacks, and from which signing secrets in use are derived. The
+ * service must not start without them.
+ */
+export const missingKeys = async ({
+  deliveries,
+  keys,
+  clock,
+}: Pick<WebhookDeps, 'deliveries' | 'keys' | 'clock'>): Promise<readonly string[]> => {
+  const now = clock.now();
+  const remembered = [...(await deliveries.relayMemory.rememberedEndpoints()).values()].flatMap(
+    ({ endpoints }) => endpoints,
+  );
+  const used = remembered.flatMap(({ secrets }) => secretsAt(secrets, now).map(({ key }) => key));
+  return [...new Set(used)].filter((id) => !keys.some((key) => key.id === id));
+};

@@ -1,0 +1,23 @@
+import { expect } from 'chai';
+import { claimForm, releaseForm } from '../../../application/access/forms.js';
+import { makeWorld } from '../../support/fixtures/world.js';
+import { MemorySignInRecords } from '../../support/memory/records.js';
+
+describe('the claim of a form', () => {
+  it('is given back by the try that holds it, and left where another has taken over', async () => {
+    const { clock, entropy } = await makeWorld({ atomic: true });
+    const deps = { signInRecords: new MemorySignInRecords(clock), clock, entropy, claimTimeout: 0 };
+    const claim = async () => {
+      const claimed = await claimForm(deps, 'a form', 'ann');
+      if (claimed.kind !== 'claimed') throw new Error(`the form is ${claimed.kind}`);
+      return claimed;
+    };
+    const slow = await claim();
+    const second = await claim();
+    expect(second.tookOver).to.equal(true);
+    await releaseForm(deps, slow.held);
+    expect(await deps.signInRecords.find('form', slow.held.id)).to.not.equal(null);
+    await releaseForm(deps, second.held);
+    expect((await claim()).tookOver).to.equal(false);
+  });
+});

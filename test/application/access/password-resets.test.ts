@@ -1,0 +1,107 @@
+import { expect } from 'chai';
+import type { Initiator } from '../../../application/commands.js';
+import { execute } from '../../../application/execute.js';
+import { findReset, issueReset, takeReset } from '../../../application/access/password-resets.js';
+import { changeRole, inviteMember, listMembers, removeMember } from '../../../application/access/people.js';
+import { issueLink } from '../../../application/access/sign-in-links.js';
+import { DomainError } from '../../../domain/errors.js';
+import { OrganizationId, type Uuid } from '../../../domain/ids.js';
+import { house } from '../../../domain/members.js';
+import { createOrganization, organization } from '../../../domain/organization.js';
+import type { Role } from '../../../domain/permissions.js';
+import { addMember, byOperator, makePeople, type PeopleWorld } from '../../support/fixtures/people.js';
+import { org } from '../../support/fixtures/world.js';
+
+const other = OrganizationId.parse('6c0f6a3e-0000-4000-8000-00000000000b');
+const byOffice: Initiator = { actor: { kind: 'operator', id: 'a-key' }, requestId: 'req_1' };
+const memberBy = (id: Uuid): Initiator => ({ actor: { kind: 'member', id }, requestId: 'req_1' });
+
+const refusalOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'none',
+    (error: unknown) => (error instanceof DomainError ? error.code : 'failed'),
+  );
+
+const add = (people: PeopleWorld, where: OrganizationId, name: string, role: Role): Promise<Uuid> =>
+  addMember(people, where, { email: `${name}@example.com`, name, role }, 'a long password');
+
+const idIn = async (people: PeopleWorld, where: OrganizationId, account: Uuid): Promise<Uuid> => {
+  const found = (await listMembers(people, where)).find((member) => member.account === account);
+  if (found === undefined) throw new Error('no such member');
+  return found.id;
+};
+
+describe('links for a new password', () => {
+  let people: PeopleWorld;
+  let owner: Uuid;
+  let person: Uuid;
+
+  beforeEach(async () => {
+    people = await makePeople();
+    const opened = createOrganization('Other', 'Everyday');
+    await execute(people, organization, other, { ...people.command(), org: other }, opened);
+    owner = await add(people, org, 'owner', 'owner');
+    person = await add(people, org, 'person', 'developer');
+  });
+
+  const reset = async (by: Initiator, where = org, account = person) =>
+    issueReset(people, by, where, await idIn(people, where, account));
+
+  it('are made by an owner only for whoever belongs to that organization alone', async () => {
+    const { token } = await reset(memberBy(owner));
+    expect((await findReset(people, token))?.email).to.equal('person@example.com');
+    await add(people, other, 'person', 'viewer');
+    expect(await refusalOf(reset(memberBy(owner)))).to.equal('missing_scope');
+    expect(await refusalOf(reset(byOffice))).to.equal('none');
+    await removeMember(people, byOperator, other, await idIn(people, other, person));
+    expect(await refusalOf(reset(memberBy(owner)))).to.equal('none');
+    for (const by of [memberBy(person), { actor: { kind: 'key', id: 'a-key' }, requestId: null } as const])
+      expect(await refusalOf(reset(by)), by.actor.kind).to.equal('missing_scope');
+  });
+
+  it('are made for the staff by the holder of the operator token alone, in any organization', async () => {
+    await add(people, other, 'person', 'owner');
+    await add(people, house, 'person', 'floor');
+    const operator = await add(people, house, 'boss', 'operator');
+    for (const where of [org, other, house]) {
+      for (const by of [byOffice, memberBy(owner), memberBy(operator)])
+        expect(await refusalOf(reset(by, where))).to.equal('missing_scope');
+      const { token } = await reset(byOperator, where);
+      expect(await takeReset(people, token)).to.equal(person);
+    }
+    expect(await refusalOf(reset(memberBy(operator), org, owner))).to.equal('none');
+  });
+
+  it('are over for an account that opens more than when they were made', async () => {
+    const links = [await reset(memberBy(owner)), await reset(byOffice), await reset(byOperator)];
+    const old = await issueLink(people, 'reset', person);
+    const good = () =>
+      Promise.all([...links, old].map(async ({ token }) => (await findReset(people, token)) !== null));
+    expect(await good()).to.deep.equal([true, true, true, true]);
+    await add(people, other, 'person', 'viewer');
+    expect(await good()).to.deep.equal([false, true, true, true]);
+    await add(people, house, 'person', 'floor');
+    expect(await good()).to.deep.equal([false, false, true, false]);
+    const taken = await Promise.all([...links, old].map(({ token }) => takeReset(people, token)));
+    expect(taken).to.deep.equal([null, null, person, null]);
+  });
+});
+
+describe('the staff', () => {
+  it('are invited, changed and removed by the holder of the operator token alone', async () => {
+    const people = await makePeople();
+    const operator = await add(people, house, 'boss', 'operator');
+    const floor = await idIn(people, house, await add(people, house, 'hand', 'floor'));
+    const owner = await add(people, org, 'owner', 'owner');
+    const invited = { email: 'me@example.com', name: 'Me', role: 'operator' } as const;
+    const before = await people.store.readLog(0n, 100);
+    for (const by of [byOffice, memberBy(operator), memberBy(owner)]) {
+      expect(await refusalOf(inviteMember(people, by, house, invited))).to.equal('missing_scope');
+      expect(await refusalOf(changeRole(people, by, house, floor, 'operator'))).to.equal('missing_scope');
+      expect(await refusalOf(removeMember(people, by, house, floor))).to.equal('missing_scope');
+    }
+    expect(await people.store.readLog(0n, 100)).to.have.length(before.length);
+    await changeRole(people, byOperator, house, floor, 'auditor');
+    await removeMember(people, byOperator, house, floor);
+  });
+});

@@ -1,0 +1,37 @@
+import { expect } from 'chai';
+import { forbiddenTransitions } from '../../../application/cards/allowed-transitions.js';
+import { exported, happened, notarized, reordered, storedEvents } from '../../support/fixtures/notarized.js';
+import { org } from '../../support/fixtures/world.js';
+
+describe('the changes of cards in an export', () => {
+  it('are all allowed in what the service recorded', async () => {
+    const { world } = await happened([
+      'send',
+      'hold',
+      'release',
+      'produce',
+      'send',
+      'cancel',
+      'send',
+      'hold',
+      'cancel',
+    ]);
+    const deps = await notarized(world, await storedEvents(world));
+    for (const personal of [true, false]) {
+      const file = await exported(deps, { kind: 'organization', org }, { personal });
+      expect(forbiddenTransitions(file.toString())).to.deep.equal([]);
+    }
+  });
+
+  it('are named where one was not allowed, although every hash is right', async () => {
+    const { world, codes } = await happened(['send', 'hold', 'release', 'produce']);
+    const stored = await storedEvents(world);
+    const without = reordered(stored.filter(({ type }) => type !== 'CardReleased' && type !== 'StepStarted'));
+    const deps = await notarized(world, without);
+    const file = await exported(deps, { kind: 'organization', org });
+    expect(forbiddenTransitions(file.toString())).to.deep.equal([
+      `card-${codes[0]}@2: CardQueued was not allowed after what stood before`,
+      `card-${codes[0]}@3: CardFailed was not allowed after what stood before`,
+    ]);
+  });
+});

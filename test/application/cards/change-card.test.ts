@@ -1,0 +1,59 @@
+import { expect } from 'chai';
+import { changeCard, releaseCard } from '../../../application/cards/change-card.js';
+import { sendCard } from '../../../application/cards/send-card.js';
+import { cardStream, hold, release, type Card, type CardEvent } from '../../../domain/card.js';
+import { ledgerStream } from '../../../domain/credits.js';
+import { DomainError } from '../../../domain/errors.js';
+import { balanceOf, makeWorld, org, sendRequest } from '../../support/fixtures/world.js';
+import { openWorkIn } from '../../support/simulation/processes.js';
+
+/** Two events, each of which owes a credit. */
+const holdAndCancel = (state: Card): CardEvent[] => [
+  ...hold('the operator wants to see it')(state),
+  { type: 'CardCancelled', data: { owes: 1 } },
+];
+
+for (const atomic of [true, false]) {
+  const store = `a store that ${atomic ? 'commits several streams at once' : 'writes one stream at a time'}`;
+
+  describe(`releasing a held card, on ${store}`, () => {
+    it('charges one credit however many release it at once, and none to releases that are refused', async () => {
+      const world = await makeWorld({ atomic, credits: 20 });
+      const { code } = await sendCard(world, sendRequest(world, { message: { value: 'Great work 🎉' } }));
+      const outcomes = await Promise.all(
+        Array.from({ length: 10 }, () =>
+          releaseCard(world, { code, org }, world.command(), release).then(
+            ({ card }) => card.status,
+            (error: unknown) => (error instanceof DomainError ? error.code : String(error)),
+          ),
+        ),
+      );
+      expect(outcomes.sort()).to.deep.equal([
+        ...Array.from({ length: 9 }, () => 'invalid_transition'),
+        'pending',
+      ]);
+      expect(await balanceOf(world)).to.equal(19);
+    });
+  });
+
+  describe(`a decision of two events for a card, on ${store}`, () => {
+    it('records both events, and returns the credits that each of them owes', async () => {
+      const world = await makeWorld({ atomic, credits: 5 });
+      const { code } = await sendCard(world, sendRequest(world));
+      const command = world.command();
+      const changed = await changeCard(world, { code, org }, command, holdAndCancel);
+      expect([changed.card.status, changed.creditsReturned]).to.deep.equal(['cancelled', 2]);
+      const recorded = await world.store.readStream(cardStream(code), 1);
+      expect(recorded.map(({ type, metadata }) => [type, metadata.causationId])).to.deep.equal([
+        ['CardHeld', command.id],
+        ['CardCancelled', command.id],
+      ]);
+      const movements = await world.store.readStream(ledgerStream(org), 2);
+      expect(movements.map(({ type, data }) => ({ type, ...data }))).to.deep.equal([
+        { type: 'CreditReturned', cause: { owed: { card: code, revision: 1 } }, amount: 1, balance: 5 },
+        { type: 'CreditReturned', cause: { owed: { card: code, revision: 2 } }, amount: 1, balance: 6 },
+      ]);
+      expect((await openWorkIn(world)).debts).to.deep.equal([]);
+    });
+  });
+}

@@ -1,0 +1,459 @@
+import { createHash } from 'node:crypto';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { verifyExport } from '../../../adapters/log-verifier/verify.mjs';
+import { exportLog, type ExportSubject } from '../../../application/log/export.js';
+import { frontierAt } from '../../../application/log/log-proofs.js';
+import { DomainError } from '../../../domain/errors.js';
+import { auditStream } from '../../../domain/audit.js';
+import { rootOf } from '../../../domain/merkle.js';
+import {
+  checkpointText,
+  cosignature,
+  parseNote,
+  signerFrom,
+  signNote,
+  vkeyOf,
+  withSignatures,
+} from '../../../domain/signed-note.js';
+import {
+  actions,
+  exported,
+  happened,
+  keyOf,
+  notarized,
+  otherOrg,
+  reordered,
+  rewritten,
+  signer,
+  storedEvents,
+  vkey,
+  type Action,
+} from '../../support/fixtures/notarized.js';
+import { buy, org } from '../../support/fixtures/world.js';
+import { sampleOf } from '../../support/runner/effort.js';
+
+const verify = (file: Buffer, more: Partial<Parameters<typeof verifyExport>[1]> = {}) =>
+  verifyExport(file, { keys: [vkey], ...more });
+const failures = (file: Buffer, more: Partial<Parameters<typeof verifyExport>[1]> = {}): string[] =>
+  verify(file, more).report.filter((line) => line.startsWith('FAIL'));
+
+const busy: readonly Action[] = [
+  'send', 'send', 'cancel', 'another organization buys', 'time passes', 'send', 'hold', 'release', 'buy', 'send', 'produce',
+  'another organization buys', 'send', 'hold',
+]; // prettier-ignore
+
+const subjectsOf = async (acts: readonly Action[], version: '1' | '2' | 'sealed' = '2') => {
+  const { world, codes } = await happened(acts);
+  const stored = await storedEvents(world);
+  const deps = await notarized(world, version === '2' ? stored : rewritten(stored, version));
+  const size = stored.length;
+  const wanted: ExportSubject[] = [
+    ...codes.slice(0, 2).map((code) => ({ kind: 'card' as const, code })),
+    { kind: 'organization', org },
+    { kind: 'organization', org: otherOrg },
+    { kind: 'period', org: null, from: null, to: null },
+    { kind: 'period', org: null, from: BigInt(Math.floor(size / 3)), to: null },
+    { kind: 'period', org, from: BigInt(Math.floor(size / 2)), to: null },
+    { kind: 'period', org: otherOrg, from: 3n, to: null },
+  ];
+  return { deps, world, codes, wanted, size };
+};
+
+/** The lines of a file, each with its line feed. */
+const linesOf = (file: Buffer): string[] => file.toString().match(/.*\n/g) ?? [];
+
+describe('an export', () => {
+  it('is verified, whatever has happened, for a card, an organization and a period', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.constantFrom(...actions), { maxLength: 30 }), async (acts) => {
+        const { deps, wanted } = await subjectsOf(acts);
+        for (const subject of wanted) expect(failures(await exported(deps, subject))).to.deep.equal([]);
+      }),
+      { numRuns: 6, seed: 11 },
+    );
+  });
+
+  it('is verified over more than one tile of leaves', async () => {
+    const acts = Array.from({ length: 150 }, (_, at): Action =>
+      at % 50 === 20 ? 'buy' : 'another organization buys',
+    );
+    const { deps, wanted, size } = await subjectsOf(['send', ...acts, 'send', ...acts, 'cancel', ...acts]);
+    expect(size).to.be.greaterThan(450);
+    const more: ExportSubject = { kind: 'period', org, from: 256n, to: null };
+    for (const subject of [...wanted, more])
+      expect(failures(await exported(deps, subject, { since: 256 }))).to.deep.equal([]);
+  });
+
+  it('says what is in it, line by line', async () => {
+    const { deps } = await subjectsOf(busy);
+    const file = await exported(deps, { kind: 'organization', org }, { personal: true });
+    const { report, verified } = verify(file);
+    expect(verified).to.equal(true);
+    expect(report.at(-1)).to.equal('VERIFIED');
+    expect(report.join('\n')).to.match(
+      /PASS {2}the checkpoint is signed by the log: \d+ events, root \S{8}…/,
+    );
+    expect(report).to.include('PASS  personal data is what was recorded: 7 shown, 0 withheld, 0 erased');
+    expect(report).to.include('PASS  no event of the organization is missing');
+    expect(report).to.include(
+      'PASS  credits add up, every card is paid for once, what was owed came back: 55 purchased - 6 spent + 4 returned = 53',
+    );
+  });
+
+  it('holds the texts that are stored, and shows personal data only to whoever asks', async () => {
+    const { deps, codes } = await subjectsOf(busy);
+    const [code] = codes;
+    if (code === undefined) throw new Error('no card was sent');
+    const shown = (await exported(deps, { kind: 'card', code }, { personal: true })).toString();
+    const withheld = (await exported(deps, { kind: 'card', code })).toString();
+    expect(shown).to.include('Ada Lovelace');
+    expect(withheld).not.to.include('Ada');
+    const [head, event, end] = linesOf(Buffer.from(withheld)).map((line): unknown => JSON.parse(line));
+    expect(head).to.deep.equal({
+      format: 'handwritten-card-service/export/v1',
+      kind: 'card',
+      subject: `card-${code}`,
+      origin: 'cards.example.com/log',
+      tree_size: (await deps.tiles.tree()).size,
+    });
+    expect(event).to.have.all.keys(
+      'index', 'stream', 'revision', 'org', 'org_seq', 'id', 'type', 'data', 'personal', 'metadata', 'proof',
+    ); // prettier-ignore
+    expect(end).to.have.all.keys('checkpoint', 'statement', 'consistency');
+  });
+
+  for (const version of ['1', 'sealed'] as const)
+    it(`is verified of ${version === '1' ? 'events of version 1' : 'events with sealed personal data'}`, async () => {
+      const { deps, wanted } = await subjectsOf(busy, version);
+      const keys = { load: () => Promise.resolve(), keyOf };
+      for (const subject of wanted) {
+        expect(failures(await exported({ ...deps, keys }, subject, { personal: true }))).to.deep.equal([]);
+        expect(failures(await exported({ ...deps, keys }, subject))).to.deep.equal([]);
+      }
+    });
+
+  it('tells sealed data that is shown from data that is withheld or erased, and another key from the right one', async () => {
+    const { deps } = await subjectsOf(busy, 'sealed');
+    const personalLine = async (keys: typeof deps.keys, personal: boolean): Promise<string | undefined> =>
+      verify(await exported({ ...deps, keys }, { kind: 'organization', org }, { personal })).report.find(
+        (line) => line.includes('personal'),
+      );
+    const load = () => Promise.resolve();
+    expect(await personalLine({ load, keyOf }, true)).to.match(/^PASS.*: 7 shown, 0 withheld, 0 erased$/);
+    expect(await personalLine({ load, keyOf: () => null }, true)).to.match(
+      /^PASS.*: 0 shown, 0 withheld, 7 erased$/,
+    );
+    expect(await personalLine({ load, keyOf }, false)).to.match(/^PASS.*: 0 shown, 7 withheld, 0 erased$/);
+    expect(await personalLine({ load, keyOf: () => Buffer.alloc(32, 1) }, true)).to.match(
+      /^FAIL.*another key$/,
+    );
+  });
+
+  /**
+   * Where a byte of a file can be changed, and the file is verified all the same. Bits are changed in turn.
+   */
+  const unnoticed = (
+    file: Buffer,
+    every: number,
+    more: Partial<Parameters<typeof verifyExport>[1]> = {},
+    usually = Infinity,
+  ): number[] => {
+    expect(failures(file, more)).to.deep.equal([]);
+    const last = file.lastIndexOf(10, -2) + 1;
+    const places = sampleOf(
+      Array.from(file.keys()).filter((at) => at >= last || at % every === 0),
+      usually,
+    );
+    return places.filter((at, n) => {
+      const changed = Buffer.from(file);
+      changed[at] = changed.readUInt8(at) ^ ([1, 0x20, 0x80, 3][n % 4] ?? 1);
+      return verify(changed, more).verified;
+    });
+  };
+
+  it('is not verified with any byte of it changed', async function () {
+    // Some two thousand files are checked in a thorough run.
+    this.timeout(120_000);
+    const { deps, codes } = await subjectsOf(['send']);
+    const [code] = codes;
+    if (code === undefined) throw new Error('no card was sent');
+    expect(unnoticed(await exported(deps, { kind: 'card', code }), 1, {}, 300)).to.deep.equal([]);
+  });
+
+  /** A log with sealed personal data, whose checkpoint a witness has signed too. */
+  const witnessed = async () => {
+    const { deps, wanted } = await subjectsOf(['send', 'another organization buys', 'cancel'], 'sealed');
+    const newest = await deps.tiles.newest();
+    if (newest === null) throw new Error('nothing was signed');
+    const witness = signerFrom('witness.example/1', 'cosignature', Buffer.alloc(32, 1));
+    const by = cosignature(witness, parseNote(newest.note).text, 1_772_000_000);
+    deps.tiles.checkpoints = [{ ...newest, note: withSignatures(newest.note, [by]) }];
+    const keys = { load: () => Promise.resolve(), keyOf };
+    return { deps: { ...deps, keys }, wanted, witness: vkeyOf(witness), size: newest.size };
+  };
+
+  it('is not verified with a byte of it changed, of every kind: sealed, with a witness and an older tree', async function () {
+    // Some three thousand files are checked in a thorough run.
+    this.timeout(240_000);
+    const { deps, wanted, witness, size } = await witnessed();
+    const [card, organization, , , period, ownPeriod] = wanted;
+    for (const [since, subject] of [
+      [3, card],
+      [4, organization],
+      [size - 1, period],
+      [size, ownPeriod],
+    ] as const) {
+      if (subject === undefined) throw new Error('nothing to export');
+      const file = await exported(deps, subject, { personal: true, since });
+      expect(
+        unnoticed(file, 61, { witnesses: [witness] }, 120),
+        `${subject.kind} since ${since}`,
+      ).to.deep.equal([]);
+    }
+  });
+
+  it('shows a byte changed in it anywhere but in signatures that nobody asked for', async function () {
+    this.timeout(120_000);
+    const { deps, codes } = await subjectsOf(['send']);
+    const [code] = codes;
+    if (code === undefined) throw new Error('no card was sent');
+    const newest = await deps.tiles.newest();
+    if (newest === null) throw new Error('nothing was signed');
+    const fresh = signerFrom('cards.example.com/log', 'note', Buffer.alloc(32, 6));
+    deps.tiles.checkpoints = [{ ...newest, note: signNote(parseNote(newest.note).text, [fresh, signer]) }];
+    const file = await exported({ ...deps, signers: [fresh, signer] }, { kind: 'card', code });
+    const line = /— cards\.example\.com\/log ([\w+/=]+)\\n— /g;
+    const free = [
+      ...file.toString('latin1').matchAll(new RegExp(line.source.replaceAll('—', '\xe2\x80\x94'), 'g')),
+    ];
+    expect(free.length).to.equal(2);
+    const passed = unnoticed(file, 29);
+    expect(passed.length).to.be.greaterThan(100);
+    expect(
+      passed.filter((at) => !free.some(({ index, 0: all }) => at > index + 3 && at < index + all.length - 6)),
+    ).to.deep.equal([]);
+  });
+
+  it('is not verified with a signature line that is no such line, whoever has signed', async () => {
+    const { deps } = await subjectsOf(['send']);
+    const newest = await deps.tiles.newest();
+    if (newest === null) throw new Error('nothing was signed');
+    const withLine = async (line: string): Promise<boolean> => {
+      deps.tiles.checkpoints = [{ ...newest, note: `${newest.note}${line}` }];
+      return verify(await exported(deps, { kind: 'organization', org })).verified;
+    };
+    expect(await withLine('— another.example AQIDBAU=\n')).to.equal(true);
+    for (const line of [
+      '— another.example AQIDBA==\n',
+      '— another.example AQIDBAV=\n',
+      '— another+example AQIDBAU=\n',
+      '— another.example\n',
+      '- another.example AQIDBAU=\n',
+      '— another.example AQIDBAU=',
+      '— another.example AQIDBAU=\n'.repeat(100),
+    ])
+      expect(await withLine(line), line).to.equal(false);
+  });
+
+  it('is verified only with the proof of the older tree that it names, and with a list of hashes as proof', async () => {
+    const { deps, size } = await subjectsOf(['send']);
+    const resigned = (file: Buffer, change: (last: string) => string): Buffer => {
+      const lines = linesOf(file);
+      return Buffer.from(lines.with(-1, change(lines.at(-1) ?? '')).join(''));
+    };
+    for (const since of [0, 2, 3, size]) {
+      const file = await exported(deps, { kind: 'organization', org }, { since });
+      expect(JSON.parse(linesOf(file)[0] ?? '').since.size).to.equal(since);
+      expect(verify(file).verified).to.equal(true);
+      const proof = /"consistency":\[.*\]/;
+      const hash = `"${Buffer.alloc(32, 1).toString('base64')}"`;
+      for (const other of [`[${hash}]`, `[${hash},${hash}]`, '["AQID"]', '[1]', '{}', 'null'])
+        expect(
+          verify(resigned(file, (last) => last.replace(proof, `"consistency":${other}`))).verified,
+          `${since} ${other}`,
+        ).to.equal(false);
+      expect(verify(resigned(file, (last) => last.replace(/,"consistency":\[.*\]/, ''))).verified).to.equal(
+        false,
+      );
+    }
+  });
+
+  it('is not verified with any line removed, doubled or exchanged with the next one', async () => {
+    const { deps, wanted } = await subjectsOf(busy);
+    for (const subject of wanted) {
+      const lines = linesOf(await exported(deps, subject));
+      const passed = lines.flatMap((line, at) => {
+        const next = lines[at + 1];
+        const others = [
+          lines.toSpliced(at, 1),
+          lines.toSpliced(at, 0, line),
+          ...(next === undefined ? [] : [lines.toSpliced(at, 2, next, line)]),
+        ];
+        return others.filter((changed) => verify(Buffer.from(changed.join(''))).verified);
+      });
+      expect(passed).to.deep.equal([]);
+    }
+  });
+
+  it('is verified with the key of the log, and with no other', async () => {
+    const { deps } = await subjectsOf(['send']);
+    const file = await exported(deps, { kind: 'organization', org });
+    const other = vkeyOf(signerFrom('cards.example.com/log', 'note', Buffer.alloc(32, 6)));
+    const witness = vkeyOf(signerFrom('cards.example.com/log', 'cosignature', Buffer.alloc(32, 5)));
+    for (const keys of [[], [other], [witness], [vkey.replace('cards', 'chart')], ['no key']])
+      expect(verifyExport(file, { keys }).verified, keys.join()).to.equal(false);
+    expect(verifyExport(file, { keys: [other, vkey] }).verified).to.equal(true);
+  });
+
+  it('is verified with the old key while both keys sign, and not after that', async () => {
+    const fresh = signerFrom('cards.example.com/log', 'note', Buffer.alloc(32, 6));
+    const { deps } = await subjectsOf(['send']);
+    const newest = await deps.tiles.newest();
+    if (newest === null) throw new Error('nothing was signed');
+    const sign = (...signers: (typeof fresh)[]) => {
+      const note = signNote(parseNote(newest.note).text, signers);
+      deps.tiles.checkpoints = [{ ...newest, note }];
+      return exported({ ...deps, signers }, { kind: 'organization', org });
+    };
+    expect(verify(await sign(fresh, signer)).verified).to.equal(true);
+    expect(verify(await sign(fresh)).verified).to.equal(false);
+    expect(verifyExport(await sign(fresh), { keys: [vkeyOf(fresh)] }).verified).to.equal(true);
+  });
+
+  it('is verified with as many witnesses as were asked for, and not with fewer or others', async () => {
+    const { deps } = await subjectsOf(['send']);
+    const newest = await deps.tiles.newest();
+    if (newest === null) throw new Error('nothing was signed');
+    const witnesses = [1, 2, 3].map((n) =>
+      signerFrom(`witness.example/${n}`, 'cosignature', Buffer.alloc(32, n)),
+    );
+    const [one, two, three] = witnesses.map(vkeyOf);
+    if (one === undefined || two === undefined || three === undefined) throw new Error('no witnesses');
+    const { text } = parseNote(newest.note);
+    const by = witnesses.slice(0, 2).map((witness) => cosignature(witness, text, 1_772_000_000));
+    deps.tiles.checkpoints = [{ ...newest, note: withSignatures(newest.note, by) }];
+    const file = await exported(deps, { kind: 'organization', org });
+    const asked = (given: string[], quorum?: number) => verify(file, { witnesses: given, quorum }).verified;
+    expect([asked([one, two]), asked([one, three], 1), asked([one, two, three], 2)]).to.deep.equal([
+      true,
+      true,
+      true,
+    ]);
+    expect([asked([one, two, three]), asked([one, three]), asked([three], 1), asked([one, one], 2)]).to.deep.equal([
+      false, false, false, false,
+    ]); // prettier-ignore
+  });
+
+  it('proves that an older checkpoint is a prefix, and shows where it is none', async () => {
+    const { deps, size } = await subjectsOf(busy);
+    const older = async (leaves: number, changed = false): Promise<string> => {
+      const { roots } = await frontierAt(deps.tiles, leaves);
+      const root = changed ? Buffer.alloc(32, 9) : rootOf({ size: leaves, roots });
+      return signNote(checkpointText({ origin: signer.name, size: leaves, root }), [signer]);
+    };
+    for (const leaves of [0, 1, 2, 7, 16, size - 1, size]) {
+      const file = await exported(deps, { kind: 'period', org: null, from: 5n, to: null }, { since: leaves });
+      expect(failures(file, { anchor: await older(leaves) }), `${leaves}`).to.deep.equal([]);
+      expect(verify(file, { anchor: await older(leaves, true) }).verified, `${leaves}`).to.equal(false);
+      if (leaves > 1 && leaves < size)
+        expect(verify(file, { anchor: await older(leaves - 1) }).verified, `${leaves}`).to.equal(false);
+    }
+    const later = signNote(checkpointText({ origin: signer.name, size: size + 1, root: Buffer.alloc(32) }), [
+      signer,
+    ]);
+    expect(verify(await exported(deps, { kind: 'organization', org }), { anchor: later }).verified).to.equal(
+      false,
+    );
+  });
+
+  it('notices credits that were never returned, although everything is signed', async () => {
+    const { world } = await happened(['send', 'cancel', 'time passes', 'buy']);
+    const stored = await storedEvents(world);
+    const honest = await notarized(world, stored);
+    expect(verify(await exported(honest, { kind: 'organization', org })).verified).to.equal(true);
+    const without = stored.filter(({ type }) => type !== 'CreditReturned');
+    const deps = await notarized(world, reordered(without));
+    expect(
+      failures(await exported(deps, { kind: 'organization', org })).map((line) => line.slice(0, 24)),
+    ).to.deep.equal(['FAIL  credits add up, ev']);
+  });
+
+  it('ends a period at a checkpoint that was kept, at or after the time that was asked for', async () => {
+    const { world } = await happened([]);
+    const deps = await notarized(world, await storedEvents(world));
+    const first = (await deps.tiles.tree()).size;
+    const at = world.clock.now();
+    await world.clock.advance(7_200_000);
+    await buy(world, 1);
+    const grown = await storedEvents(world);
+    deps.raw.events = grown;
+    await deps.notarize();
+    const file = await exported(deps, { kind: 'period', org: null, from: null, to: at + 1 });
+    expect(JSON.parse(linesOf(file)[0] ?? '')).to.include({ from: 0, tree_size: first });
+    expect(verify(file).verified).to.equal(true);
+    const rest = await exported(deps, { kind: 'period', org: null, from: BigInt(first), to: null });
+    expect(JSON.parse(linesOf(rest)[0] ?? '')).to.include({ from: first, tree_size: grown.length });
+    expect(verify(rest).verified).to.equal(true);
+  });
+
+  it('is recorded, with its digest, in the stream of whose events it holds', async () => {
+    const { deps, world, codes } = await subjectsOf(['send']);
+    const [code] = codes;
+    if (code === undefined) throw new Error('no card was sent');
+    const file = await exported(deps, { kind: 'card', code }, { personal: true });
+    await exported(deps, { kind: 'period', org: null, from: null, to: null });
+    const [own] = await world.store.readStream(auditStream(org), 0);
+    const last = linesOf(file).at(-1) ?? '';
+    expect(own?.data).to.deep.equal({
+      kind: 'card',
+      subject: `card-${code}`,
+      withPersonal: true,
+      sum: createHash('sha256')
+        .update(file.subarray(0, -Buffer.byteLength(last)))
+        .digest('hex'),
+    });
+    expect(own?.metadata.org).to.equal(org);
+    const [house] = await world.store.readStream(auditStream(null), 0);
+    expect(house?.data).to.include({ kind: 'period', subject: 'all', withPersonal: false });
+    expect(house?.metadata.org).to.equal(null);
+  });
+
+  it('is recorded without a digest if it is broken off, and never has its last line then', async () => {
+    const { deps, world } = await subjectsOf(busy);
+    const lines = await exportLog(
+      deps,
+      { actor: { kind: 'operator', id: null }, requestId: null },
+      { kind: 'period', org: null, from: null, to: null },
+      { personal: false, since: null },
+      new AbortController().signal,
+    );
+    for await (const piece of lines) {
+      expect(piece).not.to.include('"checkpoint"');
+      break;
+    }
+    const [broken] = await world.store.readStream(auditStream(null), 0);
+    expect(broken?.data).to.deep.equal({ kind: 'period', subject: 'all', withPersonal: false, sum: null });
+  });
+
+  it('is refused once the log is known to be damaged, and stops where it is found to be', async () => {
+    const { deps, codes } = await subjectsOf(busy);
+    const [code] = codes;
+    if (code === undefined) throw new Error('no card was sent');
+    const codeOf = (work: Promise<unknown>): Promise<unknown> =>
+      work.then(
+        () => null,
+        (error: unknown) => (error instanceof DomainError ? error.code : error),
+      );
+    const changed = deps.raw.events.map((event) =>
+      event.stream === `card-${code}` ? { ...event, data: event.data.replace('Everyday', 'Every') } : event,
+    );
+    const honest = deps.raw.events;
+    deps.raw.events = changed;
+    expect(await codeOf(exported(deps, { kind: 'card', code }))).to.equal('log_damaged');
+    expect(await codeOf(exported(deps, { kind: 'organization', org }))).to.equal('log_damaged');
+    deps.raw.events = honest;
+    await deps.tiles.reportDamage({ position: 3n, reason: 'changed' });
+    expect(await codeOf(exported(deps, { kind: 'card', code }))).to.equal('log_damaged');
+  });
+});

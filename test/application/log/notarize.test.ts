@@ -1,0 +1,273 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { notarizeNow, rebuildTree, runNotary, type Notarizing } from '../../../application/log/notarize.js';
+import type { Checkpoint, Leaf, LogTiles } from '../../../application/ports/log-tiles.js';
+import type { StoredEvent } from '../../../application/ports/raw-log.js';
+import { emptyFrontier, grow, rootOf } from '../../../domain/merkle.js';
+import { entryHash } from '../../../domain/log-entry.js';
+import type { OrganizationId } from '../../../domain/ids.js';
+import { rechained, seventyHappenings, storedLog } from '../../support/fixtures/stored-log.js';
+import { MemoryLogTiles } from '../../support/memory/log-tiles.js';
+import { MemoryRawLog } from '../../support/memory/raw-log.js';
+import { standingClock } from '../../support/time/standing-clock.js';
+
+const clock = standingClock(Date.parse('2026-03-02T12:00:00.000Z'));
+const events = storedLog(seventyHappenings(), (index) => BigInt(index * 100 + 700));
+
+const notarizing = (log: MemoryRawLog, tiles: LogTiles, more: Partial<Notarizing> = {}): Notarizing => ({
+  log,
+  tiles,
+  clock,
+  sign: ({ size, root }) => `${size} ${root.toString('base64')}`,
+  scrubEvery: 86_400_000,
+  restore: 'the log',
+  ...more,
+});
+
+/** The root over the first events of a log, by the definition of the entry. */
+const rootAt = (size: number): string => {
+  const known = roots.get(size) ?? computedRoot(size);
+  roots.set(size, known);
+  return known;
+};
+const roots = new Map<number, string>();
+
+const computedRoot = (size: number): string => {
+  const counts = new Map<OrganizationId | null, number>();
+  const leaves = events.slice(0, size).map(({ stream, revision, metadata }) => {
+    const { org, hash }: { readonly org: OrganizationId | null; readonly hash: string } =
+      JSON.parse(metadata);
+    const orgSeq = counts.get(org) ?? 0;
+    counts.set(org, orgSeq + 1);
+    return entryHash({ stream, revision, hash, org, orgSeq });
+  });
+  return rootOf(grow(emptyFrontier, leaves).frontier).toString('hex');
+};
+
+const damageOf = async (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => null,
+    (error: unknown) => error,
+  );
+
+describe('the notary', () => {
+  it('makes each event a leaf, in order, and signs the root of what it has made', async () => {
+    const log = new MemoryRawLog(events.slice(0, 31));
+    const tiles = new MemoryLogTiles();
+    const signed: Checkpoint[] = [];
+    const deps = notarizing(log, tiles, { onCheckpoint: (checkpoint) => signed.push(checkpoint) });
+    expect(await notarizeNow(deps)).to.equal(31);
+    log.events = events;
+    expect(await notarizeNow(deps)).to.equal(70);
+    expect(await notarizeNow(deps)).to.equal(70);
+    expect(signed.map(({ size, root, note }) => ({ size, root: root.toString('hex'), note }))).to.deep.equal(
+      [31, 70].map((size) => ({
+        size,
+        root: rootAt(size),
+        note: `${size} ${Buffer.from(rootAt(size), 'hex').toString('base64')}`,
+      })),
+    );
+    expect(await tiles.newest()).to.have.property('size', 70);
+  });
+
+  it('reads everything back after the start and then at its interval, signs what comes meanwhile, and stops', async () => {
+    const log = new MemoryRawLog(events.slice(0, 60));
+    const tiles = new MemoryLogTiles();
+    const stop = new AbortController();
+    const seen: string[] = [];
+    await runNotary(
+      notarizing(log, tiles, {
+        scrubEvery: 5_000,
+        onCheckpoint: ({ size }) => seen.push(`signed ${size}`),
+        onScrubbed: (count) => {
+          seen.push(`read back ${count}`);
+          if (log.events.length === 60) log.events = events;
+          else if (seen.filter((line) => line.startsWith('read')).length === 3) stop.abort();
+        },
+      }),
+      stop.signal,
+    );
+    expect(seen).to.deep.equal(['signed 60', 'read back 60', 'signed 70', 'read back 70', 'read back 70']);
+  });
+
+  it('reads everything back although the log grows with every look at it', async () => {
+    class GrowingLog extends MemoryRawLog {
+      override async readStored(after: bigint, limit: number): Promise<readonly StoredEvent[]> {
+        this.events = events.slice(0, this.events.length + 1);
+        return super.readStored(after, limit);
+      }
+    }
+    const stop = new AbortController();
+    let readBack = 0;
+    const onScrubbed = (count: number): void => {
+      readBack = count;
+      stop.abort();
+    };
+    const log = new GrowingLog(events.slice(0, 20));
+    await runNotary(notarizing(log, new MemoryLogTiles(), { onScrubbed }), stop.signal);
+    expect(readBack).to.be.within(20, events.length - 1);
+  });
+
+  it('does not sign while the log is known to be damaged, until everything was read back', async () => {
+    const log = new MemoryRawLog(events);
+    const tiles = new MemoryLogTiles();
+    await tiles.reportDamage({ position: 7n, reason: 'changed' });
+    await notarizeNow(notarizing(log, tiles));
+    expect(await tiles.newest()).to.equal(null);
+    const stop = new AbortController();
+    await runNotary(notarizing(log, tiles, { onCheckpoint: () => stop.abort() }), stop.signal);
+    expect(await tiles.damage()).to.equal(null);
+    expect(await tiles.newest()).to.have.property('size', 70);
+  });
+
+  it('finds a change of an old event while it runs, and signs nothing more', async () => {
+    const log = new MemoryRawLog([...events]);
+    const tiles = new MemoryLogTiles();
+    let passes = 0;
+    const error = await damageOf(
+      runNotary(
+        notarizing(log, tiles, {
+          scrubEvery: 5_000,
+          onScrubbed: () => {
+            passes += 1;
+            log.events = log.events.map((event, index) =>
+              index === 12 ? { ...event, data: event.data.replace('Scheduled', 'Queued') + ' ' } : event,
+            );
+          },
+        }),
+        new AbortController().signal,
+      ),
+    );
+    expect(passes).to.equal(1);
+    expect(error).to.include({ name: 'DamagedLog', position: events[12]?.position });
+    expect(await tiles.damage()).to.have.property('position', events[12]?.position);
+    expect(tiles.checkpoints.map(({ size }) => size)).to.deep.equal([70]);
+  });
+
+  it('makes lost tiles again, and signs only once it has every root that was signed before', async () => {
+    const log = new MemoryRawLog(events.slice(0, 50));
+    const tiles = new MemoryLogTiles();
+    await notarizeNow(notarizing(log, tiles));
+    log.events = events;
+    await tiles.reset();
+    const sizes: number[] = [];
+    await notarizeNow(notarizing(log, tiles, { onCheckpoint: ({ size }) => sizes.push(size) }));
+    expect(sizes).to.deep.equal([70]);
+    expect(rootOf(await tiles.tree()).toString('hex')).to.equal(rootAt(70));
+  });
+
+  it('signs nothing that contradicts a checkpoint, whatever was lost or removed with the change', async () => {
+    const changes: readonly ((all: readonly StoredEvent[]) => StoredEvent[])[] = [
+      (all) => rechained(all.map((event) => ({ ...event, data: event.data.replace('50', '5000') }))),
+      (all) => all.slice(0, 69),
+    ];
+    for (const change of changes)
+      for (const lost of ['nothing', 'tiles', 'a rebuild'] as const) {
+        const log = new MemoryRawLog([...events]);
+        const tiles = new MemoryLogTiles();
+        await notarizeNow(notarizing(log, tiles));
+        log.events = change(events);
+        if (lost !== 'nothing') await tiles.reset();
+        const signed: number[] = [];
+        const deps = notarizing(log, tiles, { onCheckpoint: ({ size }) => signed.push(size) });
+        const stop = new AbortController();
+        const error = await damageOf(
+          lost === 'a rebuild' ? rebuildTree(deps, () => undefined) : runNotary(deps, stop.signal),
+        );
+        expect(error, lost).to.include({ name: 'DamagedLog' });
+        expect(signed).to.deep.equal([]);
+        expect(await tiles.damage()).not.to.equal(null);
+        expect(tiles.checkpoints.map(({ size, root }) => [size, root.toString('hex')])).to.deep.equal([
+          [70, rootAt(70)],
+        ]);
+      }
+  });
+
+  it('names the first event after the last checkpoint that is still right, if only its root can tell', async () => {
+    const log = new MemoryRawLog(events.slice(0, 20));
+    const tiles = new MemoryLogTiles();
+    await notarizeNow(notarizing(log, tiles));
+    clock.set(clock.now() + 7_200_000);
+    log.events = events;
+    await notarizeNow(notarizing(log, tiles));
+    log.events = rechained(
+      events.map((event, index) => (index === 30 ? { ...event, data: '{"other":1}' } : event)),
+    );
+    const error = await damageOf(rebuildTree(notarizing(log, tiles), () => undefined));
+    expect(error).to.include({ name: 'DamagedLog', position: events[20]?.position });
+    expect(error).to.have.property('message').that.includes('those up to 20 do');
+  });
+});
+
+/** Tiles that fail: before or after a write, as a process that dies or an answer that is lost. */
+class Crash extends Error {}
+
+const failing = (tiles: LogTiles, fails: () => 'before' | 'after' | null): LogTiles => {
+  const broken =
+    <Args extends readonly unknown[], Result>(write: (...args: Args) => Promise<Result>) =>
+    async (...args: Args): Promise<Result> => {
+      const when = fails();
+      if (when === 'before') throw new Crash();
+      const result = await write(...args);
+      if (when === 'after') throw new Crash();
+      return result;
+    };
+  return {
+    tree: () => tiles.tree(),
+    hashes: (level, from, count) => tiles.hashes(level, from, count),
+    leaves: (tile) => tiles.leaves(tile),
+    tileOf: (position) => tiles.tileOf(position),
+    counts: (orgs) => tiles.counts(orgs),
+    newest: () => tiles.newest(),
+    kept: () => tiles.kept(),
+    damage: () => tiles.damage(),
+    reportDamage: (damage) => tiles.reportDamage(damage),
+    reset: () => tiles.reset(),
+    extend: broken((from: number, leaves: readonly Leaf[], to: bigint, epoch: number) =>
+      tiles.extend(from, leaves, to, epoch),
+    ),
+    keep: broken((checkpoint: Checkpoint) => tiles.keep(checkpoint)),
+  };
+};
+
+describe('several notaries that die, lose answers and overlap', () => {
+  it('sign one root for each size, each the root of its prefix, and sizes that only grow for each of them', () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.constantFrom('before', 'after', null, null, null), { minLength: 40, maxLength: 40 }),
+        fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 8, maxLength: 8 }),
+        async (failures, arrivals) => {
+          const log = new MemoryRawLog([]);
+          const tiles = new MemoryLogTiles();
+          const signed = new Map<number, string>();
+          let writes = 0;
+          const fails = () => failures[(writes += 1) % failures.length] ?? null;
+          for (const count of arrivals) {
+            log.events = events.slice(0, log.events.length + count);
+            const runs = [0, 1].map(() => {
+              const sizes: number[] = [];
+              const deps = notarizing(log, failing(tiles, fails), {
+                sign: ({ size, root }) => {
+                  const text = root.toString('hex');
+                  expect(text).to.equal(rootAt(size));
+                  expect(signed.get(size) ?? text).to.equal(text);
+                  signed.set(size, text);
+                  expect(size).to.be.greaterThan(sizes.at(-1) ?? -1);
+                  sizes.push(size);
+                  return text;
+                },
+              });
+              return damageOf(notarizeNow(deps));
+            });
+            for (const error of await Promise.all(runs))
+              if (error !== null && !(error instanceof Crash))
+                expect(error).to.have.property('message', 'another notary has taken over');
+          }
+          await notarizeNow(notarizing(log, tiles));
+          expect(rootOf(await tiles.tree()).toString('hex')).to.equal(rootAt(log.events.length));
+          expect(await tiles.newest()).to.have.property('size', log.events.length);
+        },
+      ),
+      { numRuns: 10 },
+    ));
+});

@@ -1,0 +1,236 @@
+import { expect } from 'chai';
+import { Readable } from 'node:stream';
+import { readContact } from '../../../adapters/http/contact-fields.js';
+import { changeCard } from '../../../application/cards/change-card.js';
+import { execute } from '../../../application/execute.js';
+import { keyRing, type KeyRing } from '../../../application/personal/key-ring.js';
+import { beginImport, findImport, importIdOf } from '../../../application/contacts/imports.js';
+import { openedEvents, personalSeal } from '../../../application/personal/personal.js';
+import { sendCard } from '../../../application/cards/send-card.js';
+import { runShredder } from '../../../application/personal/shred.js';
+import { Streams } from '../../../application/streams.js';
+import { readPart } from '../../../application/contacts/waiting-rows.js';
+import { cancel, cardStream, erase } from '../../../domain/card.js';
+import {
+  contact,
+  contactIdOf,
+  deleteContact,
+  eraseContact,
+  saveContact,
+  type ContactDetails,
+} from '../../../domain/contact.js';
+import { UnknownEvent } from '../../../domain/events.js';
+import { OrganizationId, streamName } from '../../../domain/ids.js';
+import type { MasterKeys } from '../../../domain/webhook-signing.js';
+import { makeWorld, org, sendRequest, type World } from '../../support/fixtures/world.js';
+import { SeededEntropy } from '../../support/memory/entropy.js';
+import { MemoryPersonalKeys } from '../../support/memory/personal-keys.js';
+import { MemoryImportRecords } from '../../support/memory/records.js';
+import { eventually } from '../../support/time/eventually.js';
+
+const masters: MasterKeys = [{ id: 'a', key: Buffer.alloc(32, 1) }];
+
+const details: ContactDetails = {
+  externalId: 'c-1',
+  name: 'Ada Lovelace',
+  firstName: 'Ada',
+  lastName: 'Lovelace',
+  company: null,
+  jobTitle: null,
+  email: null,
+  phone: null,
+  address: { line1: null, line2: null, city: null, state: null, zip: null, country: 'US' },
+  birthday: null,
+  workAnniversary: null,
+};
+
+const copyOf = (keys: MemoryPersonalKeys): MemoryPersonalKeys => {
+  const copy = new MemoryPersonalKeys();
+  for (const [number, block] of keys.blocks) copy.blocks.set(number, block);
+  return copy;
+};
+
+/** A world whose personal data is sealed, and two cards in it that were cancelled. */
+const sealedWorld = async () => {
+  const world = await makeWorld({ atomic: true, credits: 5 });
+  const keys = new MemoryPersonalKeys();
+  const ringOver = (store: MemoryPersonalKeys, seed: number): KeyRing =>
+    keyRing({ store, masters, clock: world.clock, entropy: new SeededEntropy(seed) });
+  const ring = ringOver(keys, 1);
+  const store = openedEvents(world.store, ring, world.clock);
+  const streams = new Streams(store, personalSeal(ring, world.entropy));
+  const sealed = { ...world, store, streams };
+  const send = async () => {
+    const { code } = await sendCard(sealed, sendRequest(world));
+    await changeCard(sealed, { code, org }, world.command(), cancel);
+    return code;
+  };
+  const [gone, kept] = [await send(), await send()];
+  return { world, sealed, keys, ringOver, gone, kept };
+};
+
+/** Runs the shredder over the log until its place is the end of the log. */
+const shredded = async (
+  world: World,
+  keys: MemoryPersonalKeys,
+  ring: KeyRing,
+  importRecords = new MemoryImportRecords(world.clock),
+): Promise<void> => {
+  const stop = new AbortController();
+  const store = openedEvents(world.store, ring, world.clock);
+  const running = runShredder(
+    { store, personalKeys: ring, place: keys, importRecords, clock: world.clock },
+    stop.signal,
+    (error) => {
+      throw error;
+    },
+  );
+  const { position } = await world.store.head();
+  await eventually(async () => (await keys.mark())?.position === position);
+  stop.abort();
+  await running;
+};
+
+/** The first event's data as a process reads it that has just started. */
+const firstData = async (world: World, ring: KeyRing, stream: ReturnType<typeof cardStream>) =>
+  (await openedEvents(world.store, ring, world.clock).readStream(stream, 0))[0]?.data;
+
+describe('the shredder', () => {
+  it('destroys the keys of what was erased and no others, and changes nothing in the log', async () => {
+    const { world, sealed, keys, ringOver, gone, kept } = await sealedWorld();
+    const before = JSON.stringify(
+      (await world.store.readLog(0n, 100)).map(({ data, metadata }) => [data, metadata]),
+    );
+    await changeCard(sealed, { code: gone, org }, world.command(), erase('a request'));
+    await shredded(world, keys, ringOver(keys, 2));
+    const after = ringOver(keys, 3);
+    expect(await firstData(world, after, cardStream(gone))).to.include({ personal: null });
+    expect(JSON.stringify(await firstData(world, after, cardStream(kept)))).to.include('Ada Lovelace');
+    const log = (await world.store.readLog(0n, 100)).slice(0, -1);
+    expect(JSON.stringify(log.map(({ data, metadata }) => [data, metadata]))).to.equal(before);
+  });
+
+  it('destroys the keys of what waits of an erased contact, in the files of its organization alone', async () => {
+    const { world, sealed, keys, ringOver } = await sealedWorld();
+    const importRecords = new MemoryImportRecords(world.clock);
+    const id = contactIdOf(org, 'c-1');
+    await execute(sealed, contact, id, world.command(), saveContact(org, details, world.clock.instant()));
+    const personalKeys = ringOver(keys, 4);
+    const importing = { ...sealed, importRecords, personalKeys };
+    const uploads = await Promise.all(
+      [org, OrganizationId.parse('another')].map(async (at) => {
+        const rows = ['c-0', 'c-1'].map((externalId, index) => ({
+          line: index + 2,
+          bytes: 0,
+          externalId,
+          contact: { external_id: externalId, name: 'Ada Lovelace' },
+        }));
+        const uploaded = {
+          id: importIdOf(at, 'a form'),
+          file: 'a.csv',
+          rows: Readable.from(rows),
+          readContact,
+        };
+        await beginImport(importing, { actor: world.command().actor, requestId: null }, at, uploaded);
+        return (await findImport(importing, at, uploaded.id))?.upload ?? '';
+      }),
+    );
+    await execute(
+      sealed,
+      contact,
+      id,
+      world.command(),
+      deleteContact(world.clock.instant(), world.clock.instant()),
+    );
+    await shredded(world, keys, ringOver(keys, 2), importRecords);
+    const after = { importRecords, personalKeys: ringOver(keys, 3) };
+    const waiting = await Promise.all(uploads.map((upload) => readPart(after, upload, 0)));
+    expect(waiting.map((rows) => rows?.map((row) => 'contact' in row))).to.deep.equal([
+      [true, false],
+      [true, true],
+    ]);
+  });
+
+  it('stops at an event of a contact that it does not know: it may erase something', async () => {
+    const { world, sealed, keys, ringOver } = await sealedWorld();
+    const command = world.command();
+    await execute(sealed, contact, contactIdOf(org, 'c-1'), command, saveContact(org, details, command.at));
+    const log = await world.store.readLog(0n, 100);
+    const later = log.map((event) => ({
+      ...event,
+      type: event.type.replace('ContactCreated', 'ContactMelted'),
+    }));
+    const store = new Proxy(world.store, {
+      get: (target, name) =>
+        name === 'follow' ? () => Readable.from([later]) : Reflect.get(target, name).bind(target),
+    });
+    const stop = new AbortController();
+    const told: unknown[] = [];
+    const deps = { personalKeys: ringOver(keys, 2), place: keys, clock: world.clock };
+    const importRecords = new MemoryImportRecords(world.clock);
+    await runShredder({ ...deps, store, importRecords }, stop.signal, (error) => {
+      told.push(error);
+      stop.abort();
+    });
+    expect([told[0] instanceof UnknownEvent, await keys.mark()]).to.deep.equal([true, null]);
+  });
+
+  it('leaves the details of a contact that were saved after the erasure', async () => {
+    const { world, sealed, keys, ringOver } = await sealedWorld();
+    const id = '6c0f6a3e-0000-4000-8000-0000000000e1';
+    const command = world.command();
+    await execute(sealed, contact, id, command, saveContact(org, details, command.at));
+    await execute(sealed, contact, id, world.command(), eraseContact('a request', command.at));
+    await execute(sealed, contact, id, world.command(), saveContact(org, details, command.at));
+    const last = sealed.command();
+    await execute(
+      sealed,
+      contact,
+      '6c0f6a3e-0000-4000-8000-0000000000e2',
+      last,
+      saveContact(org, details, last.at),
+    );
+    await execute(
+      sealed,
+      contact,
+      '6c0f6a3e-0000-4000-8000-0000000000e2',
+      world.command(),
+      eraseContact('a request', last.at),
+    );
+    await shredded(world, keys, ringOver(keys, 2));
+    const opened = openedEvents(world.store, ringOver(keys, 3), world.clock);
+    const personal = (await opened.readStream(streamName('contact', id), 0)).map(({ data }) =>
+      'personal' in data ? data.personal : undefined,
+    );
+    expect(personal).to.deep.equal([null, undefined, details]);
+  });
+
+  it('erases again what was erased since a backup of the keys, because its place lies there', async () => {
+    const { world, sealed, keys, ringOver, gone } = await sealedWorld();
+    const backup = copyOf(keys);
+    await changeCard(sealed, { code: gone, org }, world.command(), erase('a request'));
+    await shredded(world, keys, ringOver(keys, 2));
+    const stream = cardStream(gone);
+    expect(JSON.stringify(await firstData(world, ringOver(backup, 3), stream))).to.include('Ada Lovelace');
+    await shredded(world, backup, ringOver(backup, 4));
+    expect(await firstData(world, ringOver(backup, 5), stream)).to.include({ personal: null });
+  });
+
+  it('does not touch a key that another event has got since the keys were lost', async () => {
+    const { world, sealed, ringOver, gone } = await sealedWorld();
+    const empty = new MemoryPersonalKeys();
+    const ring = ringOver(empty, 7);
+    const store = openedEvents(world.store, ring, world.clock);
+    const anew = { ...sealed, store, streams: new Streams(store, personalSeal(ring, world.entropy)) };
+    const { code } = await sendCard(anew, sendRequest(world));
+    const keyIds = await Promise.all(
+      [gone, code].map(async (each) => (await store.readStream(cardStream(each), 0))[0]?.metadata.keyId),
+    );
+    expect(keyIds[0]).to.equal(keyIds[1]);
+    await changeCard(anew, { code: gone, org }, world.command(), erase('a request'));
+    await shredded(world, empty, ringOver(empty, 8));
+    expect(JSON.stringify(await firstData(world, ringOver(empty, 9), cardStream(code)))).to.include(
+      'Ada Lovelace',
+    );
+  });
+});

@@ -1,0 +1,216 @@
+import { expect } from 'chai';
+import { VirtualClock } from '../../support/memory/clock.js';
+import {
+  longestWait,
+  ProjectionBoard,
+  type ProjectionStatus,
+} from '../../../application/projecting/projection-board.js';
+
+const standing = (
+  name: string,
+  checkpoint: bigint,
+  changes: Partial<ProjectionStatus> = {},
+): ProjectionStatus => ({
+  name,
+  version: 1,
+  checkpoint,
+  live: true,
+  rebuilding: null,
+  ...changes,
+});
+
+const setUp = (...projections: readonly ProjectionStatus[]) => {
+  const clock = new VirtualClock();
+  const board = new ProjectionBoard(clock);
+  board.status({ down: null, projections });
+  const resolved: bigint[] = [];
+  const wait = (...positions: readonly bigint[]) =>
+    positions.forEach(
+      (position) => void board.waitUntilProjected(position).then(() => resolved.push(position)),
+    );
+  return { clock, board, resolved, wait };
+};
+
+describe('the board of a projector', () => {
+  it('ends each wait when its position is passed, in the order of the positions', async () => {
+    const { board, resolved, wait, clock } = setUp(standing('a', 10n));
+    wait(15n, 12n, 13n, 12n, 10n);
+    await clock.advance(0);
+    expect(resolved).to.deep.equal([10n]);
+    board.moved(13n);
+    await clock.advance(0);
+    expect(resolved).to.deep.equal([10n, 12n, 12n, 13n]);
+    board.moved(20n);
+    await clock.advance(0);
+    expect(resolved).to.deep.equal([10n, 12n, 12n, 13n, 15n]);
+    expect(board.current().projections).to.deep.equal([standing('a', 20n)]);
+  });
+
+  it('ends every wait after 5 s', async () => {
+    const { resolved, wait, clock } = setUp(standing('a', 0n));
+    wait(2n);
+    await clock.advance(longestWait - 1);
+    wait(1n);
+    expect(resolved).to.deep.equal([]);
+    await clock.advance(1);
+    expect(resolved).to.deep.equal([2n]);
+    await clock.advance(longestWait);
+    expect(resolved).to.deep.equal([2n, 1n]);
+    wait(3n);
+    await clock.advance(longestWait);
+    expect(resolved).to.deep.equal([2n, 1n, 3n]);
+    expect(clock.sleeping).to.equal(0);
+  });
+
+  it('ends every wait after 5 s, even if the system clock is set back meanwhile', async () => {
+    const { resolved, wait, clock } = setUp(standing('a', 0n));
+    wait(1n);
+    await clock.advance(1_000);
+    clock.set(clock.now() - 3_600_000);
+    wait(2n);
+    await clock.advance(longestWait - 1_000);
+    expect(resolved).to.deep.equal([1n]);
+    await clock.advance(1_000);
+    expect(resolved).to.deep.equal([1n, 2n]);
+  });
+
+  it('makes writes wait for the takeover of a projector that died, whenever they began', async () => {
+    const { board, resolved, wait, clock } = setUp(standing('a', 5n));
+    wait(6n);
+    await clock.advance(3_000);
+    board.status({ down: 'away', projections: [standing('a', 5n)] });
+    wait(7n);
+    await clock.advance(longestWait - 1);
+    expect(resolved).to.deep.equal([]);
+    board.status({ down: null, projections: [standing('a', 5n)] });
+    wait(8n);
+    await clock.advance(longestWait - 1);
+    expect(resolved).to.deep.equal([]);
+    board.moved(7n);
+    await clock.advance(0);
+    expect([resolved, board.isLate()]).to.deep.equal([[6n, 7n], true]);
+    await clock.advance(1);
+    expect(resolved).to.deep.equal([6n, 7n, 8n]);
+    expect(clock.sleeping).to.equal(0);
+  });
+
+  it('makes nobody wait for a projector that has been down for 5 s, until it is up again', async () => {
+    const { board, resolved, wait, clock } = setUp(standing('a', 5n));
+    board.status({ down: 'away', projections: [] });
+    await clock.advance(longestWait - 1);
+    wait(5n, 7n);
+    board.status({ down: 'still away', projections: [] });
+    await clock.advance(0);
+    expect(resolved).to.deep.equal([5n]);
+    await clock.advance(1);
+    wait(8n);
+    await clock.advance(0);
+    expect(resolved).to.deep.equal([5n, 7n, 8n]);
+    expect(board.current()).to.deep.equal({ down: 'still away', projections: [] });
+    board.status({ down: null, projections: [standing('a', 5n)] });
+    wait(9n);
+    await clock.advance(longestWait - 1);
+    expect(resolved).to.deep.equal([5n, 7n, 8n]);
+    board.moved(9n);
+    await clock.advance(0);
+    expect(resolved).to.deep.equal([5n, 7n, 8n, 9n]);
+  });
+
+  it('reports late rows while a projection is built, and after a vain wait until its position is passed', async () => {
+    const { board, wait, clock } = setUp(standing('a', 5n));
+    expect(board.isLate()).to.equal(false);
+    board.status({ down: null, projections: [standing('a', 5n), standing('b', 5n, { live: false })] });
+    expect(board.isLate()).to.equal(true);
+    board.status({ down: null, projections: [standing('a', 5n), standing('b', 5n)] });
+    wait(7n);
+    await clock.advance(longestWait - 1);
+    expect(board.isLate()).to.equal(false);
+    await clock.advance(1);
+    expect(board.isLate()).to.equal(true);
+    board.moved(7n);
+    expect(board.isLate()).to.equal(false);
+  });
+
+  it('reports late rows while the projector is down, for 5 s after that, and until positions nobody waited for are passed', async () => {
+    const { board, wait, clock } = setUp(standing('a', 5n));
+    board.status({ down: 'away', projections: [standing('a', 5n)] });
+    expect(board.isLate()).to.equal(true);
+    await clock.advance(longestWait);
+    wait(7n);
+    board.status({ down: null, projections: [standing('a', 6n)] });
+    expect(board.isLate()).to.equal(true);
+    await clock.advance(longestWait);
+    expect(board.isLate()).to.equal(true);
+    board.moved(7n);
+    expect(board.isLate()).to.equal(false);
+    board.status({ down: 'away again', projections: [standing('a', 7n)] });
+    board.status({ down: null, projections: [standing('a', 7n)] });
+    await clock.advance(longestWait - 1);
+    expect(board.isLate()).to.equal(true);
+    await clock.advance(1);
+    expect(board.isLate()).to.equal(false);
+  });
+
+  it('makes nobody wait for a projection that catches up, but until the slowest of the others has passed', async () => {
+    const { board, resolved, wait, clock } = setUp(
+      standing('a', 10n),
+      standing('b', 4n),
+      standing('late', 3n, { live: false, rebuilding: 3n }),
+    );
+    wait(4n, 6n);
+    await clock.advance(0);
+    expect(resolved).to.deep.equal([4n]);
+    board.moved(20n);
+    await clock.advance(0);
+    expect(resolved).to.deep.equal([4n, 6n]);
+    board.status({ down: null, projections: [standing('late', 3n, { live: false, rebuilding: 3n })] });
+    wait(30n);
+    await clock.advance(0);
+    expect(resolved).to.deep.equal([4n, 6n, 30n]);
+  });
+
+  it('notifies listeners when somebody begins to wait', async () => {
+    const { board, wait } = setUp(standing('a', 10n));
+    let calls = 0;
+    const forget = board.onAwaited(() => calls++);
+    wait(9n);
+    expect([calls, board.isAwaited()]).to.deep.equal([0, false]);
+    wait(11n, 12n);
+    expect([calls, board.isAwaited()]).to.deep.equal([2, true]);
+    forget();
+    wait(13n);
+    board.moved(13n);
+    expect([calls, board.isAwaited()]).to.deep.equal([2, false]);
+  });
+
+  it('shows how far each projection is', () => {
+    const { board } = setUp(
+      standing('a', 10n),
+      standing('b', 10n, { rebuilding: 2n }),
+      standing('late', 3n, { live: false }),
+    );
+    board.moved(12n);
+    expect(board.current()).to.deep.equal({
+      down: null,
+      projections: [
+        standing('a', 12n),
+        standing('b', 12n, { rebuilding: 2n }),
+        standing('late', 3n, { live: false }),
+      ],
+    });
+  });
+
+  it('makes everyone wait for a projector that has not started yet, and nobody for one that is closed', async () => {
+    const clock = new VirtualClock();
+    const board = new ProjectionBoard(clock);
+    const starting = board.waitUntilProjected(1n);
+    board.status({ down: null, projections: [standing('a', 1n)] });
+    await starting;
+    const waiting = board.waitUntilProjected(9n);
+    board.close();
+    await waiting;
+    await board.waitUntilProjected(9n);
+    await clock.advance(0);
+    expect(clock.sleeping).to.equal(0);
+  });
+});

@@ -1,0 +1,52 @@
+import { expect } from 'chai';
+import { claimsOfActive } from '../../../application/webhooks/claims-of-active.js';
+import { openOffice } from '../../support/fixtures/webhooks.js';
+import { org } from '../../support/fixtures/world.js';
+
+const url = 'https://receiver.test/hook';
+
+describe('webhooks of a suspended organization', () => {
+  const open = async (isSuspended: () => Promise<boolean>) => {
+    const office = await openOffice();
+    await office.register(url);
+    const { gates, claims } = office.deliveries;
+    const asked: string[] = [];
+    const suspensions = {
+      isSuspended: (of: string) => {
+        asked.push(of);
+        return isSuspended();
+      },
+    };
+    const stop = await office.start({
+      deliveries: { gates, claims: claimsOfActive(claims, suspensions) },
+    });
+    return { office, stop, asked };
+  };
+
+  it('wait, are not counted as attempts, and go out once the suspension has ended', async () => {
+    let isSuspended = true;
+    const { office, stop, asked } = await open(() => Promise.resolve(isSuspended));
+    await office.send();
+    await office.until(() => asked.length > 0);
+    await office.world.clock.advance(86_400_000);
+    expect([office.sender.sent.length, (await office.rows()).map(({ status }) => status)]).to.deep.equal([
+      0,
+      ['pending'],
+    ]);
+    expect(new Set(asked)).to.deep.equal(new Set([org]));
+    isSuspended = false;
+    await office.world.clock.advance(10_000);
+    await office.until(() => office.sender.sent.length === 1);
+    const rows = await office.rows();
+    expect(rows.map(({ status, attempts }) => [status, attempts.length])).to.deep.equal([['delivered', 1]]);
+    await stop();
+    expect(office.reported).to.deep.equal([]);
+  });
+
+  it('go out if nobody can tell whether it is suspended', async () => {
+    const { office, stop } = await open(() => Promise.reject(new Error('the event store is away')));
+    await office.send();
+    await office.until(() => office.sender.sent.length === 1);
+    await stop();
+  });
+});
