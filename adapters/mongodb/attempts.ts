@@ -205,11 +205,11 @@ export class MongoAttempts {
     outcome: AttemptOutcome,
     disableAfter: number,
   ): Promise<Recorded> {
-    const { id, delivery, number, endpoint } = claim;
+    const { id, delivery, endpoint } = claim;
     this.#startable.get(endpoint.endpoint)?.delete(delivery);
     const failure = outcome.status === 'delivered' ? null : (attempt.error ?? `HTTP ${attempt.httpStatus}`);
     const uncounted = {
-      attempt: `${delivery} ${number}`,
+      attempt: `${delivery} ${id}`,
       claim: id,
       at: attempt.at,
       failure,

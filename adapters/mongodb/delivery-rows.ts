@@ -21,7 +21,7 @@ import type { MongoDatabase } from './database.js';
 
 /** A note about an attempt that its endpoint may not have counted yet. */
 export interface Uncounted {
-  /** The delivery and the attempt's number. */
+  /** The delivery and the claim: a delivery that was removed may be made again, and attempts counted anew. */
   readonly attempt: string;
   /** The claim that it was made under. */
   readonly claim: string;

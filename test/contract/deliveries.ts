@@ -786,6 +786,16 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
+      'counts the failure of a delivery that was removed and made again',
+      using(async (deliveries) => {
+        await exhaust(deliveries, [row(1)]);
+        expect(await deliveries.log.removeEnded(9_000)).to.equal(1);
+        await exhaust(deliveries, [row(1)]);
+        expect((await deliveries.gates.health(org)).get(endpoint)?.failureCount).to.equal(2);
+      }),
+    );
+
+    it(
       'pages by every combination of filters',
       using(async (deliveries) => {
         const types = ['card.created', 'card.held', 'card.mailed'];

@@ -203,7 +203,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       if (one === undefined) throw new Error('one is due');
       // As the delivery stands where the connection was cut right after the write.
       const uncounted = {
-        attempt: 'dlv_1 1',
+        attempt: `dlv_1 ${one.id}`,
         claim: one.id,
         at: 5_000,
         failure: 'HTTP 500',
