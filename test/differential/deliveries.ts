@@ -119,9 +119,9 @@ const log = [
     log.retry(of, wanted, clock.now(), clock.now() + lasts),
   ),
   by(
-    3,
+    6,
     'redrive',
-    fc.tuple(org, fc.record({ from: fc.oneof(place, first), to: maybe(place), of: maybe(endpoint) }), window),
+    fc.tuple(org, fc.record({ from: fc.oneof(place, first, first), to: maybe(place), of: maybe(endpoint) }), window),
     ({ log }, [whose, { from, to, of }, lasts], { clock }) => {
       const now = clock.now();
       const range = { from: placeAt(now, from), to: to && placeAt(now, to), endpoint: of };
