@@ -121,7 +121,11 @@ const log = [
   by(
     6,
     'redrive',
-    fc.tuple(org, fc.record({ from: fc.oneof(place, first, first), to: maybe(place), of: maybe(endpoint) }), window),
+    fc.tuple(
+      org,
+      fc.record({ from: fc.oneof(place, first, first), to: maybe(place), of: maybe(endpoint) }),
+      window,
+    ),
     ({ log }, [whose, { from, to, of }, lasts], { clock }) => {
       const now = clock.now();
       const range = { from: placeAt(now, from), to: to && placeAt(now, to), endpoint: of };
