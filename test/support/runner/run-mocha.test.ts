@@ -127,7 +127,7 @@ describe('npm test', () => {
       '--jobs=1',
     );
     expect(status).to.equal(0);
-    expect(last).to.match(/^\d\d passed, 0 failed, 0 skipped$/);
+    expect(last).to.match(/^\d\d passed, 0 failed, \d skipped$/);
   });
 
   it('refuses an unknown argument with exit code 2', () => {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join, relative, sep } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { effortVariable, isThorough, sampleNumber, sampleOf, sampleVariable } from './effort.js';
+import { effortVariable, isIntegration, sampleNumber, sampleOf, sampleVariable } from './effort.js';
 import { readArguments, WrongArguments, type Asked } from './arguments.js';
 import { nothingRun, root, runTests, sumOf, tool, type Failure, type Results } from './run-mocha.js';
 import { wiringVariable } from './wiring-variable.js';
@@ -131,19 +131,24 @@ const sameOnServers = [
   'own-host',
 ].map((name) => join('dist/test/http', `${name}.test.js`));
 
-/** How many files with tests over HTTP a run that is not thorough repeats on servers. */
-const usuallyOnServers = 14;
+/** How many files with tests over HTTP a run repeats on servers: continuous integration has half an hour. */
+const usuallyOnServers = isIntegration() ? 36 : 14;
 
-/** The other tests over HTTP once more, on servers: a sample of them, or all in a thorough run. */
+/** Whether nothing is left out. */
+const isEverythingWanted = (): boolean => process.env[effortVariable] === 'thorough';
+
+/** The other tests over HTTP once more, on servers: a sample, or all if a thorough run is asked for. */
 const runDistributed = async (all: readonly string[]): Promise<Results> => {
   const missing = forDistribution.filter((variable) => (process.env[variable] ?? '') === '');
   const title = 'the tests over HTTP on the distributed wiring';
   if (missing.length > 0) return { ...nothingRun, skipped: 1, skippedFor: { [missing.join(', ')]: [title] } };
+  const files = all.filter(
+    (file) => file.startsWith(join('dist/test/http') + sep) && !sameOnServers.includes(file),
+  );
   const results = await runTests({
-    files: sampleOf(
-      all.filter((file) => file.startsWith(join('dist/test/http') + sep) && !sameOnServers.includes(file)),
-      usuallyOnServers,
-    ),
+    files: isEverythingWanted()
+      ? files
+      : sampleOf(files, usuallyOnServers, { environment: { ...process.env, [effortVariable]: 'usual' } }),
     variables: { [wiringVariable]: 'distributed' },
     where: 'on the distributed wiring',
   });
@@ -154,7 +159,7 @@ const runDistributed = async (all: readonly string[]): Promise<Results> => {
 
 /** That a run has left something out, and how to repeat it. */
 const printSample = (): void => {
-  if (isThorough()) return;
+  if (isEverythingWanted()) return;
   console.log(
     `\nA sample of what is repeated: ${sampleVariable}=${sampleNumber()} draws the same again, npm test -- --thorough leaves none out`,
   );
