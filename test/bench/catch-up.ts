@@ -6,12 +6,12 @@ import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { noStream, type EventStore } from '../../application/ports/event-store.js';
 import { Projector } from '../../application/projecting/project.js';
 import { cardStream, steps, type CardEvent } from '../../domain/card.js';
-import type { EventMetadata } from '../../domain/events.js';
 import { derivedUuid, OrganizationId } from '../../domain/ids.js';
 import { allProjections } from '../../projections/all.js';
 import { eventually } from '../support/time/eventually.js';
 import type { EnginePlaces } from './engine-places.js';
 import { CallCounts } from './engine-calls.js';
+import { metadataOf } from './metadata.js';
 import type { Figure } from './report.js';
 import { scheduledCard, seededCode } from './seed.js';
 
@@ -19,19 +19,7 @@ const clock = new SystemClock();
 const org = OrganizationId.parse(derivedUuid('bench'));
 const writers = 64;
 
-const metadata: EventMetadata = {
-  org,
-  actor: { kind: 'operator', id: null },
-  requestId: 'req_0123456789abcdef',
-  correlationId: 'req_0123456789abcdef',
-  causationId: derivedUuid('bench command'),
-  schemaVersion: 1,
-  occurredAt: clock.instant(),
-  subject: null,
-  keyId: null,
-  personal: null,
-  hash: '0123456789abcdef'.repeat(4),
-};
+const metadata = metadataOf(org, clock.instant());
 
 /** A card on its way: it is scheduled, and as far as the third step. */
 const eventsOf = (number: number): CardEvent[] => [

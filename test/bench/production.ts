@@ -1,9 +1,9 @@
 import { SystemClock } from '../../adapters/system/clock.js';
 import { steps, type CardEvent } from '../../domain/card.js';
 import { ledgerStream, type LedgerEvent } from '../../domain/credits.js';
-import type { EventMetadata } from '../../domain/events.js';
 import { CommandId, derivedUuid, OrganizationId, Uuid } from '../../domain/ids.js';
 import { EventStoreDbStandIn } from '../engines/eventstoredb-stand-in.js';
+import { metadataOf } from './metadata.js';
 import { movedCard, scheduledCard, seededCode } from './seed.js';
 
 /**
@@ -33,19 +33,7 @@ const clock = new SystemClock();
 const org = OrganizationId.parse(derivedUuid('bench'));
 const standIn = await EventStoreDbStandIn.start(clock);
 
-const metadata: EventMetadata = {
-  org,
-  actor: { kind: 'operator', id: null },
-  requestId: 'req_0123456789abcdef',
-  correlationId: 'req_0123456789abcdef',
-  causationId: derivedUuid('bench command'),
-  schemaVersion: 1,
-  occurredAt: clock.instant(),
-  subject: null,
-  keyId: null,
-  personal: null,
-  hash: '0123456789abcdef'.repeat(4),
-};
+const metadata = metadataOf(org, clock.instant());
 const metadataBytes = Buffer.from(JSON.stringify(metadata));
 const stored = ({ type, data }: CardEvent | LedgerEvent) => ({
   id: derivedUuid('bench event', type),
