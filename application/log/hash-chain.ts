@@ -62,14 +62,11 @@ const withoutHash = (metadata: string): { readonly covered: string; readonly has
   return { covered: `${metadata.slice(0, end)}}`, hash: metadata.slice(end + hashField.length, -2) };
 };
 
-/** Uses Object.assign because a spread with more fields takes ten times as long, and this runs per event. */
 const splitData = (data: object): { readonly data: string; readonly personal: string | null } => {
-  const { personal }: { readonly personal?: unknown } = data;
+  // What is left out of an object keeps a field with the name __proto__, which an assignment would drop.
+  const { personal, ...rest }: { readonly personal?: unknown } = data;
   if (personal === undefined) return { data: JSON.stringify(data), personal: null };
-  return {
-    data: JSON.stringify(Object.assign({}, data, { personal: undefined })),
-    personal: JSON.stringify(personal),
-  };
+  return { data: JSON.stringify(rest), personal: JSON.stringify(personal) };
 };
 
 /** Keeps the texts that the hash covers, because a store asks for them a moment later. */

@@ -178,6 +178,7 @@ describe('the hash chain', () => {
         expect(verifiedHash(previous, raw({ ...event }))).to.equal(event.metadata.hash);
         expect(verifiedHash(null, raw(event))).to.equal(null);
       }),
+      { examples: [[JSON.parse('{"__proto__":{}}') as Record<string, fc.JsonValue>, []]] },
     );
   });
 
