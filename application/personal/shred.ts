@@ -22,7 +22,7 @@ export interface ShredderDeps extends WaitingRowsDeps {
 }
 
 const pause = 1_000;
-const batchSize = 500;
+const batchSize = 100;
 /** Without an erasure, the place is saved after this many events. */
 const savedAfter = 10_000n;
 

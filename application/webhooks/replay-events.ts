@@ -6,7 +6,7 @@ import type { Place, NewDelivery } from '../ports/delivery-log.js';
 import { announcedBy, attemptsOf, deliveryOf, PublicEvents, windowOf } from './public-deliveries.js';
 import { announce, type WebhookDeps } from './webhooks.js';
 
-const batchSize = 500;
+const batchSize = 100;
 
 /** Whether the event may be one that the endpoint gets: its card has to tell whose it is. */
 const mayBeFor = (org: OrganizationId, from: Place, { stream, metadata }: LoggedEvent): boolean =>

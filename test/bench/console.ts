@@ -210,7 +210,7 @@ const startOf = async (directory: string, CONSOLE: 'on' | 'off'): Promise<number
 const measureStart = async (directory: string): Promise<Figure> => {
   const times: Record<'on' | 'off', number[]> = { on: [], off: [] };
   await startOf(directory, 'on');
-  for (let turn = 0; turn < 5; turn++)
+  for (let turn = 0; turn < 12; turn++)
     for (const setting of ['on', 'off'] as const) times[setting].push(await startOf(directory, setting));
   const value = Math.min(...times.on) - Math.min(...times.off);
   return atMost('start of the service with CONSOLE=on, longer than with off by', value, 50);

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { growingTo } from '../../../application/growing.js';
 import { storedTexts } from '../../../application/log/hash-chain.js';
+import { turnAlone } from '../../../application/next-turn.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../../domain/events.js';
 import type { Milliseconds, StreamName, Uuid } from '../../../domain/ids.js';
 import {
@@ -17,7 +18,7 @@ import type { Clock } from '../../../application/ports/system.js';
 import type { EventTexts, WriteInput, WriteResult } from '../writer/append.js';
 import { NotWritten } from '../errors.js';
 import { parseData } from './event-rows.js';
-import { followLog, nextTurn, settledOrAborted } from './following.js';
+import { followLog, settledOrAborted } from './following.js';
 import type { LogQueries } from './log-queries.js';
 import { RecentEvents } from './recent-events.js';
 import type { RunningClaims } from '../records/running-claims.js';
@@ -92,7 +93,7 @@ export class SqliteEventStore implements EventStore {
     // A full page may end before its stream. A caller that asks beyond the end may be wrong about the end: a
     // head that is too high only costs a read.
     if (events.length < limit) this.#heads.set(stream, events.at(-1)?.revision ?? fromRevision - 1);
-    else if (limit >= largePage) await nextTurn();
+    else if (limit >= largePage) await turnAlone();
     return events;
   }
 
@@ -101,7 +102,7 @@ export class SqliteEventStore implements EventStore {
   }
 
   async readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
-    await nextTurn();
+    await turnAlone();
     return this.#logAfter(after, limit);
   }
 

@@ -1,3 +1,4 @@
+import { turnAlone } from '../../../application/next-turn.js';
 import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { LoggedEvent } from '../../../domain/events.js';
@@ -18,10 +19,8 @@ export interface LogSource {
   readonly clock: Clock;
 }
 
-/** Lets everything else have its turn that waits for this thread: reads of the file are synchronous. */
-export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-const usualBatch = 500;
+/** Reading them takes some milliseconds, for which whoever else the thread serves has to wait. */
+const usualBatch = 100;
 const pauseAfterError: Milliseconds = 1_000;
 
 /**
@@ -52,7 +51,7 @@ export async function* followLog(
     }
     position = last.position;
     yield events;
-    await nextTurn();
+    await turnAlone();
   }
 }
 

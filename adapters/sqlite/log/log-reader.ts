@@ -1,7 +1,8 @@
+import { turnAlone } from '../../../application/next-turn.js';
 import type { EventMark, LogHead, LogReader } from '../../../application/ports/event-store.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { LoggedEvent } from '../../../domain/events.js';
-import { followLog, nextTurn, waitOnSharedHead, type UntilCommittedAfter } from './following.js';
+import { followLog, waitOnSharedHead, type UntilCommittedAfter } from './following.js';
 import { LogQueries, type LogQueriesOptions } from './log-queries.js';
 
 /** Reads and follows the log in any thread of the process that has the data directory. Commits wake it. */
@@ -17,7 +18,7 @@ export class SqliteLogReader implements LogReader {
   }
 
   async readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
-    await nextTurn();
+    await turnAlone();
     return this.#queries.readLog(after, limit);
   }
 

@@ -1,6 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
 import { z } from 'zod';
-import type { LogReader } from '../../../application/ports/event-store.js';
 import type { Clock, Entropy } from '../../../application/ports/system.js';
 import { keyRing } from '../../../application/personal/key-ring.js';
 import { openedLog } from '../../../application/personal/personal.js';
@@ -71,7 +70,6 @@ export const serveProjector = async (
   });
   const personalKeys = openPersonalKeys(keys.path, { readOnly: true, inGate: insideGate(shared.gate) });
   const opening = { store: personalKeys, masters: keys.masters, clock, entropy };
-  const opened = openedLog(log.reader, keyRing(opening), clock);
   const store = new SqliteProjectionStore({
     path,
     inGate: insideGate(shared.gate),
@@ -79,7 +77,7 @@ export const serveProjector = async (
   });
   const projector = new Projector({
     projections,
-    log: withTurns(opened),
+    log: openedLog(log.reader, keyRing(opening), clock),
     store,
     clock,
     reports: {
@@ -104,21 +102,3 @@ export const serveProjector = async (
     log.close();
   }
 };
-
-/** Reads and writes are synchronous here, so between them the thread must look at its messages. */
-const withTurns = (log: LogReader): LogReader => ({
-  readLog: async (after, limit) => {
-    await nextTurn();
-    return log.readLog(after, limit);
-  },
-  head: () => log.head(),
-  markAt: (position) => log.markAt(position),
-  follow: async function* (after, options) {
-    for await (const events of log.follow(after, options)) {
-      yield events;
-      await nextTurn();
-    }
-  },
-});
-
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

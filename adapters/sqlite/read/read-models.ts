@@ -1,3 +1,4 @@
+import { nextTurn } from '../../../application/next-turn.js';
 import {
   ReadModelsUnavailable,
   type AgendaQuery,
@@ -31,7 +32,6 @@ const trusted: Milliseconds = 1_000;
 /** So many index entries take half a millisecond. */
 const countedAtOnce = 10_000;
 type CountRow = readonly [count: number, last: number | null];
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** The fields of a query across organizations, in the order of their columns. */
 const assertAcross = (

@@ -10,8 +10,8 @@ import type { OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { DatedSecret } from '../../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
 
-/** How many rows one step of a large change touches: some 40 ms, for which others wait. */
-export const rowsPerStep = 250;
+/** How many rows one step of a large change touches: some 20 ms, for which other writes wait. */
+export const rowsPerStep = 100;
 
 /** A delivery as it is stored. */
 export interface DeliveryRow {

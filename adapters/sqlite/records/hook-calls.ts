@@ -8,7 +8,7 @@ import {
 import { messageOf, type ErrorCode } from '../../../domain/errors.js';
 import { Instant, OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
 import type { Database, Statement } from '../database.js';
-import { nextTurn } from '../log/following.js';
+import { nextTurn } from '../../../application/next-turn.js';
 import type { SqliteWriter } from '../writer/writer.js';
 
 interface Row {

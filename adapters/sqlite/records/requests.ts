@@ -1,6 +1,6 @@
 import type { RequestRecord, RequestRows } from '../../../application/ports/requests.js';
 import type { Database } from '../database.js';
-import { nextTurn } from '../log/following.js';
+import { nextTurn } from '../../../application/next-turn.js';
 import type { SqliteWriter } from '../writer/writer.js';
 
 /** Removing this many at a time delays nobody who waits for the writer. */

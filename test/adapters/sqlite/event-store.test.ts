@@ -65,4 +65,23 @@ describe('the SQLite log', () => {
       await close();
     }
   });
+
+  it('gives everybody else a turn between two batches of several followers, too', async () => {
+    const { eventStore: store, close } = await openNew();
+    try {
+      await appendNotes(store, 300);
+      const { signal } = new AbortController();
+      const followOnce = async (): Promise<void> => {
+        let seen = 0;
+        for await (const batch of store.follow(0n, { signal, batch: 10 }))
+          if ((seen += batch.length) === 300) return;
+      };
+      const turns = await turnsDuring(async () => {
+        await Promise.all([followOnce(), followOnce(), followOnce(), followOnce()]);
+      });
+      expect(turns).to.be.at.least(4 * 29);
+    } finally {
+      await close();
+    }
+  });
 });
