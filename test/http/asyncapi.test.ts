@@ -4,7 +4,6 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { card } from '../../domain/card.js';
 import { categories } from '../../domain/ids.js';
-import { bySpectral } from '../support/http/lint.js';
 import {
   aCard,
   startTestService,
@@ -209,15 +208,6 @@ describe('GET /asyncapi.json', () => {
     });
     expect(document.servers['http']?.host).to.equal(new URL(service.baseUrl).host);
     expect(document.servers['rabbitmq']?.protocol).to.equal('amqp');
-  });
-
-  it('passes the recommended rules of Spectral, which check its form by AsyncAPI 3.1', async () => {
-    const whole = (await service.anonymous('/asyncapi.json')).body;
-    expect(await bySpectral(whole, 'asyncapi')).to.deep.equal([]);
-    const { asyncapi: _, ...broken } = whole;
-    expect(
-      await bySpectral({ ...broken, asyncapi: '3.1.0', servers: { http: {} } }, 'asyncapi'),
-    ).not.to.deep.equal([]);
   });
 
   it('describes exactly the fields of the events that the service publishes', async () => {

@@ -4,6 +4,7 @@ import { delimiter, join, relative, sep } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { effortVariable, isIntegration, sampleNumber, sampleOf, sampleVariable } from './effort.js';
 import { readArguments, WrongArguments, type Asked } from './arguments.js';
+import { longFiles, longFilesUsually } from './long-files.js';
 import { nothingRun, root, runTests, sumOf, tool, type Failure, type Results } from './run-mocha.js';
 import { wiringVariable } from './wiring-variable.js';
 
@@ -121,8 +122,10 @@ const forDistribution = ['MONGODB_URL', 'RABBITMQ_URL'] as const;
 
 /** Tests over HTTP that would show the same on servers as on files. */
 const sameOnServers = [
-  // What comes before any store is asked: the shape of a request, its limits, and who may call.
+  // What asks no store: the documentation's pages, the shape of a request, its limits, and who may call.
   'card-fields',
+  'docs/every-page',
+  'docs/in-a-browser',
   'edge',
   'fields',
   'ignored-names',
@@ -157,9 +160,18 @@ const runDistributed = async (all: readonly string[]): Promise<Results> => {
   return sumOf([results, { ...nothingRun, skippedFor: { EVENTSTORE_URL: [onStandIn] } }]);
 };
 
+/** A usual run draws some of the files that take long, and another draws others; all else is in each. */
+const withoutMostLong = (files: readonly string[]): readonly string[] => {
+  const long = new Set(longFiles.map((name) => join('dist/test', `${name}.test.js`)));
+  const drawn = sampleOf([...long], longFilesUsually, { of: 'files that take long' });
+  return files.filter((file) => !long.has(file) || drawn.includes(file));
+};
+
 /** That a run has left something out, and how to repeat it. */
-const printSample = (): void => {
+const printSample = (leftOut: number): void => {
   if (isEverythingWanted()) return;
+  if (leftOut > 0)
+    console.log(`\n${leftOut} of the ${longFiles.length} files that take longest were left out this time.`);
   console.log(
     `\nA sample of what is repeated: ${sampleVariable}=${sampleNumber()} draws the same again, npm test -- --thorough leaves none out`,
   );
@@ -216,9 +228,10 @@ const wantedOf = (args: readonly string[]): Asked | null => {
 const main = async (args: readonly string[]): Promise<number> => {
   const asked = wantedOf(args);
   if (asked === null) return wrongUsage;
-  const { files, options, isWhole, times, thorough } = asked;
+  const { options, isWhole, times, thorough } = asked;
   if (thorough) process.env[effortVariable] = 'thorough';
   process.env[sampleVariable] = sampleNumber();
+  const files = isWhole ? withoutMostLong(asked.files) : asked.files;
   // Half of the tests wait for servers most of their time, so the checks run beside them.
   const checking = isWhole ? runChecks() : [];
   const engines = isWhole ? await Promise.all(startable.map(startEngine)) : [];
@@ -231,7 +244,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     printSkipped(skippedFor);
     printFailures('Failed', failures);
     printFlaky(flaky);
-    printSample();
+    printSample(asked.files.length - files.length);
     if (times) printTimes(taken);
     console.log(
       `${passed + checked.length - brokenChecks} passed, ${failed + brokenChecks} failed, ${skipped} skipped`,
