@@ -1,6 +1,6 @@
 /**
  * Files whose tests take five seconds of a processor or more, below `test` and without `.test.ts`: they start
- * and kill processes, cut the power, open pages in a browser, simulate, or make clients. These 39 take longer
+ * and kill processes, break servers, cut the power, open pages in a browser, simulate, or make clients. These 48 take longer
  * than all others together. (`npm test -- --times` shows what each file takes.)
  */
 export const longFiles: readonly string[] = [
@@ -14,6 +14,7 @@ export const longFiles: readonly string[] = [
   'bin/cli/personal',
   'bin/cli/webhooks',
   'bin/command-line',
+  'bin/distributed',
   'bin/lost-keys',
   'bin/manipulated',
   'bin/run',
@@ -21,10 +22,17 @@ export const longFiles: readonly string[] = [
   'crash/console',
   'crash/disk',
   'crash/kill',
+  'crash/mixes',
+  'crash/takeover',
   'crash/upgrade',
   'crash/webhooks',
   'differential/differential',
   'examples/clients',
+  'faults/console',
+  'faults/event-store',
+  'faults/mongodb',
+  'faults/processes',
+  'faults/rabbitmq',
   'http/console/access',
   'http/console/below-a-path',
   'http/console/every-page',
@@ -41,9 +49,10 @@ export const longFiles: readonly string[] = [
   'power/power',
   'simulation/money-model',
   'simulation/random-runs',
+  'simulation/torn-writes',
   'simulation/whole',
   'support/runner/run-mocha',
 ];
 
 /** How many of them a usual run of everything draws. */
-export const longFilesUsually = 8;
+export const longFilesUsually = 6;

@@ -2,7 +2,14 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join, relative, sep } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { effortVariable, isIntegration, sampleNumber, sampleOf, sampleVariable } from './effort.js';
+import {
+  effortVariable,
+  isIntegration,
+  isThorough,
+  sampleNumber,
+  sampleOf,
+  sampleVariable,
+} from './effort.js';
 import { readArguments, WrongArguments, type Asked } from './arguments.js';
 import { longFiles, longFilesUsually } from './long-files.js';
 import { nothingRun, root, runTests, sumOf, tool, type Failure, type Results } from './run-mocha.js';
@@ -134,8 +141,10 @@ const sameOnServers = [
   'own-host',
 ].map((name) => join('dist/test/http', `${name}.test.js`));
 
+const long = new Set(longFiles.map((name) => join('dist/test', `${name}.test.js`)));
+
 /** How many files with tests over HTTP a run repeats on servers: continuous integration has half an hour. */
-const usuallyOnServers = isIntegration() ? 36 : 14;
+const usuallyOnServers = isIntegration() ? 36 : 12;
 
 /** Whether nothing is left out. */
 const isEverythingWanted = (): boolean => process.env[effortVariable] === 'thorough';
@@ -146,7 +155,10 @@ const runDistributed = async (all: readonly string[]): Promise<Results> => {
   const title = 'the tests over HTTP on the distributed wiring';
   if (missing.length > 0) return { ...nothingRun, skipped: 1, skippedFor: { [missing.join(', ')]: [title] } };
   const files = all.filter(
-    (file) => file.startsWith(join('dist/test/http') + sep) && !sameOnServers.includes(file),
+    (file) =>
+      file.startsWith(join('dist/test/http') + sep) &&
+      !sameOnServers.includes(file) &&
+      (isThorough() || !long.has(file)),
   );
   const results = await runTests({
     files: isEverythingWanted()
@@ -162,7 +174,6 @@ const runDistributed = async (all: readonly string[]): Promise<Results> => {
 
 /** A usual run draws some of the files that take long, and another draws others; all else is in each. */
 const withoutMostLong = (files: readonly string[]): readonly string[] => {
-  const long = new Set(longFiles.map((name) => join('dist/test', `${name}.test.js`)));
   const drawn = sampleOf([...long], longFilesUsually, { of: 'files that take long' });
   return files.filter((file) => !long.has(file) || drawn.includes(file));
 };
