@@ -219,7 +219,7 @@ const measureStart = async (directory: string): Promise<Figure> => {
 /** The pages of the console with few and with many cards stored, as the server answers them. */
 export const measureConsole = async (directory: string, many: number): Promise<Figure[]> => {
   const little = join(directory, 'console-few');
-  const { org } = await seed(little, 1_000, { produced: false });
+  const { org } = await seed(little, 1_000, { produced: false, deliveries: 1_000 });
   const tenant = await largestTenant(directory, many);
   const few = await visit(little, org, 1_000);
   const lots = await visit(tenant.directory, tenant.org, many);
