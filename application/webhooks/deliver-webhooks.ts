@@ -34,7 +34,7 @@ export interface DeliveryDeps extends Omit<AttemptDeps, 'deliveries' | 'report'>
 
 /** Fresh attempts, unless there is a reason for fewer. */
 export const defaultFreshAttempts = 200;
-const defaultSlots: Slots = { inFlight: 1_000, perHost: 64, perEndpoint: 10, opening: 8 };
+const defaultSlots: Slots = { inFlight: 1_000, perHost: 64, perEndpoint: 10, opening: 12 };
 /**
  * Attempts that start together. Each may open a connection, which takes some milliseconds: the next ones wait
  * until others had the thread.

@@ -19,7 +19,7 @@ export interface LogSource {
   readonly clock: Clock;
 }
 
-/** Reading them takes some milliseconds, for which whoever else the thread serves has to wait. */
+/** Reading them takes some milliseconds, and requests to the same thread wait that long. */
 const usualBatch = 100;
 const pauseAfterError: Milliseconds = 1_000;
 
