@@ -5,7 +5,7 @@ import { appendClassically } from './classic-append.js';
 import type { Session } from './connection.js';
 import { explainDenial, unavailable, type Context } from './context.js';
 import { proposedEvents } from './events.js';
-import { AppendFailed } from './failures.js';
+import { AppendFailed, isNotReady } from './failures.js';
 import { longestPause, pauseBefore } from './retries.js';
 import { tombstoned, type Reads } from './reads.js';
 
@@ -66,6 +66,7 @@ export class Appends {
     const { clock, connection, times, backoff, onError } = this.#context;
     const began = clock.monotonic();
     let mayBeStored = false;
+    let wasStarting = false;
     for (let failures = 0; ; failures += 1) {
       if (!mayBeStored) await this.#assertAnswers(write);
       const { session } = connection;
@@ -82,7 +83,8 @@ export class Appends {
         mayBeStored ||= effect !== 'none';
         const pause = mayBeStored
           ? Math.min(backoff(failures), longestPause)
-          : pauseBefore(this.#context, cause, { began, failures });
+          : pauseBefore(this.#context, cause, { began, failures, wasStarting });
+        wasStarting ||= isNotReady(cause);
         if (pause === null) throw unavailable(cause);
         if (mayBeStored && clock.monotonic() + pause >= began + times.settle) return { kind: 'unknown' };
         await clock.sleep(pause);

@@ -23,6 +23,7 @@ import type { Milliseconds, StreamName } from '../../domain/ids.js';
 import type { Session } from './connection.js';
 import { explainDenial, unavailable, type Context } from './context.js';
 import { unknownCategory, loggedEvent, recordedEvent } from './events.js';
+import { isNotReady } from './failures.js';
 import { pauseBefore } from './retries.js';
 import { keepingTexts, storedEvent } from './stored-texts.js';
 import { Overdue, supervised, type Source } from './supervision.js';
@@ -274,6 +275,7 @@ export class Reads {
   async #repeated<T>(read: (session: Session) => Promise<T>): Promise<T> {
     const { clock, connection, onError } = this.#context;
     const began = clock.monotonic();
+    let wasStarting = false;
     for (let failures = 0; ; failures += 1) {
       const { session } = connection;
       try {
@@ -283,7 +285,8 @@ export class Reads {
       } catch (error) {
         onError(error);
         connection.failed(session, error);
-        const pause = pauseBefore(this.#context, error, { began, failures });
+        const pause = pauseBefore(this.#context, error, { began, failures, wasStarting });
+        wasStarting ||= isNotReady(error);
         if (pause === null) throw unavailable(error);
         await clock.sleep(pause);
       }

@@ -10,20 +10,24 @@ interface Tried {
   readonly began: Milliseconds;
   /** How many tries failed before this one. */
   readonly failures: number;
+  /** Whether one of them was answered by a server that was not ready. */
+  readonly wasStarting: boolean;
 }
 
 /**
  * How long to wait before what certainly had no effect is tried again; null: give up. A server that is
- * starting or has lost its leader, and a cluster with a node less, are given their time; a single server that
- * is gone is asked once more at once, because the client learns from the first failure that it has to connect
- * again. (docs/engines.md#a-server-that-is-away)
+ * starting or has lost its leader, and a cluster with a node less, are given their time. So is a server that was
+ * starting and can't be reached now: each of its refusals makes the client close its connection, also under
+ * calls that other requests are about to make. A single server that is gone is asked once more at once,
+ * because the client learns from the first failure that it has to connect again.
+ * (docs/engines.md#a-server-that-is-away)
  */
 export const pauseBefore = (
   { connection, clock, times, backoff }: Context,
   error: unknown,
-  { began, failures }: Tried,
+  { began, failures, wasStarting }: Tried,
 ): Milliseconds | null => {
-  if (isNotReady(error) || (connection.isCluster && isAway(error))) {
+  if (isNotReady(error) || ((connection.isCluster || wasStarting) && isAway(error))) {
     const pause = Math.min(backoff(failures), longestPause);
     return clock.monotonic() + pause - began < times.patience ? pause : null;
   }

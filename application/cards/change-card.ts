@@ -80,23 +80,25 @@ const change = async (
   isPaid: boolean,
 ): Promise<ChangedCard> => {
   const { store, streams, readYourWrites } = deps;
-  const { org } = requireCard((await streams.load(card, code)).state, visibleTo).order;
-  const command = { ...asked, org };
   const write = store.atomic ? writeInOneCommit : writeInTurn;
-  /** The ledger is only looked at if credits move: then it comes first, and the card is decided on again. */
-  const decided = async (): Promise<Pick<Change, 'since' | 'at' | 'events'>> => {
+  const revisionOfLedger = async (org: OrganizationId): Promise<number> =>
+    (await streams.load(ledger, org)).revision;
+  /** Decides again if credits move whose ledger was not looked at before the card. */
+  const decided = async (since: number | null): Promise<Omit<Change, 'code' | 'isPaid'>> => {
     const at = await streams.load(card, code);
+    const { org } = requireCard(at.state, visibleTo).order;
     const events = decide(at.state);
-    if (store.atomic || !(isPaid || events.some((event) => owedBy(event) > 0)))
-      return { since: null, at, events };
-    const { revision: since } = await streams.load(ledger, org);
-    const again = await streams.load(card, code);
-    return { since, at: again, events: decide(again.state) };
+    const moves = isPaid || events.some((event) => owedBy(event) > 0);
+    return store.atomic || !moves || since !== null
+      ? { org, command: { ...asked, org }, since, at, events }
+      : decided(await revisionOfLedger(org));
   };
   return retry(deps, async () => {
-    const { since, at, events } = await decided();
+    // What an organization changes, it cancels, and that moves a credit: so its ledger is looked at first.
+    const since = store.atomic || visibleTo === null ? null : await revisionOfLedger(visibleTo);
+    const change = { code, isPaid, ...(await decided(since)) };
+    const { at, events } = change;
     if (events.length > 0) {
-      const change = { org, code, command, since, at, events, isPaid };
       const position = await write(deps, change).catch((error: unknown) => {
         if (error instanceof OutcomeUnknown) leaveOpen(deps, change);
         throw error;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { changeCard, releaseCard } from '../../../application/cards/change-card.js';
 import { sendCard } from '../../../application/cards/send-card.js';
-import { cardStream, hold, release, type Card, type CardEvent } from '../../../domain/card.js';
+import { cancel, cardStream, hold, release, type Card, type CardEvent } from '../../../domain/card.js';
 import { ledgerStream } from '../../../domain/credits.js';
 import { DomainError } from '../../../domain/errors.js';
 import { balanceOf, makeWorld, org, sendRequest } from '../../support/fixtures/world.js';
@@ -57,3 +57,25 @@ for (const atomic of [true, false]) {
     });
   });
 }
+
+describe('a customer who cancels a card, on a store that writes one stream at a time,', () => {
+  it('has the ledger read once, then the card', async () => {
+    const world = await makeWorld({ atomic: false, credits: 5 });
+    const { code } = await sendCard(world, sendRequest(world));
+    const { store } = world;
+    const reads: string[] = [];
+    const readStream = store.readStream.bind(store);
+    const readLast = store.readLast.bind(store);
+    store.readStream = (stream, ...range) => {
+      reads.push(stream);
+      return readStream(stream, ...range);
+    };
+    store.readLast = (stream) => {
+      reads.push(stream);
+      return readLast(stream);
+    };
+    const { creditsReturned } = await changeCard(world, { code, org }, world.command(), cancel);
+    expect(creditsReturned).to.equal(1);
+    expect(reads).to.deep.equal([ledgerStream(org), cardStream(code)]);
+  });
+});
