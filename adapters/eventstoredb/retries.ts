@@ -16,9 +16,9 @@ interface Tried {
 
 /**
  * How long to wait before what certainly had no effect is tried again; null: give up. A server that is
- * starting or has lost its leader, and a cluster with a node less, are given their time. So is a server that was
- * starting and can't be reached now: each of its refusals makes the client close its connection, also under
- * calls that other requests are about to make. A single server that is gone is asked once more at once,
+ * starting or has lost its leader, and a cluster with a node less, are given their time. So is a server that
+ * was starting and can't be reached now: each of its refusals makes the client close its connection, also
+ * under calls that other requests are about to make. A single server that is gone is asked once more at once,
  * because the client learns from the first failure that it has to connect again.
  * (docs/engines.md#a-server-that-is-away)
  */

@@ -128,7 +128,7 @@ describe('an EventStoreDB that is away', () => {
       server.isStarting = false;
       const failed = (await asked).flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
       expect(failed).to.deep.equal([]);
-      expect(names(await store.readLog(0n, 100)).toSorted()).to.deep.equal(codes.toSorted());
+      expect(names(await store.readLog(0n, 100))).to.have.members(codes);
     }, patient));
 
   it('gets no append while it hangs: what was not sent is refused, and what was is unknown', async () => {

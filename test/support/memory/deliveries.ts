@@ -252,6 +252,12 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     return old.length;
   }
 
+  /** When a delivery ended; null if it is pending, or not here. */
+  endedAt(id: string): Milliseconds | null {
+    const row = this.#rows.get(id as DeliveryId);
+    return row === undefined || row.status === 'pending' ? null : (this.#made.get(row.id)?.endedAt ?? null);
+  }
+
   async continueRedrives(): Promise<ReadonlySet<Uuid>> {
     this.#assertReachable();
     return new Set();

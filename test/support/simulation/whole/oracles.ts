@@ -150,19 +150,12 @@ const deliveries: Oracle = async (left) => {
       received.get(id)?.some(({ told }) => told !== null && told < 300) !== true
     )
       wrong.push(`14: ${id} is delivered, and nobody got it`);
-    if (
-      row !== undefined &&
-      age > settings.webhooks.keep + removalTakes &&
-      !wasTouchedLater(row, clock.now())
-    )
-      wrong.push(`retention: ${id} is ${age} ms old`);
+    const ended = clock.now() - (town.house.deliveries.endedAt(id) ?? clock.now());
+    if (ended > settings.webhooks.keep + removalTakes) wrong.push(`retention: ${id} ended ${ended} ms ago`);
   }
   const surplus = rows.filter(({ id }) => !asked.has(id));
   return [...wrong, ...surplus.map(({ id, type }) => `14: nothing asks for the delivery ${id} of ${type}`)];
 };
-
-const wasTouchedLater = ({ attempts, expires }: Delivery, now: number): boolean =>
-  [...attempts.map(({ at }) => at), expires].some((at) => at > now - settings.webhooks.keep - removalTakes);
 
 /**
  * 15. The same bytes each time, at most as many as allowed, none after a 2xx was told, none after the DELETE.
