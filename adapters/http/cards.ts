@@ -1,12 +1,11 @@
 import canonicalize from 'canonicalize';
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { changeCard, type ChangeCardDeps } from '../../application/cards/change-card.js';
+import { cancelCard, type ChangeCardDeps } from '../../application/cards/change-card.js';
 import { newCommand } from '../../application/commands.js';
 import { codeFrom, listCards, lookUpCard, type ReadCardsDeps } from '../../application/cards/read-cards.js';
 import { sendCard, type SendCardDeps, type SentCard } from '../../application/cards/send-card.js';
 import {
-  cancel,
   cardStatuses,
   cardStream,
   longestReference,
@@ -426,11 +425,10 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
     handle: async (request) => {
       const { org } = request.caller;
       const code = codeFrom(request.params.card_code);
-      const { creditsReturned } = await changeCard(
+      const { creditsReturned } = await cancelCard(
         deps,
         { code, org },
         newCommand(deps, byKey(request), org),
-        cancel,
       );
       return { status: 200, body: cancelledBody(code, creditsReturned) };
     },

@@ -1,7 +1,12 @@
 import { OrganizationId } from '../../domain/ids.js';
 import { z } from 'zod';
 import { Actor } from '../../domain/events.js';
-import { changeCard, releaseCard, type ChangeCardDeps } from '../../application/cards/change-card.js';
+import {
+  cancelCard,
+  changeCard,
+  releaseCard,
+  type ChangeCardDeps,
+} from '../../application/cards/change-card.js';
 import { newCommand } from '../../application/commands.js';
 import { listAllCards } from '../../application/cards/list-all-cards.js';
 import { OutcomeUnknown } from '../../application/outcome.js';
@@ -14,7 +19,6 @@ import {
 } from '../../application/cards/card-for-operator.js';
 import { codeFrom, type ReadCardsDeps } from '../../application/cards/read-cards.js';
 import {
-  cancel,
   fail,
   hold,
   queue,
@@ -317,11 +321,10 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       ),
       handle: async (request) => {
         const code = codeFrom(request.params.card_code);
-        const { creditsReturned } = await changeCard(
+        const { creditsReturned } = await cancelCard(
           deps,
           { code, org: null },
           newCommand(deps, byOperator(request), null),
-          cancel,
         );
         return { status: 200, body: cancelledBody(code, creditsReturned) };
       },

@@ -1,4 +1,12 @@
-import { card, owedBy, requireCard, type Card, type CardEvent, type MadeCard } from '../../domain/card.js';
+import {
+  cancel,
+  card,
+  owedBy,
+  requireCard,
+  type Card,
+  type CardEvent,
+  type MadeCard,
+} from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
 import { cardPrice, ledger } from '../../domain/credits.js';
 import type { Command, Slot } from '../../domain/events.js';
@@ -59,7 +67,11 @@ export const changeCard = (
   target: CardOf,
   command: Command,
   decide: Decide,
-): Promise<ChangedCard> => change(deps, target, command, decide, false);
+): Promise<ChangedCard> => change(deps, target, command, decide, null);
+
+/** Cancels a card, and returns its credit. Throws what `changeCard` throws. */
+export const cancelCard = (deps: ChangeCardDeps, target: CardOf, command: Command): Promise<ChangedCard> =>
+  change(deps, target, command, cancel, 'return');
 
 /**
  * Releases a held card, for a credit. Throws `no_credits` if the balance is empty, and what `changeCard`
@@ -70,17 +82,19 @@ export const releaseCard = (
   target: CardOf,
   command: Command,
   decide: Decide,
-): Promise<ChangedCard> => change(deps, target, command, decide, true);
+): Promise<ChangedCard> => change(deps, target, command, decide, 'spend');
 
 const change = async (
   deps: ChangeCardDeps,
   { code, org: visibleTo }: CardOf,
   asked: Command,
   decide: Decide,
-  isPaid: boolean,
+  /** What the change usually does with a credit; null: mostly nothing. */
+  moves: 'spend' | 'return' | null,
 ): Promise<ChangedCard> => {
   const { store, streams, readYourWrites } = deps;
   const write = store.atomic ? writeInOneCommit : writeInTurn;
+  const isPaid = moves === 'spend';
   const revisionOfLedger = async (org: OrganizationId): Promise<number> =>
     (await streams.load(ledger, org)).revision;
   /** Decides again if credits move whose ledger was not looked at before the card. */
@@ -88,14 +102,14 @@ const change = async (
     const at = await streams.load(card, code);
     const { org } = requireCard(at.state, visibleTo).order;
     const events = decide(at.state);
-    const moves = isPaid || events.some((event) => owedBy(event) > 0);
-    return store.atomic || !moves || since !== null
+    const isFree = !isPaid && events.every((event) => owedBy(event) === 0);
+    return store.atomic || isFree || since !== null
       ? { org, command: { ...asked, org }, since, at, events }
       : decided(await revisionOfLedger(org));
   };
   return retry(deps, async () => {
-    // What an organization changes, it cancels, and that moves a credit: so its ledger is looked at first.
-    const since = store.atomic || visibleTo === null ? null : await revisionOfLedger(visibleTo);
+    const looksFirst = !store.atomic && moves !== null && visibleTo !== null;
+    const since = looksFirst ? await revisionOfLedger(visibleTo) : null;
     const change = { code, isPaid, ...(await decided(since)) };
     const { at, events } = change;
     if (events.length > 0) {

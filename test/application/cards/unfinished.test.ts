@@ -1,9 +1,8 @@
 import { expect } from 'chai';
-import { changeCard } from '../../../application/cards/change-card.js';
+import { cancelCard } from '../../../application/cards/change-card.js';
 import { OutcomeUnknown } from '../../../application/outcome.js';
 import { sendCard } from '../../../application/cards/send-card.js';
 import { UnfinishedWork } from '../../../application/cards/unfinished.js';
-import { cancel } from '../../../domain/card.js';
 import { ledgerStream } from '../../../domain/credits.js';
 import type { Fate } from '../../support/memory/event-store.js';
 import { drive } from '../../support/simulation/drive.js';
@@ -122,7 +121,7 @@ describe('what a process began and left with an unknown outcome', () => {
         sent === 'dead' ? expect.fail('the send never ended') : sent,
       );
       arm();
-      await isUnknown(drive(world.clock, changeCard(world, { code, org }, world.command(), cancel)));
+      await isUnknown(drive(world.clock, cancelCard(world, { code, org }, world.command())));
       world.store.away = false;
       await world.clock.advance(soon);
       expect(await balanceOf(world)).to.equal(2 + returned);

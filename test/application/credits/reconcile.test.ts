@@ -2,11 +2,11 @@ import { expect } from 'chai';
 import { appendTo } from '../../../application/execute.js';
 import type { StreamWrite } from '../../../application/ports/event-store.js';
 import { addCredits } from '../../../application/credits/credits.js';
-import { changeCard } from '../../../application/cards/change-card.js';
+import { cancelCard } from '../../../application/cards/change-card.js';
 import { purchaseBy, spendFor } from '../../../application/credits/ledgers.js';
 import { OpenWork, closeOpenWork, runReconciler } from '../../../application/credits/reconcile.js';
 import { sendCard } from '../../../application/cards/send-card.js';
-import { cancel, card, cardStream } from '../../../domain/card.js';
+import { card, cardStream } from '../../../domain/card.js';
 import { cardCode } from '../../../domain/card-code.js';
 import { idOf } from '../../../domain/ids.js';
 import { ledgerStream } from '../../../domain/credits.js';
@@ -35,7 +35,7 @@ describe('a reconciler that starts again', () => {
     for (const event of seen) before.observe(event);
 
     isDying = true;
-    const cancelling = changeCard(world, { code, org }, world.command(), cancel);
+    const cancelling = cancelCard(world, { code, org }, world.command());
     expect(await drive(world.clock, cancelling)).to.equal('dead');
     isDying = false;
 

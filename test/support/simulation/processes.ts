@@ -1,6 +1,11 @@
 import { unsealed } from '../fixtures/seal-events.js';
 import type { MemoryEventStore } from '../memory/event-store.js';
-import { changeCard, releaseCard, type ChangedCard } from '../../../application/cards/change-card.js';
+import {
+  cancelCard,
+  changeCard,
+  releaseCard,
+  type ChangedCard,
+} from '../../../application/cards/change-card.js';
 import { addCredits } from '../../../application/credits/credits.js';
 import { Ledgers } from '../../../application/credits/ledgers.js';
 import { organizationsOf } from '../../../application/organizations/organizations.js';
@@ -316,7 +321,7 @@ export const buyAs = (process: Process, reference: string, amount: number): Prom
 /** DELETE /api/v1/cards/{code}, or what an operator does to a card, as the caller sees it. */
 export const changeAs = (process: Process, wish: CardWish, code: CardCode): Promise<Call> => {
   const command = commandOf(process);
-  const change = paidWishes.has(wish) ? releaseCard : changeCard;
+  const change = wish === 'cancel' ? cancelCard : paidWishes.has(wish) ? releaseCard : changeCard;
   return answered(
     `req_${command.id}`,
     { kind: wish === 'cancel' ? 'cancel' : 'change', card: code },

@@ -1,5 +1,5 @@
-import { cancel, steps } from '../../../../domain/card.js';
-import { changeCard } from '../../../../application/cards/change-card.js';
+import { steps } from '../../../../domain/card.js';
+import { cancelCard } from '../../../../application/cards/change-card.js';
 import { newCommand } from '../../../../application/commands.js';
 import { readOrderPage } from '../../../../application/cards/order-page.js';
 import { readDesigns } from '../../../../application/organizations/read-accounts.js';
@@ -186,7 +186,7 @@ export const cardPage = page({
         const { card, org, role } = await admittedCard(context);
         assertMay(role, org, 'cards.cancel');
         const { deps, by, url } = context;
-        await changeCard(deps, { code: codeFrom(card.code), org }, newCommand(deps, by, org), cancel);
+        await cancelCard(deps, { code: codeFrom(card.code), org }, newCommand(deps, by, org));
         return go(url(paths.card, { code: card.code }));
       },
     },

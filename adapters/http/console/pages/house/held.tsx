@@ -1,9 +1,9 @@
-import { changeCard, releaseCard } from '../../../../../application/cards/change-card.js';
+import { cancelCard, releaseCard } from '../../../../../application/cards/change-card.js';
 import { newCommand } from '../../../../../application/commands.js';
 import { listAllCards } from '../../../../../application/cards/list-all-cards.js';
 import { readAccount, readBalance } from '../../../../../application/organizations/read-accounts.js';
 import { codeFrom } from '../../../../../application/cards/read-cards.js';
-import { cancel, release } from '../../../../../domain/card.js';
+import { release } from '../../../../../domain/card.js';
 import { Instant, OrganizationId } from '../../../../../domain/ids.js';
 import { Form, Refusal } from '../../../web/form.js';
 import { Danger, Empty, Head } from '../../../web/parts.js';
@@ -126,7 +126,7 @@ export const heldPage = page({
       may: 'cards.cancel',
       run: async ({ deps, by, url }, sent) => {
         const code = codeFrom(sent('card'));
-        await changeCard(deps, { code, org: null }, newCommand(deps, by, null), cancel);
+        await cancelCard(deps, { code, org: null }, newCommand(deps, by, null));
         return go(url(paths.held, {}, { done: 'cardCancelled' }));
       },
     },
