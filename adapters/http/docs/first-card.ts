@@ -1,5 +1,5 @@
 import { arrivalWindow } from '../../../domain/calendar.js';
-import { schedule, type FirstEvent } from '../../../domain/card.js';
+import { cardEvents, type FirstEvent } from '../../../domain/card.js';
 import { capture, unwrap, type DomainError } from '../../../domain/errors.js';
 import { LocalDate, OrganizationId, Uuid } from '../../../domain/ids.js';
 import { exampleMessage, exampleRecipient, readCardFields } from '../card-fields.js';
@@ -20,8 +20,10 @@ const firstEvent = (): FirstEvent => {
     due: LocalDate.parse('2026-03-03'),
     reference: null,
     contact: null,
-  } as const;
-  return schedule(order, { recipient: unwrap(recipient), message: unwrap(message) });
+  };
+  const personal = { recipient: unwrap(recipient), message: unwrap(message) };
+  // Parsed as a stored event is, so that what events may lack need not be spelled out.
+  return { type: 'CardScheduled', data: cardEvents.CardScheduled.parse({ order, personal }) };
 };
 
 export const firstResponse = (baseUrl: string): object =>

@@ -1,0 +1,95 @@
+import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { cardBody, cardRow, cardRowBody, wholeCard } from '../../adapters/http/cards.js';
+import type { CardCode } from '../../domain/card-code.js';
+import { card, cardStream } from '../../domain/card.js';
+import type { LoggedEvent } from '../../domain/events.js';
+import { OrganizationId, type Instant, type Uuid } from '../../domain/ids.js';
+import { cards, type CardDocument } from '../../projections/cards.js';
+
+const golden = new URL('../../../test/golden/', import.meta.url);
+const read = (name: string): unknown => JSON.parse(readFileSync(new URL(name, golden), 'utf8'));
+
+const org = OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000001');
+const code = 'HC-7K3M9QX' as CardCode;
+
+const logged = (type: string, data: object, revision: number): LoggedEvent => ({
+  id: `e-${revision}` as Uuid,
+  stream: cardStream(code),
+  revision,
+  position: BigInt(revision + 1),
+  type,
+  data,
+  metadata: {
+    org,
+    actor: { kind: 'operator', id: null },
+    requestId: null,
+    correlationId: 'c',
+    causationId: 'c',
+    schemaVersion: card.schemaVersion,
+    occurredAt: '2026-03-02T15:24:00.000Z' as Instant,
+    subject: null,
+    keyId: null,
+    personal: null,
+    hash: '',
+  },
+});
+
+const erasure = logged('CardErased', { reason: 'asked for' }, 1);
+
+const Fields = z.looseObject({}).nullable();
+const Personal = z.looseObject({ order: Fields, personal: Fields });
+const Examples = z.array(z.looseObject({ data: Personal }));
+
+/** Every first event of the golden files that has a letter. */
+const letters = ['CardScheduled', 'CardHeld'].flatMap((type) =>
+  Examples.parse(read(`card.${type}.v${card.schemaVersion}.json`))
+    .filter(({ data }) => data.order !== null && data.personal !== null)
+    .map(({ data }) => ({ event: logged(type, data, 0), letter: data.personal })),
+);
+
+const textsIn = (value: unknown): readonly string[] => {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
+};
+
+const asStored = (document: CardDocument | null): Readonly<Record<string, unknown>> =>
+  z.record(z.string(), z.unknown()).parse(JSON.parse(JSON.stringify(document)));
+
+const Rows = z.array(z.looseObject({ document: z.looseObject({ status: z.string() }) }));
+const documentsOf = (version: number) =>
+  Rows.parse(read(`documents/cards.v${version}.json`)).map(({ document }) => document);
+
+describe('the document of a card', () => {
+  it('has nothing of the letter any more once the card is erased', () => {
+    expect(letters).to.not.have.length(0);
+    for (const { event, letter } of letters) {
+      const before = cards.evolve(null, event);
+      const personal = textsIn(letter);
+      expect(personal.some((text) => textsIn(before).includes(text))).to.equal(true);
+      const after = textsIn(cards.evolve(before, erasure));
+      expect(personal.filter((text) => after.includes(text))).to.deep.equal([]);
+    }
+  });
+
+  // Readers see them until the new version is built, and its events are folded on meanwhile.
+  const before = documentsOf(cards.version - 1) as unknown as readonly CardDocument[];
+
+  it('is shown as responses promise it, also as the version before has built it', () => {
+    for (const document of before) {
+      const shown: unknown = JSON.parse(JSON.stringify(cardBody(document, 'https://cards.example')));
+      expect(wholeCard.safeParse(shown).error).to.equal(undefined);
+      const row: unknown = JSON.parse(JSON.stringify(cardRowBody(document)));
+      expect(cardRow.safeParse(row).error).to.equal(undefined);
+    }
+  });
+
+  it('has every field after its next event, also if the version before has built it', () => {
+    const fields = Object.keys(documentsOf(cards.version)[0] ?? {}).toSorted();
+    const next = [logged('CardCancelled', { owes: 1 }, 1), erasure];
+    for (const event of next)
+      for (const document of before.filter(({ status }) => status === 'pending'))
+        expect(Object.keys(asStored(cards.evolve(document, event))).toSorted()).to.deep.equal(fields);
+  });
+});
