@@ -4,39 +4,14 @@ import { z } from 'zod';
 import { cardBody, cardRow, cardRowBody, wholeCard } from '../../adapters/http/cards.js';
 import type { CardCode } from '../../domain/card-code.js';
 import { card, cardStream } from '../../domain/card.js';
-import type { LoggedEvent } from '../../domain/events.js';
-import { OrganizationId, type Instant, type Uuid } from '../../domain/ids.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
+import { logged } from '../support/fixtures/logged-event.js';
 
 const golden = new URL('../../../test/golden/', import.meta.url);
 const read = (name: string): unknown => JSON.parse(readFileSync(new URL(name, golden), 'utf8'));
 
-const org = OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000001');
-const code = 'HC-7K3M9QX' as CardCode;
-
-const logged = (type: string, data: object, revision: number): LoggedEvent => ({
-  id: `e-${revision}` as Uuid,
-  stream: cardStream(code),
-  revision,
-  position: BigInt(revision + 1),
-  type,
-  data,
-  metadata: {
-    org,
-    actor: { kind: 'operator', id: null },
-    requestId: null,
-    correlationId: 'c',
-    causationId: 'c',
-    schemaVersion: card.schemaVersion,
-    occurredAt: '2026-03-02T15:24:00.000Z' as Instant,
-    subject: null,
-    keyId: null,
-    personal: null,
-    hash: '',
-  },
-});
-
-const erasure = logged('CardErased', { reason: 'asked for' }, 1);
+const stream = cardStream('HC-7K3M9QX' as CardCode);
+const erasure = logged(stream, { type: 'CardErased', data: { reason: 'asked for' } }, 1);
 
 const Fields = z.looseObject({}).nullable();
 const Personal = z.looseObject({ order: Fields, personal: Fields });
@@ -46,7 +21,7 @@ const Examples = z.array(z.looseObject({ data: Personal }));
 const letters = ['CardScheduled', 'CardHeld'].flatMap((type) =>
   Examples.parse(read(`card.${type}.v${card.schemaVersion}.json`))
     .filter(({ data }) => data.order !== null && data.personal !== null)
-    .map(({ data }) => ({ event: logged(type, data, 0), letter: data.personal })),
+    .map(({ data }) => ({ event: logged(stream, { type, data }, 0), letter: data.personal })),
 );
 
 const textsIn = (value: unknown): readonly string[] => {
@@ -87,7 +62,7 @@ describe('the document of a card', () => {
 
   it('has every field after its next event, also if the version before has built it', () => {
     const fields = Object.keys(documentsOf(cards.version)[0] ?? {}).toSorted();
-    const next = [logged('CardCancelled', { owes: 1 }, 1), erasure];
+    const next = [logged(stream, { type: 'CardCancelled', data: { owes: 1 } }, 1), erasure];
     for (const event of next)
       for (const document of before.filter(({ status }) => status === 'pending'))
         expect(Object.keys(asStored(cards.evolve(document, event))).toSorted()).to.deep.equal(fields);

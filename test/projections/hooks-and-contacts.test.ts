@@ -1,34 +1,10 @@
 import { expect } from 'chai';
-import type { DomainEvent, LoggedEvent } from '../../domain/events.js';
-import type { Instant, OrganizationId, StreamName, Uuid } from '../../domain/ids.js';
+import type { DomainEvent } from '../../domain/events.js';
+import type { StreamName, Uuid } from '../../domain/ids.js';
 import { contacts } from '../../projections/contacts.js';
 import { hooks } from '../../projections/hooks.js';
 import type { Projection } from '../../projections/projection.js';
-
-const org = 'org-1' as OrganizationId;
-const at = '2026-03-01T12:00:00.000Z' as Instant;
-
-const logged = (stream: string, { type, data }: DomainEvent, revision: number): LoggedEvent => ({
-  id: `e-${revision}` as Uuid,
-  stream: stream as StreamName,
-  revision,
-  position: BigInt(revision + 1),
-  type,
-  data,
-  metadata: {
-    org,
-    actor: { kind: 'operator', id: null },
-    requestId: null,
-    correlationId: 'c',
-    causationId: 'c',
-    schemaVersion: 1,
-    occurredAt: at,
-    subject: null,
-    keyId: null,
-    personal: null,
-    hash: '',
-  },
-});
+import { at, logged, org } from '../support/fixtures/logged-event.js';
 
 const fold = <Document>(
   projection: Projection<Document>,
@@ -36,7 +12,7 @@ const fold = <Document>(
   ...events: readonly DomainEvent[]
 ): Document | null =>
   events
-    .map((event, revision) => logged(stream, event, revision))
+    .map((event, revision) => logged(stream as StreamName, event, revision))
     .reduce((document, event) => projection.evolve(document, event), null as Document | null);
 
 describe('the hooks of an organization', () => {
@@ -59,7 +35,7 @@ describe('the hooks of an organization', () => {
 
   it('are listed with their settings', () => {
     expect(fold(hooks, 'hook-h-1', created)).to.deep.equal(document);
-    expect(hooks.key(logged('hook-h-1', created, 0))).to.equal('h-1');
+    expect(hooks.key(logged('hook-h-1' as StreamName, created, 0))).to.equal('h-1');
     expect(hooks.org(document)).to.equal(org);
     expect(hooks.indexes['listed']?.(document)).to.equal('yes');
   });
