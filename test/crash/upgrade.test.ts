@@ -15,6 +15,12 @@ import { operate, spawnService, type ServiceProcess } from './service-process.js
 /** How many cards there are before the upgrade. */
 const cardsBefore = Number(process.env['UPGRADE_CARDS'] ?? 120);
 
+/** How many clients send them. */
+const senders = 32;
+
+/** What so many cards add to a time limit, in ms: each is sent, folded and folded again. */
+const timeFor = (cards: number): number => 10 * cards;
+
 /** How many cards are sent before the upgrade, to compare with those during it. */
 const cardsToCompare = 60;
 
@@ -80,10 +86,10 @@ class Upgrade {
     const { key } = await operate(service, this.directory, `/organizations/${String(id)}/keys`, { scopes });
     this.#key = String(key);
     const send = async (): Promise<void> => {
-      for (let count = 0; count < cardsBefore / 8; count += 1)
+      for (let count = 0; count < cardsBefore / senders; count += 1)
         await this.#call(service, '/api/v1/cards', aCard({ design_id: 'card:thank-you-classic' }));
     };
-    await Promise.all(Array.from({ length: 8 }, send));
+    await Promise.all(Array.from({ length: senders }, send));
   }
 
   /**
@@ -169,7 +175,7 @@ class Upgrade {
   /** Waits until the process reads its own version of the read model. */
   async built(service: ServiceProcess): Promise<void> {
     await eventually(async () => !(await this.#readiness(service)).includes('rebuilding'), {
-      within: 120_000,
+      within: 120_000 + timeFor(cardsBefore),
     });
   }
 
@@ -220,7 +226,7 @@ describe('a new version of a read model in one process', () => {
       await upgrade.stop(before);
       const after = await upgrade.start('next');
       await upgrade.under([after], () => upgrade.built(after));
-    })).timeout(180_000);
+    })).timeout(180_000 + timeFor(cardsBefore));
 });
 
 describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'two versions of a read model on servers', () => {
@@ -244,5 +250,5 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'two versions of a read mod
       await wiring.clear();
       await rm(keys, { recursive: true, force: true });
     }
-  }).timeout(300_000);
+  }).timeout(300_000 + 2 * timeFor(cardsBefore));
 });
