@@ -19,6 +19,7 @@ import type { Milliseconds } from '../domain/ids.js';
 import { logPolicy } from './log-policy.js';
 import type { ProcessContext } from './process-context.js';
 import { deliversWebhooks, restoredFrom } from './restored.js';
+import { reporter } from './reporter.js';
 import { plays, type Role } from './roles.js';
 import { tokens } from './tokens.js';
 
@@ -56,13 +57,6 @@ const lookForDueCards: Milliseconds = 5_000;
  * a demo it is queued at once. (decision 32: queued within 60 s)
  */
 const pendingFor: Milliseconds = 20_000;
-
-const reporter =
-  ({ log, fail }: ProcessContext, process: string) =>
-  (error: unknown): void => {
-    log.error({ err: error, process }, 'process failed, trying again');
-    if (error instanceof FinalError) fail(error);
-  };
 
 const nothing: Process = () => Promise.resolve();
 

@@ -1,5 +1,6 @@
 import type { Filter } from 'mongodb';
 import {
+  ReadModelNotBuilt,
   ReadModelsUnavailable,
   type AgendaQuery,
   type PageAcrossQuery,
@@ -197,8 +198,7 @@ export class MongoReadModels implements ReadModels {
   /** The active build of this version, else of an earlier one. */
   async #seenBuild(projection: Projection<unknown>): Promise<KnownBuild> {
     const row = await this.#seen.toRead(projection);
-    if (row === null)
-      throw new ReadModelsUnavailable(`${projection.name} is being built: it can't be read yet`);
+    if (row === null) throw new ReadModelNotBuilt(projection);
     return { version: row.version, collection: documentsName(row), indexed: indexedFields(row.shape) };
   }
 }

@@ -38,7 +38,16 @@ export interface AgendaQuery {
 }
 
 export class ReadModelsUnavailable extends Error {
-  override readonly name = 'ReadModelsUnavailable';
+  override readonly name: string = 'ReadModelsUnavailable';
+}
+
+/** The projector, which may have started a moment ago, is yet to finish the first build of a read model. */
+export class ReadModelNotBuilt extends ReadModelsUnavailable {
+  override readonly name = 'ReadModelNotBuilt';
+
+  constructor({ name }: Projection<unknown>) {
+    super(`${name} is being built: it can't be read yet`);
+  }
 }
 
 /**

@@ -1,5 +1,6 @@
 import { nextTurn } from '../../../application/next-turn.js';
 import {
+  ReadModelNotBuilt,
   ReadModelsUnavailable,
   type AgendaQuery,
   type PageAcrossQuery,
@@ -215,8 +216,7 @@ export class SqliteReadModels implements ReadModels {
   ): readonly Read[] {
     const database = (this.#database ??= openMapped(this.#options.path));
     const build = this.#activeBuild(projection, database);
-    if (build === null)
-      throw new ReadModelsUnavailable(`${projection.name} is being built: it can't be read yet`);
+    if (build === null) throw new ReadModelNotBuilt(projection);
     const [statement, ...values] = query(build, database);
     const rows: readonly Row[] = statement.all(...values);
     return rows.map(read);
