@@ -18,8 +18,6 @@ import type { DeliveryEndpoint } from '../ports/endpoint-gates.js';
 import { markOf, type EventMark, type EventStore } from '../ports/event-store.js';
 import type { ReadModels } from '../ports/read-models.js';
 import type { Clock } from '../ports/system.js';
-import { Hints } from './hints.js';
-import { Outbox, type Planned } from './outbox.js';
 import { announcedBy, deliveryOf, PublicEvents, windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { assertSameLog } from '../same-log.js';
 import { untilAborted } from '../until-aborted.js';
@@ -140,6 +138,132 @@ const fanOut = async (
   });
 };
 
+/** Events of which somebody may still want a delivery. */
+interface Planned {
+  readonly events: readonly LoggedEvent[];
+  /** Of each event. */
+  readonly rows: Promise<readonly (readonly NewDelivery[])[]>;
+}
+
+/** Events without a delivery that are handled before a save, since each save is a commit. */
+const mostUnsaved = 1_000;
+/** How many events may wait for the store, beside those that are being stored. */
+const mostWaiting = 1_000;
+
+/**
+ * Stores deliveries in the order of the log, and then the checkpoint: each time all that have come meanwhile.
+ * After a failure it does nothing more.
+ */
+class Outbox {
+  #waiting: Planned[] = [];
+  #waitingEvents = 0;
+  #unsavedEvents = 0;
+  /** The last event whose deliveries are stored. */
+  #stored: LoggedEvent | null = null;
+  #working: Promise<void> | null = null;
+  #round: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly deps: RelayDeps,
+    private readonly progress: Progress,
+    private readonly hints: Hints,
+    private readonly onFailure: () => void,
+  ) {}
+
+  /** Resolves when there is room for more. Rejects if deliveries could not be stored. */
+  async add(planned: Planned): Promise<void> {
+    if (planned.events.length === 0) return;
+    planned.rows.catch(() => undefined); // The round that stores them fails.
+    this.#waiting.push(planned);
+    this.#waitingEvents += planned.events.length;
+    if (this.#working === null) {
+      this.#working = this.#work();
+      this.#working.catch(this.onFailure);
+    }
+    while (this.#waitingEvents >= mostWaiting) await this.#round;
+  }
+
+  /** Resolves when all deliveries are stored. Rejects if they could not be. */
+  async emptied(): Promise<void> {
+    await this.#working;
+  }
+
+  /** Stores everything, with the checkpoint at the last event. */
+  async flush(): Promise<void> {
+    await this.emptied();
+    if (this.#stored !== null && this.#stored.position > this.progress.saved.position)
+      await this.#save(this.#stored);
+  }
+
+  async #work(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const planned = this.#waiting;
+      this.#waiting = [];
+      this.#waitingEvents = 0;
+      this.#round = this.#store(planned);
+      await this.#round;
+    }
+    this.#working = null;
+  }
+
+  async #store(planned: readonly Planned[]): Promise<void> {
+    const rows = (await Promise.all(planned.map((some) => some.rows))).flat(2);
+    if (rows.length > 0) {
+      await this.deps.deliveries.log.insert(rows);
+      this.hints.announce(rows);
+    }
+    this.#unsavedEvents += planned.reduce((sum, { events }) => sum + events.length, 0);
+    this.#stored = planned.at(-1)?.events.at(-1) ?? this.#stored;
+    if (this.#stored !== null && (rows.length > 0 || this.#isWorthSaving(this.#stored)))
+      await this.#save(this.#stored);
+  }
+
+  #isWorthSaving({ position }: LoggedEvent): boolean {
+    const { saved, rebuiltTo } = this.progress;
+    const rebuilds = saved.position < rebuiltTo && position >= rebuiltTo;
+    return this.#unsavedEvents >= mostUnsaved || rebuilds;
+  }
+
+  async #save(event: LoggedEvent): Promise<void> {
+    await save(this.deps, this.progress, handledAt(event));
+    this.#unsavedEvents = 0;
+  }
+}
+
+/** How many hints may be on their way to the workers before there is only one per endpoint. */
+const mostHints = 5_000;
+
+/**
+ * Tells workers of deliveries without waiting for it: a sweep finds what a hint should have told. Deliveries
+ * that existed already are announced too, because a crash may have lost their hints.
+ */
+class Hints {
+  readonly #underWay = new Set<Promise<void>>();
+  #count = 0;
+
+  constructor(private readonly queue: DeliveryQueue) {}
+
+  announce(rows: readonly NewDelivery[]): void {
+    const waiting = rows.filter(({ dropReason }) => dropReason === null);
+    const all = waiting.map(({ id: delivery, endpoint, due }) => ({ delivery, endpoint, attempt: 1, due }));
+    const hints =
+      this.#count + all.length <= mostHints
+        ? all
+        : [...new Map(all.map((hint) => [hint.endpoint, hint])).values()];
+    if (hints.length === 0) return;
+    this.#count += hints.length;
+    const announced = this.queue.announce(hints).finally(() => {
+      this.#count -= hints.length;
+      this.#underWay.delete(announced);
+    });
+    this.#underWay.add(announced);
+  }
+
+  async arrived(): Promise<void> {
+    await Promise.all(this.#underWay);
+  }
+}
+
 /**
  * Applies an event of an organization's endpoints. The caller saves the checkpoint right before and after it,
  * so that subscriptions are never newer than the place in the log.
@@ -216,13 +340,7 @@ export const runRelay = async (
     const progress = await begin(deps);
     await save(deps, progress, progress.saved);
     const failed = new AbortController();
-    const outbox = new Outbox({
-      log: deps.deliveries.log,
-      hints,
-      save: (event) => save(deps, progress, handledAt(event)),
-      awaited: progress.saved.position < progress.rebuiltTo ? progress.rebuiltTo : 0n,
-      onFailure: () => failed.abort(),
-    });
+    const outbox = new Outbox(deps, progress, hints, () => failed.abort());
     const run = { deps, publicEvents: new PublicEvents(store, deps), progress, outbox };
     const either = AbortSignal.any([signal, failed.signal]);
     for await (const batch of store.follow(progress.saved.position, { signal: either, batch: batchSize }))

@@ -121,9 +121,9 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'checkpoint-first': {
     rule: 'Relay: deliveries are stored before the checkpoint',
-    file: 'application/webhooks/outbox.js',
-    text: 'await this.deps.log.insert(deliveries);',
-    instead: 'void this.deps.log.insert(deliveries).catch(() => undefined);',
+    file: 'application/webhooks/relay.js',
+    text: 'await this.deps.deliveries.log.insert(rows);',
+    instead: 'void this.deps.deliveries.log.insert(rows).catch(() => undefined);',
     weather: 'refused writes',
   },
   'newer-subscriptions': {
