@@ -24,7 +24,7 @@ export interface ShredderDeps extends WaitingRowsDeps {
 const pause = 1_000;
 const batchSize = 100;
 /** Without an erasure, the place is saved after this many events. */
-const savedAfter = 10_000n;
+const mostUnsaved = 10_000;
 
 /**
  * The key of an event, if it is this event's: a store of keys that was lost or restored gives the same
@@ -92,17 +92,19 @@ export const runShredder = async (
   const { store, place, clock } = deps;
   await untilAborted({ clock, signal, pause, onError: report }, async () => {
     const mark = await place.mark();
-    let saved = mark?.position ?? 0n;
+    const position = mark?.position ?? 0n;
     const event = mark?.event ?? null;
-    if (event !== null) await assertSameLog(store, 'The shredder', { position: saved, event });
-    for await (const batch of store.follow(saved, { signal, batch: batchSize })) {
+    if (event !== null) await assertSameLog(store, 'The shredder', { position, event });
+    let unsaved = 0;
+    for await (const batch of store.follow(position, { signal, batch: batchSize })) {
       batch.forEach(assertKnown);
       const erased = batch.filter(({ type }) => erasures.has(type));
       if (erased.length > 0) await shred(deps, erased);
+      unsaved += batch.length;
       const last = batch.at(-1);
-      if (last === undefined || (erased.length === 0 && last.position - saved < savedAfter)) continue;
+      if (last === undefined || (erased.length === 0 && unsaved < mostUnsaved)) continue;
       await place.saveMark({ position: last.position, event: markOf(last) });
-      saved = last.position;
+      unsaved = 0;
     }
   });
 };

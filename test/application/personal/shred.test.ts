@@ -51,8 +51,8 @@ const copyOf = (keys: MemoryPersonalKeys): MemoryPersonalKeys => {
 };
 
 /** A world whose personal data is sealed, and two cards in it that were cancelled. */
-const sealedWorld = async () => {
-  const world = await makeWorld({ atomic: true, credits: 5 });
+const sealedWorld = async ({ credits = 5, bytesPerEvent = 1 } = {}) => {
+  const world = await makeWorld({ atomic: true, credits, bytesPerEvent });
   const keys = new MemoryPersonalKeys();
   const ringOver = (store: MemoryPersonalKeys, seed: number): KeyRing =>
     keyRing({ store, masters, clock: world.clock, entropy: new SeededEntropy(seed) });
@@ -109,6 +109,21 @@ describe('the shredder', () => {
     const log = (await world.store.readLog(0n, 100)).slice(0, -1);
     expect(JSON.stringify(log.map(({ data, metadata }) => [data, metadata]))).to.equal(before);
   });
+
+  for (const bytesPerEvent of [1, 437])
+    it(`does not save its place after every batch without an erasure, if events are ${bytesPerEvent} apart`, async () => {
+      const { world, sealed, keys, ringOver, gone } = await sealedWorld({ credits: 200, bytesPerEvent });
+      for (let sent = 0; sent < 150; sent += 1) await sendCard(sealed, sendRequest(world));
+      await changeCard(sealed, { code: gone, org }, world.command(), erase('a request'));
+      const saved: bigint[] = [];
+      const save = keys.saveMark.bind(keys);
+      keys.saveMark = (mark) => {
+        saved.push(mark.position);
+        return save(mark);
+      };
+      await shredded(world, keys, ringOver(keys, 2));
+      expect(saved).to.deep.equal([(await world.store.head()).position]);
+    });
 
   it('destroys the keys of what waits of an erased contact, in the files of its organization alone', async () => {
     const { world, sealed, keys, ringOver } = await sealedWorld();
