@@ -108,6 +108,20 @@ describe('the notary', () => {
     expect(readBack).to.be.within(20, events.length - 1);
   });
 
+  it('gathers events for a while as long as they come, and looks less often when none do', async () => {
+    const log = new MemoryRawLog(events.slice(0, 20));
+    const stop = new AbortController();
+    const rests: number[] = [];
+    const sleep = async (time: number): Promise<void> => {
+      rests.push(time);
+      await clock.sleep(time);
+      if (rests.length < 4) log.events = events.slice(0, 20 + rests.length);
+      else if (rests.length === 6) stop.abort();
+    };
+    await runNotary(notarizing(log, new MemoryLogTiles(), { clock: { ...clock, sleep } }), stop.signal);
+    expect(rests).to.deep.equal([250, 250, 250, 250, 500, 500]);
+  });
+
   it('does not sign while the log is known to be damaged, until everything was read back', async () => {
     const log = new MemoryRawLog(events);
     const tiles = new MemoryLogTiles();
