@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import { expect } from 'chai';
 import { RabbitPublicStream } from '../../../adapters/rabbitmq/public-stream.js';
 import { topologyOf } from '../../../adapters/rabbitmq/topology.js';
@@ -12,6 +13,9 @@ import { describeWithEngines } from '../../support/runner/engines.js';
 import { eventually } from '../../support/time/eventually.js';
 import { Proxy } from '../../support/servers/proxy.js';
 import { clock, freshNamespace, withChannel } from './support.js';
+
+/** What Node calls to write several buffers at once. */
+type WriteAll = (this: Socket, chunks: readonly unknown[], done: (error?: Error | null) => void) => void;
 
 const event = (position: number): LoggedEvent => ({
   position: BigInt(position),
@@ -111,6 +115,24 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
         body: externalEvent(logged, log),
       }));
       expect(await read()).to.deep.equal(expected);
+    }));
+
+  it('hands what is published together to the system in one write', () =>
+    using(async ({ stream }) => {
+      await isUp(stream);
+      const own = Object.getOwnPropertyDescriptor(Socket.prototype, '_writev') as { value: WriteAll };
+      const written: number[] = [];
+      const value: WriteAll = function note(chunks, done) {
+        written.push(chunks.length);
+        own.value.call(this, chunks, done);
+      };
+      Object.defineProperty(Socket.prototype, '_writev', { ...own, value });
+      try {
+        await stream.publish([event(1), event(2), event(3), event(4)], log);
+      } finally {
+        Object.defineProperty(Socket.prototype, '_writev', own);
+      }
+      expect(written).to.deep.equal([4]);
     }));
 
   it('publishes events that no queue is bound for', () =>
