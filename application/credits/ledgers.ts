@@ -9,10 +9,12 @@ import {
   type Return,
   withdraw,
 } from '../../domain/credits.js';
+import { LRUCache } from 'lru-cache';
 import { capture } from '../../domain/errors.js';
 import { parseEvent, type Command, type RecordedEvent, type Slot } from '../../domain/events.js';
-import type { OrganizationId, StreamName, Uuid } from '../../domain/ids.js';
+import type { Milliseconds, OrganizationId, StreamName, Uuid } from '../../domain/ids.js';
 import { positionOf, type WriteDeps } from '../execute.js';
+import { growingTo } from '../growing.js';
 import { OutcomeUnknown } from '../outcome.js';
 import type { EventStore, StreamWrite, WriteOutcome } from '../ports/event-store.js';
 import type { KeyClaim } from '../ports/idempotency-store.js';
@@ -113,6 +115,26 @@ interface Prepared {
 const smallestGroup = 32;
 const largestGroup = 256;
 
+/** Transfers of one organization that wait to be made. */
+interface Lane {
+  readonly queue: Waiting[];
+  /** Called when a transfer has come. */
+  onArrival: () => void;
+}
+const nobodyListens = (): void => undefined;
+
+/**
+ * Clients of one organization whose movements share an append get their responses together, so their next
+ * requests come together, too. An append waits this long for as many as there were before, and for one less
+ * after it has waited in vain: who sends alone never waits. With four clients for each of 16 organizations, a
+ * send took 1.3 appends instead of 1.75, and no longer.
+ */
+const gathersFor: Milliseconds = 10;
+/** More than these need no waiting: among so many, an append costs each next to nothing. */
+const mostAwaited = 8;
+/** Of so many organizations it is remembered how many came together. */
+const organizationsInMind = 10_000;
+
 /**
  * Moves credits. One write is in flight per organization; transfers that arrive meanwhile are folded into the
  * next append, each movement with its own cause. After a conflict or an unknown outcome, the ledger is read,
@@ -122,7 +144,9 @@ const largestGroup = 256;
  * revision proves it. Nothing is refused before the ledger was read.
  */
 export class Ledgers {
-  readonly #waiting = new Map<OrganizationId, Waiting[]>();
+  readonly #lanes = new Map<OrganizationId, Lane>();
+  /** How many transfers are likely to come together; absent: one. */
+  readonly #together = new LRUCache<OrganizationId, number>(growingTo(organizationsInMind));
 
   constructor(private readonly deps: WriteDeps) {}
 
@@ -136,19 +160,24 @@ export class Ledgers {
         { open: transfer.movements, before: transfer.since, mayBeWritten: false, resolve, reject },
         transfer,
       );
-      const queue = this.#waiting.get(transfer.org);
-      if (queue !== undefined) {
-        queue.push(waiting);
+      const lane = this.#lanes.get(transfer.org);
+      if (lane !== undefined) {
+        lane.queue.push(waiting);
+        lane.onArrival();
         return;
       }
-      const fresh = [waiting];
-      this.#waiting.set(transfer.org, fresh);
+      const fresh: Lane = { queue: [waiting], onArrival: nobodyListens };
+      this.#lanes.set(transfer.org, fresh);
       void this.#drain(transfer.org, fresh);
     });
   }
 
-  async #drain(org: OrganizationId, queue: Waiting[]): Promise<void> {
+  async #drain(org: OrganizationId, lane: Lane): Promise<void> {
+    const { queue } = lane;
     while (queue.length > 0) {
+      const expected = this.#expected(org);
+      if (queue.length < expected) await this.#arrivalOf(expected, lane);
+      this.#remember(org, Math.max(queue.length, expected - 1));
       const group = takeDisjoint(queue);
       try {
         await this.#settle(org, group);
@@ -157,7 +186,30 @@ export class Ledgers {
           reject(mayBeWritten ? new OutcomeUnknown(command.id) : error);
       }
     }
-    this.#waiting.delete(org);
+    this.#lanes.delete(org);
+  }
+
+  /**
+   * How many transfers the next append waits for. A store that commits them all together gathers them itself.
+   */
+  #expected(org: OrganizationId): number {
+    const together = this.#together.get(org) ?? 1;
+    return this.deps.store.atomic || together > mostAwaited ? 1 : together;
+  }
+
+  /** Resolves when so many transfers are here, or when they have taken too long. */
+  async #arrivalOf(expected: number, lane: Lane): Promise<void> {
+    const complete = new AbortController();
+    lane.onArrival = () => {
+      if (lane.queue.length >= expected) complete.abort('all are here');
+    };
+    await this.deps.clock.sleep(gathersFor, complete.signal);
+    lane.onArrival = nobodyListens;
+  }
+
+  #remember(org: OrganizationId, together: number): void {
+    if (together > 1) this.#together.set(org, together);
+    else this.#together.delete(org);
   }
 
   /** Appends a group until each of its transfers is made or refused. */

@@ -75,9 +75,9 @@ class Party {
     const times: number[] = [];
     let next = 0;
     let failed = 0;
-    const client = async (): Promise<void> => {
+    const client = async (own: number): Promise<void> => {
       for (let number = next++; number < count; number = next++) {
-        const call = this.#call(setting, number, cards);
+        const call = this.#call(setting, own, cards[number % cards.length]);
         const began = performance.now();
         const response = await request(pool, call);
         times.push(performance.now() - began);
@@ -89,7 +89,7 @@ class Party {
     const before = await callsOf(this.service);
     const used = processorTimeOf(this.service.child) ?? Number.NaN;
     const began = performance.now();
-    await Promise.all(Array.from({ length: clients }, client));
+    await Promise.all(Array.from({ length: clients }, (_, own) => client(own)));
     const seconds = (performance.now() - began) / 1_000;
     await settled(this.service);
     const processor = (((processorTimeOf(this.service.child) ?? Number.NaN) - used) * 1_000) / count;
@@ -101,9 +101,10 @@ class Party {
     return { setting: { ...setting, count }, calls, seconds, ...quantiles, failed, processor };
   }
 
-  #call({ what, orgs }: Setting, number: number, sent: readonly Sent[]): Call {
-    const { token } = this.#customers[number % orgs] ?? { token: '' };
-    const { code, token: owner } = sent[number % sent.length] ?? { code: '', token };
+  /** A client belongs to one organization; lookups and cancellations are of a card that was sent. */
+  #call({ what, orgs }: Setting, client: number, sent: Sent | undefined): Call {
+    const { token } = this.#customers[client % orgs] ?? { token: '' };
+    const { code, token: owner } = sent ?? { code: '', token };
     switch (what) {
       case 'send':
         return { method: 'POST', path: '/api/v1/cards', token, body: laterCard };
@@ -148,7 +149,7 @@ const measureOperations = async (
   await distributed.prepare();
   await beside.prepare();
   const kinds = ['send', 'send with a key', 'lookup', 'list', 'cancel'] as const;
-  const few = Math.ceil(count / 4);
+  const few = Math.ceil(count / 8);
   const made: { readonly made: Made; readonly besideIt: Made | null }[] = [];
   // The first round warms up.
   for (const [round, [clients, orgs]] of (
@@ -201,7 +202,7 @@ const measureDeliveries = async (service: StartedService, count: number): Promis
     if (registered === null) throw new Error('the endpoint could not be registered');
     const figures: Figure[] = [];
     for (const clients of [1, 64]) {
-      const many = clients === 1 ? Math.ceil(count / 4) : count;
+      const many = clients === 1 ? Math.ceil(count / 8) : count;
       const expected = receiver.received.length + many;
       const before = await callsOf(service);
       let next = 0;
@@ -253,7 +254,7 @@ export const measureService = async (
   const embedded = await startService(join(directory, 'beside'), unlimited);
   try {
     for (const one of [service, embedded]) await caughtUp(one);
-    const count = Math.max(300, Math.round(1_000 * scale));
+    const count = Math.max(300, Math.round(2_000 * scale));
     const operations = await measureOperations(service, embedded, count);
     return [...operations, ...(await measureDeliveries(service, count))];
   } finally {

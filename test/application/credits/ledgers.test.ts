@@ -98,6 +98,39 @@ describe('moving credits', () => {
     expect(sizes).to.deep.equal([1, 256, 172, 86, 43, 32, 10]);
   });
 
+  it('lets an append wait for as many as came together before, but not for long', async () => {
+    const { world, sizes } = await countingWorld({});
+    const { clock } = world;
+    const move = (): Promise<Transferred> => world.ledgers.move(buying(world, 1));
+    const together = [move(), move(), move(), move()];
+    await Promise.all(together);
+    expect(sizes).to.deep.equal([1, 3]);
+    const [first, second] = [move(), move()];
+    await clock.advance(9);
+    expect(sizes).to.deep.equal([1, 3]);
+    // All are here: nobody waits any longer.
+    await Promise.all([first, second, move()]);
+    expect(sizes).to.deep.equal([1, 3, 3]);
+    const alone = move();
+    await clock.advance(10);
+    await alone;
+    const againAlone = move();
+    await clock.advance(10);
+    await againAlone;
+    expect(sizes).to.deep.equal([1, 3, 3, 1, 1]);
+    // Who has waited in vain for the others is not held up any more.
+    await move();
+    expect(sizes).to.deep.equal([1, 3, 3, 1, 1, 1]);
+  });
+
+  it('makes nobody wait on a store that commits everything together', async () => {
+    const { world, sizes } = await countingWorld({ atomic: true });
+    const move = (): Promise<Transferred> => world.ledgers.move(buying(world, 1));
+    await Promise.all([move(), move(), move()]);
+    await move();
+    expect(sizes.at(-1)).to.equal(1);
+  });
+
   it('makes transfers in the order in which they came', async () => {
     const { world } = await countingWorld({ credits: 30 });
     const movements = Array.from({ length: 60 }, (_, place) => spending(world, place % 32));
