@@ -23,6 +23,8 @@ export interface LogSource<Cursor> {
   subscribe(after: bigint, signal: AbortSignal): AsyncIterable<readonly LoggedEvent[]>;
   /** Throws OtherLog if the log is not the one that was read. */
   assertSame(read: ReadUpTo): Promise<void>;
+  /** Waits a moment, so that more events come together. */
+  gather(signal: AbortSignal): Promise<void>;
   /** Waits after this number of failures in a row. */
   pause(failures: number, signal: AbortSignal): Promise<void>;
 }
@@ -35,12 +37,15 @@ export interface Following {
 }
 
 const usualBatch = 500;
+/** So many at the head of the log are of several writers, and more of them are on their way. */
+const busyBatch = 8;
 
 /**
  * Lets everybody in a process follow the log, and decodes an event once for all who stand near each other.
- * Far behind the head a stretch of the log is read in pages; at the head it is a subscription. Whoever
- * follows takes events from the stretch that it stands in, at its own pace: one that is slow falls out, reads
- * by itself, and joins the others when it has caught up. One that fails or ends leaves the others alone.
+ * Far behind the head a stretch of the log is read in pages; at the head it is a subscription, whose events
+ * gather for a moment while many come. Whoever follows takes events from the stretch that it stands in, at
+ * its own pace: one that is slow falls out, reads by itself, and joins the others when it has caught up. One
+ * that fails or ends leaves the others alone.
  */
 export class SharedFollowing<Cursor> {
   readonly #source: LogSource<Cursor>;
@@ -110,8 +115,9 @@ export class SharedFollowing<Cursor> {
         } else if (!stretch.ended) await stretch.more(signal);
         else if (stretch.failure === null) return;
         else throw stretch.failure;
-        // Everybody else has a turn, and what comes in the same turn is taken together.
-        await nextTurn();
+        // Everybody else has a turn, and what comes meanwhile is taken together.
+        const isBusy = stretch.live && events.length >= busyBatch && events.length < reader.batch;
+        await (isBusy ? this.#source.gather(signal) : nextTurn());
       }
     } finally {
       stretch.leave(reader);

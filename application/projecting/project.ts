@@ -16,11 +16,6 @@ export interface ProjectorOptions {
   readonly log: LogReader;
   readonly store: ProjectionStore;
   readonly clock: Clock;
-  /**
-   * How long to gather events once several have come together: where a save costs a round trip for each
-   * projection, however much it saves, fewer saves carry more. Absent: not at all.
-   */
-  readonly gatherFor?: Milliseconds;
   /** Whether builds that versions have mixed are built anew; by default they are. */
   readonly repairs?: boolean;
   readonly reports: ProjectorReports;
@@ -49,9 +44,6 @@ const maxDocumentsInMemory = 10_000;
 const maxLag = 5_000;
 /** After this many full batches in a row, changes are gathered in memory instead of being saved at once. */
 const fullBatches = 20;
-
-/** So many events in one batch come from several writers at once, and more of them are on their way. */
-const busyBatch = 8;
 
 /** How long the build of an earlier version is fed after the switch: its readers have moved long before. */
 const fedAfterSwitch: Milliseconds = 2_000;
@@ -324,7 +316,7 @@ export class Projector {
   /** Follows the log while no build catches up, until a rebuild is requested or the log runs far ahead. */
   async #follow(signal: AbortSignal): Promise<void> {
     if (this.#requested.size > 0 || this.#isStale) return;
-    const { log, clock, gatherFor = 0 } = this.#options;
+    const { log } = this.#options;
     const live = this.#live;
     this.#interrupt = new AbortController();
     const stop = AbortSignal.any([signal, this.#interrupt.signal]);
@@ -335,8 +327,6 @@ export class Projector {
       await this.#save(live);
       full = events.length === eventsAtOnce ? full + 1 : 0;
       if (full === fullBatches) return;
-      if (gatherFor > 0 && events.length >= busyBatch && events.length < eventsAtOnce)
-        await clock.sleep(gatherFor, stop);
     }
   }
 

@@ -241,12 +241,6 @@ const saysThatNeeded: Milliseconds = 10 * 60_000;
 /** Several signs of life of a projector of another release fall into this time. */
 const seesOthersWithin: Milliseconds = 1_200;
 
-/**
- * A save takes about as long. With 64 clients sending, it brought half as many requests to MongoDB, and a
- * tenth more sends. (docs/scale.md)
- */
-const gathersFor: Milliseconds = 5;
-
 /** Projects the log, and rebuilds what is asked for, while the lease is held. */
 const project = async (
   { database, clock, board, seen, store, onError, onIncident, fail, pulses, onFed, repairs }: Projecting,
@@ -270,7 +264,6 @@ const project = async (
     log: store,
     store: readModels,
     clock,
-    gatherFor: gathersFor,
     reports: {
       status: (now) => {
         if (now.down !== null) onIncident(now.down);

@@ -17,6 +17,9 @@ class FakeLog implements LogSource<bigint> {
   /** How many of the next pages fail. */
   failing = 0;
   isOther = false;
+  /** How often somebody has waited for more, and until when. */
+  gathered = 0;
+  gathering: () => Promise<void> = nextTurn;
 
   append(count: number): void {
     this.store(count);
@@ -70,6 +73,11 @@ class FakeLog implements LogSource<bigint> {
   async assertSame(read: { readonly position: bigint }): Promise<void> {
     await nextTurn();
     if (this.isOther) throw new OtherLog('A follower', read, null, 0n);
+  }
+
+  gather(): Promise<void> {
+    this.gathered += 1;
+    return this.gathering();
   }
 
   pause(): Promise<void> {
@@ -186,6 +194,30 @@ describe('following the log together', () => {
     await eventually(() => one.seen.length === 20_061);
     expect(one.batches.slice(before)).to.deep.equal([1, 60]);
     expect(one.seen).to.deep.equal(upTo(20_061));
+    await one.end();
+  });
+
+  it('lets events gather at the head of the log once several have come together', async () => {
+    const log = new FakeLog();
+    log.append(5);
+    const one = follow(new SharedFollowing(log));
+    await isOpen(log, 1);
+    log.append(7);
+    await eventually(() => one.seen.at(-1) === 12n);
+    expect(log.gathered).to.equal(0);
+    let end = (): void => undefined;
+    log.gathering = () => new Promise((resolve) => (end = resolve));
+    log.append(8);
+    await eventually(() => log.gathered === 1);
+    for (const _ of [1, 2, 3]) {
+      log.append(1);
+      await nextTurn();
+    }
+    expect(one.batches).to.deep.equal([5, 7, 8]);
+    end();
+    await eventually(() => one.seen.at(-1) === 23n);
+    expect(one.batches).to.deep.equal([5, 7, 8, 3]);
+    expect(log.gathered).to.equal(1);
     await one.end();
   });
 

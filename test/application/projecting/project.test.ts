@@ -296,47 +296,6 @@ describe('a projector', () => {
       expect((await made.readModels.active(notes)).checkpoint).to.equal(3n);
     }));
 
-  it('gathers events once several have come together, and saves what comes meanwhile at once', () => {
-    const readModels = new MemoryReadModels();
-    let saves = 0;
-    const store: ProjectionStore = {
-      ...boundStore(readModels),
-      save: (batches) => {
-        saves += 1;
-        return readModels.save(batches);
-      },
-    };
-    return running(
-      async (made) => {
-        const change = { org: 'o', text: '1' };
-        made.start();
-        await append(made.log, { id: 'alone', change });
-        await made.caughtUp();
-        const alone = saves;
-        await made.log.append(
-          ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((id) => ({
-            stream: noteStream(id),
-            expected: noStream,
-            events: [noteEvent(id, 0, change)],
-          })),
-        );
-        await made.caughtUp();
-        expect(saves).to.equal(alone + 1);
-        for (const id of ['a', 'b', 'c']) await append(made.log, { id, change });
-        await made.clock.advance(4);
-        expect(saves).to.equal(alone + 1);
-        await made.clock.advance(1);
-        await made.caughtUp();
-        expect(saves).to.equal(alone + 2);
-        await append(made.log, { id: 'after a few', change });
-        await made.caughtUp();
-        expect(saves).to.equal(alone + 3);
-        await expectFolded(made);
-      },
-      { store, readModels, gatherFor: 5 },
-    );
-  });
-
   it('resumes from any stop, whichever part of the last save was kept', () =>
     fc.assert(
       fc.asyncProperty(
