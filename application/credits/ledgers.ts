@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import {
   giveBack,
   ledger,
@@ -9,7 +10,6 @@ import {
   type Return,
   withdraw,
 } from '../../domain/credits.js';
-import { LRUCache } from 'lru-cache';
 import { capture } from '../../domain/errors.js';
 import { parseEvent, type Command, type RecordedEvent, type Slot } from '../../domain/events.js';
 import type { Milliseconds, OrganizationId, StreamName, Uuid } from '../../domain/ids.js';
