@@ -28,7 +28,7 @@ import { BufferedKeyUses } from '../../application/access/buffered-key-uses.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import type { Clock } from '../../application/ports/system.js';
 import { Projector } from '../../application/projecting/project.js';
-import { FinalError } from '../../domain/errors.js';
+import type { FinalError } from '../../domain/errors.js';
 import { ProjectionBoard, type ProjectorStatus } from '../../application/projecting/projection-board.js';
 import { untilAborted } from '../../application/until-aborted.js';
 import { writesWait } from '../../application/projecting/read-your-writes.js';
@@ -36,14 +36,14 @@ import { allProjections } from '../../projections/all.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { EngineOptions, Stores } from '../engine.js';
 import { EngineCalls } from '../engine-calls.js';
+import { reporter } from '../reporter.js';
 import { incidentLog } from './incidents.js';
 import { thisMachine } from './machine.js';
 
 /**
  * Read models and operational state in MongoDB, for any number of processes. Leases there decide which
- * process does the work that only one may do at a time.
+ * process does the work that only one may do at a time. `raw`: with personal data sealed.
  */
-/** `raw`: with personal data sealed. */
 export const openMongoStores = (
   options: EngineOptions,
   url: string,
@@ -209,8 +209,7 @@ const leasedWork = (
           await work(held);
         } catch (error) {
           // Not an error of MongoDB, which the lease would take it for.
-          log.error({ err: error, process: name }, 'process failed, trying again');
-          if (error instanceof FinalError) fail(error);
+          reporter({ log, fail }, name)(error);
         } finally {
           log.info({ work: name, epoch: held.epoch }, 'lease given up, standing by');
         }

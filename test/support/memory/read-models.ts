@@ -1,4 +1,5 @@
 import {
+  ReadModelNotBuilt,
   ReadModelsUnavailable,
   type AgendaQuery,
   type BuildState,
@@ -66,8 +67,6 @@ const descending = (a: bigint, b: bigint) => (a < b ? 1 : a > b ? -1 : 0);
 
 const ascending = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
-const beingBuilt = ({ name }: Projection<unknown>) => new ReadModelsUnavailable(`${name} is being built`);
-
 /** Read models in memory. */
 export class MemoryReadModels implements ReadModels, ProjectionStore {
   /** While true, every call throws ReadModelsUnavailable. */
@@ -90,7 +89,8 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
     { org, where = {}, before, limit }: PageQuery,
   ): Promise<readonly Stored<Document>[]> {
     const seen = this.#seen(projection);
-    if (seen !== undefined && seen.version < (projection.listedFrom ?? 0)) throw beingBuilt(projection);
+    if (seen !== undefined && seen.version < (projection.listedFrom ?? 0))
+      throw new ReadModelNotBuilt(projection);
     return [...(seen?.rows.values() ?? [])]
       .filter(
         (row) =>
@@ -137,7 +137,7 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
     { upTo, after, limit }: AgendaQuery,
   ): Promise<readonly Stored<Document>[]> {
     const seen = this.#seen(projection);
-    if (seen?.hasAgenda === false) throw beingBuilt(projection);
+    if (seen?.hasAgenda === false) throw new ReadModelNotBuilt(projection);
     return [...(seen?.rows.values() ?? [])]
       .flatMap((row) => (row.agenda === null ? [] : [{ row, agenda: row.agenda }]))
       .filter(({ agenda }) => agenda <= upTo)
@@ -216,7 +216,7 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
     const seen = builds
       .filter(({ active, version }) => active && version <= projection.version)
       .sort((a, b) => b.version - a.version)[0];
-    if (seen === undefined && builds.length > 0) throw beingBuilt(projection);
+    if (seen === undefined && builds.length > 0) throw new ReadModelNotBuilt(projection);
     return seen;
   }
 
