@@ -554,8 +554,8 @@ describe('the operator API', () => {
 
   it('rebuilds every projection while reads go on', async () => {
     const { rows, body } = await tenant.api('/api/v1/cards');
-    const ready = await service.anonymous('/readyz');
-    expect(ready.status).to.equal(200);
+    const isReady = async (): Promise<boolean> => (await service.anonymous('/readyz')).status === 200;
+    await eventually(isReady);
     for (const name of [
       'cards',
       'balances',
@@ -569,7 +569,7 @@ describe('the operator API', () => {
       expect([answer.status, name], answer.text).to.deep.equal([202, name]);
     }
     expect((await tenant.api('/api/v1/cards')).rows.length).to.equal(rows.length);
-    await eventually(async () => (await service.anonymous('/readyz')).status === 200);
+    await eventually(isReady);
     expect((await tenant.api('/api/v1/cards')).body).to.deep.equal(body);
     expect((await service.anonymous('/metrics')).text).to.match(/projection/);
   });
