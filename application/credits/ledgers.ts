@@ -189,12 +189,10 @@ export class Ledgers {
     this.#lanes.delete(org);
   }
 
-  /**
-   * How many transfers the next append waits for. A store that commits them all together gathers them itself.
-   */
+  /** How many transfers the next append waits for. */
   #expected(org: OrganizationId): number {
     const together = this.#together.get(org) ?? 1;
-    return this.deps.store.atomic || together > mostAwaited ? 1 : together;
+    return together > mostAwaited ? 1 : together;
   }
 
   /** Resolves when so many transfers are here, or when they have taken too long. */
@@ -207,7 +205,9 @@ export class Ledgers {
     lane.onArrival = nobodyListens;
   }
 
+  /** A store that commits several streams at once gathers by itself: there, nobody has to wait for others. */
   #remember(org: OrganizationId, together: number): void {
+    if (this.deps.store.atomic) return;
     if (together > 1) this.#together.set(org, together);
     else this.#together.delete(org);
   }

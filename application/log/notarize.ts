@@ -50,8 +50,8 @@ export interface Notarizing {
 const notNotarized = 'it is not the event that was notarized';
 const batchSize = 500;
 const lookEvery: Milliseconds = 500;
-/** While events come: a batch costs the same however few they are, and nothing is signed sooner. */
-const gatherFor: Milliseconds = 250;
+/** While events come: a batch costs the same however few they are, and the tree is signed once a second. */
+const gathersFor: Milliseconds = 250;
 const signEvery: Milliseconds = 1_000;
 
 /**
@@ -81,7 +81,7 @@ export const runNotary = async (deps: Notarizing, signal: AbortSignal): Promise<
         scrubAt = clock.monotonic() + scrubEvery;
       }
       if (added === batchSize || scrub !== null) await rest(clock.monotonic() - began, signal);
-      else await clock.sleep(added > 0 ? gatherFor : lookEvery, signal);
+      else await clock.sleep(added > 0 ? gathersFor : lookEvery, signal);
     }
     await notary.sign();
   });
