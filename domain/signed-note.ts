@@ -230,16 +230,6 @@ export const signNote = (text: string, signers: readonly NoteSigner[]): string =
   return formatNote({ text, signatures: signers.map((signer) => signatureBy(signer, text)) });
 };
 
-/** A witness's signature line for the text of a checkpoint. `time`: seconds since 1970. */
-export const cosignature = (signer: NoteSigner, text: string, time: number): NoteSignature => {
-  if (signer.kind !== 'cosignature')
-    throw new TypeError(`${signer.name} signs notes, and cosigns no checkpoints.`);
-  const stamp = Buffer.alloc(8);
-  stamp.writeBigUInt64BE(BigInt(time));
-  const bytes = sign(null, Buffer.from(cosigned(text, time)), privateKeyOf(signer.seed));
-  return { name: signer.name, id: signer.id, bytes: Buffer.concat([stamp, bytes]) };
-};
-
 /** The note with signatures added; one of the same key takes the place of an earlier one. */
 export const withSignatures = (note: string, added: readonly NoteSignature[]): string => {
   const { text, signatures } = parseNote(note);
@@ -248,10 +238,6 @@ export const withSignatures = (note: string, added: readonly NoteSignature[]): s
   );
   return formatNote({ text, signatures: [...others, ...added] });
 };
-
-/** Lines of signatures, as a witness answers them. */
-export const formatSignatures = (signatures: readonly NoteSignature[]): string =>
-  signatures.map(signatureLine).join('');
 
 /** The head of the log's tree at a size, as its checkpoint says it. */
 export interface TreeHead {

@@ -84,7 +84,7 @@ const forbidden = (path: string, text: string): string[] => {
 
 /** What starts by itself: programs, and scripts of pages. */
 const isEntry = (path: string): boolean =>
-  /^(bin\/(serve|cli|witness|make-secrets)\.ts|adapters\/http\/web\/browser\/\w+\.ts)$/.test(path);
+  /^(bin\/(serve|cli|make-secrets)\.ts|adapters\/http\/web\/browser\/\w+\.ts)$/.test(path);
 
 /** The sources that a source names: in imports, and as programs of threads. */
 const namedIn = (path: string, text: string): string[] => {

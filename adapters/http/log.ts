@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { assertUndamaged } from '../../application/log/damaged-log.js';
-import { consistencyProof, inclusionProof } from '../../application/log/log-proofs.js';
+import { inclusionProof } from '../../application/log/log-proofs.js';
 import { entryBundle, placeOf } from '../../application/log/log-entries.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import type { LogTiles } from '../../application/ports/log-tiles.js';
@@ -8,7 +8,7 @@ import type { RawLog } from '../../application/ports/raw-log.js';
 import { DomainError } from '../../domain/errors.js';
 import type { StreamName } from '../../domain/ids.js';
 import { hashBytes, hashesAt, tileAt, tileWidth } from '../../domain/merkle.js';
-import { optionalText, text } from './fields.js';
+import { text } from './fields.js';
 import { operatorAccess, operatorOperation } from './operator.js';
 import { route, type BytesResponse, type Route, type TextResponse } from './route.js';
 
@@ -165,45 +165,6 @@ export const logRoutes = (deps: LogRouteDeps): readonly Route[] => {
           ...proof.map(base64),
         ];
         return { status: 200, type: plain, text: `${lines.join('\n')}\n\n${note}` };
-      },
-    }),
-    route({
-      method: 'GET',
-      path: '/operator/v1/log/consistency',
-      access: operatorAccess,
-      query: z.object({
-        from: number('The size of the older tree.'),
-        to: optionalText({
-          pattern: whole,
-          hint: 'a whole number',
-          description: 'The size of the newer tree. Omit it for that of the newest checkpoint.',
-        }),
-      }),
-      failure: 'read_failed',
-      operation: operatorOperation(
-        'getLogConsistency',
-        'Prove that an older tree of the log is a prefix of a newer one',
-        {
-          200: z.object({
-            from: z.int(),
-            to: z.int().meta({ description: 'The size of the newer tree.', examples: [1043] }),
-            consistency: z.array(z.string()).describe('The hashes of the proof (RFC 6962), in base64.'),
-          }),
-        },
-        ['invalid_parameter', 'not_found', 'log_damaged'],
-      ),
-      handle: async ({ query }) => {
-        const { size } = await newestOf(tiles);
-        const from = Number(query.from);
-        const to = query.to === null ? size : Number(query.to);
-        if (to > size || from > to)
-          throw new DomainError(
-            'invalid_parameter',
-            `The signed log has ${size} events: \`from\` must not be larger than \`to\`, nor that than ${size}.`,
-            from > to ? 'from' : 'to',
-          );
-        const consistency = (await consistencyProof(tiles, from, to)).map(base64);
-        return { status: 200, body: { from, to, consistency } };
       },
     }),
   ];

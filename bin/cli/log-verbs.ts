@@ -20,20 +20,6 @@ export const logVerbs: readonly Verb[] = [
     options: [],
     call: () => ({ method: 'GET', path: '/anchor' }),
   },
-  {
-    noun: 'log',
-    verb: 'consistency',
-    description: 'Prove that an older tree of the log is a prefix of a newer one',
-    options: [
-      { name: 'from', description: 'size of the older tree', required: true },
-      { name: 'to', description: 'size of the newer tree, if it is not the newest' },
-    ],
-    call: (input) => ({
-      method: 'GET',
-      path: '/log/consistency',
-      query: { from: input.text('from'), to: input.text('to') },
-    }),
-  },
 ];
 
 const showCheckpoint: LongVerb = {

@@ -15,7 +15,6 @@ import {
   type Fields,
 } from '../support/http/service.js';
 import { memberOf } from '../support/http/visitor.js';
-import { eventually } from '../support/time/eventually.js';
 
 /**
  * A response has every field that the document declares, and no other. (decision 24: absent values are null)
@@ -215,9 +214,6 @@ describe('successful responses and the OpenAPI document', () => {
     await good(operator, 'DELETE', `/operator/v1/keys/${own.id}`);
     await good(operator, 'GET', `/operator/v1/requests/${own.headers.get('x-request-id') ?? ''}`);
     await good(operator, 'GET', '/operator/v1/anchor');
-    const consistency = '/operator/v1/log/consistency?from=0';
-    await eventually(async () => (await operator(consistency)).status === 200, { what: 'a checkpoint' });
-    await good(operator, 'GET', consistency);
     await good(operator, 'POST', '/operator/v1/projections/cards/rebuild');
     await refused(operator, 'GET', '/operator/v1/organizations/nothing/keys', 404);
   });

@@ -182,15 +182,13 @@ describe('a failure of the service', () => {
       card_code: card,
       id: String(hook['id']),
     };
-    // The delivery store knows endpoints and deliveries, and no endpoint has the id of the hook. The proof
-    // names no tree.
+    // The delivery store knows endpoints and deliveries, and no endpoint has the id of the hook.
     const elsewhere: Readonly<Record<string, readonly [number, string | null]>> = {
       '/api/v1/webhooks': [200, null],
       '/api/v1/webhooks/{id}': [404, 'not_found'],
       '/api/v1/deliveries': [200, null],
       '/api/v1/deliveries/{id}': [404, 'not_found'],
       '/operator/v1/organizations/{org}/deliveries/{id}': [404, 'not_found'],
-      '/operator/v1/log/consistency': [400, 'invalid_parameter'],
       '/operator/v1/requests/{request_id}': [404, 'not_found'],
     };
     expect(paths.length).to.be.above(15);

@@ -9,13 +9,13 @@ import { auditStream } from '../../../domain/audit.js';
 import { rootOf } from '../../../domain/merkle.js';
 import {
   checkpointText,
-  cosignature,
   parseNote,
   signerFrom,
   signNote,
   vkeyOf,
   withSignatures,
 } from '../../../domain/signed-note.js';
+import { cosignature } from '../../support/fixtures/cosignature.js';
 import {
   actions,
   exported,

@@ -3,12 +3,12 @@ import { ForkSeen, headOf, proveGrowth } from '../../../application/log/watch-ch
 import { emptyFrontier, grow, leafHash, rootOf, tileAt, type Hash } from '../../../domain/merkle.js';
 import {
   checkpointText,
-  cosignature,
   signerFrom,
   signNote,
   UntrustedNote,
   withSignatures,
 } from '../../../domain/signed-note.js';
+import { cosignature } from '../../support/fixtures/cosignature.js';
 import { MemoryLogTiles } from '../../support/memory/log-tiles.js';
 
 const log = signerFrom('cards.example.com/log', 'note', Buffer.alloc(32, 1));

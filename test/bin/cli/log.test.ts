@@ -9,9 +9,15 @@ import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { runCommandLine } from '../../../bin/cli/program.js';
 import { startService, type Service } from '../../../bin/service.js';
 import { readSettings } from '../../../bin/settings.js';
-import { openNote, parseCheckpointText, parseSigner, vkeyOf } from '../../../domain/signed-note.js';
+import {
+  openNote,
+  parseCheckpointText,
+  parseSigner,
+  parseVkey,
+  vkeyOf,
+} from '../../../domain/signed-note.js';
 import { clientsOf } from '../../support/http/service.js';
-import { startWitness } from '../../support/servers/log-witness.js';
+import { LogWitness } from '../../support/servers/log-witness.js';
 import { eventually } from '../../support/time/eventually.js';
 
 describe('the log of the log, as the operator of an embedded service has it', function () {
@@ -98,7 +104,6 @@ describe('the log of the log, as the operator of an embedded service has it', fu
     expect((await cli('log proof --stream handwriting-everyday --revision 0')).out).to.match(
       /^c2sp\.org\/tlog-proof@v1\nextra /,
     );
-    expect((await cli('log consistency --from 1')).out).to.include('consistency');
     const missing = await cli('log proof --stream card-none --revision 0');
     expect([missing.code, missing.error]).to.deep.equal([
       1,
@@ -156,7 +161,6 @@ describe('the log of the log, as the operator of an embedded service has it', fu
     const written = await operator('/operator/v1/organizations', { body: { name: 'Still here' } });
     expect(written.status).to.equal(201);
     for (const path of [
-      '/log/consistency?from=1',
       '/log/proof?stream=handwriting-everyday&revision=0',
       '/exports?from=0',
       `/exports?organization=${written.id}`,
@@ -201,10 +205,10 @@ describe('the log of the log, as the operator of an embedded service has it', fu
     await stop();
     const older = join(directory, 'older.db');
     tamper(`vacuum into '${older}'`);
-    const witness = await startWitness(directory, key);
+    const witness = new LogWitness(parseVkey(key));
     try {
       const policy = join(directory, 'policy');
-      await writeFile(policy, `log ${key}\nwitness w1 ${witness.vkey} ${witness.url}\nquorum w1\n`);
+      await writeFile(policy, `log ${key}\nwitness w1 ${witness.vkey} ${await witness.start()}\nquorum w1\n`);
       const more = { LOG_POLICY_FILE: policy };
       const again = await serve(more);
       await clientsOf(again).operator('/operator/v1/organizations', { body: { name: 'One more event' } });

@@ -1,30 +1,83 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { verifyConsistency } from '../../../domain/merkle.js';
+import {
+  formatNote,
+  fromBase64,
+  openNote,
+  parseCheckpointText,
+  signerFrom,
+  vkeyOf,
+  type NoteKey,
+  type NoteSigner,
+  type TreeHead,
+} from '../../../domain/signed-note.js';
+import { cosignature } from '../fixtures/cosignature.js';
 
-/** Starts `bin/witness.js` for a log, with its key and its state in a directory. */
-export const startWitness = async (
-  directory: string,
-  log: string,
-): Promise<{ readonly vkey: string; readonly url: string; readonly stop: () => Promise<void> }> => {
-  const program = join(import.meta.dirname, '../../../bin/witness.js');
-  const [key, state] = [join(directory, 'witness.key'), join(directory, 'witness.state')];
-  const name = 'witness.example.com/w1';
-  const child = spawn(
-    process.execPath,
-    [program, '--name', name, '--log', log, '--key', key, '--state', state, '--port', '0'],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  );
-  const stop = async (): Promise<void> => {
-    const ended = once(child, 'exit');
-    if (child.kill('SIGTERM')) await ended;
-  };
-  let vkey: string | null = null;
-  for await (const line of createInterface({ input: child.stdout })) {
-    const url = /^listening on (.+)$/.exec(line)?.[1];
-    if (url === undefined) vkey = line;
-    else if (vkey !== null) return { vkey, url, stop };
+type Answer = readonly [status: number, body: string];
+
+/**
+ * A witness of one log (c2sp.org/tlog-witness), for tests. `head` is what it has signed last, and outlives
+ * its server.
+ */
+export class LogWitness {
+  readonly signer: NoteSigner = signerFrom('witness.example.com/w1', 'cosignature', Buffer.alloc(32, 3));
+  readonly vkey = vkeyOf(this.signer);
+  head: TreeHead | null = null;
+  #server: ReturnType<typeof createServer> | null = null;
+
+  constructor(
+    private readonly log: NoteKey,
+    /** Seconds since 1970. */
+    private readonly time = 1_772_000_000,
+  ) {}
+
+  /** Returns its URL. */
+  async start(): Promise<string> {
+    const server = createServer((request, response) => {
+      const respond = ([status, answer]: Answer): void => {
+        response.writeHead(status, { 'content-type': status === 409 ? 'text/x.tlog.size' : 'text/plain' });
+        response.end(answer);
+      };
+      text(request)
+        .then((body) => respond(this.answer(body)))
+        .catch((error: unknown) => respond([403, `${String(error)}\n`]));
+    });
+    this.#server = server;
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
-  throw new Error('the witness did not start');
-};
+
+  async stop(): Promise<void> {
+    const server = this.#server;
+    this.#server = null;
+    if (server === null) return;
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  }
+
+  /** Signs what has grown from what it has signed last. Throws if the log has not signed it. */
+  private answer(body: string): Answer {
+    const [, old = '', lines = '', note = ''] = /^old (\d+)\n((?:[^\n]+\n)*)\n([^]*)$/.exec(body) ?? [];
+    const opened = openNote(note, [this.log]);
+    const head = parseCheckpointText(opened.text);
+    const known = this.head;
+    const size = known?.size ?? 0;
+    if (Number(old) !== size) return [409, `${size}\n`];
+    if (known?.size === head.size && !known.root.equals(head.root)) return [409, `${size}\n`];
+    const proof = lines
+      .split('\n')
+      .flatMap((line) => fromBase64(line) ?? [])
+      .slice(0, -1);
+    const isPrefix =
+      known === null || size === 0 ? proof.length === 0 : verifyConsistency(known, head, proof);
+    if (!isPrefix) return [422, 'The older tree is no prefix of this one.\n'];
+    this.head = head;
+    const signature = cosignature(this.signer, opened.text, this.time);
+    return [200, formatNote({ text: '', signatures: [signature] }).slice(1)];
+  }
+}
