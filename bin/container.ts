@@ -164,6 +164,7 @@ const buildGraph = (context: ProcessContext) => {
     hookCalls,
     requests,
     rateLimiter,
+    judge: context.judge,
     webhooks: endpoints,
     timeZone: planning.timeZone,
     hasConsole: settings.console,

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { PasswordCost } from '../adapters/system/passwords.js';
+import type { PasswordJudge } from '../application/ports/password-judge.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import type { Tracing } from '../application/ports/tracing.js';
 import type { WebhookSender } from '../application/ports/webhook-sender.js';
@@ -31,6 +32,7 @@ export interface ProcessContext {
   /** Nothing is traced if it is left out. */
   readonly tracing?: Tracing;
   readonly passwordCost: PasswordCost;
+  readonly judge: PasswordJudge;
   /** Sends webhooks in place of the HTTP client: for simulations. */
   readonly sender?: WebhookSender;
   /** Ends the process, for an error that it can't go on with. */

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
 import { paths } from '../adapters/http/console/paths.js';
 import { pageUrl, placeOf } from '../adapters/http/web/url.js';
+import { JudgingThread } from '../adapters/system/password-judge.js';
 import { usualCost, type PasswordCost } from '../adapters/system/passwords.js';
 import { stockCatalogue, type AdministrationDeps } from '../application/organizations/administer.js';
 import { makeDemo } from '../application/organizations/demo.js';
@@ -141,12 +142,14 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   setMaxListeners(0, stopping.signal);
   const projecting = new AbortController();
   let running: readonly Promise<unknown>[] = [];
+  const judge = new JudgingThread();
   let projector: Promise<void> = Promise.resolve();
   /** The projector ends last: until then, writes that are still running may wait for it. */
   const end = async (http: Promise<unknown>): Promise<void> => {
     stopping.abort();
     // At the same time: requests and deliveries that are running share the few seconds that are left.
     await Promise.all([http, ...running]);
+    await judge.close();
     projecting.abort();
     await projector;
     await engine.close();
@@ -171,6 +174,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       timeouts,
       tracing,
       passwordCost,
+      judge,
       fail,
       listening: () => listening,
       baseUrl: () => baseUrl,

@@ -77,7 +77,7 @@ interface Guesses {
 }
 
 /** Who has an IPv6 address mostly has all that begin with the same 64 bits. */
-const household = (address: string): string => {
+export const household = (address: string): string => {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);
   return parsed instanceof ipaddr.IPv6 ? parsed.parts.slice(0, 4).join(':') : parsed.toString();

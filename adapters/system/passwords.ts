@@ -17,10 +17,16 @@ const saltLength = 16;
 const atOnce = 2;
 const mostWaiting = 20;
 
+/**
+ * As much as 256 characters can be before they are composed. What follows is left out: normalising takes
+ * quadratic time for a long run of combining marks.
+ */
+const maxLength = 2_048;
+
 const derive = (password: string, salt: Buffer, cost: PasswordCost): Promise<Buffer> => {
   const options: ScryptOptions = { ...cost, maxmem: 256 * cost.N * cost.r };
   return new Promise((done, fail) => {
-    scrypt(password.normalize('NFKC'), salt, hashLength, options, (error, key) =>
+    scrypt(password.slice(0, maxLength).normalize('NFKC'), salt, hashLength, options, (error, key) =>
       error === null ? done(key) : fail(error),
     );
   });

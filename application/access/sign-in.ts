@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { accountIdOf } from '../../domain/account.js';
-import { DomainError } from '../../domain/errors.js';
 import type { Uuid } from '../../domain/ids.js';
+import { countTries } from './count-tries.js';
 import type { PeopleDeps } from './people.js';
 import type { RateLimiter } from '../ports/rate-limiter.js';
 
@@ -26,8 +26,8 @@ export const accountWith = async (
 ): Promise<Uuid | null> => {
   const id = accountIdOf(email);
   // Counted before the password is looked at: those that are sent together must not all be tried.
-  if ((await rateLimiter.hit(`sign-in ${id}`, clock.now())) > wrongPasswordsPerMinute)
-    throw new DomainError('rate_limited', 'There were too many tries to sign in. Wait a minute.');
+  const tooMany = 'There were too many tries to sign in. Wait a minute.';
+  await countTries({ rateLimiter, clock }, { [`sign-in ${id}`]: wrongPasswordsPerMinute }, tooMany);
   const found = await signInRecords.find('password', id);
   const hash = found === null ? null : Kept.parse(found.data).hash;
   const { matches, isOutdated } = await passwords.check(password, hash);

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { AdministrationDeps } from '../../../application/organizations/administer.js';
 import type { ChangeCardDeps } from '../../../application/cards/change-card.js';
 import type { HookDeps } from '../../../application/hooks/hooks.js';
+import type { PasswordJudge } from '../../../application/ports/password-judge.js';
 import type { ImportDeps } from '../../../application/contacts/imports.js';
 import type { PeopleDeps } from '../../../application/access/people.js';
 import type { Requests } from '../../../application/ports/requests.js';
@@ -26,6 +27,7 @@ export interface ConsoleDeps
     SendCardDeps {
   readonly requests: Pick<Requests, 'find'>;
   readonly rateLimiter: RateLimiter;
+  readonly judge: PasswordJudge;
   readonly webhooks: WebhookDeps;
   readonly baseUrl: () => string;
   readonly timeZone: string;

@@ -1,40 +1,43 @@
+import { countTries } from '../../../application/access/count-tries.js';
+import { accountIdOf } from '../../../domain/account.js';
 import { DomainError } from '../../../domain/errors.js';
+import { derivedUuid } from '../../../domain/ids.js';
 import { countCharacters } from '../../../domain/text.js';
+import { household } from '../caller.js';
+import type { Context } from './page.js';
 
 const shortest = 12;
 const longest = 256;
-/** Of 4: would hold for more than 10^8 guesses. */
-const enough = 3;
+/** How many new passwords are judged in a clock minute, from whom. */
+export const judgedPerMinute = { address: 30, link: 10, account: 20 };
+
+export interface ChosenPassword {
+  readonly password: string;
+  /** The field that holds it. */
+  readonly field: string;
+  readonly email: string;
+  readonly name: string;
+  /** The token of the link by which it is chosen; null for an account that is signed in. */
+  readonly link: string | null;
+}
 
 /**
- * Refuses a password that is short, or that somebody would guess. Throws
- * `invalid_parameter` for its field.
+ * Refuses a password that is short, or that would be guessed soon. Every judgement counts, whatever it says.
+ * Throws `invalid_parameter` for its field, `rate_limited` and TooManySignIns.
  */
 export const assertGoodPassword = async (
-  password: string,
-  known: readonly string[],
-  field: string,
+  { deps, address }: Pick<Context, 'deps' | 'address'>,
+  { password, field, email, name, link }: ChosenPassword,
 ): Promise<void> => {
   const refusal = (message: string): DomainError => new DomainError('invalid_parameter', message, field);
   const characters = countCharacters(password);
   if (characters < shortest || characters > longest)
     throw refusal(`A password has ${shortest} to ${longest} characters.`);
-  // Its dictionaries take some megabytes: most processes never need them.
-  const [{ ZxcvbnFactory }, common, english] = await Promise.all([
-    import('@zxcvbn-ts/core'),
-    import('@zxcvbn-ts/language-common'),
-    import('@zxcvbn-ts/language-en'),
-  ]);
-  const judge = new ZxcvbnFactory({
-    dictionary: { ...common.dictionary, ...english.dictionary },
-    graphs: common.adjacencyGraphs,
-    translations: english.translations,
+  await countTries(deps, {
+    [`password from ${household(address)}`]: judgedPerMinute.address,
+    ...(link !== null && { [`password by ${derivedUuid('link', link)}`]: judgedPerMinute.link }),
+    [`password of ${accountIdOf(email)}`]: judgedPerMinute.account,
   });
-  const { score, feedback } = judge.check(password, [...known]);
-  if (score < enough)
-    throw refusal(
-      ['This password would be guessed soon.', feedback.warning, ...feedback.suggestions]
-        .filter(Boolean)
-        .join(' '),
-    );
+  const weakness = await deps.judge.judge(password, [email, name]);
+  if (weakness !== null) throw refusal(weakness);
 };

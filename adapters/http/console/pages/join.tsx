@@ -80,7 +80,14 @@ export const joinPage = page({
         if (hasPassword) {
           await accountBy(context, person.email, password, 'This is not the password of your account.');
         } else {
-          await assertGoodPassword(password, [person.email, sent('name')], 'password');
+          const chosen = {
+            password,
+            field: 'password',
+            email: person.email,
+            name: sent('name'),
+            link: token,
+          };
+          await assertGoodPassword(context, chosen);
           await setFirstPassword(deps, context, account, password);
         }
         await acceptFor(deps, context, org, token, sent('name') || person.name);

@@ -116,7 +116,8 @@ export const mePage = page({
         const wrong = 'This is not your password.';
         if (visitor.kind !== 'member') throw new DomainError('invalid_parameter', wrong, 'password');
         await accountBy(context, visitor.email, sent('password'), wrong);
-        await assertGoodPassword(sent('next'), [visitor.email, visitor.name], 'next');
+        const { email, name } = visitor;
+        await assertGoodPassword(context, { password: sent('next'), field: 'next', email, name, link: null });
         await setPassword(deps, context, visitor.account, sent('next'), visitor.session.id);
         tell(context, visitor.account, 'signed out elsewhere');
         return go(url(paths.me));

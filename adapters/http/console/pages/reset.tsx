@@ -40,8 +40,9 @@ export const resetPage = page({
       run: async (context, sent) => {
         const { deps, params, url } = context;
         const person = await personOf(context);
-        await assertGoodPassword(sent('password'), [person.email, person.name], 'password');
-        const account = await takeReset(deps, params['link'] ?? '');
+        const link = params['link'] ?? '';
+        await assertGoodPassword(context, { ...person, password: sent('password'), field: 'password', link });
+        const account = await takeReset(deps, link);
         if (account === null) throw await unknownLink(context, over);
         await setPassword(deps, context, account, sent('password'), null);
         return go(url(paths.start), await signedIn(context, account));

@@ -298,6 +298,7 @@ export const startProcess = (house: House, name: string): Process => {
     extraCertificates: [],
     timeouts: { sweep: 20_000 },
     passwordCost: cheapPasswords,
+    judge: { judge: () => Promise.resolve(null) },
     sender: house.receivers.senderFor(name, life),
     fail: (error) => {
       house.problems.push(`code: ${name} gave up: ${String(error)}`);

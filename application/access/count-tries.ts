@@ -1,0 +1,17 @@
+import { DomainError } from '../../domain/errors.js';
+import type { RateLimiter } from '../ports/rate-limiter.js';
+import type { Clock } from '../ports/system.js';
+
+/**
+ * Counts a try for each of these subjects in turn, before any work is done for it. `perMinute`: how many each
+ * may have in a clock minute. Throws `rate_limited` at the first that has had more; those after it are not
+ * counted.
+ */
+export const countTries = async (
+  { rateLimiter, clock }: { readonly rateLimiter: RateLimiter; readonly clock: Clock },
+  perMinute: Readonly<Record<string, number>>,
+  tooMany = 'There were too many tries. Wait a minute.',
+): Promise<void> => {
+  for (const [subject, most] of Object.entries(perMinute))
+    if ((await rateLimiter.hit(subject, clock.now())) > most) throw new DomainError('rate_limited', tooMany);
+};

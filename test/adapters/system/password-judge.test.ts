@@ -1,0 +1,66 @@
+import { expect } from 'chai';
+import { performance } from 'node:perf_hooks';
+import { JudgingThread } from '../../../adapters/system/password-judge.js';
+import { TooManySignIns } from '../../../application/ports/passwords.js';
+
+/** A thread that finds every password good, and never comes back from one that says so. */
+const hanging = new URL(
+  `data:text/javascript,${encodeURIComponent(`
+    import { parentPort } from 'node:worker_threads';
+    parentPort.on('message', ({ password }) => {
+      while (password === 'hang') {}
+      parentPort.postMessage(password === 'echo ' + 'x'.repeat(59) ? 'that is what I got' : null);
+    });
+  `)}`,
+);
+
+const failureOf = (judged: Promise<unknown>): Promise<unknown> =>
+  judged.then(
+    () => null,
+    (error: unknown) => error,
+  );
+
+describe('the judge of passwords', () => {
+  let judge: JudgingThread;
+  afterEach(() => judge.close());
+
+  it('says why a password would be guessed soon, and nothing of a good one', async () => {
+    judge = new JudgingThread();
+    expect(await judge.judge('password1234', [])).to.match(/^This password would be guessed soon\. \w/);
+    expect(await judge.judge('ada@example.com', ['ada@example.com'])).to.be.a('string');
+    expect(await judge.judge('another pelican staircase', [])).to.equal(null);
+  });
+
+  it('leaves this thread free while it thinks about the worst that can be sent', async () => {
+    judge = new JudgingThread();
+    const before = performance.eventLoopUtilization();
+    await judge.judge('p@$$w0rd'.repeat(32), []);
+    expect(performance.eventLoopUtilization(before).active).to.be.below(200);
+  });
+
+  it('looks at the first 64 characters', async () => {
+    judge = new JudgingThread(hanging);
+    expect(await judge.judge(`echo ${'x'.repeat(251)}`, [])).to.equal('that is what I got');
+  });
+
+  it('gives up a password that takes too long, and judges the next one in a new thread', async () => {
+    judge = new JudgingThread(hanging, 300);
+    const [hung, next] = [failureOf(judge.judge('hang', [])), judge.judge('another', [])];
+    expect(await hung).to.be.instanceOf(TooManySignIns);
+    expect(await next).to.equal(null);
+  });
+
+  it('lets ten wait, and refuses others at once', async () => {
+    judge = new JudgingThread(hanging);
+    const waiting = Array.from({ length: 10 }, (_, at) => judge.judge(`${at}`, []));
+    expect(await failureOf(judge.judge('one more', []))).to.be.instanceOf(TooManySignIns);
+    await Promise.all(waiting);
+    expect(await judge.judge('one more', [])).to.equal(null);
+  });
+
+  it('fails with what its thread fails with, and goes on', async () => {
+    judge = new JudgingThread(new URL('data:text/javascript,throw new Error("no dictionary")'));
+    for (const _ of ['once', 'again'])
+      expect(await failureOf(judge.judge('a password', []))).to.have.property('message', 'no dictionary');
+  });
+});

@@ -1,0 +1,75 @@
+import { expect } from 'chai';
+import { startTestService, type RunningService } from '../../support/http/service.js';
+import { settableClock } from '../../support/http/http.js';
+import { judgedPerMinute } from '../../../adapters/http/console/good-password.js';
+import { memberOf, password, Visitor } from '../../support/http/visitor.js';
+
+const guessable = 'p@$$w0rd'.repeat(32);
+
+describe('a new password', () => {
+  const clock = settableClock('2026-03-02T14:05:00.000Z');
+  const aMinuteLater = (): void => clock.set(new Date(clock.now() + 60_000).toISOString());
+  let service: RunningService;
+  let members: string;
+
+  before(async () => {
+    service = await startTestService({}, clock);
+    const { org } = await service.tenant();
+    members = `/operator/v1/organizations/${org}/members`;
+    await memberOf(service, org, 'viewer', 'ada@example.com');
+  });
+  beforeEach(aMinuteLater);
+  after(() => service.stop());
+
+  const pathOf = async (path: string, body?: object): Promise<string> => {
+    const reply = await service.operator(path, { method: 'POST', ...(body && { body }) });
+    return new URL(String(reply.body['url'])).pathname;
+  };
+  const inviteEve = (email = 'eve@example.com') => pathOf(members, { email, name: 'Eve', role: 'viewer' });
+  const resetOfAda = async (): Promise<string> => {
+    const { rows } = await service.operator(members);
+    const ada = rows.find(({ email }) => email === 'ada@example.com');
+    return pathOf(`${members}/${String(ada?.['id'])}/reset`);
+  };
+
+  for (const [kind, link, action] of [
+    ['an invitation', () => inviteEve(), 'join'],
+    ['a link for a new password', resetOfAda, 'reset'],
+  ] as const)
+    it(`is judged ten times a minute for ${kind}, and then not looked at`, async () => {
+      const path = await link();
+      const visitor = new Visitor(service);
+      const form = await visitor.form(path, action);
+      const statusOf = async (chosen: string) =>
+        (await visitor.post(path, { ...form, name: 'Eve', password: chosen })).status;
+      for (let tries = 0; tries < judgedPerMinute.link; tries += 1)
+        expect(await statusOf('password1234')).to.equal(422);
+      const began = performance.now();
+      expect([await statusOf(guessable), await statusOf(password)]).to.deep.equal([429, 429]);
+      expect(performance.now() - began, 'one that is not judged costs no time').to.be.below(2_000);
+      aMinuteLater();
+      expect(await statusOf(password)).to.equal(303);
+    });
+
+  it('is judged thirty times a minute for an address, whatever links it has', async () => {
+    const visitor = new Visitor(service);
+    const statuses: number[] = [];
+    for (let links = 0; links < 4; links += 1) {
+      const path = await inviteEve(`eve-${links}@example.com`);
+      const form = await visitor.form(path, 'join');
+      for (let tries = 0; tries < judgedPerMinute.link; tries += 1)
+        statuses.push((await visitor.post(path, { ...form, password: 'password1234' })).status);
+    }
+    const times = (status: number) => statuses.filter((each) => each === status).length;
+    expect([times(422), times(429)]).to.deep.equal([judgedPerMinute.address, 10]);
+  });
+
+  it('that is too long for any password is refused without a count', async () => {
+    const path = await inviteEve('another-eve@example.com');
+    const visitor = new Visitor(service);
+    const form = await visitor.form(path, 'join');
+    for (let tries = 0; tries < 15; tries += 1)
+      expect((await visitor.post(path, { ...form, password: 'x'.repeat(257) })).status).to.equal(422);
+    expect((await visitor.post(path, { ...form, password })).status).to.equal(303);
+  });
+});
