@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { personalVerbs } from '../bin/cli/personal-verbs.js';
@@ -19,7 +20,8 @@ import { roles } from '../bin/roles.js';
 import { settingNames } from '../bin/settings.js';
 import { parse } from 'yaml';
 import { startTestService } from './support/http/service.js';
-import { read } from './support/runner/repository.js';
+import { describeWithPromtool, promtool } from './support/servers/promtool.js';
+import { read, root } from './support/runner/repository.js';
 
 const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
 
@@ -49,7 +51,9 @@ const promql: ReadonlySet<string> = new Set([
   'delta',
   'histogram_quantile',
   'increase',
+  'label_replace',
   'max',
+  'or',
   'rate',
   'sum',
   'time',
@@ -70,6 +74,26 @@ interface Rule {
 interface Alerts {
   readonly groups: readonly { readonly rules: readonly Rule[] }[];
 }
+interface AlertCases {
+  readonly tests: readonly {
+    readonly alert_rule_test: readonly {
+      readonly alertname: string;
+      readonly exp_alerts: readonly unknown[];
+    }[];
+  }[];
+}
+
+const alertCases = 'docs/operations/alerts.test.yml';
+
+describeWithPromtool('the alerts in docs/operations', () => {
+  it('fire as their cases say', () => {
+    const { status, stderr } = spawnSync(promtool, ['test', 'rules', alertCases], {
+      cwd: root,
+      encoding: 'utf8',
+    });
+    expect(status, stderr).to.equal(0);
+  });
+});
 
 describe('docs/operations.md', () => {
   it('has every setting, and no other, in its table of settings', () => {
@@ -112,7 +136,8 @@ describe('docs/operations.md', () => {
     (parse(read('docs/operations/alerts.yml')) as Alerts).groups.flatMap((group) => group.rules);
 
   it('has every metric that the dashboard and the alerts ask for in its table of metrics', () => {
-    const known = new Set(namesBelow('Metrics').flatMap(withParts));
+    // What Prometheus itself says of each process.
+    const known = new Set([...namesBelow('Metrics').flatMap(withParts), 'up']);
     const queries = [
       ...panels().flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
       ...rules().map(({ expr }) => expr),
@@ -134,6 +159,25 @@ describe('docs/operations.md', () => {
       expect(anchors, alert).to.include(annotations.runbook);
       expect(annotations.summary.length, alert).to.be.greaterThan(20);
     }
+  });
+
+  it('says of each alert, and of no other, in its table what it means and what to do', () => {
+    expect(rowsBelow('Watch').flatMap(([name = '']) => /^`(.*)`$/.exec(name)?.[1] ?? [])).to.deep.equal(
+      rules().map(({ alert }) => alert),
+    );
+  });
+
+  it('has for each alert a case in which it fires, and one in which it does not', () => {
+    const { tests } = parse(read(alertCases)) as AlertCases;
+    const cases = tests.flatMap((test) => test.alert_rule_test);
+    const fires = (wanted: boolean): readonly string[] => [
+      ...new Set(
+        cases.flatMap(({ alertname, exp_alerts }) => (exp_alerts.length > 0 === wanted ? alertname : [])),
+      ),
+    ];
+    const names = rules().map(({ alert }) => alert);
+    expect(fires(true)).to.have.members(names);
+    expect(fires(false)).to.have.members(names);
   });
 
   it('shows every metric of the business, and most others, on the dashboard', () => {

@@ -1,7 +1,8 @@
 import { describe } from 'mocha';
 
 /**
- * The settings that name a running engine, the program of a browser or of Python, or pip's index of packages.
+ * The settings that name a running engine, the program of a browser, of Python or promtool, or pip's index of
+ * packages.
  * A suite that needs one is skipped if its variable is not set; programs are also looked for on the PATH, and
  * pip has an index of its own.
  */
@@ -12,6 +13,7 @@ export const engineVariables = [
   'CHROMIUM',
   'PYTHON',
   'PIP_INDEX_URL',
+  'PROMTOOL',
 ] as const;
 export type EngineVariable = (typeof engineVariables)[number];
 

@@ -3,7 +3,7 @@ import { join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseSync, type ParseResult } from 'oxc-parser';
 
-const root = fileURLToPath(new URL('../../../../', import.meta.url));
+export const root = fileURLToPath(new URL('../../../../', import.meta.url));
 
 /** A file of the repository as text. Paths are relative to the top and have slashes. */
 export const read = (path: string): string => readFileSync(join(root, path), 'utf8');
