@@ -1,9 +1,7 @@
 import { SystemClock } from '../adapters/system/clock.js';
 import { SystemEntropy } from '../adapters/system/entropy.js';
 import { copyLog, NoCopy, type CopiedLog } from '../application/log/copy-log.js';
-import { keyRing } from '../application/personal/key-ring.js';
 import { assertUndamaged } from '../application/log/damaged-log.js';
-import { masterKeys } from './secret-files.js';
 import type { Settings } from './settings.js';
 
 const clock = new SystemClock();
@@ -21,17 +19,14 @@ interface OnServers extends Settings {
  */
 export const copyLogTo = async (
   url: string,
-  { eventStoreUrl, eventStorePrefix: prefix, mongoUrl, personalKeyFile }: OnServers,
+  { eventStoreUrl, eventStorePrefix: prefix, mongoUrl }: OnServers,
   onProgress: (events: number) => void,
 ): Promise<CopiedLog> => {
-  const [{ EventStoreDbEventStore }, { MongoDatabase }, { MongoLogTiles }, { MongoPersonalKeys }] =
-    await Promise.all([
-      import('../adapters/eventstoredb/event-store.js'),
-      import('../adapters/mongodb/database.js'),
-      import('../adapters/mongodb/log-tiles.js'),
-      import('../adapters/mongodb/personal-keys.js'),
-    ]);
-  const masters = masterKeys(personalKeyFile, entropy, false, 'PERSONAL_KEY_FILE');
+  const [{ EventStoreDbEventStore }, { MongoDatabase }, { MongoLogTiles }] = await Promise.all([
+    import('../adapters/eventstoredb/event-store.js'),
+    import('../adapters/mongodb/database.js'),
+    import('../adapters/mongodb/log-tiles.js'),
+  ]);
   const database = new MongoDatabase(mongoUrl, clock);
   const from = new EventStoreDbEventStore({ url: eventStoreUrl, prefix, clock, entropy });
   const to = new EventStoreDbEventStore({ url, prefix, clock, entropy });
@@ -39,8 +34,7 @@ export const copyLogTo = async (
     await database.ping();
     const tiles = new MongoLogTiles(database);
     await assertUndamaged(tiles);
-    const keys = keyRing({ store: new MongoPersonalKeys(database), masters, clock, entropy });
-    const copied = await copyLog({ from, to, keys, entropy }, onProgress);
+    const copied = await copyLog({ from, to }, onProgress);
     const newest = await tiles.newest();
     if (newest?.size !== copied.events || !newest.root.equals(copied.root))
       throw new NoCopy(

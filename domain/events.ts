@@ -44,19 +44,13 @@ export interface EventMetadata {
   readonly causationId: string;
   readonly schemaVersion: number;
   readonly occurredAt: Instant;
-  /**
-   * Whose personal data the event holds, and the key that it is sealed with: none if it holds none, or in the
-   * clear.
-   */
+  /** Whose personal data the event holds, and the key that it is sealed with: null if it holds none. */
   readonly subject: string | null;
   readonly keyId: string | null;
-  /** The version of the hash chain; absent in version 1. */
-  readonly chain?: 2;
-  /**
-   * Stands for the personal data in the hash: the digest of its sealed text. With a salt: of salt and text,
-   * of data that older versions of the service have stored in the clear.
-   */
-  readonly personal: { readonly salt?: string; readonly digest: string } | null;
+  /** The version of the hash chain. */
+  readonly chain: 2;
+  /** Stands for the personal data in the hash: the digest of its sealed text. */
+  readonly personal: { readonly digest: string } | null;
   readonly hash: string;
 }
 

@@ -163,15 +163,13 @@ const metadata: Node = {
     subject: { ...textOrNull, description: 'Whose personal data `data.personal` holds.' },
     keyId: {
       ...textOrNull,
-      description:
-        'The key that the personal data is sealed with in the log; null if it is not sealed. Readers get it opened.',
+      description: 'The key that the personal data is sealed with in the log. Readers get it opened.',
     },
-    chain: { type: 'integer', description: 'The version of the hash chain; absent in version 1.' },
+    chain: { type: 'integer', description: 'The version of the hash chain.' },
     personal: {
       type: ['object', 'null'],
       required: ['digest'],
       properties: {
-        salt: { ...text, description: 'Absent where the data was sealed as it was recorded.' },
         digest: { ...text, description: 'Hex SHA-256 of the stored text.' },
       },
       description: 'Takes the place of personal data in the hash.',

@@ -62,9 +62,9 @@ const rootsOf = ({ size, root }, to, proof) => {
 /** What became of an event's personal data. @type {(event: Line, stamp: Line | null) => 'shown' | 'withheld' | 'erased' | 'none'} */
 const stateOf = ({ id, personal, key = null }, stamp) => {
   if (personal === null && key === null) return stamp ? 'withheld' : 'none';
-  const digest = sha256(stamp?.salt === undefined ? '' : `${stamp.salt}\n`, String(personal)).toString('hex');
+  const digest = sha256(String(personal)).toString('hex');
   must(digest === stamp?.digest, `${id} was recorded with other personal data`);
-  if (key === null) return stamp?.salt === undefined ? 'erased' : 'shown';
+  if (key === null) return 'erased';
   const [{ iv, sealed, commit }, secret] = [JSON.parse(personal), bytesOf(key, 32)];
   must(sha256('handwritten-card-service/personal-key/v1\n', secret).toString('base64') === commit, `${id} was sealed with another key`);
   const box = createDecipheriv('aes-256-gcm', secret, bytesOf(iv, 12)).setAAD(Buffer.from(id));
@@ -129,9 +129,9 @@ export const verifyExport = (file, { keys, witnesses = [], quorum = witnesses.le
       const [, covered, own] = /^([^]*),"hash":"([0-9a-f]{64})"}$/.exec(event['metadata']) ?? [];
       const before = streams.get(stream) ?? (from > 0 && revision > 0 ? null : { revision: -1, hash: '' });
       must(before ? previous === undefined && revision === before.revision + 1 : typeof previous === 'string', `${stream}@${revision} does not follow the event before it`);
-      const covers = [before?.hash ?? previous, ...(metadata.chain === 2 ? [stream, revision] : []), type, id, data, `${covered}}`];
+      const covers = [before?.hash ?? previous, stream, revision, type, id, data, `${covered}}`];
       hash = sha256(covers.join('\n')).toString('hex');
-      must((metadata.chain ?? 2) === 2 && own === hash, `${stream}@${revision} has another hash`);
+      must(metadata.chain === 2 && own === hash, `${stream}@${revision} has another hash`);
       streams.set(stream, { revision, hash });
     });
     check('personal data is what was recorded', () => (states[stateOf(event, metadata.personal)] += 1) &&

@@ -1,6 +1,6 @@
 import { DomainError } from '../../domain/errors.js';
 import type { RecordedEvent } from '../../domain/events.js';
-import { rawOf, verifies } from './hash-chain.js';
+import { rawOf, verifies, whyDamaged } from './hash-chain.js';
 import { asStored } from '../personal/personal.js';
 
 /** What a stream says is not what was recorded, so nothing is shown of it. */
@@ -19,8 +19,8 @@ export const assertChained = (previous: RecordedEvent | null, events: readonly R
   for (const event of events) {
     if (event.revision !== (before?.revision ?? -1) + 1)
       throw new DamagedStream(event, `it follows revision ${before?.revision ?? -1}`);
-    if (!verifies(before?.metadata.hash ?? null, rawOf(asStored(event))))
-      throw new DamagedStream(event, 'its hash is wrong');
+    const raw = rawOf(asStored(event));
+    if (!verifies(before?.metadata.hash ?? null, raw)) throw new DamagedStream(event, whyDamaged(raw));
     before = event;
   }
 };

@@ -4,7 +4,7 @@ import type { OrganizationId, StreamName } from '../../domain/ids.js';
 import { entryBytes, entryHash, ImpossibleEntry } from '../../domain/log-entry.js';
 import { leafHash, type Hash } from '../../domain/merkle.js';
 import { DamagedLog } from './damaged-log.js';
-import { verifiedHash } from './hash-chain.js';
+import { verifiedHash, whyDamaged } from './hash-chain.js';
 import type { Leaf } from '../ports/log-tiles.js';
 import type { RawLog, StoredEvent } from '../ports/raw-log.js';
 
@@ -18,7 +18,6 @@ export interface CheckedEvent {
 interface ReadMetadata {
   readonly org: OrganizationId | null;
   readonly hash?: unknown;
-  readonly personal?: object | null;
 }
 
 const parsed = (metadata: string): ReadMetadata | null => {
@@ -30,16 +29,14 @@ const parsed = (metadata: string): ReadMetadata | null => {
 };
 
 /**
- * Whether an event's hash follows from what is stored and from the event before it in its stream; null if
- * not. Whatever version its chain has: this is the one place that knows.
+ * Checks that an event's hash follows from what is stored and from the event before it in its stream. Throws
+ * DamagedLog.
  */
-export const checkedEvent = (previous: string | null, event: StoredEvent): CheckedEvent | null => {
+export const checkedEvent = (previous: string | null, event: StoredEvent): CheckedEvent => {
   const metadata = parsed(event.metadata);
   const hash = metadata === null ? null : verifiedHash(previous, event);
-  if (metadata === null || hash === null) return null;
-  // The chain lets personal data be missing, but nothing takes it out of the log.
-  const lacksPersonal = event.personal === null && (metadata.personal ?? null) !== null;
-  return lacksPersonal ? null : { event, hash, org: metadata.org };
+  if (metadata === null || hash === null) throw new DamagedLog(event.position, whyDamaged(event));
+  return { event, hash, org: metadata.org };
 };
 
 const rememberedStreams = 50_000;
@@ -71,9 +68,8 @@ export const eventChecker = (log: Pick<RawLog, 'readStoredStream'>): CheckEvents
   return async (events) => {
     const found: CheckedEvent[] = [];
     for (const event of events) {
-      const { stream, revision, position } = event;
+      const { stream, revision } = event;
       const checked = checkedEvent(await hashBefore(event), event);
-      if (checked === null) throw new DamagedLog(position, 'its hash does not match its content');
       found.push(checked);
       heads.set(stream, { revision, hash: checked.hash });
     }

@@ -6,16 +6,15 @@ import { cardStream } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
 import type { EventMetadata } from '../../domain/events.js';
-import { idOf, Uuid, type Milliseconds, type OrganizationId, type StreamName } from '../../domain/ids.js';
+import { idOf, type Milliseconds, type OrganizationId, type StreamName } from '../../domain/ids.js';
 import { nodeHash, rootOf, tileWidth, type Hash } from '../../domain/merkle.js';
 import { signNote, type NoteSigner } from '../../domain/signed-note.js';
 import { checkedEvent, leafOf } from './checked-leaves.js';
 import { newCommand, type Initiator } from '../commands.js';
-import { isSealedText, type RawEvent } from './hash-chain.js';
+import type { RawEvent } from './hash-chain.js';
 import { assertUndamaged, DamagedLog, logDamaged } from './damaged-log.js';
 import { execute, type WriteDeps } from '../execute.js';
 import { consistencyProof, frontierAt, inclusionProof } from './log-proofs.js';
-import { openSealed } from '../personal/personal.js';
 import { clockTolerance, EventStoreUnavailable } from '../ports/event-store.js';
 import type { Checkpoint, LogTiles } from '../ports/log-tiles.js';
 import type { RawLog, StoredEvent } from '../ports/raw-log.js';
@@ -164,7 +163,6 @@ const chainChecker = (raw: RawLog) => {
   return async (event: StoredEvent): Promise<Before | null> => {
     const before = await beforeOf(event);
     const checked = checkedEvent(before?.hash ?? null, event);
-    if (checked === null) throw new DamagedLog(event.position, 'its hash does not match its content');
     heads.set(event.stream, { revision: event.revision, hash: checked.hash });
     return before;
   };
@@ -179,31 +177,11 @@ interface Standing {
   readonly previous?: string;
 }
 
-/** What was in the clear when it was recorded is shown so, sealed since or not; null once its key is gone. */
-const inTheClear = (
-  keys: OpenedKeys | null,
-  { id, personal }: StoredEvent,
-  stamp: EventMetadata['personal'],
-): string | null => {
-  if (personal === null || !isSealedText(personal)) return personal;
-  const key = keys?.keyOf(keyIdIn(personal)) ?? null;
-  return key === null ? null : openSealed(key, Uuid.parse(id), JSON.parse(personal), stamp);
-};
-
-const keyIdIn = (sealed: string): string => (JSON.parse(sealed) as { readonly key: string }).key;
-
-/** The keys that an event's personal data may be opened with. */
-const keyIdsOf = (event: StoredEvent): readonly string[] => {
+/** Personal data as an export shows it: as it is stored, with its key. */
+const personalOf = (options: ExportOptions, keys: OpenedKeys | null, event: StoredEvent) => {
   const { keyId } = metadataOf(event);
-  if (keyId !== null) return [keyId];
-  return event.personal !== null && isSealedText(event.personal) ? [keyIdIn(event.personal)] : [];
-};
-
-/** Personal data as an export shows it: with the key, if it is sealed with one. */
-const personalOf = ({ personal }: ExportOptions, keys: OpenedKeys | null, event: StoredEvent) => {
-  const { keyId, personal: stamp } = metadataOf(event);
-  if (keyId === null) return { personal: personal ? inTheClear(keys, event, stamp) : null };
-  if (!personal) return { personal: null, key: null };
+  if (keyId === null) return { personal: null };
+  if (!options.personal) return { personal: null, key: null };
   return { personal: event.personal, key: keys?.keyOf(keyId)?.toString('base64') ?? null };
 };
 
@@ -213,7 +191,7 @@ const lineMaker =
   async (
     found: readonly (Pick<Leaf, 'index' | 'orgSeq' | 'event'> & Standing)[],
   ): Promise<readonly string[]> => {
-    if (options.personal) await keys?.load(found.flatMap(({ event }) => keyIdsOf(event)));
+    if (options.personal) await keys?.load(found.flatMap(({ event }) => metadataOf(event).keyId ?? []));
     return found.map(({ index, orgSeq, event, proof, previous }) => {
       const { stream, revision, id, type, data, metadata } = event;
       const personal = personalOf(options, keys, event);

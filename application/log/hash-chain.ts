@@ -31,24 +31,26 @@ export interface RawEvent extends StoredTexts {
   readonly type: string;
 }
 
-/** The version of the chain that new events are written with. */
+/** The version of the chain. Later versions will tell their events from today's by it. */
 const chain = 2;
 
 /**
- * The hash of an event. Each part ends at a line break, and no part contains one: neither JSON nor hashes,
- * types, ids and names of streams do. Version 1 of the chain, whose metadata has no field `chain`, leaves out
- * stream and revision; it is verified forever and not written any more.
+ * The hash of an event after the event with the hash `previous` in its stream (null: it is the first): hex
+ * SHA-256 of the previous hash, stream, revision, type, id, the stored text of the data without `personal`,
+ * and the stored text of the metadata without its last field `hash`, with a line feed between each two. No
+ * part contains one: neither JSON nor hashes, types, ids and names of streams do.
  * (docs/architecture.md#hash-chain)
  */
 const linkHash = (
-  version: 1 | 2,
   previous: string | null,
   { stream, revision, type, id, data }: Pick<RawEvent, 'stream' | 'revision' | 'type' | 'id' | 'data'>,
   metadata: string,
-): string => {
-  const place = version === 1 ? '' : `${stream}\n${revision}\n`;
-  return digestOf('sha256', `${previous ?? ''}\n${place}${type}\n${id}\n${data}\n${metadata}`, 'hex');
-};
+): string =>
+  digestOf(
+    'sha256',
+    `${previous ?? ''}\n${stream}\n${revision}\n${type}\n${id}\n${data}\n${metadata}`,
+    'hex',
+  );
 
 /** Makes `{…}` into `{…,"hash":"…"}`. The hash is last, so that the text it covers can be cut out again. */
 const withHash = (metadata: string, hash: string): string => `${metadata.slice(0, -1)},"hash":"${hash}"}`;
@@ -112,7 +114,7 @@ export interface ProtectedData {
 export type Protect = (event: Pick<UnsealedEvent, 'id' | 'type' | 'data'>) => ProtectedData;
 
 /**
- * Chains an event to the one before it in its stream: see `hashOf`. Of personal data the hash covers only
+ * Chains an event to the one before it in its stream: see `linkHash`. Of personal data the hash covers only
  * what stands for it, so that the data can be erased later.
  */
 export const seal = (link: Link, event: UnsealedEvent, protect: Protect): NewEvent => {
@@ -135,7 +137,7 @@ export const seal = (link: Link, event: UnsealedEvent, protect: Protect): NewEve
   } as const;
   const text = JSON.stringify(covered);
   const { id, type } = event;
-  const hash = linkHash(chain, link.previous, { ...link, type, id, data }, text);
+  const hash = linkHash(link.previous, { ...link, type, id, data }, text);
   const metadata = Object.assign(covered, { hash });
   return new SealedEvent(id, type, event.data, metadata, {
     data,
@@ -162,64 +164,37 @@ export const rawOf = (event: Pick<RecordedEvent, 'stream' | 'revision'> & NewEve
 };
 
 /**
- * The version of the chain, from the text of the metadata. Inside a JSON string every quotation mark has a
- * backslash before it, so this field can't be part of one.
+ * Inside a JSON string every quotation mark has a backslash before it, so this field can't be part of one.
  */
-const chainOf = (covered: string): 1 | 2 => (covered.includes(',"chain":2,"personal":') ? 2 : 1);
+const isOfThisChain = (covered: string): boolean => covered.includes(`,"chain":${chain},"personal":`);
+
+const personalVerifies = (personal: string | null, stamp: EventMetadata['personal']): boolean =>
+  personal === null || stamp === null
+    ? personal === stamp
+    : digestOf('sha256', personal, 'hex') === stamp.digest;
 
 /**
- * The hash that an event must have after the event with the hash `previous` in its stream (null: it is the
- * first): hex SHA-256 of the previous hash, stream, revision, type, id, the stored text of the data without
- * `personal`, and the stored text of the metadata without its last field `hash`, with a line feed between
- * each two. `metadata.chain` is 2; without that field stream and revision are left out. Null if the metadata
- * does not end with a hash.
- */
-export const hashOf = (previous: string | null, event: RawEvent): string | null => {
-  const parts = withoutHash(event.metadata);
-  return parts && linkHash(chainOf(parts.covered), previous, event, parts.covered);
-};
-
-/** How every sealed text begins; nothing that was stored in the clear does. */
-const sealedHead = '{"v":2,"key":"';
-
-/** Whether the stored text of personal data is sealed. */
-export const isSealedText = (personal: string): boolean => personal.startsWith(sealedHead);
-
-/**
- * Data in the clear may be erased; a sealed text stays, and its key is destroyed. What was stored in the
- * clear and sealed later is compared with its digest when it is opened, and can't be without its key.
- */
-const personalVerifies = (personal: string | null, stamp: EventMetadata['personal']): boolean => {
-  if (stamp === null) return personal === null;
-  const { salt, digest } = stamp;
-  if (personal === null) return salt !== undefined;
-  if (salt !== undefined && isSealedText(personal)) return true;
-  return digestOf('sha256', salt === undefined ? personal : `${salt}\n${personal}`, 'hex') === digest;
-};
-
-/** Whether a text in the clear is the one that a salted digest was made of. */
-export const isDigestOf = (stamp: EventMetadata['personal'], text: string): boolean =>
-  stamp?.salt !== undefined && digestOf('sha256', `${stamp.salt}\n${text}`, 'hex') === stamp.digest;
-
-/**
- * As `verifies`, but returns the event's hash, which the next event of its stream is to be checked with; null
- * if the event is not what was recorded.
+ * The hash of an event, if the event, as it is stored, is what was recorded after the event with the hash
+ * `previous` in its stream (null: as the first); null if it is not.
  */
 export const verifiedHash = (previous: string | null, event: RawEvent): string | null => {
   const { metadata, personal } = event;
   const parts = withoutHash(metadata);
   if (parts === null) return null;
   const { covered, hash } = parts;
-  if (linkHash(chainOf(covered), previous, event, covered) !== hash) return null;
+  if (!isOfThisChain(covered) || linkHash(previous, event, covered) !== hash) return null;
   if (personal === null && covered.endsWith('"personal":null}')) return hash;
   return personalVerifies(personal, parseMetadata(metadata).personal) ? hash : null;
 };
 
-/**
- * Whether an event, as it is stored, is what was recorded after the event with the hash `previous` in its
- * stream (null: as the first). Personal data must be what was sealed, or, if it was stored in the clear, may
- * be gone.
- */
+/** Says why an event does not verify. */
+export const whyDamaged = ({ metadata }: RawEvent): string => {
+  const version = /,"chain":(\d+),"personal":/.exec(metadata)?.[1] ?? 'none';
+  return version === String(chain)
+    ? 'its hash does not match its content'
+    : `its hash chain has version ${version}, and this release of the service knows version ${chain} alone`;
+};
+
 export const verifies = (previous: string | null, event: RawEvent): boolean =>
   verifiedHash(previous, event) !== null;
 

@@ -5,7 +5,7 @@ import { isPlainObject } from '../../domain/plain-object.js';
 import type { JustSealed, KeyRing } from './key-ring.js';
 import type { EventStore, LogReader } from '../ports/event-store.js';
 import type { Clock, Entropy } from '../ports/system.js';
-import { isDigestOf, type ProtectedData } from '../log/hash-chain.js';
+import type { ProtectedData } from '../log/hash-chain.js';
 import type { PersonalSeal } from '../streams.js';
 
 /** The key of one event. `id`: the number of its block and its place there. */
@@ -137,41 +137,16 @@ export const openText = (key: Buffer, event: Uuid, stored: unknown): string | nu
 };
 
 /**
- * The key that an event's personal data is sealed with; null if none is. Where it was sealed after it had
- * been stored in the clear, only the sealed text names the key: the rest of the event is as it was.
- */
-export const keyIdOf = (stored: Pick<RecordedEvent, 'data' | 'metadata'>): string | null => {
-  const { keyId, personal: stamp } = stored.metadata;
-  if (keyId !== null || stamp?.salt === undefined) return keyId;
-  const { personal }: { readonly personal?: unknown } = stored.data;
-  return isPlainObject(personal) && personal['v'] === 2 && typeof personal['key'] === 'string'
-    ? personal['key']
-    : null;
-};
-
-/** As `openText`; what was in the clear once must be what its digest was made of, too. */
-export const openSealed = (
-  key: Buffer,
-  event: Uuid,
-  stored: unknown,
-  stamp: RecordedEvent['metadata']['personal'],
-): string | null => {
-  const text = openText(key, event, stored);
-  return text === null || stamp?.salt === undefined || isDigestOf(stamp, text) ? text : null;
-};
-
-/**
  * The data of an event with its personal part as it was recorded; `personal: null` without its key. What this
  * process has just sealed with that key, for that event, need not be opened.
  */
 const openedData = (
-  { id, type, data, metadata }: RecordedEvent,
+  { id, type, data }: RecordedEvent,
   key: Buffer | null,
   noted: JustSealed | null,
 ): object => {
   const { personal }: { readonly personal?: unknown } = data;
-  const open = (by: Buffer): string | null => openSealed(by, id, personal, metadata.personal);
-  const text = key === null ? null : noted?.event === id ? noted.text : open(key);
+  const text = key === null ? null : noted?.event === id ? noted.text : openText(key, id, personal);
   const opened: unknown = text === null ? null : JSON.parse(text);
   return isPlainObject(opened) ? putBack(type, data, opened) : withPart(type, data, null);
 };
@@ -240,7 +215,7 @@ type Opening = <Position extends bigint | null>(
 const opening =
   (keys: Pick<KeyRing, 'load' | 'keyOf' | 'noted'>): Opening =>
   async (events) => {
-    const keyIds = events.map(keyIdOf);
+    const keyIds = events.map(({ metadata }) => metadata.keyId);
     const sealed = keyIds.filter((keyId) => keyId !== null);
     if (sealed.length === 0) return events;
     await keys.load(sealed);

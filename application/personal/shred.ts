@@ -4,7 +4,7 @@ import { erasures } from '../../domain/erasures.js';
 import { schemaOf, type LoggedEvent, type RecordedEvent } from '../../domain/events.js';
 import { categoryOf } from '../../domain/ids.js';
 import { isPlainObject } from '../../domain/plain-object.js';
-import { asStored, keyIdOf, openText } from './personal.js';
+import { asStored, openText } from './personal.js';
 import { markOf, type EventStore } from '../ports/event-store.js';
 import type { PersonalKeys } from '../ports/personal-keys.js';
 import type { Clock } from '../ports/system.js';
@@ -32,7 +32,7 @@ const mostUnsaved = 10_000;
  */
 const ownKey = async (keys: ShredderDeps['personalKeys'], event: RecordedEvent): Promise<string | null> => {
   const stored = asStored(event);
-  const keyId = keyIdOf(stored);
+  const { keyId } = stored.metadata;
   if (keyId === null) return null;
   await keys.load([keyId]);
   const key = keys.keyOf(keyId);

@@ -81,8 +81,7 @@ const rebuild: LongVerb = {
 const copy: LongVerb = {
   noun: 'log',
   verb: 'copy',
-  description:
-    'Copy every event to an empty EventStoreDB, and seal the personal data that an older version left in the clear; stop the service first',
+  description: 'Copy every event to an empty EventStoreDB; stop the service first',
   options: [{ name: 'to', description: 'connection string of the other EventStoreDB', required: true }],
   run: async (running) => {
     const { input, environment, print, json } = running;
@@ -90,21 +89,19 @@ const copy: LongVerb = {
     const { eventStoreUrl, mongoUrl } = settings;
     if (eventStoreUrl === null || mongoUrl === null)
       throw new WrongUsage(
-        'EVENTSTORE_URL is not set: this copies from one EventStoreDB to another. The embedded log is copied with `backup`, and sealed in its place with `personal seal`.',
+        'EVENTSTORE_URL is not set: this copies from one EventStoreDB to another. The embedded log is copied with `backup`.',
       );
     const to = input.text('to') ?? '';
     if (to === eventStoreUrl) throw new WrongUsage('--to is the EventStoreDB that EVENTSTORE_URL names.');
     const progress = progressOn(running);
     try {
-      const { events, root, sealed, erased } = await copyLogTo(
-        to,
-        { ...settings, eventStoreUrl, mongoUrl },
-        (done) => progress(() => `${count(done)} events`),
+      const { events, root } = await copyLogTo(to, { ...settings, eventStoreUrl, mongoUrl }, (done) =>
+        progress(() => `${count(done)} events`),
       );
       print(
         json
-          ? JSON.stringify({ events, root: root.toString('base64'), sealed, erased })
-          : `${count(events)} events were copied. Their root is that of the newest checkpoint: ${root.toString('base64')}. The personal data of ${count(sealed)} was sealed, and that of ${count(erased)} that were erased was destroyed. What to do now: docs/operations.md, "Move to another EventStoreDB".`,
+          ? JSON.stringify({ events, root: root.toString('base64') })
+          : `${count(events)} events were copied. Their root is that of the newest checkpoint: ${root.toString('base64')}. What to do now: docs/operations.md, "Move to another EventStoreDB".`,
       );
     } catch (error) {
       if (error instanceof DamagedLog || error instanceof NoCopy || error instanceof DomainError)

@@ -66,7 +66,7 @@ describe('the request log', () => {
       const world = await makeWorld({ atomic, credits: 5 });
       const writings = new Writings();
       const store = notingWrites(world.store, writings);
-      const streams = new Streams(store, unsealed(world.entropy));
+      const streams = new Streams(store, unsealed);
       const writing = { ...world, store, streams };
       const deps = { ...writing, ledgers: new Ledgers(writing) };
       const send = async (requestId: string) => {

@@ -30,9 +30,7 @@ describe('the span of an append', () => {
     const store = tracedAppends(new MemoryEventStore({ atomic: true }), tracing);
     const append = (name: string) => {
       const event = { id: derivedUuid(name), type: 'Noted', data: {}, metadata };
-      return store.append([
-        { stream, expected: -1, events: sealEvents(stream, null, [event], () => 'salt') },
-      ]);
+      return store.append([{ stream, expected: -1, events: sealEvents(stream, null, [event]) }]);
     };
     const outcomes = [await append('first'), await append('second')];
     expect(outcomes.flat().map(({ kind }) => kind)).to.deep.equal(['appended', 'conflict']);

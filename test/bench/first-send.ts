@@ -71,7 +71,7 @@ export const measureFirstMovement = async (movements: number): Promise<Figure[]>
   const entropy = new SystemEntropy();
   const store = new EventStoreDbEventStore({ url: log.url, clock, entropy });
   try {
-    const streams = new Streams(store, unsealed(entropy));
+    const streams = new Streams(store, unsealed);
     const ledgers = new Ledgers({ store, streams, clock, entropy });
     const newcomer = OrganizationId.parse(derivedUuid('bench newcomer'));
     const commandOf = (org: OrganizationId): Command =>

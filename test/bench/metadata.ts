@@ -12,6 +12,7 @@ export const metadataOf = (org: OrganizationId, occurredAt: Instant): EventMetad
   occurredAt,
   subject: null,
   keyId: null,
+  chain: 2,
   personal: null,
   hash: '0123456789abcdef'.repeat(4),
 });

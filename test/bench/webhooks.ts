@@ -191,7 +191,7 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
   const hostileOrgs = Array.from({ length: hostile }, (_, index) =>
     OrganizationId.parse(derivedUuid('hostile', index)),
   );
-  const streams = new Streams(file.eventStore, unsealed(entropy));
+  const streams = new Streams(file.eventStore, unsealed);
   const writing: WriteDeps = { store: file.eventStore, streams, clock, entropy };
   const rules = () => ({ ownHosts: hostSet([]), ports: null });
   const sender = new UndiciWebhookSender({

@@ -25,19 +25,14 @@ describe('a log with an event of a newer version', () => {
     try {
       const file = await openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
       const { metadata } = event(card('A'), 'any');
-      const events = sealEvents(
-        card('A'),
-        null,
-        [
-          {
-            id: derivedUuid('folded'),
-            type: 'CardFolded',
-            data: {},
-            metadata: { ...metadata, schemaVersion: 9 },
-          },
-        ],
-        () => 'salt',
-      );
+      const events = sealEvents(card('A'), null, [
+        {
+          id: derivedUuid('folded'),
+          type: 'CardFolded',
+          data: {},
+          metadata: { ...metadata, schemaVersion: 9 },
+        },
+      ]);
       await file.eventStore.append([{ stream: card('A'), expected: noStream, events }]);
       await file.close();
       const service = await startService({

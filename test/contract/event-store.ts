@@ -69,7 +69,6 @@ const sealed = (
       data: each,
       metadata,
     })),
-    () => 'salt',
   );
 
 const kinds = (outcomes: readonly WriteOutcome[]) => outcomes.map(({ kind }) => kind);
@@ -553,12 +552,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         const stream = newStream();
         const occurredAt = new Date(timeOf(hour)).toISOString() as Instant;
         const event = { id: derivedUuid(stream), type: 'Noted', data: { hour } };
-        const events = sealEvents(
-          stream,
-          null,
-          [{ ...event, metadata: { ...metadata, occurredAt } }],
-          () => 'salt',
-        );
+        const events = sealEvents(stream, null, [{ ...event, metadata: { ...metadata, occurredAt } }]);
         const [outcome] = await store.append([{ stream, expected: noStream, events }]);
         positions.push(positionOf(outcome));
       }

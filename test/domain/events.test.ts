@@ -45,6 +45,7 @@ const stored = (schemaVersion: number, type: string, data: object): RecordedEven
     occurredAt: Instant.parse('2026-03-02T15:00:00.000Z'),
     subject: null,
     keyId: null,
+    chain: 2,
     personal: null,
     hash: '',
   },

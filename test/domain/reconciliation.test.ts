@@ -32,6 +32,7 @@ const logOf = (...events: readonly (readonly [StreamName, string, object, string
         occurredAt: at(index),
         subject: null,
         keyId: null,
+        chain: 2 as const,
         personal: null,
         hash: '',
       },

@@ -58,6 +58,7 @@ const log = Events.parse(read('events.json')).map(
       occurredAt: at,
       subject: null,
       keyId: null,
+chain: 2,
       personal: null,
       hash: '',
     },

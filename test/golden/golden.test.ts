@@ -81,6 +81,7 @@ const stored = (category: string, type: string, version: number, data: object): 
     occurredAt: Instant.parse('2026-03-02T15:00:00.000Z'),
     subject: null,
     keyId: null,
+chain: 2,
     personal: null,
     hash: '',
   },

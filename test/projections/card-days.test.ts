@@ -33,6 +33,7 @@ const logged = (
       occurredAt: at as Instant,
       subject: null,
       keyId: null,
+      chain: 2,
       personal: null,
       hash: '',
     },

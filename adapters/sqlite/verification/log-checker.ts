@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { growingTo } from '../../../application/growing.js';
-import { verifiedHash } from '../../../application/log/hash-chain.js';
+import { verifiedHash, whyDamaged } from '../../../application/log/hash-chain.js';
 import { errcodeOf, isDamage, type Database } from '../database.js';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
 import type { StreamName } from '../../../domain/ids.js';
@@ -43,16 +43,9 @@ export const logChecker = (database: Database): LogChecker => {
     const previous = hashBefore(stream, revision, position);
     if (previous === undefined)
       throw new DamagedLog(BigInt(position), `${stream} has no revision ${revision - 1} before it`);
-    const hash = verifiedHash(previous, {
-      stream: stream as StreamName,
-      revision,
-      id,
-      type,
-      data,
-      personal,
-      metadata,
-    });
-    if (hash === null) throw new DamagedLog(BigInt(position), 'its hash does not match its content');
+    const event = { stream: stream as StreamName, revision, id, type, data, personal, metadata };
+    const hash = verifiedHash(previous, event);
+    if (hash === null) throw new DamagedLog(BigInt(position), whyDamaged(event));
     hashes.set(stream, { revision, hash });
   };
 

@@ -46,7 +46,7 @@ describe('reading from EventStoreDB', () => {
         const { hash: _, personal: __, ...unsealed } = metadata;
         return { ...rest, metadata: unsealed };
       });
-      const events = sealEvents(card('A'), null, sealed, () => 'salt');
+      const events = sealEvents(card('A'), null, sealed);
       const write = { stream: card('A'), expected: noStream, events };
       await store.append([write]);
       const expected = write.events.map((each, revision) => ({
@@ -352,7 +352,7 @@ describe('reading from EventStoreDB', () => {
     }));
 
   it('loads a ledger of thousands of movements from one event, and a longer one from its newest few', () =>
-    withRig(async ({ server, store, entropy }) => {
+    withRig(async ({ server, store }) => {
       const org = 'an-organization';
       const moved = (balance: number) => ({
         ...event(streamName('credits', org), `movement ${balance}`, {
@@ -367,7 +367,7 @@ describe('reading from EventStoreDB', () => {
       const stream = streamName('credits', org);
       for (let from = 0; from < many.length; from += 500)
         await store.append([{ stream, expected: from - 1, events: many.slice(from, from + 500) }]);
-      const streams = new Streams(store, unsealed(entropy));
+      const streams = new Streams(store, unsealed);
       const sentBy = async (work: () => Promise<unknown>) => {
         const before = server.sent;
         const result = await work();

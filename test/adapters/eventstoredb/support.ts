@@ -35,6 +35,7 @@ const metadata = (hash: string): EventMetadata => ({
   occurredAt: Instant.parse('2026-03-01T12:00:00.000Z'),
   subject: null,
   keyId: null,
+  chain: 2,
   personal: null,
   hash,
 });

@@ -47,7 +47,7 @@ describe('the verifier of exports', () => {
         last: 'VERIFIED',
       });
     }
-    writeFileSync(join(folder, 'changed'), files.card.toString().replace('Ada', 'Eve'));
+    writeFileSync(join(folder, 'changed'), files.card.toString().replace('CardScheduled', 'CardHeld'));
     expect(run('changed', '--key', vkey)).to.deep.equal({ status: 1, last: 'NOT VERIFIED' });
     expect(run('card', '--key', vkey, '--quorum', '1')).to.deep.equal({ status: 1, last: 'NOT VERIFIED' });
     expect(run('card', '--key', vkey, '--quorum', 'many')).to.deep.equal({ status: 1, last: 'NOT VERIFIED' });

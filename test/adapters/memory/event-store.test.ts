@@ -19,6 +19,7 @@ const metadata: EventMetadata = {
   occurredAt: '2026-03-02T15:00:00.000Z' as Instant,
   subject: null,
   keyId: null,
+  chain: 2,
   personal: null,
   hash: 'h',
 };

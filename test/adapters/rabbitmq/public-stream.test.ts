@@ -34,6 +34,7 @@ const event = (position: number): LoggedEvent => ({
     occurredAt: Instant.parse('2026-03-01T12:00:00.000Z'),
     subject: null,
     keyId: null,
+    chain: 2,
     personal: null,
     hash: `hash ${position}`,
   },

@@ -29,7 +29,7 @@ const appendNotes = async (store: EventStore, count: number): Promise<void> => {
     data: { index },
     metadata,
   }));
-  await store.append([{ stream, expected: noStream, events: sealEvents(stream, null, notes, () => 'salt') }]);
+  await store.append([{ stream, expected: noStream, events: sealEvents(stream, null, notes) }]);
 };
 
 /** How many turns everybody else had while the work was done. */

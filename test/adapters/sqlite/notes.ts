@@ -33,7 +33,6 @@ export const notes = (
         keyId: null,
       },
     })),
-    () => 'salt',
   );
 
 export const noteStream = (id: string | number): StreamName => streamName('card', `note-${id}`);

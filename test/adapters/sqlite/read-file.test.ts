@@ -75,7 +75,7 @@ const write = async (
   const stream = noteStream(id);
   const last = await eventStore.readLast(stream);
   const before = last && { revision: last.revision, hash: last.metadata.hash };
-  const events = sealEvents(stream, before, [noteEvent(id, revision, change)], () => 'salt');
+  const events = sealEvents(stream, before, [noteEvent(id, revision, change)]);
   const [outcome] = await eventStore.append([{ stream, expected: revision - 1, events }]);
   if (outcome?.kind !== 'appended') throw new Error(`not appended: ${outcome?.kind}`);
   return outcome.position;

@@ -33,7 +33,7 @@ const counted = (world: World): { readonly deps: CreditDeps; readonly read: () =
   };
   store.readLast = (stream) => world.store.readLast(stream);
   return {
-    deps: { ...world, store, streams: new Streams(store, unsealed(world.entropy)) },
+    deps: { ...world, store, streams: new Streams(store, unsealed) },
     read: () => read,
   };
 };

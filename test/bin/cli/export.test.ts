@@ -86,7 +86,7 @@ describe('exports on the command line', () => {
     expect(await check('--quorum', '1')).to.deep.equal(wrong(1));
     const older = join(golden, 'sealed.older');
     expect((await check('--anchor', older))[2]).to.equal('VERIFIED');
-    expect((await check('--anchor', join(golden, 'chain-1.older')))[2]).to.equal('NOT VERIFIED');
+    expect((await check('--anchor', join(golden, 'another-log.older')))[2]).to.equal('NOT VERIFIED');
   });
 
   it('name the option or the file that is wrong', async () => {

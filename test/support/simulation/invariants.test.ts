@@ -46,7 +46,7 @@ const forged = (
     const sealed = seal(
       { stream: event.stream, revision: head.revision + 1, previous: head.hash },
       { ...event, metadata },
-      inTheClear(() => 'salt'),
+      inTheClear,
     );
     heads.set(event.stream, { revision: head.revision + 1, hash: sealed.metadata.hash });
     return { ...event, ...sealed, revision: head.revision + 1, position: BigInt(index + 1) };

@@ -156,7 +156,7 @@ export const startProcess = (
     sleep: (time, signal) => life.call(() => world.clock.sleep(time, signal)),
   };
   const store = storeSeenFrom(world.store, life);
-  const streams = new Streams(store, unsealed(entropy), { cacheSize: 200 });
+  const streams = new Streams(store, unsealed, { cacheSize: 200 });
   const writing = { store, streams, clock, entropy };
   return {
     ...writing,
