@@ -1,4 +1,4 @@
-import { parseVkey, type NoteKey } from './signed-note.js';
+import { parseVkey, UnknownAlgorithm, type NoteKey } from './signed-note.js';
 
 /** A witness of checkpoints. `url`: where it takes them, if it is to be asked. */
 export interface Witness {
@@ -6,7 +6,10 @@ export interface Witness {
   readonly url: string | null;
 }
 
-/** Whose signatures make a checkpoint valid: c2sp.org/tlog-policy. */
+/**
+ * Whose signatures make a checkpoint valid: c2sp.org/tlog-policy. Logs and witnesses with keys of an unknown
+ * algorithm are left out: their signatures are never counted.
+ */
 export interface LogPolicy {
   readonly logs: readonly NoteKey[];
   readonly witnesses: readonly Witness[];
@@ -22,6 +25,19 @@ type Rule = (signed: readonly NoteKey[]) => boolean;
 
 const isSame = (one: NoteKey, other: NoteKey): boolean => one.publicKey.equals(other.publicKey);
 
+/** A key for a purpose; null if its algorithm is unknown. Throws MalformedKey and MalformedPolicy. */
+const keyFor = (kind: NoteKey['kind'], vkey: string, known: readonly NoteKey[]): NoteKey | null => {
+  try {
+    const key = parseVkey(vkey);
+    if (key.kind !== kind) throw new MalformedPolicy(`${vkey} is the key of something else`);
+    if (known.some((other) => isSame(other, key))) throw new MalformedPolicy(`${vkey} is there already`);
+    return key;
+  } catch (error) {
+    if (error instanceof UnknownAlgorithm) return null;
+    throw error;
+  }
+};
+
 const thresholdOf = (text: string, members: number): number => {
   if (text === 'all') return members;
   if (text === 'any') return 1;
@@ -36,13 +52,6 @@ export const parsePolicy = (text: string): LogPolicy => {
   const members = new Set<string>();
   let quorum: Rule | null = null;
 
-  const keyOf = (vkey: string, kind: NoteKey['kind']): NoteKey => {
-    const key = parseVkey(vkey);
-    if (key.kind !== kind) throw new MalformedPolicy(`${vkey} is the key of something else`);
-    if ([...logs, ...witnesses.map((witness) => witness.key)].some((known) => isSame(known, key)))
-      throw new MalformedPolicy(`${vkey} is there already`);
-    return key;
-  };
   const define = (name: string, rule: Rule): void => {
     if (rules.has(name)) throw new MalformedPolicy(`${name} has a meaning already`);
     rules.set(name, rule);
@@ -66,13 +75,15 @@ export const parsePolicy = (text: string): LogPolicy => {
   const take = (line: string): void => {
     const [word = '', name = '', second = '', ...rest] = line.split(/[ \t]+/).filter((item) => item !== '');
     if (word === '' || word.startsWith('#')) return;
-    if (word === 'log' && name !== '' && rest.length === 0) logs.push(keyOf(name, 'note'));
-    else if (word === 'witness' && second !== '' && rest.length <= 1) {
-      const witness = { key: keyOf(second, 'cosignature'), url: rest[0] ?? null };
-      if (witness.url !== null && !URL.canParse(witness.url))
-        throw new MalformedPolicy(`${witness.url} is no URL`);
-      define(name, (signed) => signed.some((key) => isSame(key, witness.key)));
-      witnesses.push(witness);
+    if (word === 'log' && name !== '' && rest.length === 0) {
+      const key = keyFor('note', name, logs);
+      if (key !== null) logs.push(key);
+    } else if (word === 'witness' && second !== '' && rest.length <= 1) {
+      const known = witnesses.map((witness) => witness.key);
+      const [key, url] = [keyFor('cosignature', second, known), rest[0] ?? null];
+      if (url !== null && !URL.canParse(url)) throw new MalformedPolicy(`${url} is no URL`);
+      define(name, (signed) => key !== null && signed.some((other) => isSame(other, key)));
+      if (key !== null) witnesses.push({ key, url });
     } else if (word === 'group' && rest.length > 0) group(name, second, rest);
     else if (word === 'quorum' && name !== '' && second === '' && quorum === null) quorum = ruleOf(name);
     else throw new MalformedPolicy(`this line is not understood: ${line.trim()}`);

@@ -49,7 +49,12 @@ export interface OpenedNote extends Note {
 }
 
 export class MalformedKey extends Error {
-  override readonly name = 'MalformedKey';
+  override readonly name: string = 'MalformedKey';
+}
+
+/** A key of an algorithm that is not known here; c2sp.org/signed-note has others. */
+export class UnknownAlgorithm extends MalformedKey {
+  override readonly name = 'UnknownAlgorithm';
 }
 
 /** A text that is no note, or a note that no known key or a known key did not sign rightly. */
@@ -120,9 +125,11 @@ interface KeyParts {
 const keyParts = (text: string): KeyParts => {
   const [, name = '', id = '', base64 = ''] = /^([^+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/.exec(text) ?? [];
   const bytes = fromBase64(base64);
-  const kind = kinds[bytes?.[0] ?? 0];
-  if (!isKeyName(name) || bytes === null || kind === undefined || bytes.length !== keyLength + 1)
-    throw new MalformedKey('this is not an Ed25519 key of the form {name}+{id}+{base64}.');
+  if (!isKeyName(name) || bytes === null)
+    throw new MalformedKey('this is not a key of the form {name}+{id}+{base64}.');
+  const kind = kinds[bytes[0] ?? 0];
+  if (kind === undefined) throw new UnknownAlgorithm(`the algorithm of ${name}+${id} is not known.`);
+  if (bytes.length !== keyLength + 1) throw new MalformedKey('this is not a key of Ed25519.');
   return { name, id, kind, bytes: bytes.subarray(1) };
 };
 
@@ -246,16 +253,17 @@ export interface TreeHead {
   readonly root: Buffer;
 }
 
-/** The text of a checkpoint: c2sp.org/tlog-checkpoint, without extension lines. */
+/** The text of a checkpoint: c2sp.org/tlog-checkpoint. This log writes no extension lines. */
 export const checkpointText = ({ origin, size, root }: TreeHead): string =>
   `${origin}\n${size}\n${root.toString('base64')}\n`;
 
-/** Reads the text of a checkpoint; a log of this service writes no extension lines. Throws UntrustedNote. */
+/** Reads the text of a checkpoint. What extension lines say is passed over. Throws UntrustedNote. */
 export const parseCheckpointText = (text: string): TreeHead => {
-  const [origin = '', digits = '', base64 = '', end, ...others] = text.split('\n');
+  const [origin = '', digits = '', base64 = '', ...extensions] = text.split('\n');
   const root = fromBase64(base64);
   const size = /^(0|[1-9][0-9]{0,15})$/.test(digits) ? Number(digits) : NaN;
-  if (origin === '' || !Number.isSafeInteger(size) || root?.length !== 32 || end !== '' || others.length > 0)
+  const isWhole = extensions.at(-1) === '' && extensions.indexOf('') === extensions.length - 1;
+  if (origin === '' || !Number.isSafeInteger(size) || root?.length !== 32 || !isWhole)
     throw new UntrustedNote('this is not a checkpoint: it must have the lines origin, size and root.');
   return { origin, size, root };
 };

@@ -147,14 +147,20 @@ describe('a checkpoint', () => {
     expect(checkpointText(head)).to.equal(lines);
   });
 
-  it('is refused with any other line', () => {
+  it('may have more lines, which say nothing of the tree', () => {
+    expect(parseCheckpointText(`${lines}extension\nanother\n`)).to.deep.equal(head);
+  });
+
+  it('is refused with any of these lines missing or malformed', () => {
     for (const wrong of [
       lines.replace('20852163', '020852163'),
       lines.replace('20852163', '-1'),
       lines.replace('20852163', '99999999999999999'),
       lines.replace('q2I=', 'q2J='),
       lines.replace('CsUY', ''),
-      `${lines}extension\n`,
+      `${lines}\nextension\n`,
+      `${lines}extension\n\n`,
+      `${lines}extension`,
       lines.slice(0, -1),
       lines.slice(lines.indexOf('\n')),
     ])
