@@ -1,4 +1,5 @@
 import type { Milliseconds } from '../domain/ids.js';
+import type { KeyRing } from './personal/key-ring.js';
 import type { EventStore } from './ports/event-store.js';
 import type { RequestRecord, RequestRows, Requests, Written } from './ports/requests.js';
 import type { Clock } from './ports/system.js';
@@ -15,12 +16,19 @@ const savedAtOnce = 1_000;
  */
 export class BufferedRequests implements Requests {
   readonly #rows: RequestRows;
+  readonly #hashed: KeyRing['hashed'];
   readonly #fresh = new Map<string, RequestRecord>();
   readonly #stopping = new AbortController();
   readonly #saving: Promise<void>;
 
-  constructor(rows: RequestRows, clock: Clock, onError: (error: unknown) => void) {
+  constructor(
+    rows: RequestRows,
+    { hashed }: Pick<KeyRing, 'hashed'>,
+    clock: Clock,
+    onError: (error: unknown) => void,
+  ) {
     this.#rows = rows;
+    this.#hashed = hashed;
     const { signal } = this.#stopping;
     this.#saving = untilAborted({ clock, signal, pause: savedEvery, onError }, () => this.#save());
   }
@@ -30,7 +38,8 @@ export class BufferedRequests implements Requests {
   }
 
   async find(id: string): Promise<RequestRecord | null> {
-    return this.#fresh.get(id) ?? this.#rows.find(id);
+    const fresh = this.#fresh.get(id);
+    return fresh === undefined ? this.#rows.find(id) : this.#kept(fresh);
   }
 
   removeOld(before: Milliseconds, signal: AbortSignal): Promise<void> {
@@ -44,10 +53,16 @@ export class BufferedRequests implements Requests {
     await this.#save().catch(() => undefined);
   }
 
+  /** As a store may have it: without the Idempotency-Key itself. */
+  async #kept(request: RequestRecord): Promise<RequestRecord> {
+    const { idempotencyKey: key, org } = request;
+    return key === null ? request : { ...request, idempotencyKey: await this.#hashed('key', org ?? '', key) };
+  }
+
   async #save(): Promise<void> {
     while (this.#fresh.size > 0) {
       const records = [...this.#fresh.values()].slice(0, savedAtOnce);
-      await this.#rows.save(records);
+      await this.#rows.save(await Promise.all(records.map((record) => this.#kept(record))));
       for (const { id } of records) this.#fresh.delete(id);
     }
   }

@@ -143,7 +143,8 @@ const buildGraph = (context: ProcessContext) => {
 
   // HTTP
   const policyOfLog = logPolicy(settings);
-  const cards = { ...sending, readModels, baseUrl };
+  const { personalKeys } = engine;
+  const cards = { ...sending, readModels, baseUrl, personalKeys };
   const registry = new Registry();
   const hooks = {
     ...cards,
@@ -158,7 +159,6 @@ const buildGraph = (context: ProcessContext) => {
   const pagesOver = (endpoints: NonNullable<typeof webhooks>) => ({
     ...people,
     ...cards,
-    personalKeys: engine.personalKeys,
     importRecords: engine.importRecords,
     keyUses,
     hookCalls,
@@ -204,7 +204,7 @@ const buildGraph = (context: ProcessContext) => {
       raw: engine.raw,
       tiles: engine.tiles,
       signers: context.logKeys?.signers ?? [],
-      keys: engine.personalKeys,
+      keys: personalKeys,
       isWitnessed: policyOfLog && isWitnessed(policyOfLog),
     }),
     ...verifierRoutes(),

@@ -87,8 +87,12 @@ const assertServers = (role: Role, { eventStoreUrl, mongoUrl, rabbitUrl }: Setti
   ]);
 };
 
-/** Throws UnusableSecretFile if a key is missing that signing secrets in use were derived from. */
-const assertKeys = async ({ settings, engine, keys, clock }: ProcessContext): Promise<void> => {
+/**
+ * Throws UnusableSecretFile if a key is missing that signing secrets in use were derived from, LostIndexKey,
+ * and PersonalKeysUnavailable.
+ */
+const assertKeys = async ({ settings, role, engine, keys, clock }: ProcessContext): Promise<void> => {
+  if (plays(role, 'api')) await engine.personalKeys.hashed();
   if (keys === null) return;
   const missing = await missingKeys({ deliveries: engine.deliveries, keys, clock });
   if (missing.length === 0) return;

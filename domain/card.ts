@@ -26,8 +26,8 @@ export type StepName = z.infer<typeof StepName>;
 export const Order = z.object({
   org: OrganizationId,
   /**
-   * Derived from the organization and the idempotency key, or from the command if there is no key. It tells
-   * whose card a code is. (docs/money.md, rule 7: a card names its request)
+   * The keyed hash of organization and idempotency key, or the command if there is no key. It tells whose
+   * card a code is. (docs/money.md, rule 7: a card names its request)
    */
   request: z.string(),
   /** `console`: a person sent it, and webhooks say nothing of it but that it was written and mailed. */

@@ -1,9 +1,10 @@
 import canonicalize from 'canonicalize';
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { cancelCard, type ChangeCardDeps } from '../../application/cards/change-card.js';
+import { hashedIdempotency } from '../../application/cards/place-order.js';
 import { newCommand } from '../../application/commands.js';
 import { codeFrom, listCards, lookUpCard, type ReadCardsDeps } from '../../application/cards/read-cards.js';
+import type { KeyRing } from '../../application/personal/key-ring.js';
 import { sendCard, type SendCardDeps, type SentCard } from '../../application/cards/send-card.js';
 import {
   cardStatuses,
@@ -25,6 +26,7 @@ import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type HttpRequest, type KeyCaller, type Route } from './route.js';
 
 export interface CardRouteDeps extends SendCardDeps, ChangeCardDeps, ReadCardsDeps {
+  readonly personalKeys: Pick<KeyRing, 'hashed'>;
   readonly baseUrl: () => string;
 }
 
@@ -259,10 +261,7 @@ const idempotencyKey = (values: readonly string[]): string | null => {
   return key;
 };
 
-/** Two bodies are the same if their canonical JSON is. (decision 39: which bodies and keys are the same) */
-const bodyDigest = (body: JsonObject): string =>
-  createHash('sha256').update(canonicalJson(body)).digest('hex');
-
+/** Two bodies are the same if this is. (decision 39: which bodies and keys are the same) */
 const canonicalJson = (body: JsonObject): string => {
   try {
     return canonicalize(body) ?? '';
@@ -352,7 +351,10 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
         org,
         command: newCommand(deps, byKey(request), org),
         source: { kind: 'api', id: keyId },
-        idempotency: key === null ? null : { key, body: bodyDigest(request.body) },
+        idempotency:
+          key === null
+            ? null
+            : await hashedIdempotency(deps.personalKeys, org, key, canonicalJson(request.body)),
         draft: () => ({ ...readCardFields(request.body), email: null, contact: null }),
       });
       return {

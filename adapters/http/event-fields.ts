@@ -70,7 +70,7 @@ const meanings: Readonly<Record<string, string>> = {
   recipient: 'To whom the card is mailed.',
   reference: 'What the sender or the buyer calls it, such as the number of an order; null if there is none.',
   request:
-    'Tells sends apart: derived from the organization and the Idempotency-Key, or from the command where there is no key.',
+    'Tells sends apart: a keyed hash of the organization and the Idempotency-Key, or the command where there is no key.',
   requestsPerMinute: 'The limit of the key; null for that of the service.',
   revision: 'The place in the stream of the card.',
   role: 'What the member may do.',

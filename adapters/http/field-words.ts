@@ -373,7 +373,10 @@ const words: Readonly<Record<string, Words>> = {
   ms: ['How long it took, in milliseconds.', 12.5],
   'Request.organization': ['The organization whose key it was; null if there was none.', org],
   'Request.address': [null, '192.0.2.7'],
-  idempotency_key: ['The Idempotency-Key; null if none was sent.', 'order-1001'],
+  idempotency_key: [
+    'The keyed hash of the Idempotency-Key, as the event of a card has it in `order.request`; null if no key was sent.',
+    'qN5zZ0rXb8n1ZbJ9eQ2gF3tM5xkq7Vt0c4mW8yHs1aE',
+  ],
   events: ['The events.'],
   wrote: [null, ['1042']],
   'events.type': ['The type of the event.', 'CardScheduled'],

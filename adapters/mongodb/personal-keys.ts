@@ -52,6 +52,21 @@ export class MongoPersonalKeys implements PersonalKeys {
     this.#database = database;
   }
 
+  first(make: (number: number) => WrappedBlock): Promise<StoredBlock | null> {
+    return this.#run(async () => {
+      // Before it is looked for: another process may add it meanwhile, and begin the count.
+      const hadBlocks = (await this.#state().findOne({ _id: { $eq: 'blocks' } })) !== null;
+      const [found] = await this.load([0]);
+      if (found !== undefined || hadBlocks) return found ?? null;
+      await this.#blocks()
+        .insertOne({ _id: 0, version: 1, ...rowOf(make(0)) })
+        .catch((error: unknown) => {
+          if (!isDuplicate(error)) throw error;
+        });
+      return (await this.load([0]))[0] ?? null;
+    });
+  }
+
   add(count: number, make: (number: number) => WrappedBlock): Promise<readonly number[]> {
     return this.#run(async () => {
       const before = (await this.#count(count)) ?? (await this.#begun().then(() => this.#count(count)));

@@ -12,7 +12,7 @@ import { doNotMail, doNotMailId } from '../../domain/do-not-mail.js';
 import { unwrap, type Captured } from '../../domain/errors.js';
 import type { Command } from '../../domain/events.js';
 import { reasonToHold } from '../../domain/hold.js';
-import { derivedUuid, type LocalDate, type OrganizationId, type Uuid } from '../../domain/ids.js';
+import type { LocalDate, OrganizationId, Uuid } from '../../domain/ids.js';
 import {
   copyOf,
   created,
@@ -29,6 +29,9 @@ import {
 import type { Recipient } from '../../domain/recipient.js';
 import { decideFor, type Organizations, type SeenOrganization } from '../organizations/organizations.js';
 import type { StreamWrite } from '../ports/event-store.js';
+import { IdempotencyUnavailable, type KeyClaim } from '../ports/idempotency-store.js';
+import { PersonalKeysUnavailable } from '../ports/personal-keys.js';
+import type { KeyRing } from '../personal/key-ring.js';
 import type { Loaded, Streams } from '../streams.js';
 
 /**
@@ -55,8 +58,7 @@ export interface SendRequest {
   readonly org: OrganizationId;
   readonly command: Command;
   readonly source: Order['source'];
-  /** The client's Idempotency-Key, and the SHA-256 of the body's canonical JSON. */
-  readonly idempotency: { readonly key: string; readonly body: string } | null;
+  readonly idempotency: Pick<KeyClaim, 'key' | 'body'> | null;
   /** Called once the key is claimed. Throws the refusals that precede those of the fields. */
   readonly draft: () => CardDraft | Promise<CardDraft>;
 }
@@ -84,11 +86,28 @@ export interface PlaceOrderDeps {
 }
 
 /**
+ * An Idempotency-Key and the body that came with it as a send gives them. Throws IdempotencyUnavailable.
+ * (docs/money.md, rule 7: a card names its request)
+ */
+export const hashedIdempotency = async (
+  { hashed }: Pick<KeyRing, 'hashed'>,
+  org: OrganizationId,
+  key: string,
+  body: string,
+): Promise<NonNullable<SendRequest['idempotency']>> => {
+  try {
+    return { key: await hashed('key', org, key), body: await hashed('body', org, body) };
+  } catch (error) {
+    if (!(error instanceof PersonalKeysUnavailable)) throw error;
+    throw new IdempotencyUnavailable(error.message, { cause: error });
+  }
+};
+
+/**
  * Identifies the request that made a card: equal for all requests with the same key, different for each one
  * without. (docs/money.md, rule 7: a card names its request)
  */
-export const requestOf = ({ org, command, idempotency }: SendRequest): string =>
-  idempotency === null ? command.id : derivedUuid('request', org, 'key', idempotency.key);
+export const requestOf = ({ command, idempotency }: SendRequest): string => idempotency?.key ?? command.id;
 
 /**
  * Makes the card's first event of the draft's fields and of what they name. Throws the refusal of the first

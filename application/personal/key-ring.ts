@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { growingTo } from '../growing.js';
 import { FinalError } from '../../domain/errors.js';
@@ -36,6 +36,12 @@ export interface KeyRing {
    * What was noted for a key, if that is still known. Whoever shows it must have seen that the key is there.
    */
   noted(id: string): JustSealed | null;
+  /**
+   * What stands in stores and events for a text that must be found again and could be guessed: its
+   * HMAC-SHA-256 under a key that never changes. Throws PersonalKeysUnavailable, LostIndexKey and
+   * MissingPersonalKey.
+   */
+  hashed(...parts: readonly string[]): Promise<string>;
   /** Destroys keys for good; those that are gone already are passed over. Throws PersonalKeysUnavailable. */
   destroy(ids: readonly string[]): Promise<void>;
 }
@@ -91,6 +97,15 @@ export class MissingPersonalKey extends FinalError {
   }
 }
 
+/** The key is lost under which idempotency keys are looked up: with another one, repeats would send twice. */
+export class LostIndexKey extends FinalError {
+  constructor() {
+    super(
+      'The store of personal keys (keys.db, or the collection personal_keys) lacks block 0, or it is damaged: under its key idempotency keys are looked up. Restore the store from a backup.',
+    );
+  }
+}
+
 /** A block belongs to its number: another one's can't take its place. */
 const belongsTo = (number: number): Buffer => Buffer.from(`personal-keys/${number}`);
 
@@ -122,7 +137,8 @@ const unwrap = (masters: MasterKeys, { number, wrappedBy, iv, sealed }: StoredBl
 /** The block and the place of a key; null for an id that this service did not make. */
 const placeOf = (id: string): { readonly block: number; readonly slot: number } | null => {
   const [block = NaN, slot = NaN, ...more] = id.split('.').map(Number);
-  const isPlace = Number.isSafeInteger(block) && Number.isInteger(slot) && slot >= 0 && slot < keysInBlock;
+  const isPlace =
+    Number.isSafeInteger(block) && block > 0 && Number.isInteger(slot) && slot >= 0 && slot < keysInBlock;
   return isPlace && more.length === 0 ? { block, slot } : null;
 };
 
@@ -141,11 +157,30 @@ export const keyRing = ({ store, masters, clock, entropy }: KeyRingOptions): Key
   const noted = new Map<string, JustSealed>();
   const unused: PersonalKey[] = [];
   let filling: Promise<void> | null = null;
+  let index: Promise<Buffer> | null = null;
 
   const keep = (number: number, keys: Buffer | null): void =>
     void opened.set(number, { keys, at: clock.monotonic() });
 
+  const openIndex = async (): Promise<Buffer> => {
+    const block = await store.first((number) =>
+      wrap(masters[0], entropy.bytes(ivBytes), number, entropy.bytes(blockBytes)),
+    );
+    const keys = block === null ? null : unwrap(masters, block);
+    if (keys === null) throw new LostIndexKey();
+    return slotIn(keys, 0);
+  };
+
+  const indexKey = (): Promise<Buffer> => {
+    index ??= openIndex().catch((error: unknown) => {
+      index = null;
+      throw error;
+    });
+    return index;
+  };
+
   const addBlocks = async (count: number): Promise<void> => {
+    await indexKey();
     const made = new Map<number, Buffer>();
     await store.add(count, (number) => {
       const keys = entropy.bytes(blockBytes);
@@ -250,6 +285,10 @@ export const keyRing = ({ store, masters, clock, entropy }: KeyRingOptions): Key
       if (oldest?.done === false) noted.delete(oldest.value);
     },
     noted: (id) => noted.get(id) ?? null,
+    hashed: async (...parts) =>
+      createHmac('sha256', await indexKey())
+        .update(JSON.stringify(parts))
+        .digest('base64url'),
     destroy: async (ids) => {
       for (const id of ids) noted.delete(id);
       const byBlock = new Map<number, number[]>();
@@ -295,7 +334,7 @@ export const rotateKeys = async (
   };
   const counts = { wrapped: 0, unreadable: 0 };
   let seen = 0;
-  for (let last = 0; ;) {
+  for (let last = -1; ;) {
     const blocks = await store.after(last, rotatedAtOnce);
     for (const block of blocks) {
       const outcome = await rotate(block);

@@ -6,9 +6,11 @@ import type { CommandId, Instant, OrganizationId } from '../../domain/ids.js';
  */
 export interface KeyClaim {
   readonly org: OrganizationId;
-  /** The Idempotency-Key that the client sent, trimmed. */
+  /**
+   * The keyed hash of the organization and the Idempotency-Key: no store and no event holds the key itself.
+   */
   readonly key: string;
-  /** SHA-256 of the canonical JSON of the body, hex. */
+  /** The keyed hash of the canonical JSON of the body. */
   readonly body: string;
   readonly code: string;
   readonly owner: CommandId;

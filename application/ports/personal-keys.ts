@@ -34,6 +34,12 @@ export interface ShredderMark {
  */
 export interface PersonalKeys {
   /**
+   * Block 0, whose first key names what must be found again. It is added, as `make` returns it, to a store
+   * that never had a block: of several callers at once all get the same one. Null if it is lost.
+   */
+  first(make: (number: number) => WrappedBlock): Promise<StoredBlock | null>;
+
+  /**
    * Adds `count` blocks, which `make` returns for their numbers. A number is given once, even if this fails.
    */
   add(count: number, make: (number: number) => WrappedBlock): Promise<readonly number[]>;

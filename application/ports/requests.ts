@@ -26,6 +26,7 @@ export interface RequestRecord {
   readonly org: string | null;
   /** The network address that it came from. */
   readonly address: string;
+  /** As stores and events have it: equal for equal keys of an organization. */
   readonly idempotencyKey: string | null;
   readonly wrote: readonly Written[];
 }

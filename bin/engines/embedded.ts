@@ -64,6 +64,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
   const onRequestsError = (error: unknown): void => log.error({ err: error }, 'requests are not logged yet');
   const requests = new BufferedRequests(
     sqliteRequests(events.writer, events.database),
+    personalKeys,
     clock,
     onRequestsError,
   );

@@ -95,7 +95,7 @@ export const openMongoStores = (
   );
   const watchingClock = watchClock({ database, clock, report: clockLog(log), onError }, stopped.signal);
   const keyUses = new BufferedKeyUses(mongoKeyUses(database), clock);
-  const requests = new BufferedRequests(mongoRequests(database), clock, onError);
+  const requests = new BufferedRequests(mongoRequests(database), personalKeys, clock, onError);
   const leased = leasedWork(options, database, onError);
   const projecting: Projecting = {
     database,

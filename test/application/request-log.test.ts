@@ -46,7 +46,12 @@ describe('the request log', () => {
         await rows.save(records);
       },
     };
-    const requests = new BufferedRequests(failing, clock, (error) => errors.push(error));
+    const requests = new BufferedRequests(
+      failing,
+      { hashed: async (...parts) => `hashed ${parts.join(' ')}` },
+      clock,
+      (error) => errors.push(error),
+    );
     requests.record(record('req_1'));
     expect((await requests.find('req_1'))?.id).to.equal('req_1');
     await clock.advance(1_000);

@@ -51,7 +51,7 @@ describe('after an erasure', () => {
       const { org, api } = await clientsOf(service).tenant();
       const operator = clientOf(service.baseUrl, service.operatorToken);
       await api('/api/v1/webhooks', { body: { url: 'https://receiver.example/cards' } });
-      const headers = { 'idempotency-key': 'a' };
+      const headers = { 'idempotency-key': erasable.idempotencyKey };
       const { id: code } = await api('/api/v1/cards', { body: erasable.card, headers });
       await operator(`/operator/v1/cards/${code}/hold`, { body: { reason: 'Nobody tore it' } });
       await api(`/api/v1/cards/${code}`, { method: 'DELETE' });

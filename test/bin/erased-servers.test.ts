@@ -77,7 +77,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'after an erasure on server
     ...wiring.environment,
   });
 
-  const blocks = (): Promise<readonly StoredBlock[]> => new MongoPersonalKeys(database).after(0, 1_000);
+  const blocks = (): Promise<readonly StoredBlock[]> => new MongoPersonalKeys(database).after(-1, 1_000);
 
   /** A ring that knows nothing yet. */
   const ringOver = (keys: PersonalKeys): KeyRing =>
@@ -153,7 +153,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'after an erasure on server
     const { org, api } = await clientsOf(service).tenant();
     const operator = clientOf(baseUrl, operatorToken);
     await api('/api/v1/webhooks', { body: { url: 'https://receiver.example/cards' } });
-    const headers = { 'idempotency-key': 'a' };
+    const headers = { 'idempotency-key': erasable.idempotencyKey };
     const { id: code } = await api('/api/v1/cards', { body: erasable.card, headers });
     const other = await api('/api/v1/cards', { body: aCard() });
     const contact = await api('/api/v1/contacts', { body: erasable.contact });

@@ -23,6 +23,23 @@ export const personalKeysContract = (name: string, make: () => Promise<MadePerso
     const add = async (make: (number: number) => WrappedBlock): Promise<number> =>
       (await keys.add(1, make))[0] ?? NaN;
 
+    it('has one first block, whoever of many comes first, and keeps it out of the count', async () => {
+      const found = await Promise.all([1, 2, 3].map((byte) => keys.first(() => block(byte))));
+      expect(found[0]).to.deep.include({ number: 0, version: 1 });
+      expect([found[1], found[2], await keys.first(() => block(9))]).to.deep.equal([
+        found[0],
+        found[0],
+        found[0],
+      ]);
+      expect(await add(() => block(4))).to.equal(1);
+      expect((await keys.after(-1, 9)).map(({ number }) => number)).to.deep.equal([0, 1]);
+    });
+
+    it('does not make a first block again where there were others', async () => {
+      await add(() => block(1));
+      expect(await keys.first(() => block(2))).to.equal(null);
+    });
+
     it('adds blocks under growing numbers, and returns those that are there', async () => {
       const first = await add((number) => block(number % 256));
       const second = await add((number) => block(number % 256));

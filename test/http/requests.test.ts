@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { z } from 'zod';
 import {
   aCard,
   clientOf,
@@ -29,7 +30,9 @@ describe('GET /operator/v1/requests/{id}', () => {
       headers: { 'idempotency-key': 'one' },
     });
     const { body } = await show(idOf(sent));
+    const { rows } = await operator(`/operator/v1/cards/${sent.id}/history`);
     const { at, ms, wrote, events, address, ...rest } = body;
+    const { order } = z.object({ order: z.object({ request: z.string() }) }).parse(rows[0]?.['data']);
     expect(rest).to.deep.equal({
       object: 'request',
       id: idOf(sent),
@@ -39,8 +42,9 @@ describe('GET /operator/v1/requests/{id}', () => {
       code: null,
       actor: { kind: 'key', id: keyId },
       organization: org,
-      idempotency_key: 'one',
+      idempotency_key: order.request,
     });
+    expect(order.request).to.have.length(43);
     expect([typeof ms, String(address)]).to.deep.equal(['number', '127.0.0.1']);
     expect(at).to.match(/\+00:00$/);
     const shown = events as Fields[];
@@ -48,7 +52,6 @@ describe('GET /operator/v1/requests/{id}', () => {
       [`credits-${org}`, 'CreditSpent'],
       [`card-${sent.id}`, 'CardScheduled'],
     ]);
-    const { rows } = await operator(`/operator/v1/cards/${sent.id}/history`);
     const own = shown.find(({ type }) => type === 'CardScheduled');
     expect([own?.['position'], rows[0]?.['request_id']]).to.deep.equal([rows[0]?.['position'], idOf(sent)]);
     expect(wrote).to.deep.equal(shown.map(({ position }) => position));

@@ -4,6 +4,7 @@ import type { ChangeCardDeps } from '../../../application/cards/change-card.js';
 import type { HookDeps } from '../../../application/hooks/hooks.js';
 import type { PasswordJudge } from '../../../application/ports/password-judge.js';
 import type { ImportDeps } from '../../../application/contacts/imports.js';
+import type { KeyRing } from '../../../application/personal/key-ring.js';
 import type { PeopleDeps } from '../../../application/access/people.js';
 import type { Requests } from '../../../application/ports/requests.js';
 import type { RateLimiter } from '../../../application/ports/rate-limiter.js';
@@ -25,6 +26,7 @@ export interface ConsoleDeps
     HookDeps,
     ImportDeps,
     SendCardDeps {
+  readonly personalKeys: KeyRing;
   readonly requests: Pick<Requests, 'find'>;
   readonly rateLimiter: RateLimiter;
   readonly judge: PasswordJudge;

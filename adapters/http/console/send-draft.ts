@@ -1,5 +1,8 @@
-import { createHash } from 'node:crypto';
-import type { CardDraft, SendRequest } from '../../../application/cards/place-order.js';
+import {
+  hashedIdempotency,
+  type CardDraft,
+  type SendRequest,
+} from '../../../application/cards/place-order.js';
 import { newCommand } from '../../../application/commands.js';
 import { Uuid } from '../../../domain/ids.js';
 import { contacts, type ContactDocument } from '../../../projections/contacts.js';
@@ -81,16 +84,13 @@ export const cardFrom = async (context: OrgContext, draft: Draft): Promise<CardD
 };
 
 /** A send by whoever filled in the form: however often that is sent, it makes one card. */
-export const requestFrom = (
+export const requestFrom = async (
   { deps, by, org }: OrgContext,
   draft: Draft,
   form: string,
-): Omit<SendRequest, 'draft'> => ({
+): Promise<Omit<SendRequest, 'draft'>> => ({
   org,
   command: newCommand(deps, by, org),
   source: { kind: 'console', id: by.actor.id ?? '' },
-  idempotency: {
-    key: `console:${form}`,
-    body: createHash('sha256').update(JSON.stringify(draft)).digest('hex'),
-  },
+  idempotency: await hashedIdempotency(deps.personalKeys, org, `console:${form}`, JSON.stringify(draft)),
 });

@@ -84,10 +84,8 @@ export const openPersonalKeys = (
     }
   };
 
-  const addOne = (make: (number: number) => WrappedBlock): number => {
-    const { lastInsertRowid } = database
-      .prepare("insert into blocks (version, wrapped_by, iv, sealed) values (1, '', x'', x'')")
-      .run();
+  const addOne = (make: (number: number) => WrappedBlock, given: number | null = null): number => {
+    const { lastInsertRowid } = database.prepare("insert into blocks values (?, 1, '', x'', x'')").run(given);
     const number = Number(lastInsertRowid);
     const { wrappedBy, iv, sealed } = make(number);
     database
@@ -106,6 +104,14 @@ export const openPersonalKeys = (
       });
 
   return {
+    first: (make) =>
+      run(() =>
+        inTransaction(() => {
+          // A store that had a block counts them.
+          if (database.prepare('select 1 from sqlite_sequence').get() === undefined) addOne(make, 0);
+          return blocks('number = 0')[0] ?? null;
+        }),
+      ),
     add: (count, make) => run(() => inTransaction(() => Array.from({ length: count }, () => addOne(make)))),
     load: (numbers) => run(() => numbers.flatMap((number) => blocks('number = ?', number))),
     after: (number, limit) => run(() => blocks('number > ? order by number limit ?', number, limit)),

@@ -4,7 +4,12 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { rawOf, storedTexts, verifies } from '../../../application/log/hash-chain.js';
 import { assertChained } from '../../../application/log/chained.js';
-import { MissingPersonalKey, type KeyRing } from '../../../application/personal/key-ring.js';
+import {
+  LostIndexKey,
+  MissingPersonalKey,
+  rotateKeys,
+  type KeyRing,
+} from '../../../application/personal/key-ring.js';
 import { openedEvents, openText, sealText } from '../../../application/personal/personal.js';
 import type { EventMetadata, LoggedEvent } from '../../../domain/events.js';
 import { derivedUuid, Uuid } from '../../../domain/ids.js';
@@ -19,6 +24,7 @@ import {
   written,
 } from '../../support/fixtures/sealed-examples.js';
 import { VirtualClock } from '../../support/memory/clock.js';
+import { SeededEntropy } from '../../support/memory/entropy.js';
 import { MemoryEventStore } from '../../support/memory/event-store.js';
 import { MemoryPersonalKeys } from '../../support/memory/personal-keys.js';
 
@@ -190,6 +196,34 @@ describe('the key ring', () => {
     await take(first, 600);
     await take(ringOver(store, masters, 2), 600);
     expect(ids.size).to.equal(1_200);
+  });
+
+  it('hashes a text alike in every process, before and after a rotation, and otherwise over another store', async () => {
+    const store = new MemoryPersonalKeys();
+    const rings = [
+      ringOver(store),
+      ringOver(store, masters, 2),
+      ringOver(new MemoryPersonalKeys(), masters, 7),
+    ];
+    const [one, other, another] = await Promise.all(
+      rings.map((ring) => ring.hashed('key', 'org', 'order-1')),
+    );
+    expect(one).to.match(/^[\w-]{43}$/);
+    const newer = [{ id: 'newer', key: Buffer.alloc(32, 9) }, ...masters] as const;
+    await rotateKeys({ store, masters: newer, entropy: new SeededEntropy(5) });
+    const rotated = await ringOver(store, [newer[0]], 3).hashed('key', 'org', 'order-1');
+    expect([other, rotated, another === one]).to.deep.equal([one, one, false]);
+    expect(await ringOver(store, newer, 4).hashed('key', 'org o', 'rder-1')).to.not.equal(one);
+  });
+
+  it('refuses to hash anything if the first block is lost, rather than take another key', async () => {
+    const store = new MemoryPersonalKeys();
+    await ringOver(store).ready();
+    store.blocks.delete(0);
+    const refused = await ringOver(store, masters, 2)
+      .hashed('key', 'org', 'order-1')
+      .catch((error: unknown) => error);
+    expect(refused).to.be.instanceOf(LostIndexKey);
   });
 
   it('remembers the newest thousand of what was sealed, and no more', () => {

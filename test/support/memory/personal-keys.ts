@@ -6,6 +6,11 @@ export class MemoryPersonalKeys implements PersonalKeys {
   #last = 0;
   #mark: ShredderMark | null = null;
 
+  async first(make: Parameters<PersonalKeys['first']>[0]): Promise<StoredBlock | null> {
+    if (this.#last === 0 && !this.blocks.has(0)) this.blocks.set(0, { number: 0, version: 1, ...make(0) });
+    return this.blocks.get(0) ?? null;
+  }
+
   async add(count: number, make: Parameters<PersonalKeys['add']>[1]): Promise<readonly number[]> {
     return Array.from({ length: count }, () => {
       const number = (this.#last += 1);

@@ -240,11 +240,11 @@ describe('the checker of invariants', () => {
         },
       ],
     ],
-    'an acknowledged card of another key': [
+    'one card that was acknowledged to two keys': [
       '8',
       (history) =>
         history.map((call) =>
-          call.does.kind === 'send' && call.does.key === 'a'
+          call.does.kind === 'send' && call.answer?.replay === true
             ? { ...call, does: { ...call.does, key: 'z' } }
             : call,
         ),

@@ -7,7 +7,6 @@ import { ledger, movementId, type LedgerEvent } from '../../../domain/credits.js
 import { parseEvent, type LoggedEvent, type Slot } from '../../../domain/events.js';
 import {
   categoryOf,
-  derivedUuid,
   idOf,
   type LocalDate,
   type OrganizationId,
@@ -340,8 +339,12 @@ const refunds: HistoryCheck = (log, history) =>
       : [`3: the responses to the cancels of ${code} refund ${told}, but it owed ${owed}`];
   });
 
-/** The request of a card, from its first event. (docs/money.md, rule 7: a card names its request) */
-const requestOfKey = (org: OrganizationId, key: string): string => derivedUuid('request', org, 'key', key);
+/** Sends with a key, by organization and key. */
+const keyedSends = (history: readonly Call[]): ReadonlyMap<string, readonly Call[]> =>
+  groupBy(
+    history.filter(({ does }) => does.kind === 'send' && does.key !== null),
+    ({ org, does }) => `${org} ${does.kind === 'send' ? does.key : ''}`,
+  );
 
 /** 6. Every response to a key is the same, and all but the first are replays; one key has one payload. */
 const replays: HistoryCheck = (_, history) => {
@@ -362,16 +365,27 @@ const replays: HistoryCheck = (_, history) => {
   });
 };
 
-/** 8. Every acknowledged card stands in the log, under the key that it was sent with. */
+/**
+ * 8. Every acknowledged card stands in the log, under the key that it was sent with: one key has one request,
+ * and no other key has it. (docs/money.md, rule 7: a card names its request)
+ */
 const acknowledged: HistoryCheck = (log, history) => {
   const made = cardsOf(log);
-  return history.flatMap(({ org, does, answer }) => {
+  const keyOf = new Map<string, string>();
+  const wrongKeys = [...keyedSends(history)].flatMap(([key, calls]) => {
+    const cards = calls.flatMap(({ answer }) => (answer?.status === 201 ? (answer.card ?? []) : []));
+    const named = new Set(cards.map((code) => orderOf(made.get(code) ?? [])?.request ?? code));
+    const others = [...named].filter((request) => (keyOf.get(request) ?? key) !== key);
+    for (const request of named) keyOf.set(request, key);
+    return named.size > 1 || others.length > 0 ? [`8: the key ${key} got a card of another request`] : [];
+  });
+  const wrongCards = history.flatMap(({ org, does, answer }) => {
     if (does.kind !== 'send' || answer?.status !== 201) return [];
     const order = orderOf(made.get(answer.card ?? '') ?? []);
     if (order === null) return [`8: ${answer.card} was acknowledged, but is not in the log`];
-    const foreign = order.org !== org || (does.key !== null && order.request !== requestOfKey(org, does.key));
-    return foreign ? [`8: ${answer.card} was acknowledged, but belongs to another request`] : [];
+    return order.org === org ? [] : [`8: ${answer.card} was acknowledged, but is another organization's`];
   });
+  return [...wrongCards, ...wrongKeys];
 };
 
 /** Events that a refused request may leave: a void spend, and its settlement. */
@@ -413,32 +427,23 @@ const nothingLeft: HistoryCheck = (log, history, moment) => {
   });
 };
 
-/**
- * 9. No card without a request: each was sent with a known key, or is the response to one call without a key.
- */
+/** 9. No card without a request: each is the response to a call, or one of a key or a call that got none. */
 const cardsWithoutRequest: HistoryCheck = (log, history) => {
   const sends = history.filter(({ does }) => does.kind === 'send');
-  const known = new Set(
-    sends.flatMap(({ org, does }) =>
-      does.kind === 'send' && does.key !== null ? [requestOfKey(org, does.key)] : [],
-    ),
-  );
   const keyless = sends.filter(({ does }) => does.kind === 'send' && does.key === null);
-  const acknowledgedCards = new Set(
-    keyless.flatMap(({ answer }) => (answer?.status === 201 ? [answer.card] : [])),
+  const acknowledgedBy = (calls: readonly Call[]) =>
+    new Set(calls.flatMap(({ answer }) => (answer?.status === 201 ? [answer.card] : [])));
+  const acknowledgedCards = acknowledgedBy(sends);
+  const openKeys = [...keyedSends(history).values()].filter(
+    (calls) => calls.some(({ answer }) => answer === null) && acknowledgedBy(calls).size === 0,
   );
-  const unanswered = keyless.filter(({ answer }) => answer === null).length;
+  const unanswered = keyless.filter(({ answer }) => answer === null).length + openKeys.length;
   const surplus = [...cardsOf(log)].filter(([code, entries]) => {
     const order = orderOf(entries);
-    return (
-      order !== null &&
-      order.source.kind === 'api' &&
-      !known.has(order.request) &&
-      !acknowledgedCards.has(code)
-    );
+    return order !== null && order.source.kind === 'api' && !acknowledgedCards.has(code);
   });
   const doubled =
-    acknowledgedCards.size < keyless.filter(({ answer }) => answer?.status === 201).length
+    acknowledgedBy(keyless).size < keyless.filter(({ answer }) => answer?.status === 201).length
       ? ['9: two calls without a key were answered with one card']
       : [];
   return surplus.length <= unanswered

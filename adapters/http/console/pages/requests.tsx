@@ -65,7 +65,7 @@ export const requestsPage = page({
             </p>
             {shown.request.idempotencyKey === null ? null : (
               <p class="quiet">
-                Idempotency-Key <code>{shown.request.idempotencyKey}</code>
+                Keyed hash of the Idempotency-Key <code>{shown.request.idempotencyKey}</code>
               </p>
             )}
             {shown.events.length === 0 ? (

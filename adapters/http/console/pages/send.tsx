@@ -83,7 +83,11 @@ export const sendPage = page({
       run: async (context, sent) => {
         const draft = draftFrom(sent);
         const wanted = await cardFrom(context, draft);
-        const preview = await previewSend(context.deps, requestFrom(context, draft, sent('form')), wanted);
+        const preview = await previewSend(
+          context.deps,
+          await requestFrom(context, draft, sent('form')),
+          wanted,
+        );
         // The form that was typed into, so that a card is not sent twice from two previews of it.
         const data = { ...(await load(context)), form: sent('form') };
         const body = (
@@ -99,7 +103,7 @@ export const sendPage = page({
       may: 'cards.send',
       run: async (context, sent) => {
         const draft = draftFrom(sent);
-        const request = requestFrom(context, draft, sent('form'));
+        const request = await requestFrom(context, draft, sent('form'));
         try {
           const { code } = await sendCard(context.deps, {
             ...request,

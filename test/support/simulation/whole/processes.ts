@@ -165,7 +165,7 @@ const engineOf = (
   };
   const keysAway = away('personalKeys', PersonalKeysUnavailable);
   const personalKeyStore = seen(house.personalKeys, plain, {
-    writes: ['add', 'replace', 'saveMark'],
+    writes: ['first', 'add', 'replace', 'saveMark'],
     assertThere: keysAway,
     Unavailable: PersonalKeysUnavailable,
   });
@@ -236,7 +236,7 @@ const engineOf = (
     hookCalls: house.hookCalls,
     signInRecords: house.signInRecords,
     importRecords: house.importRecords,
-    requests: new BufferedRequests(house.requests, clock, () => undefined),
+    requests: new BufferedRequests(house.requests, personalKeys, clock, () => undefined),
     deliveries,
     deliveryQueue: hintsThrough(house, dice),
     rateLimiter: house.rateLimiter,
