@@ -4,8 +4,11 @@ import { never } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, OrganizationId, type Uuid } from './ids.js';
 
-/** The id of the account with this address: it is found without an index, and there is one for an address. */
-export const accountIdOf = (email: string): Uuid => derivedUuid('account', foldEmail(email));
+/**
+ * The id of an e-mail address, however it is spelled. An address can have several accounts, because nothing
+ * proves whose it is: the password decides which of them signs in.
+ */
+export const mailboxIdOf = (email: string): Uuid => derivedUuid('mailbox', foldEmail(email));
 
 const Person = z.object({ name: z.string(), email: z.string() });
 export type Person = z.infer<typeof Person>;

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { accountIdOf } from './account.js';
 import { foldEmail } from './contact.js';
 import { DomainError, never } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
@@ -16,6 +15,10 @@ export const rolesOf = (org: OrganizationId): readonly Role[] => (org === house 
 /** What of an invitation is recorded: its token is the only way in, and is stored nowhere. */
 export const invitationIdOf = (token: string): Uuid =>
   derivedUuid('invitation', createHash('sha256').update(token).digest('hex'));
+
+/** The account that is opened for an invitation by a form, whose id only the browser that got it knows. */
+export const newAccountIdOf = (invitation: Uuid, form: string): Uuid =>
+  derivedUuid('account', invitation, createHash('sha256').update(form).digest('hex'));
 
 const Role = z.enum([...memberRoles, ...staffRoles]);
 const Invited = z.object({ email: z.string(), name: z.string() });
@@ -132,21 +135,30 @@ export const invite =
     return [{ type: 'MemberInvited', data: { id, role, invitation, expires, personal } }];
   };
 
-/** The member whose invitation this is, unless it was accepted, was replaced, or is over; null then. */
-export const openInvitation = (state: Members, invitation: Uuid, at: Instant): Member | null =>
+/**
+ * The member whose invitation this is; null if it was replaced, is over, or was accepted by an account that
+ * is none of `isOurs`.
+ */
+export const openInvitation = (
+  state: Members,
+  invitation: Uuid,
+  at: Instant,
+  isOurs: (account: Uuid) => boolean = () => false,
+): Member | null =>
   state.find(
-    (member) => member.invitation === invitation && member.account === null && member.expires > at,
+    (member) =>
+      member.invitation === invitation &&
+      (member.account === null ? member.expires > at : isOurs(member.account)),
   ) ?? null;
 
 /** Accepts an invitation; a repeat by the same account records nothing. Throws `not_found`. */
 export const acceptInvitation =
   (invitation: Uuid, account: Uuid, at: Instant) =>
   (state: Members): MembersEvent[] => {
-    if (state.some((member) => member.invitation === invitation && member.account === account)) return [];
-    const member = openInvitation(state, invitation, at);
-    if (member === null || (member.person !== null && accountIdOf(member.person.email) !== account))
+    const member = openInvitation(state, invitation, at, (by) => by === account);
+    if (member === null)
       throw new DomainError('not_found', 'This invitation is over, or was accepted already.');
-    return [{ type: 'InvitationAccepted', data: { id: member.id, account } }];
+    return member.account === null ? [{ type: 'InvitationAccepted', data: { id: member.id, account } }] : [];
   };
 
 /**

@@ -23,34 +23,34 @@ const mostWaiting = 20;
  */
 const maxLength = 2_048;
 
-const derive = (password: string, salt: Buffer, cost: PasswordCost): Promise<Buffer> => {
+const written = /^scrypt\$(\d+)\$(\d+)\$(\d+)\$([\w-]+)\$[\w-]+$/;
+
+/** What a key is derived under. */
+interface Salted {
+  readonly cost: PasswordCost;
+  readonly salt: Buffer;
+}
+
+const prefixOf = ({ cost: { N, r, p }, salt }: Salted): string =>
+  ['scrypt', N, r, p, salt.toString('base64url'), ''].join('$');
+
+const parse = (hash: string): Salted => {
+  const [, N, r, p, salt = ''] = written.exec(hash) ?? [];
+  if (N === undefined) throw new Error('a stored password hash has an unknown form');
+  return { cost: { N: Number(N), r: Number(r), p: Number(p) }, salt: Buffer.from(salt, 'base64url') };
+};
+
+const isSame = (one: string, other: string): boolean =>
+  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
+
+const derive = (password: string, salted: Salted): Promise<string> => {
+  const { cost, salt } = salted;
   const options: ScryptOptions = { ...cost, maxmem: 256 * cost.N * cost.r };
   return new Promise((done, fail) => {
     scrypt(password.slice(0, maxLength).normalize('NFKC'), salt, hashLength, options, (error, key) =>
-      error === null ? done(key) : fail(error),
+      error === null ? done(`${prefixOf(salted)}${key.toString('base64url')}`) : fail(error),
     );
   });
-};
-
-const written = /^scrypt\$(\d+)\$(\d+)\$(\d+)\$([\w-]+)\$([\w-]+)$/;
-
-interface StoredHash {
-  readonly cost: PasswordCost;
-  readonly salt: Buffer;
-  readonly key: Buffer;
-}
-
-const format = ({ cost: { N, r, p }, salt, key }: StoredHash): string =>
-  ['scrypt', N, r, p, salt.toString('base64url'), key.toString('base64url')].join('$');
-
-const parse = (hash: string): StoredHash => {
-  const [, N, r, p, salt = '', key = ''] = written.exec(hash) ?? [];
-  if (N === undefined) throw new Error('a stored password hash has an unknown form');
-  return {
-    cost: { N: Number(N), r: Number(r), p: Number(p) },
-    salt: Buffer.from(salt, 'base64url'),
-    key: Buffer.from(key, 'base64url'),
-  };
 };
 
 const isWeaker = (cost: PasswordCost, than: PasswordCost): boolean =>
@@ -68,24 +68,28 @@ export class ScryptPasswords implements Passwords {
     this.#cost = cost;
   }
 
-  async hash(password: string): Promise<string> {
-    const salt = this.#entropy.bytes(saltLength);
-    const key = await this.#inTurn(() => derive(password, salt, this.#cost));
-    return format({ cost: this.#cost, salt, key });
+  hash(password: string, like: readonly string[]): Promise<string> {
+    const shared = like.map(parse).find(({ cost }) => !isWeaker(cost, this.#cost));
+    return this.#inTurn(() => derive(password, shared ?? this.#salted()));
   }
 
   async check(
     password: string,
-    hash: string | null,
-  ): Promise<{ readonly matches: boolean; readonly isOutdated: boolean }> {
-    const { cost, salt, key } = hash === null ? this.#nobody() : parse(hash);
-    const derived = await this.#inTurn(() => derive(password, salt, cost));
-    const matches = timingSafeEqual(derived, key) && hash !== null;
-    return { matches, isOutdated: matches && isWeaker(cost, this.#cost) };
+    hashes: readonly string[],
+  ): Promise<{ readonly hash: string; readonly isOutdated: boolean } | null> {
+    const known = hashes.length === 0 ? [this.#salted()] : hashes.map(parse);
+    const salts = new Map(known.map((salted) => [prefixOf(salted), salted]));
+    const derived = await this.#inTurn(async () => {
+      const keys: string[] = [];
+      for (const salted of salts.values()) keys.push(await derive(password, salted));
+      return keys;
+    });
+    const hash = hashes.find((stored) => derived.some((key) => isSame(key, stored)));
+    return hash === undefined ? null : { hash, isOutdated: isWeaker(parse(hash).cost, this.#cost) };
   }
 
-  #nobody(): StoredHash {
-    return { cost: this.#cost, salt: this.#entropy.bytes(saltLength), key: Buffer.alloc(hashLength) };
+  #salted(): Salted {
+    return { cost: this.#cost, salt: this.#entropy.bytes(saltLength) };
   }
 
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {

@@ -1,9 +1,10 @@
-import type { Person } from '../../domain/account.js';
+import { account as accounts, joinOrganization, type Person } from '../../domain/account.js';
 import { DomainError } from '../../domain/errors.js';
 import { Uuid, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
 import { mayReset } from '../../domain/manage-members.js';
 import { memberOf, members } from '../../domain/members.js';
-import type { Initiator } from '../commands.js';
+import { newCommand, type Initiator } from '../commands.js';
+import { execute } from '../execute.js';
 import { accountOf, type PeopleDeps } from './people.js';
 import { managerOf, membershipsOf } from './roles.js';
 import { findLink, issueLink, takeLink, type SignInLink } from './sign-in-links.js';
@@ -19,7 +20,7 @@ export const issueReset = async (
   id: Uuid,
 ): Promise<{ readonly token: string; readonly ends: Milliseconds }> => {
   const manager = await managerOf(deps, initiator, org);
-  const { account } = memberOf((await deps.streams.load(members, org)).state, id);
+  const { account, person } = memberOf((await deps.streams.load(members, org)).state, id);
   if (account === null)
     throw new DomainError('not_found', 'This person has not accepted the invitation yet: invite them again.');
   if (manager === null || !mayReset(manager, org, await membershipsOf(deps, account)))
@@ -27,6 +28,9 @@ export const issueReset = async (
       'missing_scope',
       'This account opens more than you manage. Of the staff only the holder of the operator token resets a password; of somebody who belongs to several organizations, an operator.',
     );
+  // Whoever joined when a process died may have no account yet.
+  if (person !== null && (await accountOf(deps, account)) === null)
+    await execute(deps, accounts, account, newCommand(deps, initiator, null), joinOrganization(person, org));
   return issueLink(deps, 'reset', account, { manager, org });
 };
 
@@ -40,11 +44,16 @@ const isGood = async (deps: PeopleDeps, { purpose, maker, owner }: SignInLink): 
   return mayReset(manager, org, await membershipsOf(deps, Uuid.parse(owner)));
 };
 
-/** Whose password a link is for; null if it is over. */
-export const findReset = async (deps: PeopleDeps, token: string): Promise<Person | null> => {
+/** The account whose password a link is for, and whose it is; null if the link is over. */
+export const findReset = async (
+  deps: PeopleDeps,
+  token: string,
+): Promise<{ readonly id: Uuid; readonly person: Person } | null> => {
   const link = await findLink(deps, token);
   if (link === null || !(await isGood(deps, link))) return null;
-  return (await accountOf(deps, Uuid.parse(link.owner)))?.person ?? null;
+  const id = Uuid.parse(link.owner);
+  const person = (await accountOf(deps, id))?.person ?? null;
+  return person && { id, person };
 };
 
 /** The account whose password may be set now; null if the link is over. Of all who try, one gets it. */

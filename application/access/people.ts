@@ -1,10 +1,11 @@
 import {
   account,
-  accountIdOf,
   changePassword,
   joinOrganization,
+  mailboxIdOf,
   signOutEverywhere,
   type OpenAccount,
+  type Person,
 } from '../../domain/account.js';
 import { DomainError } from '../../domain/errors.js';
 import { Instant, type Milliseconds, type OrganizationId, type Uuid } from '../../domain/ids.js';
@@ -27,6 +28,13 @@ import { newCommand, type Initiator } from '../commands.js';
 import { execute, type WriteDeps } from '../execute.js';
 import type { Passwords } from '../ports/passwords.js';
 import type { SignInRecords } from '../ports/sign-in-records.js';
+import {
+  addCredential,
+  changedMeanwhile,
+  credentialsOf,
+  renewCredential,
+  type Credential,
+} from './credentials.js';
 import { managerOf, membershipsOf } from './roles.js';
 import { newToken, root, type Session, type Sessions } from './sessions.js';
 
@@ -100,101 +108,159 @@ export const removeMember = async (
   await execute(deps, members, org, newCommand(deps, initiator, org), decideToRemove(org, id));
 };
 
-/** An invitation that can be accepted, with whether the person can sign in already; null if it is over. */
+/** A member whose invitation is good. */
+export interface Invitee {
+  readonly member: Member;
+  readonly person: Person;
+}
+
+/**
+ * Whose invitation a token is; null if it is over, or was accepted by an account that is none of `isOurs`.
+ * That tells nothing of the accounts of the invited address.
+ */
 export const findInvitation = async (
-  deps: Pick<PeopleDeps, 'streams' | 'clock' | 'signInRecords'>,
+  deps: Pick<PeopleDeps, 'streams' | 'clock'>,
   org: OrganizationId,
   token: string,
-): Promise<{ readonly member: Member; readonly hasPassword: boolean } | null> => {
+  isOurs?: (account: Uuid) => boolean,
+): Promise<Invitee | null> => {
   const { state } = await deps.streams.load(members, org);
-  const member = openInvitation(state, invitationIdOf(token), deps.clock.instant());
-  if (member === null || member.person === null) return null;
-  const password = await deps.signInRecords.find('password', accountIdOf(member.person.email));
-  return { member, hasPassword: password !== null };
+  const member = openInvitation(state, invitationIdOf(token), deps.clock.instant(), isOurs);
+  return member === null || member.person === null ? null : { member, person: member.person };
 };
 
 /** In which request somebody does something. */
 type Request = Omit<Initiator, 'actor'>;
 
-const placeOf = ({ requestId, traceparent }: Request): Request => ({
+const byAccount = (id: Uuid, { requestId, traceparent }: Request): Initiator => ({
+  actor: { kind: 'member', id },
   requestId,
   ...(traceparent !== undefined && { traceparent }),
 });
 
 /**
- * Accepts an invitation for an account, which is opened if it is new. The account comes first, then the
- * members: what the members say decides. Throws `not_found`.
+ * Accepts an invitation for an account, which is opened if it is new. Of all who do so one is accepted, and
+ * may again: a try that broke off goes on. Throws `not_found` for the others, of whom nothing is kept.
  */
 export const acceptFor = async (
   deps: WriteDeps,
   request: Request,
   org: OrganizationId,
   token: string,
-  name: string,
-): Promise<Uuid> => {
-  const { state } = await deps.streams.load(members, org);
-  const member = openInvitation(state, invitationIdOf(token), deps.clock.instant());
-  if (member === null || member.person === null)
-    throw new DomainError('not_found', 'This invitation is over, or was accepted already.');
-  const id = accountIdOf(member.person.email);
-  const by: Initiator = { actor: { kind: 'member', id }, ...placeOf(request) };
-  const person = { name, email: member.person.email };
-  await execute(deps, account, id, newCommand(deps, by, null), joinOrganization(person, org));
-  const at = deps.clock.instant();
-  const accepting = acceptInvitation(invitationIdOf(token), id, at);
-  await execute(deps, members, org, newCommand(deps, by, org), accepting);
-  return id;
-};
-
-/** Sets the password of an account, and ends its other sessions. */
-export const setPassword = async (
-  deps: PeopleDeps,
-  request: Request,
-  id: Uuid,
-  password: string,
-  session: string | null,
+  { id, person }: { readonly id: Uuid; readonly person: Person },
 ): Promise<void> => {
-  const data = { hash: await deps.passwords.hash(password) };
-  const { signInRecords } = deps;
-  const found = await signInRecords.find('password', id);
-  const isKept =
-    found === null
-      ? await signInRecords.add({ kind: 'password', id, owner: id, data, ends: null })
-      : await signInRecords.change(found, { data, ends: null });
-  if (!isKept)
-    throw new DomainError('invalid_transition', 'The password was changed by somebody else just now.');
-  const by: Initiator = { actor: { kind: 'member', id }, ...placeOf(request) };
-  await execute(deps, account, id, newCommand(deps, by, null), changePassword);
-  await deps.sessions.endAll(id, session);
+  const by = byAccount(id, request);
+  const accepting = acceptInvitation(invitationIdOf(token), id, deps.clock.instant());
+  await execute(deps, members, org, newCommand(deps, by, org), accepting);
+  await execute(deps, account, id, newCommand(deps, by, null), joinOrganization(person, org));
 };
 
 /**
- * Sets the password of somebody who joins and has none. Throws `invalid_transition` for an account that lost
- * its password: it still opens all that it belongs to, which an invitation to one more organization must not.
+ * The hash of a password that is chosen, for an account of an e-mail address. Nothing is kept yet. Throws
+ * `invalid_parameter` with this `param` for the password of another account of the address: a password must
+ * tell which of them signs in.
  */
-export const setFirstPassword = async (
+export const hashOfNew = async (
   deps: PeopleDeps,
-  request: Request,
+  mailbox: Uuid,
   id: Uuid,
   password: string,
-): Promise<void> => {
-  if ((await membershipsOf(deps, id)).length > 0)
+  param: string,
+): Promise<string> => {
+  const known = await credentialsOf(deps, mailbox);
+  const hash = await deps.passwords.hash(
+    password,
+    known.map((credential) => credential.hash),
+  );
+  if (known.some((credential) => credential.account !== id && credential.hash === hash))
     throw new DomainError(
-      'invalid_transition',
-      'You have an account, but its password is gone. Ask for a link to choose a new one, then join with it.',
+      'invalid_parameter',
+      'Another account with this e-mail address has this password. Choose another one.',
+      param,
     );
-  await setPassword(deps, request, id, password, null);
+  return hash;
 };
 
-/** Ends every other session of whoever has this one. */
+/** How many accounts of one e-mail address have a password. */
+export const maxAccounts = 50;
+
+/** Makes room for one more by those that open nothing any more. Throws `invalid_transition`. */
+const assertRoom = async (deps: PeopleDeps, mailbox: Uuid): Promise<void> => {
+  const known = await credentialsOf(deps, mailbox);
+  if (known.length < maxAccounts) return;
+  const opens = await Promise.all(known.map((credential) => membershipsOf(deps, credential.account)));
+  const idle = known.filter((_, at) => opens[at]?.length === 0);
+  for (const credential of idle) await deps.signInRecords.remove('password', credential.account);
+  if (idle.length === 0)
+    throw new DomainError(
+      'invalid_transition',
+      `There are ${maxAccounts} accounts with this e-mail address. Join with one of them.`,
+    );
+};
+
+/**
+ * Accepts an invitation for a new account, which opens this organization alone, and gives it its first
+ * password. A repeat of the same form goes on where it broke off, and changes no password. Throws `not_found`
+ * for whoever is not accepted, `invalid_parameter`, `invalid_transition`.
+ */
+export const joinAnew = async (
+  deps: PeopleDeps,
+  request: Request,
+  org: OrganizationId,
+  token: string,
+  { id, person, password }: { readonly id: Uuid; readonly person: Person; readonly password: string },
+): Promise<Pick<Credential, 'account' | 'epoch'>> => {
+  const mailbox = mailboxIdOf(person.email);
+  await assertRoom(deps, mailbox);
+  const hash = await hashOfNew(deps, mailbox, id, password, 'password');
+  await acceptFor(deps, request, org, token, { id, person });
+  const epoch = await addCredential(deps, id, mailbox, hash);
+  if (epoch !== null) return { account: id, epoch };
+  const known = (await credentialsOf(deps, mailbox)).find((credential) => credential.account === id);
+  if (known === undefined || (await deps.passwords.check(password, [known.hash])) === null)
+    throw new DomainError('not_found', 'This invitation is over, or was accepted already.');
+  return { account: id, epoch: known.epoch };
+};
+
+export interface NewPassword {
+  readonly id: Uuid;
+  readonly mailbox: Uuid;
+  readonly hash: string;
+  /** The epoch of the password that it replaces; null: whichever is there. */
+  readonly since: string | null;
+}
+
+/**
+ * Sets the password of an account, and ends its sessions but for one. Returns the new epoch. Throws
+ * `invalid_transition`.
+ */
+export const setPassword = async (
+  deps: PeopleDeps,
+  request: Request,
+  { id, mailbox, hash, since }: NewPassword,
+  session: Session | null,
+): Promise<Pick<Credential, 'account' | 'epoch'>> => {
+  const epoch =
+    (await renewCredential(deps, id, { hash, since })) ??
+    (since === null ? await addCredential(deps, id, mailbox, hash) : null);
+  if (epoch === null) throw changedMeanwhile();
+  await execute(deps, account, id, newCommand(deps, byAccount(id, request), null), changePassword);
+  await deps.sessions.endAll(id, session, epoch);
+  return { account: id, epoch };
+};
+
+/** Ends every other session of whoever has this one. Returns the epoch of this one. */
 export const signOutOthers = async (
   deps: PeopleDeps,
   initiator: Initiator,
-  { id, owner }: Session,
-): Promise<void> => {
+  session: Session,
+): Promise<string | null> => {
+  const { owner } = session;
   if (owner !== root)
     await execute(deps, account, owner, newCommand(deps, initiator, null), signOutEverywhere);
-  await deps.sessions.endAll(owner, id);
+  const epoch = await renewCredential(deps, owner, { hash: null, since: null });
+  await deps.sessions.endAll(owner, session, epoch);
+  return epoch;
 };
 
 /** The account, or null. */

@@ -5,6 +5,7 @@ import { growingTo } from '../growing.js';
 import { Instant, type Milliseconds } from '../../domain/ids.js';
 import type { FoundSignInRecord, SignInRecords } from '../ports/sign-in-records.js';
 import type { Clock, Entropy } from '../ports/system.js';
+import { epochOf } from './credentials.js';
 
 /** The owner of what belongs to the operator of the service, who has no account. */
 export const root = 'root';
@@ -18,7 +19,12 @@ const touchedEvery: Milliseconds = 60_000;
 const trustedFor: Milliseconds = 4_000;
 const mostRemembered = 10_000;
 
-const Kept = z.object({ created: Instant, seen: Instant, browser: z.string() });
+const Kept = z.object({
+  created: Instant,
+  seen: Instant,
+  browser: z.string(),
+  epoch: z.string().nullable(),
+});
 
 export interface Session {
   /** SHA-256 of its token: knowing it lets nobody in. */
@@ -30,6 +36,8 @@ export interface Session {
   readonly seen: Instant;
   /** The browser, in words. */
   readonly browser: string;
+  /** That of the password which it was opened with; null without one. */
+  readonly epoch: string | null;
 }
 
 export const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex');
@@ -47,8 +55,8 @@ export interface SessionsDeps {
 
 /**
  * Who is signed in. A session ends after 12 hours without use, and after 14 days whatever happens; the
- * operator's after 8 hours. It is trusted for 4 s after it was read: signing out takes effect at once in the
- * process that does it, and within 5 s in others. All throw SignInUnavailable.
+ * operator's after 8 hours. A new password ends all. It is trusted for 4 s after it was read: signing out
+ * takes effect at once in the process that does it, and within 5 s in others. All throw SignInUnavailable.
  */
 export class Sessions {
   readonly #deps: SessionsDeps;
@@ -60,12 +68,12 @@ export class Sessions {
     this.#deps = deps;
   }
 
-  /** Returns the token that the browser gets. */
-  async open(owner: string, browser: string): Promise<string> {
+  /** Returns the token that the browser gets. `epoch`: that of the password which it is opened with. */
+  async open(owner: string, browser: string, epoch: string | null = null): Promise<string> {
     const { signInRecords, clock, entropy } = this.#deps;
     const token = newToken(entropy);
     const created = clock.instant();
-    const data = { created, seen: created, browser };
+    const data = { created, seen: created, browser, epoch };
     await signInRecords.add({
       kind: 'session',
       id: hashOf(token),
@@ -85,6 +93,9 @@ export class Sessions {
     this.#known.delete(id);
     const found = await signInRecords.find('session', id);
     if (found === null) return null;
+    // Whoever knew the password that was right until just now may have come in after all had to leave.
+    if (found.owner !== root && (await epochOf(this.#deps, found.owner)) !== sessionOf(found).epoch)
+      return null;
     const session = await this.#touched(found);
     this.#known.set(id, { session, at: clock.monotonic() });
     return session;
@@ -95,11 +106,17 @@ export class Sessions {
     await this.#deps.signInRecords.remove('session', id);
   }
 
-  /** Ends every session of an owner but one. */
-  async endAll(owner: string, except: string | null): Promise<void> {
+  /** Ends every session of an owner but for one, which goes on in an epoch. */
+  async endAll(owner: string, except: Session | null, epoch: string | null): Promise<void> {
+    const { signInRecords } = this.#deps;
     for (const [id, { session }] of this.#known.entries())
-      if (session.owner === owner && id !== except) this.#known.delete(id);
-    await this.#deps.signInRecords.removeAllOf('session', owner, except);
+      if (session.owner === owner) this.#known.delete(id);
+    for (let isKept = except === null; !isKept;) {
+      const found = await signInRecords.find('session', except?.id ?? '');
+      isKept =
+        found === null || (await signInRecords.change(found, { ...found, data: { ...found.data, epoch } }));
+    }
+    await signInRecords.removeAllOf('session', owner, except?.id ?? null);
   }
 
   /** Those of an owner, the one that was used last first. */
@@ -112,8 +129,8 @@ export class Sessions {
     const { signInRecords, clock } = this.#deps;
     const session = sessionOf(found);
     if (clock.now() - Date.parse(session.seen) < touchedEvery) return session;
-    const { created, browser } = session;
-    const data = { created, seen: clock.instant(), browser };
+    const { created, browser, epoch } = session;
+    const data = { created, seen: clock.instant(), browser, epoch };
     // Another process may have touched it at the same moment: then that is as good.
     await signInRecords.change(found, { data, ends: this.#end(found.owner, created) });
     return { ...session, seen: data.seen };

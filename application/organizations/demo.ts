@@ -1,4 +1,4 @@
-import { account, accountIdOf, joinOrganization } from '../../domain/account.js';
+import { account, joinOrganization } from '../../domain/account.js';
 import { apiKey, issueKey, keyIdOf, scopes, secretFrom } from '../../domain/api-key.js';
 import { firstHandwritings } from '../../domain/catalogue.js';
 import { ledger } from '../../domain/credits.js';
@@ -20,7 +20,7 @@ const demoCredits = 1_000;
 const owner = { name: 'Owner of Demo', email: 'owner@demo.invalid' };
 
 /** Who owns the demo organization: an account without a password, which the operator's link can open. */
-export const demoOwner = accountIdOf(owner.email);
+export const demoOwner = derivedUuid('account', 'demo');
 
 /** The owner of the demo organization; null if there is none. */
 export const findDemoOwner = async (deps: Pick<AdministrationDeps, 'streams'>): Promise<Uuid | null> =>

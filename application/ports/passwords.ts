@@ -5,14 +5,17 @@ export class TooManySignIns extends Error {
 
 /** Slow hashes of passwords. Both throw TooManySignIns. */
 export interface Passwords {
-  /** A text that holds the hash, its salt and its cost. */
-  hash(password: string): Promise<string>;
   /**
-   * Whether a password belongs to a hash; null is the hash of nobody, which takes as long and matches
-   * nothing. `isOutdated`: it matches, and today's hashes cost more.
+   * A text that holds the hash, its salt and its cost. It shares the salt of those that it is `like`, unless
+   * hashes cost more today: so equal passwords have equal hashes.
+   */
+  hash(password: string, like: readonly string[]): Promise<string>;
+  /**
+   * Which of the hashes a password belongs to; null if to none. It takes as long for none as for any number
+   * of hashes that share their salt. `isOutdated`: today's hashes cost more.
    */
   check(
     password: string,
-    hash: string | null,
-  ): Promise<{ readonly matches: boolean; readonly isOutdated: boolean }>;
+    hashes: readonly string[],
+  ): Promise<{ readonly hash: string; readonly isOutdated: boolean } | null>;
 }

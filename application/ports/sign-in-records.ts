@@ -2,7 +2,8 @@ import type { FoundRecord, Records } from './records.js';
 
 /**
  * What is kept so that people can sign in. `session`: somebody is signed in. `link`: a link that works once.
- * `form`: a form that was sent. `password`: the hash of a password.
+ * `form`: a form that was sent. `password`: the hash of an account's password, by the account; it belongs to
+ * the account's e-mail address.
  */
 export const signInKinds = ['session', 'link', 'form', 'password'] as const;
 type SignInKind = (typeof signInKinds)[number];

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import {
   account,
-  accountIdOf,
   changePassword,
   joinOrganization,
+  mailboxIdOf,
   signOutEverywhere,
   type Account,
   type AccountEvent,
@@ -17,9 +17,9 @@ const ada = { name: 'Ada Byron', email: 'ada@example.com' };
 const after = (...events: readonly AccountEvent[]): Account => events.reduce(account.evolve, account.initial);
 
 describe('an account', () => {
-  it('has one id for every spelling of an address', () => {
-    expect(accountIdOf(' Ada@Example.com ')).to.equal(accountIdOf('ada@example.com'));
-    expect(accountIdOf('ada@example.org')).not.to.equal(accountIdOf('ada@example.com'));
+  it('belongs to an e-mail address that has one id for every spelling', () => {
+    expect(mailboxIdOf(' Ada@Example.com ')).to.equal(mailboxIdOf('ada@example.com'));
+    expect(mailboxIdOf('ada@example.org')).not.to.equal(mailboxIdOf('ada@example.com'));
   });
 
   it('is opened with the first organization, and notes each organization once', () => {

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { accountIdOf } from '../../domain/account.js';
 import { DomainError } from '../../domain/errors.js';
 import { Instant, OrganizationId, type Uuid } from '../../domain/ids.js';
 import {
@@ -9,6 +8,7 @@ import {
   invitationIdOf,
   invite,
   members,
+  newAccountIdOf,
   openInvitation,
   removeMember,
   roleOf,
@@ -33,7 +33,7 @@ const invitation = (name: string, role: Role, token: string = name) => ({
 const apply = (state: Members, decide: (state: Members) => readonly MembersEvent[]): Members =>
   decide(state).reduce(members.evolve, state);
 
-const account = (name: string): Uuid => accountIdOf(`${name}@example.com`);
+const account = (name: string): Uuid => newAccountIdOf(invitationIdOf('any'), name);
 
 /** The members after these people were invited and have accepted. */
 const membersOf = (...people: readonly (readonly [string, Role])[]): Members =>
@@ -78,11 +78,14 @@ describe('the members of an organization', () => {
       acceptInvitation(invitationIdOf(token), account(who), at);
     expect(refusal(() => accept('first')(second))).to.equal('not_found');
     expect(refusal(() => accept('second', 'ada', later)(second))).to.equal('not_found');
-    expect(refusal(() => accept('second', 'bo')(second))).to.equal('not_found');
     const joined = apply(second, accept('second'));
     expect(roleOf(joined, account('ada'))).to.equal('developer');
-    expect(accept('second')(joined)).to.deep.equal([]);
+    expect(accept('second', 'ada', later)(joined)).to.deep.equal([]);
+    expect(refusal(() => accept('second', 'bo')(joined))).to.equal('not_found');
     expect(openInvitation(joined, invitationIdOf('second'), now)).to.equal(null);
+    const of = (who: string) =>
+      openInvitation(joined, invitationIdOf('second'), later, (by) => by === account(who));
+    expect([of('ada')?.account, of('bo')]).to.deep.equal([account('ada'), null]);
     expect(refusal(() => invite(invitation('ada', 'viewer'))(joined))).to.equal('invalid_transition');
   });
 

@@ -1,5 +1,5 @@
 import { countTries } from '../../../application/access/count-tries.js';
-import { accountIdOf } from '../../../domain/account.js';
+import { mailboxIdOf } from '../../../domain/account.js';
 import { DomainError } from '../../../domain/errors.js';
 import { derivedUuid } from '../../../domain/ids.js';
 import { countCharacters } from '../../../domain/text.js';
@@ -36,7 +36,7 @@ export const assertGoodPassword = async (
   await countTries(deps, {
     [`password from ${household(address)}`]: judgedPerMinute.address,
     ...(link !== null && { [`password by ${derivedUuid('link', link)}`]: judgedPerMinute.link }),
-    [`password of ${accountIdOf(email)}`]: judgedPerMinute.account,
+    [`password of ${mailboxIdOf(email)}`]: judgedPerMinute.account,
   });
   const weakness = await deps.judge.judge(password, [email, name]);
   if (weakness !== null) throw refusal(weakness);

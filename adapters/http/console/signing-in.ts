@@ -1,28 +1,37 @@
+import type { Credential } from '../../../application/access/credentials.js';
 import { accountWith } from '../../../application/access/sign-in.js';
-import { accountIdOf } from '../../../domain/account.js';
+import { mailboxIdOf } from '../../../domain/account.js';
 import { DomainError } from '../../../domain/errors.js';
-import type { Uuid } from '../../../domain/ids.js';
 import { isOneTooMany } from '../caller.js';
 import type { Context } from './page.js';
 import { sessionCookie } from './visitor.js';
 
 type Browser = Pick<Context, 'deps' | 'address' | 'browser' | 'requestId'>;
 
+/** Whom a line of the log is about: an account, or an e-mail address of which no account signs in. */
+type About = { readonly account: string } | { readonly mailbox: string };
+
 /**
- * What happens to sessions is told by the log and by no event: it would make the streams grow with use. An
- * account is named by its id, never by an e-mail address.
+ * What happens to sessions is told by the log and by no event: it would make the streams grow with use. Ids
+ * stand for accounts and for e-mail addresses.
  */
 export const tell = (
   { deps, address, browser, requestId }: Browser,
-  account: string,
+  about: About,
   what: 'signed in' | 'signed out' | 'signed out elsewhere' | 'sign-in refused',
-): void => deps.log.info({ account, address, browser, request: requestId }, what);
+): void => deps.log.info({ ...about, address, browser, request: requestId }, what);
+
+/** Who signs in: an account with its password, one without a password, or `root`. */
+interface Who {
+  readonly account: string;
+  readonly epoch: string | null;
+}
 
 /** Opens a session. Returns the cookie that holds it. */
-export const signedIn = async (context: Context, owner: string): Promise<string> => {
+export const signedIn = async (context: Context, { account, epoch }: Who): Promise<string> => {
   const { deps, origin, browser } = context;
-  const token = await deps.sessions.open(owner, browser);
-  tell(context, owner, 'signed in');
+  const token = await deps.sessions.open(account, browser, epoch);
+  tell(context, { account }, 'signed in');
   return sessionCookie(origin, token);
 };
 
@@ -52,15 +61,14 @@ export const accountBy = async (
   email: string,
   password: string,
   refusal: string,
-): Promise<Uuid> => {
+  field = 'password',
+): Promise<Credential> => {
   try {
-    const account = await accountWith(context.deps, email, password);
-    if (account !== null) return account;
-    throw (await isThrottled(context))
-      ? tooMany()
-      : new DomainError('invalid_parameter', refusal, 'password');
+    const credential = await accountWith(context.deps, email, password);
+    if (credential !== null) return credential;
+    throw (await isThrottled(context)) ? tooMany() : new DomainError('invalid_parameter', refusal, field);
   } catch (error) {
-    if (error instanceof DomainError) tell(context, accountIdOf(email), 'sign-in refused');
+    if (error instanceof DomainError) tell(context, { mailbox: mailboxIdOf(email) }, 'sign-in refused');
     throw error;
   }
 };

@@ -49,7 +49,7 @@ describe('links for a new password', () => {
 
   it('are made by an owner only for whoever belongs to that organization alone', async () => {
     const { token } = await reset(memberBy(owner));
-    expect((await findReset(people, token))?.email).to.equal('person@example.com');
+    expect((await findReset(people, token))?.person.email).to.equal('person@example.com');
     await add(people, other, 'person', 'viewer');
     expect(await refusalOf(reset(memberBy(owner)))).to.equal('missing_scope');
     expect(await refusalOf(reset(byOffice))).to.equal('none');

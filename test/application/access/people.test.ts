@@ -1,23 +1,29 @@
 import { expect } from 'chai';
+import { addCredential, credentialsOf } from '../../../application/access/credentials.js';
+import { findReset, issueReset } from '../../../application/access/password-resets.js';
 import {
   acceptFor,
   accountOf,
   changeRole,
   findInvitation,
+  hashOfNew,
   inviteMember,
+  joinAnew,
   listMembers,
+  maxAccounts,
   removeMember,
-  setFirstPassword,
   setPassword,
+  type NewMember,
+  type NewPassword,
 } from '../../../application/access/people.js';
 import { roleIn } from '../../../application/access/roles.js';
-import { hashOf } from '../../../application/access/sessions.js';
 import { accountWith, wrongPasswordsPerMinute } from '../../../application/access/sign-in.js';
-import { accountIdOf } from '../../../domain/account.js';
+import { mailboxIdOf } from '../../../domain/account.js';
+import { foldEmail } from '../../../domain/contact.js';
 import { DomainError } from '../../../domain/errors.js';
 import { OrganizationId, type Uuid } from '../../../domain/ids.js';
-import { house } from '../../../domain/members.js';
-import { addMember, byOperator, makePeople } from '../../support/fixtures/people.js';
+import { house, invitationIdOf, newAccountIdOf } from '../../../domain/members.js';
+import { addMember, byOperator, makePeople, type PeopleWorld } from '../../support/fixtures/people.js';
 import { org } from '../../support/fixtures/world.js';
 
 const ada = { email: 'Ada@example.com', name: 'Ada Byron', role: 'owner' } as const;
@@ -30,29 +36,51 @@ const refusalOf = (work: Promise<unknown>): Promise<string> =>
     (error: unknown) => (error instanceof DomainError ? error.code : 'failed'),
   );
 
+const passwordFor = async (
+  people: PeopleWorld,
+  id: Uuid,
+  password: string,
+  since: string | null,
+): Promise<NewPassword> => {
+  const mailbox = mailboxIdOf(ada.email);
+  return { id, mailbox, hash: await hashOfNew(people, mailbox, id, password, 'next'), since };
+};
+
+const invited = async (people: PeopleWorld, where: OrganizationId, member: NewMember) => {
+  const { token } = await inviteMember(people, byOperator, where, member);
+  const person = { name: member.name, email: foldEmail(member.email) };
+  const idBy = (form: string): Uuid => newAccountIdOf(invitationIdOf(token), form);
+  return {
+    token,
+    idBy,
+    join: (form: string, password: string) =>
+      joinAnew(people, { requestId: null }, where, token, { id: idBy(form), person, password }),
+    joinWith: (id: Uuid) => acceptFor(people, { requestId: null }, where, token, { id, person }),
+  };
+};
+
 describe('people', () => {
   it('are invited, join, and act under their account from then on', async () => {
     const people = await makePeople();
     const { token, expires } = await inviteMember(people, byOperator, org, ada);
     expect(Date.parse(expires) - people.clock.now()).to.equal(week);
     const found = await findInvitation(people, org, token);
-    expect([found?.member.role, found?.hasPassword]).to.deep.equal(['owner', false]);
+    expect([found?.member.role, found?.person.email]).to.deep.equal(['owner', 'ada@example.com']);
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
-    const id = await acceptFor(people, { requestId: 'req_7', traceparent }, org, token, 'Ada B.');
-    expect([id, await roleIn(people, org, id)]).to.deep.equal([accountIdOf('ada@example.com'), 'owner']);
-    expect(await accountOf(people, id)).to.deep.equal({
-      status: 'open',
-      person: { name: 'Ada B.', email: 'ada@example.com' },
-      organizations: [org],
-    });
+    const id = newAccountIdOf(invitationIdOf(token), 'a form');
+    const person = { name: 'Ada B.', email: 'ada@example.com' };
+    const request = { requestId: 'req_7', traceparent };
+    const joined = await joinAnew(people, request, org, token, { id, person, password: 'a long password' });
+    expect([joined.account, await roleIn(people, org, id)]).to.deep.equal([id, 'owner']);
+    expect(await accountOf(people, id)).to.deep.equal({ status: 'open', person, organizations: [org] });
     const recorded = (await people.store.readLog(0n, 100)).filter(({ stream }) =>
       /^(account|members)-/.test(stream),
     );
     expect(recorded.map(({ type, metadata: { actor } }) => [type, actor.kind, actor.id])).to.deep.equal([
       ['MemberInvited', 'operator', 'root'],
+      ['InvitationAccepted', 'member', id],
       ['AccountOpened', 'member', id],
       ['OrganizationJoined', 'member', id],
-      ['InvitationAccepted', 'member', id],
     ]);
     expect(recorded.map(({ metadata }) => metadata.traceparent)).to.deep.equal([
       undefined,
@@ -62,33 +90,114 @@ describe('people', () => {
     ]);
     expect(JSON.stringify(recorded.map(({ data }) => data))).not.to.include(token);
     expect(await findInvitation(people, org, token)).to.equal(null);
-    expect(await refusalOf(acceptFor(people, { requestId: null }, org, token, 'Ada'))).to.equal('not_found');
   });
 
-  it('keep their account and password where they join a second organization', async () => {
+  it('who are not accepted leave no password, no account and no event', async () => {
+    const people = await makePeople();
+    const { join, joinWith, idBy } = await invited(people, org, ada);
+    await join('a form', 'a long password');
+    const before = await people.store.readLog(0n, 100);
+    expect(await refusalOf(join('another form', 'a better password'))).to.equal('not_found');
+    expect(await refusalOf(joinWith(idBy('a third form')))).to.equal('not_found');
+    expect(await people.store.readLog(0n, 100)).to.have.length(before.length);
+    expect((await credentialsOf(people, mailboxIdOf(ada.email))).map(({ account }) => account)).to.deep.equal(
+      [idBy('a form')],
+    );
+    expect(await accountWith(people, ada.email, 'a better password')).to.equal(null);
+  });
+
+  it('whose form is sent again come in with its password alone, which it never changes', async () => {
+    const people = await makePeople();
+    const { join } = await invited(people, org, ada);
+    const twice = await Promise.all([join('a form', 'a long password'), join('a form', 'a long password')]);
+    expect(twice[0]).to.deep.equal(twice[1]);
+    expect(await refusalOf(join('a form', 'a better password'))).to.equal('not_found');
+    expect(await accountWith(people, ada.email, 'a better password')).to.equal(null);
+    expect((await accountWith(people, ada.email, 'a long password'))?.epoch).to.equal(twice[0].epoch);
+  });
+
+  it('go on where joining broke off, by the same form or by a link for a new password', async () => {
+    for (const method of ['append', 'add'] as const) {
+      const people = await makePeople();
+      const { join, idBy } = await invited(people, org, ada);
+      const broken = method === 'append' ? people.store : people.signInRecords;
+      const whole = broken[method as never] as (...given: unknown[]) => unknown;
+      let calls = 0;
+      Object.assign(broken, {
+        [method]: (...given: unknown[]) => {
+          calls += 1;
+          // The invitation is accepted first.
+          if (method === 'append' && calls === 1) return whole.apply(broken, given);
+          throw new Error('the process died');
+        },
+      });
+      expect(await refusalOf(join('a form', 'a long password')), method).to.equal('failed');
+      Object.assign(broken, { [method]: whole.bind(broken) });
+      expect(await roleIn(people, org, idBy('a form')), method).to.equal('owner');
+      expect(await accountWith(people, ada.email, 'a long password'), method).to.equal(null);
+      expect(await refusalOf(join('another form', 'a better password')), method).to.equal('not_found');
+      const [member] = await listMembers(people, org);
+      const link = await issueReset(people, byOperator, org, member?.id ?? idBy('none'));
+      expect((await findReset(people, link.token))?.id, method).to.equal(idBy('a form'));
+      await join('a form', 'a long password');
+      const signedIn = await accountWith(people, ada.email, 'a long password');
+      expect(signedIn?.account, method).to.equal(idBy('a form'));
+    }
+  });
+
+  it('keep their account and password where they join a second organization with it', async () => {
     const people = await makePeople();
     const id = await addMember(people, org, ada, 'correct horse battery');
-    const { token } = await inviteMember(people, byOperator, house, { ...ada, role: 'floor' });
-    expect((await findInvitation(people, house, token))?.hasPassword).to.equal(true);
-    await acceptFor(people, { requestId: null }, house, token, 'Somebody else');
+    const { joinWith } = await invited(people, house, { ...ada, name: 'Somebody else', role: 'floor' });
+    await joinWith(id);
     expect(await roleIn(people, house, id)).to.equal('floor');
     expect((await accountOf(people, id))?.person?.name).to.equal(ada.name);
-    expect(await accountWith(people, ada.email, 'correct horse battery')).to.equal(id);
+    expect((await accountWith(people, ada.email, 'correct horse battery'))?.account).to.equal(id);
   });
 
-  it('whose password was lost get none by an invitation, which would open all that they belong to', async () => {
+  it('of one address are several accounts that its passwords tell apart, and none of them opens what is another’s', async () => {
+    const people = await makePeople();
+    const squatter = await addMember(people, org, ada, 'a long password');
+    const { join, idBy } = await invited(people, house, { ...ada, role: 'operator' });
+    expect(await refusalOf(join('a form', 'a long password'))).to.equal('invalid_parameter');
+    await join('a form', 'a better password');
+    for (const [password, id, inOrg, inHouse] of [
+      ['a long password', squatter, 'owner', null],
+      ['a better password', idBy('a form'), null, 'operator'],
+    ] as const) {
+      expect((await accountWith(people, ada.email, password))?.account).to.equal(id);
+      expect([await roleIn(people, org, id), await roleIn(people, house, id)]).to.deep.equal([
+        inOrg,
+        inHouse,
+      ]);
+    }
+  });
+
+  it('of one address are so many accounts at most, not counting those that open nothing any more', async () => {
+    const people = await makePeople();
+    const mailbox = mailboxIdOf(ada.email);
+    const first = await addMember(people, org, ada, 'a long password');
+    for (let more = 1; more < maxAccounts; more += 1)
+      await addCredential(
+        people,
+        newAccountIdOf(invitationIdOf('any'), `${more}`),
+        mailbox,
+        'scrypt$1$1$1$a$a',
+      );
+    const { join } = await invited(people, house, { ...ada, role: 'floor' });
+    await join('a form', 'a better password');
+    expect(await credentialsOf(people, mailbox)).to.have.length(2);
+    expect((await accountWith(people, ada.email, 'a long password'))?.account).to.equal(first);
+  });
+
+  it('whose password was lost get none by an invitation: it opens a new account, and no other organization', async () => {
     const people = await makePeople();
     const id = await addMember(people, house, { ...ada, role: 'operator' }, 'a long password');
     await people.signInRecords.remove('password', id);
-    const { token } = await inviteMember(people, byOperator, org, ada);
-    expect((await findInvitation(people, org, token))?.hasPassword).to.equal(false);
-    expect(await refusalOf(setFirstPassword(people, { requestId: null }, id, 'a better password'))).to.equal(
-      'invalid_transition',
-    );
-    expect(await accountWith(people, ada.email, 'a better password')).to.equal(null);
-    const bos = accountIdOf(bo.email);
-    await setFirstPassword(people, { requestId: null }, bos, 'a better password');
-    expect(await accountWith(people, bo.email, 'a better password')).to.equal(bos);
+    const { join, idBy } = await invited(people, org, ada);
+    await join('a form', 'a better password');
+    expect((await accountWith(people, ada.email, 'a better password'))?.account).to.equal(idBy('a form'));
+    expect(await roleIn(people, house, idBy('a form'))).to.equal(null);
   });
 
   it('can be given other roles and be removed, and an organization that is none has no members', async () => {
@@ -109,7 +218,8 @@ describe('people', () => {
   it('sign in with their address in any spelling and their password alone', async () => {
     const people = await makePeople();
     const id = await addMember(people, org, ada, 'a long password');
-    expect(await accountWith(people, ' ADA@example.com', 'a long password')).to.equal(id);
+    const signedIn = await accountWith(people, ' ADA@example.com', 'a long password');
+    expect(signedIn?.account).to.equal(id);
     expect(await accountWith(people, ada.email, 'a long Password')).to.equal(null);
     expect(await accountWith(people, 'nobody@example.com', 'a long password')).to.equal(null);
   });
@@ -125,16 +235,38 @@ describe('people', () => {
     expect(await accountWith(people, ada.email, 'a long password')).not.to.equal(null);
   });
 
-  it('who change their password end their other sessions', async () => {
+  it('who change their password end their other sessions, and those that the old one opens meanwhile', async () => {
     const people = await makePeople();
     const id = await addMember(people, org, ada, 'a long password');
-    const [mine, other] = [await people.sessions.open(id, 'a'), await people.sessions.open(id, 'b')];
-    await setPassword(people, { requestId: 'req_8' }, id, 'a better password', hashOf(mine));
-    expect([await people.sessions.use(mine), await people.sessions.use(other)].map(Boolean)).to.deep.equal([
-      true,
-      false,
-    ]);
+    const before = await accountWith(people, ada.email, 'a long password');
+    const open = () => people.sessions.open(id, 'a', before?.epoch);
+    const [mine, other] = [await open(), await open()];
+    const session = await people.sessions.use(mine);
+    const next = await passwordFor(people, id, 'a better password', before?.epoch ?? null);
+    await setPassword(people, { requestId: 'req_8' }, next, session);
+    const late = await open();
+    const used = await Promise.all([mine, other, late].map((token) => people.sessions.use(token)));
+    expect(used.map(Boolean)).to.deep.equal([true, false, false]);
     expect(await accountWith(people, ada.email, 'a long password')).to.equal(null);
-    expect(await accountWith(people, ada.email, 'a better password')).to.equal(id);
+    expect((await accountWith(people, ada.email, 'a better password'))?.account).to.equal(id);
+  });
+
+  it('change a password once, of all who know it and change it at the same time', async () => {
+    const people = await makePeople();
+    const id = await addMember(people, org, ada, 'a long password');
+    const epoch = (await accountWith(people, ada.email, 'a long password'))?.epoch ?? null;
+    const changed = await Promise.all(
+      ['one', 'two', 'three'].map(async (name) => {
+        const next = await passwordFor(people, id, `a better password, ${name}`, epoch);
+        return refusalOf(setPassword(people, { requestId: null }, next, null));
+      }),
+    );
+    expect(changed.toSorted()).to.deep.equal(['invalid_transition', 'invalid_transition', 'none']);
+    const fits = await Promise.all(
+      ['one', 'two', 'three'].map(
+        async (name) => (await accountWith(people, ada.email, `a better password, ${name}`)) !== null,
+      ),
+    );
+    expect(fits).to.deep.equal(changed.map((refusal) => refusal === 'none'));
   });
 });

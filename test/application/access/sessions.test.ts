@@ -19,6 +19,7 @@ describe('a session', () => {
       created: clock.instant(),
       seen: clock.instant(),
       browser: 'Firefox on Linux',
+      epoch: null,
     });
     expect(JSON.stringify(await signInRecords.listOf('session', ada))).not.to.include(token);
     expect(await sessions.use(`${token}x`)).to.equal(null);
@@ -64,7 +65,7 @@ describe('a session', () => {
     ];
     const [mine = '', other = '', bos = ''] = tokens;
     for (const token of tokens) await elsewhere.use(token);
-    await sessions.endAll(ada, hashOf(mine));
+    await sessions.endAll(ada, await sessions.use(mine), null);
     await clock.advance(5_000);
     const left = await Promise.all(tokens.map((token) => elsewhere.use(token)));
     expect(left.map((session) => session?.id ?? null)).to.deep.equal([hashOf(mine), null, hashOf(bos)]);

@@ -296,6 +296,8 @@ describe('every page of the console', () => {
     const notShown = all.filter((name) => !done.has(name));
     expect(notShown, 'forms that no page of the lively organization shows').to.have.members([
       '/console/me signOut',
+      // Of the two forms that accept an invitation the first one does.
+      '/console/join/:organization/:invitation joinWith',
       // Needs a demo organization.
       '/console/enter/:link enterDemo',
       // For a card that is not on the floor yet.

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { request } from 'node:http';
 import type { RunningService } from './service.js';
 
 /** A page as a visitor gets it. */
@@ -19,13 +20,49 @@ const withFormId = (fields: Texts): Texts => {
   return { ...fields, form: createHash('sha256').update(form).digest('base64url') };
 };
 
-/** Somebody with a browser: keeps the cookie, and sends the forms of pages as browsers do. */
+/** As fetch, from an address of this machine: each in 127.0.0.0/8 is one. */
+const fetchFrom = (
+  localAddress: string,
+  url: string,
+  { method = 'GET', headers, body }: { method?: string; headers: Texts; body?: string | undefined },
+): Promise<Page> =>
+  new Promise((done, fail) => {
+    const sent = request(url, { method, headers, localAddress }, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => (text += chunk));
+      response.on('error', fail);
+      response.on('end', () => {
+        const got = new Headers();
+        for (const [name, values = []] of Object.entries(response.headersDistinct))
+          for (const value of values) got.append(name, value);
+        done({ status: response.statusCode ?? 0, headers: got, text, location: got.get('location') });
+      });
+    });
+    sent.on('error', fail);
+    sent.end(body);
+  });
+
+/** Somebody with a browser: keeps the cookies, and sends the forms of pages as browsers do. */
 export class Visitor {
   readonly #base: string;
-  cookie: string | null = null;
+  readonly #from: string | null;
+  readonly #cookies = new Map<string, string>();
 
-  constructor({ baseUrl }: Pick<RunningService, 'baseUrl'>) {
+  /** `from`: an address of this machine. */
+  constructor({ baseUrl }: Pick<RunningService, 'baseUrl'>, from: string | null = null) {
     this.#base = baseUrl;
+    this.#from = from;
+  }
+
+  /** The cookie of the session; null without one. */
+  get cookie(): string | null {
+    const value = this.#cookies.get('session');
+    return value === undefined ? null : `session=${value}`;
+  }
+
+  set cookie(pair: string | null) {
+    this.#keep(pair ?? 'session=');
   }
 
   get(path: string, headers: Texts = {}): Promise<Page> {
@@ -68,26 +105,35 @@ export class Visitor {
     return this.#fetch(path, { method: 'POST', headers, body: form });
   }
 
-  async #fetch(path: string, request: RequestInit & { readonly headers: Texts }): Promise<Page> {
-    const response = await fetch(`${this.#base}${path}`, {
-      ...request,
-      headers: { ...request.headers, ...(this.cookie !== null && { cookie: this.cookie }) },
-      redirect: 'manual',
-    });
-    for (const set of response.headers.getSetCookie()) {
-      const [pair = ''] = set.split(';');
-      this.cookie = pair.endsWith('=') ? null : pair;
-    }
-    return {
-      status: response.status,
-      headers: response.headers,
-      text: await response.text(),
-      location: response.headers.get('location'),
-    };
+  async #fetch(
+    path: string,
+    sent: { method?: string; body?: string | FormData; headers: Texts },
+  ): Promise<Page> {
+    const cookie = [...this.#cookies].map((pair) => pair.join('=')).join('; ');
+    const headers = { ...sent.headers, ...(cookie !== '' && { cookie }) };
+    const url = `${this.#base}${path}`;
+    const page =
+      this.#from === null || typeof sent.body === 'object'
+        ? await this.#ask(url, { ...sent, headers })
+        : await fetchFrom(this.#from, url, { ...sent, body: sent.body, headers });
+    for (const set of page.headers.getSetCookie()) this.#keep(set.split(';')[0] ?? '');
+    return page;
+  }
+
+  async #ask(url: string, sent: RequestInit): Promise<Page> {
+    const response = await fetch(url, { ...sent, redirect: 'manual' });
+    const { status, headers } = response;
+    return { status, headers, text: await response.text(), location: headers.get('location') };
+  }
+
+  #keep(pair: string): void {
+    const [name = '', value = ''] = pair.split(/=(.*)/);
+    if (value === '') this.#cookies.delete(name);
+    else this.#cookies.set(name, value);
   }
 }
 
-const pathOf = (url: unknown): string => new URL(String(url)).pathname;
+export const pathOf = (url: unknown): string => new URL(String(url)).pathname;
 
 /** Somebody who has entered as the operator. */
 export const operatorOf = async (service: Pick<RunningService, 'operator' | 'baseUrl'>): Promise<Visitor> => {

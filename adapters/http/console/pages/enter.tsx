@@ -53,7 +53,7 @@ export const enterPage = page({
         const { deps, params, url } = context;
         if ((await takeLink(deps, params['link'] ?? ''))?.purpose !== 'enter')
           throw await unknownLink(context, over);
-        return go(url(paths.start), await signedIn(context, root));
+        return go(url(paths.start), await signedIn(context, { account: root, epoch: null }));
       },
     },
     enterDemo: {
@@ -63,7 +63,7 @@ export const enterPage = page({
         if ((await findDemoOwner(deps)) === null) throw await unknownLink(context, over);
         if ((await takeLink(deps, params['link'] ?? ''))?.purpose !== 'enter')
           throw await unknownLink(context, over);
-        return go(url(paths.start), await signedIn(context, demoOwner));
+        return go(url(paths.start), await signedIn(context, { account: demoOwner, epoch: null }));
       },
     },
   },

@@ -1,8 +1,7 @@
-import { acceptFor, findInvitation, setFirstPassword } from '../../../../application/access/people.js';
+import { acceptFor, findInvitation, joinAnew } from '../../../../application/access/people.js';
 import { readAccount } from '../../../../application/organizations/read-accounts.js';
-import { accountIdOf } from '../../../../domain/account.js';
-import { OrganizationId } from '../../../../domain/ids.js';
-import { house } from '../../../../domain/members.js';
+import { OrganizationId, type Uuid } from '../../../../domain/ids.js';
+import { house, invitationIdOf, newAccountIdOf } from '../../../../domain/members.js';
 import type { Role } from '../../../../domain/permissions.js';
 import { Field, Form, Refusal } from '../../web/form.js';
 import { newForm } from '../answer.js';
@@ -10,6 +9,7 @@ import { assertGoodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
 import { go, page, type Context } from '../page.js';
 import { paths } from '../paths.js';
+import { formIn } from '../run-once.js';
 import { accountBy, signedIn, unknownLink } from '../signing-in.js';
 
 const roleMeans: Readonly<Record<Role, string>> = {
@@ -23,16 +23,21 @@ const roleMeans: Readonly<Record<Role, string>> = {
 
 const over = 'This invitation is over, or was accepted already. Ask for a new one.';
 
-const invitationOf = async (context: Context) => {
-  const { deps, params } = context;
-  const org = OrganizationId.parse(params['organization'] ?? '');
-  const token = params['invitation'] ?? '';
-  const found = await findInvitation(deps, org, token);
-  const person = found?.member.person ?? null;
-  if (found === null || person === null) throw await unknownLink(context, over);
-  return { org, token, role: found.member.role, person, hasPassword: found.hasPassword };
+const tokenIn = ({ params }: Context): string => params['invitation'] ?? '';
+
+const invitationOf = async (context: Context, isOurs?: (account: Uuid) => boolean) => {
+  const org = OrganizationId.parse(context.params['organization'] ?? '');
+  const found = await findInvitation(context.deps, org, tokenIn(context), isOurs);
+  if (found === null) throw await unknownLink(context, over);
+  return { org, role: found.member.role, person: found.person };
 };
 
+const entered = async (context: Context, org: OrganizationId, credential: Parameters<typeof signedIn>[1]) => {
+  const to = org === house ? context.url(paths.start) : context.url(paths.home, { org });
+  return go(to, await signedIn(context, credential));
+};
+
+/** Says nothing of the accounts of the invited address: whoever holds the link may be somebody else. */
 export const joinPage = page({
   path: paths.join,
   may: 'anyone',
@@ -40,59 +45,71 @@ export const joinPage = page({
     const invitation = await invitationOf(context);
     const { org } = invitation;
     const name = org === house ? 'The service' : (await readAccount(context.deps, org)).name;
-    return { form: newForm(context), organization: name, ...invitation };
+    const forms = { anew: newForm(context), withAccount: newForm(context) };
+    return { forms, organization: name, ...invitation };
   },
   title: ({ organization }) => `Join ${organization}`,
-  view: ({ form, organization, role, person, hasPassword }, _, refused) => (
+  view: ({ forms, organization, role, person }, _, refused) => (
     <div class="narrow">
       <h1>Join {organization}</h1>
       <p>
         {organization} invites {person.email} as <strong>{role}</strong>, who {roleMeans[role]}.
       </p>
       <Refusal refused={refused} />
-      <Form action="join" id={form}>
-        <WhosePassword email={person.email} />
-        {hasPassword ? (
-          <Field name="password" label="Your password" type="password" autocomplete="current-password" />
-        ) : (
-          <>
-            <Field
-              name="name"
-              label="Your name"
-              autocomplete="name"
-              value={refused?.sent('name') ?? person.name}
-            />
-            <NewPassword name="password" label="Choose a password" />
-          </>
-        )}
-        <button type="submit">Join</button>
-      </Form>
+      <section class="panel" aria-labelledby="anew">
+        <h2 id="anew">With a new account</h2>
+        <p class="quiet">
+          It opens nothing else, and leaves other accounts with this e-mail address as they are.
+        </p>
+        <Form action="join" id={forms.anew}>
+          <WhosePassword email={person.email} />
+          <Field
+            name="name"
+            label="Your name"
+            autocomplete="name"
+            value={refused?.sent('name') ?? person.name}
+          />
+          <NewPassword name="password" label="Choose a password" />
+          <button type="submit">Join</button>
+        </Form>
+      </section>
+      <section class="panel" aria-labelledby="with">
+        <h2 id="with">With the account that you have</h2>
+        <Form action="joinWith" id={forms.withAccount}>
+          <WhosePassword email={person.email} />
+          <Field name="current" label="Its password" type="password" autocomplete="current-password" />
+          <button type="submit" class="second">
+            Join with it
+          </button>
+        </Form>
+      </section>
     </div>
   ),
   actions: {
     join: {
       may: 'anyone',
       run: async (context, sent) => {
-        const { deps, url } = context;
-        const { org, token, person, hasPassword } = await invitationOf(context);
+        const id = newAccountIdOf(invitationIdOf(tokenIn(context)), formIn(sent));
+        const { org, person } = await invitationOf(context, (account) => account === id);
         const password = sent('password');
-        const account = accountIdOf(person.email);
-        if (hasPassword) {
-          await accountBy(context, person.email, password, 'This is not the password of your account.');
-        } else {
-          const chosen = {
-            password,
-            field: 'password',
-            email: person.email,
-            name: sent('name'),
-            link: token,
-          };
-          await assertGoodPassword(context, chosen);
-          await setFirstPassword(deps, context, account, password);
-        }
-        await acceptFor(deps, context, org, token, sent('name') || person.name);
-        const cookie = await signedIn(context, account);
-        return go(org === house ? url(paths.start) : url(paths.home, { org }), cookie);
+        const name = sent('name') || person.name;
+        const joining = { email: person.email, name };
+        const link = tokenIn(context);
+        await assertGoodPassword(context, { ...joining, password, field: 'password', link });
+        const chosen = { id, person: joining, password };
+        return entered(context, org, await joinAnew(context.deps, context, org, link, chosen));
+      },
+    },
+    joinWith: {
+      may: 'anyone',
+      run: async (context, sent) => {
+        // What was accepted already, the account of the password may accept again.
+        const { org, person } = await invitationOf(context, () => true);
+        const wrong = 'This is not the password of an account with this e-mail address.';
+        const credential = await accountBy(context, person.email, sent('current'), wrong, 'current');
+        const accepting = { id: credential.account, person };
+        await acceptFor(context.deps, context, org, tokenIn(context), accepting);
+        return entered(context, org, credential);
       },
     },
   },

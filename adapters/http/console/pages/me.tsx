@@ -1,4 +1,5 @@
-import { setPassword, signOutOthers } from '../../../../application/access/people.js';
+import { hashOfNew, setPassword, signOutOthers } from '../../../../application/access/people.js';
+import { mailboxIdOf } from '../../../../domain/account.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { Field, Form, Refusal } from '../../web/form.js';
 import { Badge, Head } from '../../web/parts.js';
@@ -84,7 +85,7 @@ export const mePage = page({
       run: async (context) => {
         const { deps, visitor, origin, url } = context;
         await deps.sessions.end(visitor.session.id);
-        tell(context, visitor.session.owner, 'signed out');
+        tell(context, { account: visitor.session.owner }, 'signed out');
         return go(url(paths.signIn), sessionCookie(origin, ''));
       },
     },
@@ -96,7 +97,7 @@ export const mePage = page({
         // Nobody else's: it is looked for among one's own.
         const own = (await deps.sessions.listOf(owner)).find(({ id }) => id === sent('session'));
         if (own !== undefined) await deps.sessions.end(own.id);
-        tell(context, owner, 'signed out elsewhere');
+        tell(context, { account: owner }, 'signed out elsewhere');
         return go(url(paths.me));
       },
     },
@@ -105,7 +106,7 @@ export const mePage = page({
       run: async (context) => {
         const { deps, visitor, by, url } = context;
         await signOutOthers(deps, by, visitor.session);
-        tell(context, visitor.session.owner, 'signed out elsewhere');
+        tell(context, { account: visitor.session.owner }, 'signed out elsewhere');
         return go(url(paths.me));
       },
     },
@@ -115,11 +116,14 @@ export const mePage = page({
         const { deps, visitor, url } = context;
         const wrong = 'This is not your password.';
         if (visitor.kind !== 'member') throw new DomainError('invalid_parameter', wrong, 'password');
-        await accountBy(context, visitor.email, sent('password'), wrong);
+        const { account: id, epoch } = await accountBy(context, visitor.email, sent('password'), wrong);
+        if (id !== visitor.account) throw new DomainError('invalid_parameter', wrong, 'password');
         const { email, name } = visitor;
         await assertGoodPassword(context, { password: sent('next'), field: 'next', email, name, link: null });
-        await setPassword(deps, context, visitor.account, sent('next'), visitor.session.id);
-        tell(context, visitor.account, 'signed out elsewhere');
+        const mailbox = mailboxIdOf(email);
+        const hash = await hashOfNew(deps, mailbox, id, sent('next'), 'next');
+        await setPassword(deps, context, { id, mailbox, hash, since: epoch }, visitor.session);
+        tell(context, { account: id }, 'signed out elsewhere');
         return go(url(paths.me));
       },
     },

@@ -1,5 +1,6 @@
 import { findReset, takeReset } from '../../../../application/access/password-resets.js';
-import { setPassword } from '../../../../application/access/people.js';
+import { hashOfNew, setPassword } from '../../../../application/access/people.js';
+import { mailboxIdOf } from '../../../../domain/account.js';
 import { Form, Refusal } from '../../web/form.js';
 import { newForm } from '../answer.js';
 import { assertGoodPassword } from '../good-password.js';
@@ -10,17 +11,17 @@ import { signedIn, unknownLink } from '../signing-in.js';
 
 const over = 'This link is over, or was used already. Ask for a new one.';
 
-const personOf = async (context: Context) => {
+const accountOf = async (context: Context) => {
   const { deps, params } = context;
-  const person = await findReset(deps, params['link'] ?? '');
-  if (person === null) throw await unknownLink(context, over);
-  return person;
+  const found = await findReset(deps, params['link'] ?? '');
+  if (found === null) throw await unknownLink(context, over);
+  return found;
 };
 
 export const resetPage = page({
   path: paths.reset,
   may: 'anyone',
-  load: async (context) => ({ form: newForm(context), person: await personOf(context) }),
+  load: async (context) => ({ form: newForm(context), ...(await accountOf(context)) }),
   title: () => 'New password',
   view: ({ form, person }, _, refused) => (
     <div class="narrow">
@@ -39,13 +40,14 @@ export const resetPage = page({
       may: 'anyone',
       run: async (context, sent) => {
         const { deps, params, url } = context;
-        const person = await personOf(context);
+        const { id, person } = await accountOf(context);
         const link = params['link'] ?? '';
         await assertGoodPassword(context, { ...person, password: sent('password'), field: 'password', link });
-        const account = await takeReset(deps, link);
-        if (account === null) throw await unknownLink(context, over);
-        await setPassword(deps, context, account, sent('password'), null);
-        return go(url(paths.start), await signedIn(context, account));
+        const mailbox = mailboxIdOf(person.email);
+        const hash = await hashOfNew(deps, mailbox, id, sent('password'), 'password');
+        if ((await takeReset(deps, link)) === null) throw await unknownLink(context, over);
+        const renewed = await setPassword(deps, context, { id, mailbox, hash, since: null }, null);
+        return go(url(paths.start), await signedIn(context, renewed));
       },
     },
   },
