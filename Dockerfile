@@ -20,7 +20,7 @@ FROM node:24.20.0-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
 WORKDIR /app
 # A named volume takes over the owner of the folder that it is mounted on.
-RUN mkdir /data /secrets && chown node:node /data /secrets && chmod 700 /data /secrets
+RUN mkdir /data /secrets /head && chown node:node /data /secrets /head && chmod 700 /data /secrets /head
 COPY package.json ./
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /app/dist dist

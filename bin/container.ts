@@ -216,7 +216,7 @@ const buildGraph = (context: ProcessContext) => {
   registerForeignEvents(registry, () => engine.foreignEvents());
   calls.register(registry);
   if (plays(role, 'api') || plays(role, 'notary'))
-    registerLogMetrics(registry, { tiles: engine.tiles, store, clock });
+    registerLogMetrics(registry, { tiles: engine.tiles, store, clock, witnesses: context.witnesses });
   if (plays(role, 'reconciler')) {
     registerOpenWork(registry, clock, () => openWork);
     registerTotals(

@@ -18,6 +18,7 @@ import type { ReadYourWrites } from '../application/projecting/read-your-writes.
 import type { ProjectorStatus } from '../application/projecting/projection-board.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import type { Milliseconds } from '../domain/ids.js';
+import type { WitnessStatus } from '../application/log/witnesses.js';
 import type { LogTiles } from '../application/ports/log-tiles.js';
 import type { RawLog } from '../application/ports/raw-log.js';
 import type { LogReading } from '../application/same-log.js';
@@ -134,6 +135,8 @@ export interface EngineOptions {
   readonly timeouts?: Timeouts;
   /** The keys that sign the log; null or absent: it is not signed here. */
   readonly logKeys?: LogKeys | null;
+  /** Hears what is known of the witnesses of the log. */
+  readonly onWitnesses?: (all: readonly WitnessStatus[]) => void;
   /** Counts the calls to each server. */
   readonly calls?: EngineCalls;
 }

@@ -1,4 +1,5 @@
 import { CheckpointPastHead, DataDirectoryInUse, UnknownOutcome } from '../adapters/sqlite/errors.js';
+import { UnusableHead } from '../application/ports/signed-heads.js';
 import { FinalError } from '../domain/errors.js';
 import { UnusableSecretFile } from './secret-files.js';
 import { WrongSettings } from './settings.js';
@@ -25,7 +26,7 @@ export const explain = (error: unknown): { readonly code: number; readonly messa
       code: exitCodes.wrongSettings,
       message: ['These settings are wrong:', ...error.problems.map((problem) => `  ${problem}`)].join('\n'),
     };
-  if (error instanceof RangeError || error instanceof UnusableSecretFile)
+  if (error instanceof RangeError || error instanceof UnusableSecretFile || error instanceof UnusableHead)
     return { code: exitCodes.wrongSettings, message: error.message };
   if (error instanceof UnknownOutcome) {
     return {
@@ -42,7 +43,7 @@ export const explain = (error: unknown): { readonly code: number; readonly messa
   if (isPathError(error))
     return {
       code: exitCodes.wrongSettings,
-      message: `DATA_DIR, OPERATOR_TOKEN_FILE, SECRET_KEY_FILE or LOG_KEY_FILE can't be used: ${error.message}.`,
+      message: `DATA_DIR, OPERATOR_TOKEN_FILE, SECRET_KEY_FILE, LOG_KEY_FILE or LOG_HEAD_FILE can't be used: ${error.message}.`,
     };
   if (isAddressError(error))
     return {

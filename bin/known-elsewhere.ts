@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import { anchorsIn } from '../adapters/log-witness/anchors.js';
 import { askWitness } from '../adapters/log-witness/client.js';
+import { headFile } from '../adapters/log-witness/head-file.js';
 import { headsOfAnchors } from '../adapters/log-witness/known-heads.js';
-import type { KnownHead } from '../application/log/notarize.js';
-import type { LogTiles } from '../application/ports/log-tiles.js';
-import { headsOfWitnesses } from '../application/log/witnesses.js';
+import type { Notarizing } from '../application/log/notarize.js';
+import { Witnesses, type WitnessesDeps } from '../application/log/witnesses.js';
+import type { SignedHeads } from '../application/ports/signed-heads.js';
 import type { LogPolicy } from '../domain/log-policy.js';
 import { parseVkey } from '../domain/signed-note.js';
 import type { LogKeys } from './log-keys.js';
@@ -11,6 +13,7 @@ import type { Settings } from './settings.js';
 
 const Elsewhere = z.object({
   vkeys: z.array(z.string()),
+  logHeadFile: z.string(),
   logAnchorDir: z.string().nullable(),
   logPolicyFile: z.string().nullable(),
 });
@@ -19,42 +22,44 @@ export type Elsewhere = z.infer<typeof Elsewhere>;
 
 /** Without a key of the log nothing that is kept elsewhere can be trusted. */
 export const elsewhereOf = (
-  { logAnchorDir, logPolicyFile }: Pick<Settings, 'logAnchorDir' | 'logPolicyFile'>,
+  { logHeadFile, logAnchorDir, logPolicyFile }: Pick<Settings, Exclude<keyof Elsewhere, 'vkeys'>>,
   keys: LogKeys | null,
-): Elsewhere => ({ vkeys: [...(keys?.vkeys ?? [])], logAnchorDir, logPolicyFile });
+): Elsewhere => ({ vkeys: [...(keys?.vkeys ?? [])], logHeadFile, logAnchorDir, logPolicyFile });
 
 /** Loaded only where there is one: it brings the whole of the settings into the thread. */
 const policyOf = async (settings: Pick<Settings, 'logPolicyFile'>): Promise<LogPolicy | null> =>
   settings.logPolicyFile === null ? null : (await import('./log-policy.js')).logPolicy(settings);
 
+/** The last signed head of the log; null where no key says which are the log's. */
+export const lastHeadIn = ({
+  logHeadFile,
+  vkeys,
+}: Pick<Elsewhere, 'logHeadFile' | 'vkeys'>): SignedHeads | null =>
+  vkeys.length === 0 ? null : headFile(logHeadFile, vkeys.map(parseVkey));
+
 /**
- * The heads of the log that its anchors and witnesses know, so that a log that was set back, or whose tree
- * was removed together with its checkpoints, is not signed again; none if nobody said where.
- * (docs/audit.md#the-notary)
+ * What the notary compares the log with, and brings its checkpoints to, where the store is not: the last
+ * signed head, anchors and witnesses; nothing if there is no key. (docs/audit.md#the-notary)
  */
-export const knownElsewhere = async (
+export const keptElsewhere = async (
   elsewhere: unknown,
-  tiles: Pick<LogTiles, 'newest'>,
-  { report, signal }: { readonly report: (error: unknown) => void; readonly signal: AbortSignal },
-): Promise<readonly KnownHead[]> => {
-  if (elsewhere === undefined) return [];
-  const { vkeys, ...settings } = Elsewhere.parse(elsewhere);
-  if (vkeys.length === 0) return [];
-  const { logAnchorDir } = settings;
-  const policy = await policyOf(settings);
-  const anchors =
-    logAnchorDir === null
-      ? []
-      : await headsOfAnchors(logAnchorDir, vkeys.map(parseVkey)).catch((error: unknown) => {
-          report(error);
-          return [];
-        });
-  if (policy === null) return anchors;
-  const { witnesses } = policy;
-  const witnessed = await headsOfWitnesses(
-    { witnesses, ask: askWitness, report },
-    await tiles.newest(),
-    signal,
-  );
-  return [...anchors, ...witnessed];
+  deps: Omit<WitnessesDeps, 'policy' | 'ask'>,
+): Promise<Pick<Notarizing, 'heads' | 'knownElsewhere' | 'witnesses' | 'anchor'>> => {
+  const { vkeys, logHeadFile, logAnchorDir, logPolicyFile } = Elsewhere.parse(elsewhere);
+  const heads = lastHeadIn({ vkeys, logHeadFile });
+  if (heads === null) return {};
+  const policy = await policyOf({ logPolicyFile });
+  const anchors = async (folder: string) =>
+    headsOfAnchors(folder, vkeys.map(parseVkey)).catch((error: unknown) => {
+      deps.report(error);
+      return [];
+    });
+  return {
+    heads,
+    witnesses: policy && new Witnesses({ ...deps, policy, ask: askWitness }),
+    ...(logAnchorDir !== null && {
+      knownElsewhere: () => anchors(logAnchorDir),
+      anchor: anchorsIn(logAnchorDir),
+    }),
+  };
 };

@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Part } from '../adapters/http/health.js';
 import type { LogReader } from '../application/ports/event-store.js';
+import type { WitnessStatus } from '../application/log/witnesses.js';
 import type { LogTiles } from '../application/ports/log-tiles.js';
 import type { Clock } from '../application/ports/system.js';
 
@@ -35,7 +36,14 @@ export const registerLogMetrics = (
     tiles,
     store,
     clock,
-  }: { readonly tiles: LogTiles; readonly store: Pick<LogReader, 'readLog'>; readonly clock: Clock },
+    witnesses,
+  }: {
+    readonly tiles: LogTiles;
+    readonly store: Pick<LogReader, 'readLog'>;
+    readonly clock: Clock;
+    /** What is known of the witnesses; none if they are asked by another process. */
+    readonly witnesses: () => readonly WitnessStatus[];
+  },
 ): void => {
   const gauge = (name: string, help: string, read: () => Promise<number | null>): void => {
     const measured = new Gauge({
@@ -65,5 +73,38 @@ export const registerLogMetrics = (
       const waiting = await store.readLog(tree.position, mostCounted);
       return Math.max(0, tree.size - (newest?.size ?? 0)) + waiting.length;
     },
+  );
+  const ofWitnesses = (
+    name: string,
+    help: string,
+    read: (of: WitnessStatus, signed: number) => number,
+  ): void => {
+    const measured = new Gauge({
+      name,
+      help,
+      labelNames: ['witness'],
+      registers: [registry],
+      collect: async () => {
+        const all = witnesses();
+        const signed = all.length === 0 ? 0 : ((await tiles.newest().catch(() => null))?.size ?? 0);
+        measured.reset();
+        for (const each of all) measured.set({ witness: each.name }, read(each, signed));
+      },
+    });
+  };
+  ofWitnesses(
+    'log_witness_refuses',
+    'Whether the witness refuses to sign the log, because it has signed another or a larger tree: 1 or 0.',
+    ({ refusal }) => (refusal === null ? 0 : 1),
+  );
+  ofWitnesses(
+    'log_witness_events_behind',
+    'How many events of the newest checkpoint the witness has not signed.',
+    ({ size }, signed) => Math.max(0, signed - size),
+  );
+  ofWitnesses(
+    'log_witness_signed_timestamp_seconds',
+    'When the witness has signed last, in seconds since 1970; 0 if it has not since this process has begun.',
+    ({ time }) => time,
   );
 };

@@ -1,3 +1,4 @@
+import type { WitnessStatus } from '../application/log/witnesses.js';
 import type { Logger } from 'pino';
 import type { PasswordCost } from '../adapters/system/passwords.js';
 import type { PasswordJudge } from '../application/ports/password-judge.js';
@@ -26,6 +27,8 @@ export interface ProcessContext {
   readonly keys: MasterKeys | null;
   /** The keys of the log; null if this process has none. */
   readonly logKeys: LogKeys | null;
+  /** What is known of the witnesses of the log, if this process asks them. */
+  readonly witnesses: () => readonly WitnessStatus[];
   /** Certificates that webhook receivers may have beside those that the system trusts. */
   readonly extraCertificates: readonly string[];
   readonly timeouts: Timeouts;

@@ -1,10 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { DependencyContainer } from 'tsyringe';
 import { readContact } from '../adapters/http/contact-fields.js';
-import { anchorsIn } from '../adapters/log-witness/anchors.js';
-import { askWitness } from '../adapters/log-witness/client.js';
-import { accompanyCheckpoints } from '../application/log/accompany-checkpoints.js';
-import { Witnessing } from '../application/log/witnesses.js';
 import { runDeliveries } from '../application/webhooks/deliver-webhooks.js';
 import { keepDeliveries } from '../application/webhooks/keep-deliveries.js';
 import { queueDueCards, simulateFloor } from '../application/cards/floor.js';
@@ -16,7 +12,6 @@ import { runShredder } from '../application/personal/shred.js';
 import { FinalError } from '../domain/errors.js';
 import { untilAborted } from '../application/until-aborted.js';
 import type { Milliseconds } from '../domain/ids.js';
-import { logPolicy } from './log-policy.js';
 import type { ProcessContext } from './process-context.js';
 import { deliversWebhooks, restoredFrom } from './restored.js';
 import { reporter } from './reporter.js';
@@ -161,23 +156,9 @@ const webhookProcesses = (container: DependencyContainer): readonly Process[] =>
 };
 
 const notaryProcesses = (container: DependencyContainer): readonly Process[] => {
-  const context = container.resolve(tokens.context);
-  const { engine, settings, clock } = context;
-  const { notarize, tiles } = engine;
-  const report = reporter(context, 'checkpoints');
-  const policy = logPolicy(settings);
-  const accompany = {
-    tiles,
-    clock,
-    report,
-    witnessing: policy && new Witnessing({ tiles, witnesses: policy.witnesses, ask: askWitness, report }),
-    anchor: settings.logAnchorDir === null ? null : anchorsIn(settings.logAnchorDir),
-  };
-  const isAccompanied = policy !== null || accompany.anchor !== null;
-  return [
-    ...(notarize === null ? [] : [(signal: AbortSignal) => engine.exclusively('notary', signal, notarize)]),
-    ...(isAccompanied ? [(signal: AbortSignal) => accompanyCheckpoints(accompany, signal)] : []),
-  ];
+  const { engine } = container.resolve(tokens.context);
+  const { notarize } = engine;
+  return notarize === null ? [] : [(signal) => engine.exclusively('notary', signal, notarize)];
 };
 
 const processesByRole = [

@@ -6,27 +6,22 @@ import { SystemClock } from '../adapters/system/clock.js';
 import { SystemEntropy } from '../adapters/system/entropy.js';
 import type { LogTiles } from '../application/ports/log-tiles.js';
 import { rebuildTree, type Notarizing } from '../application/log/notarize.js';
-import { elsewhereOf, knownElsewhere } from './known-elsewhere.js';
+import { elsewhereOf, keptElsewhere } from './known-elsewhere.js';
 import { logKeys } from './log-keys.js';
 import type { Settings } from './settings.js';
-
-const longestAsking = 10_000;
 
 type Progress = (events: number) => void;
 
 const clock = new SystemClock();
 const silent: Omit<Notarizing, 'log' | 'tiles' | 'restore'> = { clock, sign: null, scrubEvery: 86_400_000 };
 
-/**
- * Where the key of the log is not at hand, only the checkpoints that are kept with the tiles are compared.
- */
-const elsewhereFor = (settings: Settings, tiles: LogTiles): Pick<Notarizing, 'knownElsewhere'> => ({
-  knownElsewhere: () =>
-    knownElsewhere(elsewhereOf(settings, logKeys(settings, new SystemEntropy(), false)), tiles, {
-      report: () => undefined,
-      signal: AbortSignal.timeout(longestAsking),
-    }),
-});
+/** Where the log's key is not at hand, only the checkpoints that are kept with the tiles are compared. */
+const elsewhereFor = (settings: Settings, tiles: LogTiles): Promise<Partial<Notarizing>> =>
+  keptElsewhere(elsewhereOf(settings, logKeys(settings, new SystemEntropy(), false)), {
+    tiles,
+    clock,
+    report: () => undefined,
+  });
 
 const inFile = async (settings: Settings, onProgress: Progress): Promise<number> => {
   const { dataDir } = settings;
@@ -36,7 +31,7 @@ const inFile = async (settings: Settings, onProgress: Progress): Promise<number>
   const file = openLogFile(path);
   try {
     return await rebuildTree(
-      { ...silent, ...file, ...elsewhereFor(settings, file.tiles), restore: 'events.db' },
+      { ...silent, ...file, ...(await elsewhereFor(settings, file.tiles)), restore: 'events.db' },
       onProgress,
     );
   } finally {
@@ -67,7 +62,7 @@ const onServers = async (
   try {
     await database.ping();
     return await rebuildTree(
-      { ...silent, log, tiles, ...elsewhereFor(settings, tiles), restore: 'the event store' },
+      { ...silent, log, tiles, ...(await elsewhereFor(settings, tiles)), restore: 'the event store' },
       onProgress,
     );
   } finally {

@@ -22,6 +22,7 @@ import type { ProcessContext } from './process-context.js';
 import { processesOf, projectorOf } from './processes.js';
 import { knowsOperator, plays, signs, type Role } from './roles.js';
 import { logKeys } from './log-keys.js';
+import type { WitnessStatus } from '../application/log/witnesses.js';
 import { masterKeys, operatorToken, UnusableSecretFile } from './secret-files.js';
 import { WrongSettings, type Settings } from './settings.js';
 import { tokens } from './tokens.js';
@@ -121,6 +122,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   const { passwordCost = usualCost, tracing = noTracing } = options;
   assertServers(role, settings);
   const calls = new EngineCalls();
+  let witnesses: readonly WitnessStatus[] = [];
   const personalMasters = (): MasterKeys =>
     masterKeys(settings.personalKeyFile, entropy, true, 'PERSONAL_KEY_FILE');
   const keysOfLog =
@@ -140,6 +142,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
     timeouts,
     calls,
     logKeys: keysOfLog,
+    onWitnesses: (all) => void (witnesses = all),
   });
   const stopping = new AbortController();
   // Every process of the role listens.
@@ -174,6 +177,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       operatorToken: knowsOperator(role) ? operatorToken(settings.operatorTokenFile, entropy) : null,
       keys: signs(role) ? masterKeys(settings.secretKeyFile, entropy, settings.eventStoreUrl === null) : null,
       logKeys: keysOfLog,
+      witnesses: () => witnesses,
       extraCertificates,
       timeouts,
       tracing,

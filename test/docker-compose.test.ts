@@ -81,7 +81,7 @@ describe('docker-compose.yml', () => {
       PERSONAL_KEY_FILE: '/secrets/personal.key',
     };
     const keys = { SECRET_KEY_FILE: '/secrets/secret.key' };
-    const logKey = { LOG_KEY_FILE: '/secrets/log.key' };
+    const logKey = { LOG_KEY_FILE: '/secrets/log.key', LOG_HEAD_FILE: '/head/log.head' };
     const more: Readonly<Record<string, object>> = {
       api: { ...keys, ...logKey, OPERATOR_TOKEN_FILE: '/secrets/operator.token', DEMO: 'on' },
       notary: logKey,
@@ -93,10 +93,13 @@ describe('docker-compose.yml', () => {
 
   it('creates the secrets before a role starts, in a volume that roles only read', () => {
     expect(secrets?.entrypoint).to.deep.equal(['node', 'dist/bin/make-secrets.js']);
-    expect(secrets?.volumes).to.deep.equal(['secrets:/secrets']);
+    expect(secrets?.volumes).to.deep.equal(['secrets:/secrets', 'log-head:/head']);
+    const head: Readonly<Record<string, string>> = { api: 'log-head:/head:ro', notary: 'log-head:/head' };
     for (const [name, { depends_on: dependsOn, volumes: mounted }] of ofRoles) {
       expect(dependsOn, name).to.deep.equal({ secrets: { condition: 'service_completed_successfully' } });
-      expect(mounted, name).to.deep.equal(['secrets:/secrets:ro']);
+      expect(mounted, name).to.deep.equal(
+        ['secrets:/secrets:ro', head[name]].filter((each) => each !== undefined),
+      );
     }
   });
 

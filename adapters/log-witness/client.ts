@@ -1,9 +1,9 @@
 import { formatWitnessRequest, type WitnessRequest } from '../../domain/witnessing.js';
-import { parseSignatures, type NoteSignature } from '../../domain/signed-note.js';
+import { parseSignatures } from '../../domain/signed-note.js';
 import type { WitnessAsked } from '../../application/ports/witnesses.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
-const longestWait: Milliseconds = 10_000;
+const longestWait: Milliseconds = 5_000;
 const longestAnswer = 16 * 1024;
 
 /**
@@ -22,10 +22,10 @@ export const askWitness = async (
     signal: AbortSignal.any([signal, AbortSignal.timeout(longestWait)]),
   });
   const text = (await response.text()).slice(0, longestAnswer);
-  if (response.status === 200) return { kind: 'signed', signatures: signaturesIn(text) };
+  if (response.status === 200) return { kind: 'signed', signatures: parseSignatures(text) };
   if (response.status === 409 && /^(0|[1-9][0-9]{0,15})\n$/.test(text))
     return { kind: 'at', size: Number(text) };
+  // A 409 without a size is for another root of the same size.
+  if (response.status === 409 || response.status === 422) return { kind: 'refused' };
   throw new Error(`the witness at ${url} responded with ${response.status}`);
 };
-
-const signaturesIn = (text: string): readonly NoteSignature[] => parseSignatures(text);

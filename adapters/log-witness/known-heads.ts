@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { KnownHead } from '../../application/log/notarize.js';
+import type { KnownHead, SignedHead } from '../../application/ports/signed-heads.js';
 import { openNote, parseCheckpointText, UntrustedNote, type NoteKey } from '../../domain/signed-note.js';
 
 /**
@@ -20,10 +20,11 @@ export const headsOfAnchors = async (
   return heads;
 };
 
-const headIn = (note: string, keys: readonly NoteKey[]): KnownHead | null => {
+/** The head that a note states; null if none of the keys has signed it. */
+export const headIn = (note: string, keys: readonly NoteKey[]): SignedHead | null => {
   try {
     const { size, root } = parseCheckpointText(openNote(note, keys).text);
-    return { size, root };
+    return { size, root, note };
   } catch (error) {
     if (error instanceof UntrustedNote) return null;
     throw error;

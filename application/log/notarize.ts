@@ -1,39 +1,23 @@
-import type { OrganizationId } from '../../domain/ids.js';
-import type { Milliseconds } from '../../domain/ids.js';
-import {
-  emptyFrontier,
-  grow,
-  hashesIn,
-  rootOf,
-  tileWidth,
-  type Frontier,
-  type Hash,
-} from '../../domain/merkle.js';
-import { eventChecker, leafOf, leavesOf, type CheckEvents, type CheckedEvent } from './checked-leaves.js';
+import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
+import { rootOf, type Hash } from '../../domain/merkle.js';
+import { eventChecker, leavesOf, type CheckEvents, type CheckedEvent } from './checked-leaves.js';
 import { DamagedLog } from './damaged-log.js';
+import { assertLastHead, ifRestored, isPrefix } from './last-head.js';
 import { frontierAt, MissingTiles } from './log-proofs.js';
-import type { Checkpoint, LogTiles, LogTree } from '../ports/log-tiles.js';
-import { ForkedLog } from '../ports/log-tiles.js';
-import type { RawLog, StoredEvent } from '../ports/raw-log.js';
+import { assertEnd, assertRoot, batchSize, knownHeads, readBack, Scrub, type ReadingBack } from './scrub.js';
+import { RefusedByWitnesses, type Witnesses } from './witnesses.js';
+import { ForkedLog, type Checkpoint, type LogTiles, type LogTree } from '../ports/log-tiles.js';
+import { UnusableHead, type KnownHead } from '../ports/signed-heads.js';
 import type { Clock } from '../ports/system.js';
 
-/** The head of the tree at some time, as somebody knows it. */
-export interface KnownHead {
-  readonly size: number;
-  /** Null: only the size is known. */
-  readonly root: Hash | null;
-}
-
-export interface Notarizing {
-  readonly log: RawLog;
-  readonly tiles: LogTiles;
+export interface Notarizing extends ReadingBack {
   readonly clock: Clock;
   /** Signs the head of the tree: the note of its checkpoint. Null: nothing is signed. */
   readonly sign: ((head: { readonly size: number; readonly root: Hash }) => string) | null;
-  /**
-   * Heads that are kept elsewhere: anchors, witnesses. Asked when the notary begins, and before each scrub.
-   */
-  readonly knownElsewhere?: (() => Promise<readonly KnownHead[]>) | undefined;
+  /** Asked for their signatures before a checkpoint is kept, and when the notary begins. */
+  readonly witnesses?: Pick<Witnesses, 'bring' | 'areDue'> | null | undefined;
+  /** Keeps a checkpoint elsewhere, under the hour; once an hour is enough, and again does no harm. */
+  readonly anchor?: ((checkpoint: Checkpoint, hour: string) => Promise<void>) | null | undefined;
   /** From the end of one scrub to the beginning of the next. */
   readonly scrubEvery: Milliseconds;
   /** What the message of a damaged log says is to be restored. */
@@ -44,34 +28,37 @@ export interface Notarizing {
   readonly onScrubbed?: (events: number) => void;
   /** Rests after a piece of work that took so long, so that whoever answers requests goes first. */
   readonly rest?: (worked: Milliseconds, signal: AbortSignal) => Promise<void>;
+  /** Hears what went wrong beside the log, such as with an anchor. */
   readonly onError?: (error: unknown) => void;
 }
 
-const notNotarized = 'it is not the event that was notarized';
-const batchSize = 500;
 const lookEvery: Milliseconds = 500;
 /** While events come: a batch costs the same however few they are, and the tree is signed once a second. */
 const gathersFor: Milliseconds = 250;
 const signEvery: Milliseconds = 1_000;
+/** How long a process that is told to end waits for witnesses. */
+const lastSignature: Milliseconds = 1_000;
 
 /**
  * Notarizes the log until the signal aborts: makes each event a leaf of the tree, signs the tree's head at
  * most once a second, and reads every event back against its leaf, once after the start and then every
- * `scrubEvery`. Nothing is signed that is not durable, that contradicts a checkpoint that is kept, or while
- * the log is known to be damaged. Throws DamagedLog, after it has said so in the tiles; other errors are for
- * another try.
+ * `scrubEvery`. Nothing is signed that is not durable, that contradicts a head that is kept, or while the log
+ * is known to be damaged; nothing is published that witnesses refuse. Throws UnusableHead, and DamagedLog,
+ * after it has said so in the tiles; other errors are for another try.
  */
 export const runNotary = async (deps: Notarizing, signal: AbortSignal): Promise<void> => {
   const { clock, scrubEvery, rest = async () => undefined } = deps;
   await recordingDamage(deps, async () => {
-    const notary = await Notary.begin(deps);
+    const notary = await Notary.begin(deps, signal);
     let signedAt = -Infinity;
     let scrub: Scrub | null = null;
     let scrubAt = clock.monotonic();
     while (!signal.aborted) {
       const began = clock.monotonic();
       const added = await notary.extend();
-      if (clock.monotonic() - signedAt >= signEvery && (await notary.sign())) signedAt = clock.monotonic();
+      if (clock.monotonic() - signedAt >= signEvery && (await notary.sign(signal)))
+        signedAt = clock.monotonic();
+      await notary.accompany(signal);
       // A log that is always being written is read back, too: only who lags behind puts it off.
       const isDue = scrub === null && began >= scrubAt;
       if (isDue && added < batchSize && notary.isProven) scrub = await Scrub.begin(deps);
@@ -83,16 +70,17 @@ export const runNotary = async (deps: Notarizing, signal: AbortSignal): Promise<
       if (added === batchSize || scrub !== null) await rest(clock.monotonic() - began, signal);
       else await clock.sleep(added > 0 ? gathersFor : lookEvery, signal);
     }
-    await notary.sign();
+    await notary.sign(AbortSignal.timeout(lastSignature));
   });
 };
 
 /** Notarizes what the log holds now, and signs it. Throws DamagedLog. */
 export const notarizeNow = (deps: Notarizing, onProgress: (events: number) => void = () => undefined) =>
   recordingDamage(deps, async () => {
-    const notary = await Notary.begin(deps);
+    const { signal } = new AbortController();
+    const notary = await Notary.begin(deps, signal);
     while ((await notary.extend()) > 0) onProgress(notary.size);
-    await notary.sign();
+    await notary.sign(signal);
     return notary.size;
   });
 
@@ -128,7 +116,7 @@ const recordingDamage = async <T>(
     return await work();
   } catch (error) {
     const found =
-      error instanceof ForkedLog || error instanceof MissingTiles
+      error instanceof ForkedLog || error instanceof MissingTiles || error instanceof RefusedByWitnesses
         ? new DamagedLog((await tiles.tree()).position, error.message)
         : error;
     if (!(found instanceof DamagedLog)) throw found;
@@ -136,12 +124,6 @@ const recordingDamage = async <T>(
     await tiles.reportDamage({ position, reason }).catch(() => undefined);
     throw new DamagedLog(position, reason, restore);
   }
-};
-
-/** Every head of the tree that is kept, here or elsewhere, the smallest size first. */
-const knownHeads = async ({ tiles, knownElsewhere }: Notarizing): Promise<readonly KnownHead[]> => {
-  const elsewhere = knownElsewhere === undefined ? [] : await knownElsewhere();
-  return [...(await tiles.kept()), ...elsewhere].toSorted((one, other) => one.size - other.size);
 };
 
 /** Lets the tree grow with the log. */
@@ -153,21 +135,28 @@ class Notary {
    * Checkpoints that the tree has not reached again. Nothing is signed before it has, and has their roots.
    */
   #unproven: readonly KnownHead[];
-  #signed: number;
+  #newest: Checkpoint | null;
+  #anchored = '';
   size: number;
 
-  private constructor(deps: Notarizing, tree: LogTree, unproven: readonly KnownHead[], signed: number) {
+  private constructor(
+    deps: Notarizing,
+    tree: LogTree,
+    unproven: readonly KnownHead[],
+    newest: Checkpoint | null,
+  ) {
     this.#deps = deps;
     this.#check = eventChecker(deps.log);
     this.#epoch = tree.epoch + 1;
     this.#unproven = unproven;
-    this.#signed = signed;
+    this.#newest = newest;
     this.size = tree.size;
   }
 
   /** Takes the tree over, after it was compared with its tiles and with every checkpoint that is kept. */
-  static async begin(deps: Notarizing): Promise<Notary> {
-    const { tiles } = deps;
+  static async begin(deps: Notarizing, signal: AbortSignal): Promise<Notary> {
+    const { tiles, heads, witnesses } = deps;
+    if (heads !== undefined) await assertLastHead({ ...deps, heads });
     let tree = await tiles.tree();
     const fromTiles = await frontierAt(tiles, tree.size).catch((error: unknown) => {
       if (error instanceof MissingTiles) return null;
@@ -181,12 +170,15 @@ class Notary {
     const known = await knownHeads(deps);
     for (const head of known) if (head.size <= tree.size) await assertRoot(deps, head, known);
     await assertEnd(deps, tree);
+    const newest = await tiles.newest();
+    const last = (await heads?.last()) ?? newest;
+    if (last !== null && last.size > 0) await witnesses?.bring(last, signal);
     await tiles.extend(tree.size, [], tree.position, tree.epoch + 1);
     return new Notary(
       deps,
       tree,
       known.filter(({ size }) => size > tree.size),
-      (await tiles.newest())?.size ?? 0,
+      newest,
     );
   }
 
@@ -202,11 +194,14 @@ class Notary {
     const events = await log.readStored(tree.position, batchSize);
     const last = events.at(-1);
     if (last === undefined) {
-      const [missing] = this.#unproven;
+      // Another notary may have added what this one expected.
+      this.size = Math.max(this.size, tree.size);
+      await this.#prove();
+      const missing = this.#unproven.at(-1);
       if (missing !== undefined)
         throw new DamagedLog(
           tree.position + 1n,
-          `the log ends after ${tree.size} events; a checkpoint of ${this.#unproven.at(-1)?.size ?? missing.size} was signed`,
+          `the log ends after ${tree.size} events; a checkpoint of ${missing.size} was signed ${ifRestored}`,
         );
       return 0;
     }
@@ -229,19 +224,50 @@ class Notary {
     return events.length;
   }
 
-  /** Signs the head of the tree if it has grown since. True if it did. */
-  async sign(): Promise<boolean> {
-    const { tiles, sign, clock, onCheckpoint } = this.#deps;
-    if (sign === null || !this.isProven || this.size <= this.#signed) return false;
+  /**
+   * Signs the head of the tree if it has grown since. True if it did. The head is kept where the store is not
+   * before anybody else is shown it, and witnesses are asked before it is shown to readers.
+   */
+  async sign(signal: AbortSignal): Promise<boolean> {
+    const { tiles, sign, clock, heads, witnesses, onCheckpoint } = this.#deps;
+    if (sign === null || !this.isProven || this.size <= (this.#newest?.size ?? 0)) return false;
+    const last = await heads?.last();
     const tree = await tiles.tree();
     if (tree.epoch > this.#epoch) throw new Superseded();
     if ((await tiles.damage()) !== null) return false;
-    const root = rootOf(tree);
-    const checkpoint = { size: tree.size, root, note: sign({ size: tree.size, root }), at: clock.instant() };
+    if (last === null) throw new UnusableHead('The last signed head in LOG_HEAD_FILE has gone.');
+    if (last !== undefined && !(await isPrefix(tiles, last, tree)))
+      throw new DamagedLog(
+        tree.position,
+        `the tree of ${tree.size} events does not go on from the head of ${last.size} that was signed last`,
+      );
+    const head = { size: tree.size, root: rootOf(tree) };
+    const note = sign(head);
+    await heads?.keep(note);
+    const cosigned = (await witnesses?.bring({ ...head, note }, signal)) ?? note;
+    const checkpoint = { ...head, note: cosigned, at: clock.instant() };
     await tiles.keep(checkpoint);
-    this.#signed = tree.size;
+    this.#newest = checkpoint;
     onCheckpoint?.(checkpoint);
     return true;
+  }
+
+  /** Brings the newest checkpoint to witnesses that could not be asked, and one an hour to the anchors. */
+  async accompany(signal: AbortSignal): Promise<void> {
+    const { tiles, clock, witnesses, anchor, onError = () => undefined } = this.#deps;
+    const newest = this.#newest;
+    const hour = clock.instant().slice(0, 'YYYY-MM-DDTHH'.length);
+    const isAnchored = (anchor ?? null) === null || hour === this.#anchored;
+    const isDue = newest !== null && witnesses?.areDue(newest.size) === true;
+    if (newest === null || (isAnchored && !isDue) || !this.isProven || (await tiles.damage()) !== null)
+      return;
+    if (isDue) {
+      const note = (await witnesses?.bring(newest, signal)) ?? newest.note;
+      this.#newest = { ...newest, note };
+      if (note !== newest.note) await tiles.keep(this.#newest);
+    }
+    if (isAnchored) return;
+    await anchor?.(newest, hour).then(() => (this.#anchored = hour), onError);
   }
 
   /** After every event was found as it was written: what was said about damage no longer holds. */
@@ -271,142 +297,3 @@ const countsBefore = async (
   events: readonly CheckedEvent[],
 ): Promise<Map<OrganizationId | null, number>> =>
   new Map(await tiles.counts([...new Set(events.map(({ org }) => org))]));
-
-/** Throws DamagedLog if the tree that a checkpoint was signed for is not the tree of today. */
-const assertRoot = async (
-  { tiles, log }: Pick<Notarizing, 'tiles' | 'log'>,
-  { size, root }: KnownHead,
-  known: readonly KnownHead[],
-): Promise<void> => {
-  if (root === null || rootOf(await frontierAt(tiles, size)).equals(root)) return;
-  const before = known.filter((each) => each.size < size).at(-1)?.size ?? 0;
-  throw new DamagedLog(
-    await positionOf(tiles, log, before),
-    `the first ${size} events do not give the root that was signed for them; those up to ${before} do`,
-  );
-};
-
-/**
- * The events that the last leaves stand for are where they were: before the log goes on, what follows must be
- * new. Where they are not, the whole log is read back, to name the first event that is wrong. Throws
- * DamagedLog.
- */
-const assertEnd = async (deps: Notarizing, { size }: LogTree): Promise<void> => {
-  if (size === 0) return;
-  const { tiles, log } = deps;
-  const tile = await tiles.leaves(Math.floor((size - 1) / tileWidth));
-  const count = ((size - 1) % tileWidth) + 1;
-  const events = tile === null ? [] : await log.readStored(tile.after, count).catch(noneIfDamaged);
-  const isThere = (leaf: Hash, at: number): boolean => {
-    const event = events[at];
-    return event !== undefined && leafOf(event, tile?.orgSeqs[at] ?? 0)?.equals(leaf) === true;
-  };
-  if (tile?.hashes.slice(0, count).every(isThere) === true) return;
-  await readBack(deps);
-};
-
-/** Throws DamagedLog with the first event that is not as it was notarized. */
-const readBack = async (deps: Notarizing): Promise<void> => {
-  const scrub = await Scrub.begin(deps);
-  while (!(await scrub.step()));
-};
-
-const noneIfDamaged = (error: unknown): readonly StoredEvent[] => {
-  if (error instanceof DamagedLog) return [];
-  throw error;
-};
-
-/** The position of the event that a leaf stands for. */
-const positionOf = async (tiles: LogTiles, log: RawLog, index: number): Promise<bigint> => {
-  const tile = await tiles.leaves(Math.floor(index / tileWidth));
-  const events = await log.readStored(tile?.after ?? 0n, (index % tileWidth) + 1);
-  return events.at(-1)?.position ?? 0n;
-};
-
-/**
- * Reads the log back from its first event on, and compares each with its leaf, and the tree with its tiles.
- */
-class Scrub {
-  readonly #deps: Notarizing;
-  readonly #check: CheckEvents;
-  readonly #counts = new Map<OrganizationId | null, number>();
-  readonly #known: readonly KnownHead[];
-  readonly #tree: LogTree;
-  #frontier: Frontier = emptyFrontier;
-  #position = 0n;
-
-  private constructor(deps: Notarizing, tree: LogTree, known: readonly KnownHead[]) {
-    this.#deps = deps;
-    this.#check = eventChecker(deps.log);
-    this.#tree = tree;
-    this.#known = known;
-  }
-
-  static async begin(deps: Notarizing): Promise<Scrub> {
-    return new Scrub(deps, await deps.tiles.tree(), await knownHeads(deps));
-  }
-
-  get size(): number {
-    return this.#tree.size;
-  }
-
-  get checked(): number {
-    return this.#frontier.size;
-  }
-
-  /** Reads one batch back. True when all that was notarized at the beginning has been read. */
-  async step(): Promise<boolean> {
-    const { log, tiles } = this.#deps;
-    const { size } = this.#tree;
-    const { size: from } = this.#frontier;
-    if (from < size) {
-      const events = await log.readStored(this.#position, Math.min(batchSize, size - from));
-      const last = events.at(-1);
-      if (last === undefined)
-        throw new DamagedLog(
-          this.#position + 1n,
-          `the log ends after ${from} events; ${size} were notarized`,
-        );
-      const checked = await this.#check(events).catch(async (error: unknown) => {
-        if (!(error instanceof DamagedLog)) throw error;
-        const first = await this.#firstWrong(events).catch(() => null);
-        if (first === null || first >= error.position) throw error;
-        throw new DamagedLog(first, notNotarized);
-      });
-      const leaves = leavesOf(checked, this.#counts);
-      const { frontier, levels } = grow(
-        this.#frontier,
-        leaves.map(({ hash }) => hash),
-      );
-      for (const [level, { from: start, hashes }] of levels.entries()) {
-        const kept = hashesIn(await tiles.hashes(level, start, hashes.length));
-        const wrong = hashes.findIndex((hash, at) => kept[at]?.equals(hash) !== true);
-        if (wrong === -1) continue;
-        const position = level === 0 ? leaves[wrong]?.position : leaves[0]?.position;
-        throw new DamagedLog(position ?? 0n, notNotarized);
-      }
-      for (const head of this.#known)
-        if (head.size > from && head.size <= frontier.size) await assertRoot(this.#deps, head, this.#known);
-      this.#frontier = frontier;
-      this.#position = last.position;
-    }
-    if (this.#frontier.size < size) return false;
-    if (!rootOf(this.#frontier).equals(rootOf(this.#tree)))
-      throw new DamagedLog(this.#position, 'the events do not give the root of the tree');
-    return true;
-  }
-
-  /** Where the first of these events stands that is not, as it says itself, what its leaf stands for. */
-  async #firstWrong(events: readonly StoredEvent[]): Promise<bigint | null> {
-    let tile: Awaited<ReturnType<LogTiles['leaves']>> = null;
-    for (const [at, event] of events.entries()) {
-      const index = this.#frontier.size + at;
-      const place = index % tileWidth;
-      if (at === 0 || place === 0) tile = await this.#deps.tiles.leaves(Math.floor(index / tileWidth));
-      const leaf = tile?.hashes[place];
-      if (leaf === undefined || leafOf(event, tile?.orgSeqs[place] ?? 0)?.equals(leaf) !== true)
-        return event.position;
-    }
-    return null;
-  }
-}

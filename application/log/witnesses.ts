@@ -1,125 +1,147 @@
-import type { Hash } from '../../domain/merkle.js';
-import type { Witness } from '../../domain/log-policy.js';
+import type { LogPolicy, Witness } from '../../domain/log-policy.js';
+import type { Milliseconds } from '../../domain/ids.js';
 import { openNote, withSignatures, type NoteSignature } from '../../domain/signed-note.js';
-import { consistencyProof } from './log-proofs.js';
-import type { KnownHead } from './notarize.js';
-import type { Checkpoint, LogTiles } from '../ports/log-tiles.js';
+import { messageOf } from '../../domain/errors.js';
+import { consistencyProof, MissingTiles } from './log-proofs.js';
+import type { LogTiles } from '../ports/log-tiles.js';
+import type { SignedHead } from '../ports/signed-heads.js';
+import type { Clock } from '../ports/system.js';
 import type { AskWitness } from '../ports/witnesses.js';
 
-export interface WitnessingDeps {
-  readonly tiles: Pick<LogTiles, 'hashes' | 'keep'>;
-  readonly witnesses: readonly Witness[];
-  readonly ask: AskWitness;
-  readonly report: (error: unknown) => void;
+/** What is known of a witness that is asked. */
+export interface WitnessStatus {
+  readonly name: string;
+  /** Why it does not sign, in words: it has signed another tree, or a larger one. Null if it signs. */
+  readonly refusal: string | null;
+  /** The largest size that it has signed since this process has begun, and its time; zeros for none. */
+  readonly size: number;
+  readonly time: number;
 }
 
-/** A witness has signed a larger tree than this log has, or another one of the same size. */
-export class ContradictedByWitness extends Error {
-  override readonly name = 'ContradictedByWitness';
+export interface WitnessesDeps {
+  readonly tiles: Pick<LogTiles, 'hashes'>;
+  readonly policy: Pick<LogPolicy, 'witnesses' | 'isMet'>;
+  readonly ask: AskWitness;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly report: (error: unknown) => void;
+  /** Hears what is known of them after each asking. */
+  readonly onStatus?: (all: readonly WitnessStatus[]) => void;
+}
 
-  constructor(name: string, size: number, own: number) {
-    super(
-      `The witness ${name} has signed a tree of ${size} events, and this log's checkpoint of ${own} does not go with it: the log was set back, or changed.`,
+/** So many witnesses refuse that the policy's quorum can't sign this log any more. */
+export class RefusedByWitnesses extends Error {
+  override readonly name = 'RefusedByWitnesses';
+}
+
+/** A witness does not sign because of what it has signed before. */
+class Refused extends Error {}
+
+/** One that gives no answer, or refuses, is asked again after this time: it must not hold up the others. */
+const askAgainAfter: Milliseconds = 60_000;
+
+interface Known {
+  /** What it has signed last, as far as is known; null if it was not asked. */
+  at: number | null;
+  refusal: string | null;
+  signed: Pick<WitnessStatus, 'size' | 'time'>;
+  notBefore: Milliseconds;
+}
+
+interface Asked {
+  readonly witness: Witness;
+  readonly url: string;
+  readonly known: Known;
+}
+
+/** Brings heads of the log to the witnesses of its policy. */
+export class Witnesses {
+  readonly #deps: WitnessesDeps;
+  readonly #asked: readonly Asked[];
+
+  constructor(deps: WitnessesDeps) {
+    this.#deps = deps;
+    this.#asked = deps.policy.witnesses.flatMap((witness) =>
+      witness.url === null
+        ? []
+        : {
+            witness,
+            url: witness.url,
+            known: { at: null, refusal: null, signed: { size: 0, time: 0 }, notBefore: -Infinity },
+          },
     );
   }
-}
 
-/**
- * Brings checkpoints to witnesses, one at a time; of those that come meanwhile only the newest. Their
- * signatures are kept with the checkpoint.
- */
-export class Witnessing {
-  readonly #deps: WitnessingDeps;
-  /** The size that each witness has signed last, as far as is known. */
-  readonly #signed = new Map<string, number>();
-  #next: Checkpoint | null = null;
-  #working: Promise<void> | null = null;
-
-  constructor(deps: WitnessingDeps) {
-    this.#deps = deps;
+  /** Whether one of them could sign a head of that size and has not, and may be asked again. */
+  areDue(size: number): boolean {
+    const now = this.#deps.clock.monotonic();
+    return this.#asked.some(({ known }) => known.signed.size < size && known.notBefore <= now);
   }
 
-  /** Takes a checkpoint that is kept. */
-  offer(checkpoint: Checkpoint, signal: AbortSignal): void {
-    if (this.#deps.witnesses.every(({ url }) => url === null)) return;
-    this.#next = checkpoint;
-    this.#working ??= this.#work(signal).finally(() => (this.#working = null));
-  }
-
-  /** Resolves when nothing is under way. */
-  async settled(): Promise<void> {
-    await this.#working;
-  }
-
-  async #work(signal: AbortSignal): Promise<void> {
-    for (let taken = this.#next; taken !== null && !signal.aborted; taken = this.#next) {
-      this.#next = null;
-      const checkpoint = taken;
-      const found = await Promise.all(
-        this.#deps.witnesses.map((each) =>
-          this.#ask(each, checkpoint, signal).catch((error: unknown) => {
-            this.#deps.report(error);
-            return [];
-          }),
-        ),
+  /**
+   * Asks for signatures on a head, and returns its note with those that it got; what can't be reached is
+   * reported. Throws RefusedByWitnesses if those that do not refuse are too few for the policy.
+   */
+  async bring(head: SignedHead, signal: AbortSignal): Promise<string> {
+    const { policy, onStatus } = this.#deps;
+    const signatures = await Promise.all(this.#asked.map((each) => this.#signaturesOf(each, head, signal)));
+    onStatus?.(
+      this.#asked.map(({ witness, known: { refusal, signed } }) => ({
+        name: witness.key.name,
+        refusal,
+        ...signed,
+      })),
+    );
+    const refusing = this.#asked.filter(({ known }) => known.refusal !== null);
+    const others = policy.witnesses.filter((each) => !refusing.some(({ witness }) => witness === each));
+    if (refusing.length > 0 && !policy.isMet(others.map(({ key }) => key)))
+      throw new RefusedByWitnesses(
+        `without them the quorum of LOG_POLICY_FILE is impossible: ${refusing.map(({ known }) => known.refusal).join('; ')}`,
       );
-      const signatures = found.flat();
-      if (signatures.length === 0) continue;
-      const note = withSignatures(checkpoint.note, signatures);
-      await this.#deps.tiles.keep({ ...checkpoint, note }).catch(this.#deps.report);
+    return signatures.some(({ length }) => length > 0)
+      ? withSignatures(head.note, signatures.flat())
+      : head.note;
+  }
+
+  async #signaturesOf(
+    { witness: { key }, url, known }: Asked,
+    head: SignedHead,
+    signal: AbortSignal,
+  ): Promise<readonly NoteSignature[]> {
+    const { clock, report } = this.#deps;
+    if (known.notBefore > clock.monotonic()) return [];
+    try {
+      const signatures = await this.#ask(url, known.at ?? head.size, head, signal);
+      const own = signatures.filter(({ name, id }) => name === key.name && id === key.id);
+      const { verified } = openNote(withSignatures(head.note, own), [key]);
+      const signed = { size: head.size, time: verified[0]?.time ?? 0 };
+      Object.assign(known, { at: head.size, refusal: null, signed });
+      return own;
+    } catch (error) {
+      if (error instanceof Refused)
+        Object.assign(known, { at: null, refusal: `${key.name} ${error.message}` });
+      // Proofs are there once lost tiles are made again.
+      if (!(error instanceof MissingTiles)) known.notBefore = clock.monotonic() + askAgainAfter;
+      if (!signal.aborted)
+        report(new Error(`The witness ${key.name} did not sign: ${messageOf(error)}`, { cause: error }));
+      return [];
     }
   }
 
+  /** `old`: the size that the witness has signed last, as far as is known. Throws Refused. */
   async #ask(
-    { key, url }: Witness,
-    { size, note }: Pick<Checkpoint, 'size' | 'note'>,
+    url: string,
+    old: number,
+    { size, note }: Pick<SignedHead, 'size' | 'note'>,
     signal: AbortSignal,
     isSecond = false,
   ): Promise<readonly NoteSignature[]> {
-    if (url === null) return [];
-    const old = this.#signed.get(key.name) ?? 0;
-    const proof = old === 0 || old === size ? [] : await consistencyProof(this.#deps.tiles, old, size);
+    if (old > size) throw new Refused(`has signed a tree of ${old} events, and this one has ${size}`);
+    const proof = old === size ? [] : await consistencyProof(this.#deps.tiles, old, size);
     const asked = await this.#deps.ask(url, { old, proof, note }, signal);
-    if (asked.kind === 'at') {
-      if (asked.size > size || (asked.size === old && isSecond))
-        throw new ContradictedByWitness(key.name, asked.size, size);
-      this.#signed.set(key.name, asked.size);
-      return isSecond ? [] : this.#ask({ key, url }, { size, note }, signal, true);
-    }
-    const own = asked.signatures.filter(({ name, id }) => name === key.name && id === key.id);
-    openNote(withSignatures(note, own), [key]);
-    this.#signed.set(key.name, size);
-    return own;
+    if (asked.kind === 'signed') return asked.signatures;
+    if (asked.kind === 'refused' || asked.size === old)
+      throw new Refused(`has signed another tree of ${old} events`);
+    if (isSecond) throw new Error(`it has signed ${asked.size} events after it said ${old}`);
+    return this.#ask(url, asked.size, { size, note }, signal, true);
   }
 }
-
-const ofNoTree: Hash = Buffer.alloc(0);
-
-/**
- * What witnesses have signed, as far as they say it: the size. They are asked with the newest checkpoint that
- * is kept; one that can't be reached is reported, and says nothing.
- */
-export const headsOfWitnesses = async (
-  { witnesses, ask, report }: Omit<WitnessingDeps, 'tiles'>,
-  newest: Pick<Checkpoint, 'size' | 'note'> | null,
-  signal: AbortSignal,
-): Promise<readonly KnownHead[]> => {
-  if (newest === null) return [];
-  const { size, note } = newest;
-  const headOf = async ({ url }: Witness): Promise<readonly KnownHead[]> => {
-    if (url === null) return [];
-    const asked = await ask(url, { old: size, proof: [], note }, signal);
-    if (asked.kind === 'signed') return [];
-    // It has signed a tree of this size already, and it was another one.
-    return [{ size: asked.size, root: asked.size === size ? ofNoTree : null }];
-  };
-  const found = await Promise.all(
-    witnesses.map((each) =>
-      headOf(each).catch((error: unknown) => {
-        report(error);
-        return [];
-      }),
-    ),
-  );
-  return found.flat();
-};

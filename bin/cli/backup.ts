@@ -70,6 +70,7 @@ const embedded = (environment: Environment): Settings => {
 /** The file of the log in a data directory, and in a backup. */
 const logName = 'events.db';
 const keysName = 'keys.db';
+const headName = 'log.head';
 
 const isFile = (path: string): boolean => path.endsWith('.db');
 
@@ -85,13 +86,17 @@ const copyFile = (from: string, to: string): void => {
  * been read back when this returns. Throws WrongUsage, ServiceRefused.
  */
 export const backUp = (to: string, environment: Environment): BackedUp => {
-  const { dataDir, secretKeyFile, personalKeyFile, operatorTokenFile, logKeyFile } = embedded(environment);
+  const { dataDir, secretKeyFile, personalKeyFile, operatorTokenFile, logKeyFile, logHeadFile } =
+    embedded(environment);
   const source = join(dataDir, logName);
   if (!existsSync(source)) throw refused(`There is no ${source} to back up. Set DATA_DIR.`);
   if (existsSync(to) && (isFile(to) || readdirSync(to).length > 0))
     throw refused(`${to} is there already. Name a new one: a backup never replaces another.`);
   if (isFile(to)) return { path: to, files: [basename(to)], ...copied(() => copyEvents(source, to)) };
   makeDirectory(to);
+  const names = [logName];
+  // Before the events: what was signed is in the log.
+  const head = existsSync(logHeadFile) ? readFileSync(logHeadFile) : null;
   const log = copied(() => copyEvents(source, join(to, logName)));
   // After the events: a key is in its file before anything is derived from it.
   const secrets = {
@@ -100,7 +105,11 @@ export const backUp = (to: string, environment: Environment): BackedUp => {
     'operator.token': operatorTokenFile,
     'log.key': logKeyFile,
   };
-  const names = [logName];
+  if (head !== null) {
+    writeFileSync(join(to, headName), head, { mode: 0o600 });
+    syncFile(join(to, headName));
+    names.push(headName);
+  }
   // After the events: a key is stored before anything is sealed with it.
   if (existsSync(keysPath(dataDir))) {
     copyKeys(keysPath(dataDir), join(to, keysName));
@@ -154,7 +163,8 @@ const openBackup = (from: string): { readonly log: string; readonly secrets: rea
  * WrongUsage, ServiceRefused.
  */
 export const restore = (from: string, environment: Environment): BackedUp => {
-  const { dataDir, secretKeyFile, personalKeyFile, operatorTokenFile, logKeyFile } = embedded(environment);
+  const { dataDir, secretKeyFile, personalKeyFile, operatorTokenFile, logKeyFile, logHeadFile } =
+    embedded(environment);
   const { log, secrets } = openBackup(from);
   const target = join(dataDir, logName);
   if ([target, join(dataDir, 'read.db')].some((path) => existsSync(path)))
@@ -165,9 +175,12 @@ export const restore = (from: string, environment: Environment): BackedUp => {
     'operator.token': operatorTokenFile,
     [keysName]: keysPath(dataDir),
     'log.key': logKeyFile,
+    [headName]: logHeadFile,
   };
   for (const name of secrets) {
     const place = places[name];
+    // A head that is there was signed later: the start compares it with the log.
+    if (name === headName) continue;
     if (place !== undefined && existsSync(place) && digestOf(place) !== digestOf(join(from, name)))
       throw refused(`${place} is another file than the one in the backup. Move one of them aside.`);
   }

@@ -7,7 +7,7 @@ import type { Verb } from './verbs.js';
 import { NoCopy } from '../../application/log/copy-log.js';
 import { DamagedLog } from '../../application/log/damaged-log.js';
 import { EventStoreUnavailable } from '../../application/ports/event-store.js';
-import { DomainError } from '../../domain/errors.js';
+import { DomainError, FinalError } from '../../domain/errors.js';
 import { copyLogTo } from '../copy-log.js';
 
 const count = (events: number): string => events.toLocaleString('en-US');
@@ -72,7 +72,7 @@ const rebuild: LongVerb = {
           : `The tree over ${count(events)} events was made again in ${seconds.toFixed(1)} s. Every checkpoint that was signed agrees with it.`,
       );
     } catch (error) {
-      if (error instanceof DamagedLog) throw new ServiceRefused(error.message, '', 0);
+      if (error instanceof FinalError) throw new ServiceRefused(error.message, '', 0);
       throw error;
     }
   },

@@ -15,7 +15,7 @@ import { openedEvents } from '../../application/personal/personal.js';
 import { BufferedRequests } from '../../application/request-log.js';
 import { BufferedKeyUses } from '../../application/access/buffered-key-uses.js';
 import type { Engine, EngineOptions } from '../engine.js';
-import { notarized } from './notarized.js';
+import { notarized, shownTiles } from './notarized.js';
 import { measureLag } from '../projection-lag.js';
 import { projectionParts } from '../projection-parts.js';
 import { logPart } from '../log-part.js';
@@ -42,6 +42,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
   const { settings, clock, entropy, personalMasters, log, fail } = options;
   const { dataDir } = settings;
   const events = await openEventsFile({ directory: dataDir, clock, ...notarized(options) });
+  const tiles = shownTiles(options, events.tiles);
   const masters = personalMasters();
   const keys = openPersonalKeys(keysPath(dataDir));
   const personalKeys = keyRing({ store: keys, masters, clock, entropy });
@@ -73,7 +74,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     store: openedEvents(events.eventStore, personalKeys, clock),
     personalKeys,
     raw: events.raw,
-    tiles: events.tiles,
+    tiles,
     notarize: null,
     personalKeyStore: keys,
     idempotency: events.idempotencyStore,
@@ -99,7 +100,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     exclusively: alone({ clock, log, fail }),
     readiness: async () => {
       const status = projected.status();
-      return [...projectionParts(status, await measure(status)), await logPart(events.tiles)];
+      return [...projectionParts(status, await measure(status)), await logPart(tiles)];
     },
     close: async () => {
       await projected.close();

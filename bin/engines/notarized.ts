@@ -1,12 +1,15 @@
 import type { EventsFileOptions } from '../../adapters/sqlite/log/events-file.js';
 import type { LogTiles } from '../../application/ports/log-tiles.js';
 import type { RawLog } from '../../application/ports/raw-log.js';
+import type { SignedHeads } from '../../application/ports/signed-heads.js';
 import { DamagedLog } from '../../application/log/damaged-log.js';
+import { assertNotSetBack, provenTiles } from '../../application/log/last-head.js';
 import { runNotary } from '../../application/log/notarize.js';
 import { untilAborted } from '../../application/until-aborted.js';
-import { checkpointText, signerText, signNote } from '../../domain/signed-note.js';
+import { signerText } from '../../domain/signed-note.js';
 import type { EngineOptions } from '../engine.js';
-import { elsewhereOf, knownElsewhere } from '../known-elsewhere.js';
+import { elsewhereOf, keptElsewhere, lastHeadIn } from '../known-elsewhere.js';
+import { signingWith } from '../log-keys.js';
 
 /** Ends the process if the log is damaged, or only says so. (docs/operations.md#a-damaged-log) */
 const damageHandler =
@@ -20,17 +23,31 @@ const damageHandler =
       );
   };
 
+const headsOf = ({ settings, logKeys = null }: EngineOptions): SignedHeads | null =>
+  lastHeadIn(elsewhereOf(settings, logKeys));
+
+/** The tiles as they are shown: nothing of a log that is not the one that was signed last. */
+export const shownTiles = (options: EngineOptions, tiles: LogTiles): LogTiles => {
+  const heads = headsOf(options);
+  return heads === null ? tiles : provenTiles(tiles, heads);
+};
+
 /** How events.db is opened: with the notary in a thread of its own. */
 export const notarized = (
   options: EngineOptions,
 ): Pick<EventsFileOptions, 'notary' | 'onDamage' | 'onUnknownOutcome' | 'opensDamaged'> => {
-  const { settings, log, fail, logKeys = null } = options;
+  const { settings, log, fail, logKeys = null, onWitnesses } = options;
+  const heads = headsOf(options);
   return {
     notary: {
       thread: new URL('../notary-thread.js', import.meta.url),
       signers: logKeys?.signers.map(signerText) ?? [],
       scrubEvery: settings.logScrubEvery,
       elsewhere: elsewhereOf(settings, logKeys),
+      ...(heads !== null && {
+        assertNotSetBack: (stored) => assertNotSetBack({ ...stored, heads, sign: signingWith(logKeys) }),
+      }),
+      ...(onWitnesses !== undefined && { onWitnesses }),
       onError: (reason) => log.error({ reason }, 'the notary failed, trying again'),
     },
     onUnknownOutcome: fail,
@@ -40,34 +57,34 @@ export const notarized = (
 };
 
 /**
- * The notary of a log on servers, for one process at a time. Throws DamagedLog, unless damage is only to be
- * reported: then it does nothing more until the signal aborts.
+ * The notary of a log on servers, for one process at a time. Throws UnusableHead, and DamagedLog, unless
+ * damage is only to be reported: then it does nothing more until the signal aborts.
  */
 export const notaryOf =
   (options: EngineOptions, { log: raw, tiles }: { readonly log: RawLog; readonly tiles: LogTiles }) =>
   async (signal: AbortSignal): Promise<void> => {
-    const { settings, clock, logKeys = null } = options;
+    const { settings, clock, log, logKeys = null, onWitnesses } = options;
     const onDamage = damageHandler(options);
+    const onError = (error: unknown): void =>
+      log.error({ err: error }, 'what is kept of the log elsewhere could not be read or written');
+    const elsewhere = await keptElsewhere(elsewhereOf(settings, logKeys), {
+      tiles,
+      clock,
+      report: onError,
+      ...(onWitnesses !== undefined && { onStatus: onWitnesses }),
+    });
     try {
       await runNotary(
         {
           log: raw,
           tiles,
           clock,
-          sign:
-            logKeys === null
-              ? null
-              : ({ size, root }) =>
-                  signNote(checkpointText({ origin: logKeys.origin, size, root }), logKeys.signers),
-          knownElsewhere: () =>
-            knownElsewhere(elsewhereOf(settings, logKeys), tiles, {
-              report: (error) =>
-                options.log.error({ err: error }, 'what is known of the log elsewhere was not found out'),
-              signal,
-            }),
+          sign: signingWith(logKeys),
+          ...elsewhere,
           scrubEvery: settings.logScrubEvery,
           restore: 'the event store',
-          onScrubbed: (events) => options.log.info({ events }, 'every event of the log has been read back'),
+          onScrubbed: (events) => log.info({ events }, 'every event of the log has been read back'),
+          onError,
         },
         signal,
       );

@@ -16,7 +16,7 @@ import { patientParts } from '../projection-parts.js';
 import { logPart } from '../log-part.js';
 import { incidentLog } from './incidents.js';
 import { openMongoStores } from './mongo-stores.js';
-import { notarized, notaryOf } from './notarized.js';
+import { notarized, notaryOf, shownTiles } from './notarized.js';
 
 /** The last failure of the event store, which may be one that is tried again. */
 interface LastFailure {
@@ -75,12 +75,14 @@ const longestResponse: Milliseconds = 2_000;
 
 /** `owned`: what to close after the stores. `eventStoreDb`: the event store, if it is one. */
 const engineOf = (
-  { clock }: EngineOptions,
+  options: EngineOptions,
   { raw, notarize }: Pick<Engine, 'raw' | 'notarize'>,
   stores: ReturnType<typeof openMongoStores>,
   owned: readonly { close(): Promise<void> }[],
   eventStoreDb: { readonly store: EventStoreDbEventStore; readonly failed: LastFailure } | null = null,
 ): Engine => {
+  const { clock } = options;
+  const tiles = shownTiles(options, stores.tiles);
   /** Why the event store has not answered since then, as far as it is known. */
   const reasonSince = (began: Milliseconds): string =>
     eventStoreDb !== null && eventStoreDb.failed.at >= began
@@ -110,6 +112,7 @@ const engineOf = (
   };
   return {
     ...stores,
+    tiles,
     raw,
     notarize,
     deliveryQueue: new InProcessDeliveryQueue(),
@@ -125,7 +128,7 @@ const engineOf = (
         partOf('event store', () => askLog(status), reasonSince),
         ...(ping === null ? [] : [partOf('mongodb', ping)]),
       ]);
-      return [...parts, ...projectionParts(status, lag), await logPart(stores.tiles)];
+      return [...parts, ...projectionParts(status, lag), await logPart(tiles)];
     },
     close: async () => {
       await stores.close();

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { BSON } from 'mongodb';
 import { createDecipheriv } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -22,10 +22,11 @@ import { masterKeys } from '../../bin/secret-files.js';
 import { startService, type Service } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
 import { streamName } from '../../domain/ids.js';
-import { signerFrom, signerText, vkeyOf } from '../../domain/signed-note.js';
+import { signerFrom, vkeyOf } from '../../domain/signed-note.js';
 import { erasable, erasableWords, importErasable } from '../support/fixtures/erasable.js';
 import { aCard, clientOf, clientsOf } from '../support/http/service.js';
 import { MemoryPersonalKeys } from '../support/memory/personal-keys.js';
+import { writeLogKey } from '../support/fixtures/log-key.js';
 import { describeWithEngines } from '../support/runner/engines.js';
 import { distributedWiring } from '../support/runner/wiring.js';
 import { eventually } from '../support/time/eventually.js';
@@ -136,7 +137,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'after an erasure on server
       clock,
       entropy,
     });
-    await writeFile(join(directory, 'log.key'), `${signerText(signer)}\n`, { mode: 0o600 });
+    await writeLogKey(directory, signer);
     service = await startService({
       settings: readSettings(settings()),
       role: 'all',

@@ -12,6 +12,8 @@ import { explain } from '../../bin/exit.js';
 import { startService } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
 import { derivedUuid } from '../../domain/ids.js';
+import { signerFrom } from '../../domain/signed-note.js';
+import { writeLogKey } from '../support/fixtures/log-key.js';
 import { card, event } from '../adapters/eventstoredb/support.js';
 import { eventually } from '../support/time/eventually.js';
 
@@ -23,6 +25,7 @@ describe('a log with an event of a newer version', () => {
     const failures: unknown[] = [];
     const fail = (error: unknown): void => void failures.push(error);
     try {
+      await writeLogKey(directory, signerFrom('cards.example.com/log', 'note', Buffer.alloc(32, 7)));
       const file = await openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
       const { metadata } = event(card('A'), 'any');
       const events = sealEvents(card('A'), null, [

@@ -1,7 +1,6 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect } from 'chai';
-import { openNote, parseCheckpointText, signerFrom, signerText } from '../../domain/signed-note.js';
+import { openNote, parseCheckpointText, signerFrom } from '../../domain/signed-note.js';
+import { writeLogKey } from '../support/fixtures/log-key.js';
 import { describeWithEngines } from '../support/runner/engines.js';
 import { startCluster, type Cluster, type Node } from '../support/servers/cluster.js';
 import { eventually } from '../support/time/eventually.js';
@@ -33,7 +32,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the role notary', () => {
 
   it('signs the log for the processes that serve it, and another takes over if its machine is gone', async () => {
     const directory = cluster.environment['DATA_DIR'] ?? '';
-    await writeFile(join(directory, 'log.key'), `${signerText(signer)}\n`, { mode: 0o600 });
+    await writeLogKey(directory, signer);
     const api = await cluster.start('api');
     await cluster.start('projector');
     const first = await cluster.start('notary');

@@ -114,7 +114,10 @@ export const openEventsFile = async ({
     opened.push(database);
     const queries = new LogQueries({ database, head: shared.head, onDamage });
     const tiles = new SqliteLogTiles({ database, write: (name, input) => writer.run(name, input) });
-    await checkedLog(database, tiles, { onDamage, opensDamaged });
+    const raw = new SqliteRawLog({ database });
+    await checkedLog(database, tiles, { onDamage, opensDamaged }, () =>
+      notary?.assertNotSetBack?.({ log: raw, tiles }),
+    );
     const thread = notary && new NotaryThread({ shared, writer, notary, onDamage });
     if (thread !== undefined) opened.push(thread);
     const claims = new RunningClaims();
@@ -124,7 +127,7 @@ export const openEventsFile = async ({
       writer,
       database,
       shared,
-      raw: new SqliteRawLog({ database }),
+      raw,
       tiles,
       left,
       verified: thread?.passed ?? Promise.resolve(),
@@ -147,9 +150,11 @@ const checkedLog = async (
     onDamage,
     opensDamaged,
   }: { readonly onDamage: (error: DamagedLog) => void; readonly opensDamaged: boolean },
+  assertNotSetBack: () => Promise<void> | undefined,
 ): Promise<void> => {
   try {
     checkLog(database);
+    await assertNotSetBack();
   } catch (error) {
     if (!opensDamaged) throw error;
     const found =

@@ -3,8 +3,8 @@ import { setPriority } from 'node:os';
 import type { MessagePort } from 'node:worker_threads';
 import { z } from 'zod';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
-import { runNotary, type KnownHead } from '../../../application/log/notarize.js';
-import type { LogTiles } from '../../../application/ports/log-tiles.js';
+import { runNotary, type Notarizing } from '../../../application/log/notarize.js';
+import type { WitnessesDeps, WitnessStatus } from '../../../application/log/witnesses.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { untilAborted } from '../../../application/until-aborted.js';
 import type { Milliseconds } from '../../../domain/ids.js';
@@ -28,16 +28,15 @@ const NotaryStart = z.object({
 });
 /**
  * What the thread starts with: the log, and the keys as they stand in their file; without one nothing is
- * signed. `elsewhere`: for `knownElsewhere`.
+ * signed. `elsewhere`: for `keptElsewhere`.
  */
 export type NotaryStart = z.infer<typeof NotaryStart>;
 
-/** The heads of the log that are kept elsewhere. */
-export type KnownElsewhere = (
+/** Where heads of the log are kept besides with its tiles. */
+export type KeptElsewhere = (
   elsewhere: unknown,
-  tiles: LogTiles,
-  options: { readonly report: (error: unknown) => void; readonly signal: AbortSignal },
-) => Promise<readonly KnownHead[]>;
+  deps: Omit<WitnessesDeps, 'policy' | 'ask'>,
+) => Promise<Partial<Notarizing>>;
 
 export type ToNotary =
   | { readonly kind: 'written'; readonly id: number; readonly output: unknown }
@@ -48,6 +47,7 @@ export type FromNotary =
   | { readonly kind: 'write'; readonly id: number; readonly name: TileOperation; readonly input: unknown }
   /** Every event has been read back against its leaf. */
   | { readonly kind: 'scrubbed'; readonly events: number }
+  | { readonly kind: 'witnesses'; readonly all: readonly WitnessStatus[] }
   | { readonly kind: 'damaged'; readonly position: bigint; readonly reason: string }
   /** What went wrong, and is tried again. */
   | { readonly kind: 'failed'; readonly message: string };
@@ -75,11 +75,11 @@ export const serveNotary = async (
   {
     port,
     clock,
-    knownElsewhere = () => Promise.resolve([]),
+    keptElsewhere = () => Promise.resolve({}),
   }: {
     readonly port: MessagePort;
     readonly clock: Clock;
-    readonly knownElsewhere?: KnownElsewhere;
+    readonly keptElsewhere?: KeptElsewhere;
   },
 ): Promise<void> => {
   lowerPriority();
@@ -118,7 +118,9 @@ export const serveNotary = async (
     const factor = isBehind ? rest.behind : load.isBusy() ? rest.busy : rest.quiet;
     await clock.sleep(Math.min(Math.max(1, worked * factor), longestRest), signal);
   };
-  const notarize = (): Promise<void> =>
+  const report = (error: unknown): void => send({ kind: 'failed', message: messageOf(error) });
+  const onStatus = (all: readonly WitnessStatus[]): void => send({ kind: 'witnesses', all });
+  const notarize = async (): Promise<void> =>
     runNotary(
       {
         log: new SqliteRawLog({ database, inGate }),
@@ -128,15 +130,12 @@ export const serveNotary = async (
           first === undefined
             ? null
             : ({ size, root }) => signNote(checkpointText({ origin: first.name, size, root }), signers),
-        knownElsewhere: () =>
-          knownElsewhere(elsewhere, tiles, {
-            report: (error) => send({ kind: 'failed', message: messageOf(error) }),
-            signal: stop.signal,
-          }),
+        ...(elsewhere !== undefined && (await keptElsewhere(elsewhere, { tiles, clock, report, onStatus }))),
         scrubEvery,
         restore: 'events.db',
         onScrubbed: (events) => send({ kind: 'scrubbed', events }),
         rest: restAfter,
+        onError: report,
       },
       stop.signal,
     );
@@ -145,7 +144,7 @@ export const serveNotary = async (
     if (error instanceof DamagedLog) {
       isDamaged = true;
       send({ kind: 'damaged', position: error.position, reason: error.reason });
-    } else if (!stop.signal.aborted) send({ kind: 'failed', message: messageOf(error) });
+    } else if (!stop.signal.aborted) report(error);
   };
   try {
     // After damage there is nothing to sign: what is to be done is not for this process.

@@ -1,6 +1,9 @@
 import { Worker } from 'node:worker_threads';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
 import type { Milliseconds } from '../../../domain/ids.js';
+import type { WitnessStatus } from '../../../application/log/witnesses.js';
+import type { LogTiles } from '../../../application/ports/log-tiles.js';
+import type { RawLog } from '../../../application/ports/raw-log.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { SharedLog } from '../log/events-file.js';
 import type { InputOf } from '../writer/operations.js';
@@ -17,6 +20,10 @@ export interface NotaryOptions {
   readonly scrubEvery: Milliseconds;
   /** Says to the thread where heads of the log are kept elsewhere. It is copied to the thread. */
   readonly elsewhere?: unknown;
+  /** Makes sure, before anything else is done with the log, that it can be the one that was signed last. */
+  readonly assertNotSetBack?: (log: { readonly log: RawLog; readonly tiles: LogTiles }) => Promise<void>;
+  /** Hears what is known of the witnesses. */
+  readonly onWitnesses?: (all: readonly WitnessStatus[]) => void;
   /** Hears what went wrong, and is tried again. */
   readonly onError?: (message: string) => void;
 }
@@ -43,7 +50,7 @@ export class NotaryThread {
     readonly notary: NotaryOptions;
     readonly onDamage: (error: DamagedLog) => void;
   }) {
-    const { thread, signers, scrubEvery, elsewhere, onError = () => undefined } = notary;
+    const { thread, signers, scrubEvery, elsewhere, onWitnesses, onError = () => undefined } = notary;
     this.#writer = writer;
     this.#worker = new Worker(thread, {
       workerData: { log: shared, signers: [...signers], scrubEvery, elsewhere } satisfies NotaryStart,
@@ -56,6 +63,7 @@ export class NotaryThread {
         if (message.kind === 'write') this.#write(message.id, message.name, message.input);
         else if (message.kind === 'scrubbed') resolve();
         else if (message.kind === 'failed') onError(message.message);
+        else if (message.kind === 'witnesses') onWitnesses?.(message.all);
         else onDamage(new DamagedLog(message.position, message.reason));
       });
     });

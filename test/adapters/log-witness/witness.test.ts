@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { askWitness } from '../../../adapters/log-witness/client.js';
+import { RefusedByWitnesses, Witnesses, type WitnessStatus } from '../../../application/log/witnesses.js';
 import type { Checkpoint } from '../../../application/ports/log-tiles.js';
-import { ContradictedByWitness, headsOfWitnesses, Witnessing } from '../../../application/log/witnesses.js';
 import { emptyFrontier, grow, leafHash, rootOf } from '../../../domain/merkle.js';
 import { checkpointText, openNote, parseNote, signerFrom, signNote } from '../../../domain/signed-note.js';
 import { MemoryLogTiles } from '../../support/memory/log-tiles.js';
@@ -9,18 +9,18 @@ import { LogWitness } from '../../support/servers/log-witness.js';
 import { standingClock } from '../../support/time/standing-clock.js';
 
 const log = signerFrom('cards.example.com/log', 'note', Buffer.alloc(32, 1));
-const clock = standingClock(Date.parse('2026-03-02T12:00:00.000Z'));
+const stranger = signerFrom('witness.example.com/w2', 'cosignature', Buffer.alloc(32, 4));
 
 /** A tree over `size` leaves; those of another log differ from the leaf `from` on. */
 const treeOf = async (size: number, from = size): Promise<MemoryLogTiles> => {
   const tiles = new MemoryLogTiles();
-  const leaves = Array.from({ length: size }, (_, at) => ({
-    hash: leafHash(Buffer.from(`${at < from ? '' : 'other '}${at}`)),
-    position: BigInt(at + 1),
+  const leaves = Array.from({ length: size }, (_, index) => ({
+    hash: leafHash(Buffer.from(`leaf ${index}${index < from ? '' : ' of another log'}`)),
+    position: BigInt(index + 1),
     org: null,
-    orgSeq: at,
+    orgSeq: index,
   }));
-  await tiles.extend(0, leaves, BigInt(size), 1);
+  await tiles.extend(0, leaves, BigInt(size), 0);
   return tiles;
 };
 
@@ -32,98 +32,120 @@ const checkpointOf = async (tiles: MemoryLogTiles, size: number): Promise<Checkp
     ).frontier,
   );
   const note = signNote(checkpointText({ origin: log.name, size, root }), [log]);
-  return { size, root, note, at: clock.instant() };
+  return { size, root, note, at: standingClock(0).instant() };
 };
 
-describe('a witness', () => {
+describe('a witness that the log is brought to', () => {
   let witness: LogWitness;
   let url: string;
+  let clock: ReturnType<typeof standingClock>;
+  const errors: string[] = [];
+  let status: readonly WitnessStatus[] = [];
   beforeEach(async () => {
+    errors.length = 0;
+    clock = standingClock(Date.parse('2026-03-02T12:00:00.000Z'));
     witness = new LogWitness(log);
     url = await witness.start();
   });
   afterEach(() => witness.stop());
 
   const { signal } = new AbortController();
-  /** Lets the witness sign. */
-  const send = async (tiles: MemoryLogTiles, size: number): Promise<void> => {
-    const { note } = await checkpointOf(tiles, size);
-    const asked = await askWitness(url, { old: 0, proof: [], note }, signal);
-    expect(asked.kind).to.equal('signed');
-  };
-
-  it('signs what the service brings to it, and its signature is kept with the checkpoint', async () => {
-    const tiles = await treeOf(30);
-    await send(tiles, 3);
-    const errors: unknown[] = [];
-    const witnessing = new Witnessing({
+  /** `isMet`: whether the policy can do without the witness. */
+  const over = (tiles: MemoryLogTiles, isMet = false, at = url) =>
+    new Witnesses({
       tiles,
-      witnesses: [{ key: witness.signer, url }],
+      policy: {
+        witnesses: [
+          { key: witness.signer, url: at },
+          { key: stranger, url: null },
+        ],
+        isMet: (signed) => isMet || signed.includes(witness.signer),
+      },
       ask: askWitness,
-      report: (error) => errors.push(error),
+      clock,
+      report: (error) => errors.push(String(error)),
+      onStatus: (all) => void (status = all),
     });
-    for (const size of [12, 30]) {
-      const checkpoint = await checkpointOf(tiles, size);
-      await tiles.keep(checkpoint);
-      witnessing.offer(checkpoint, signal);
-      await witnessing.settled();
-      const note = (await tiles.newest())?.note ?? '';
-      expect(openNote(note, [log, witness.signer]).verified.map(({ key }) => key.name)).to.deep.equal([
-        log.name,
-        witness.signer.name,
-      ]);
+  const bring = async (tiles: MemoryLogTiles, size: number, isMet = false): Promise<string> =>
+    over(tiles, isMet).bring(await checkpointOf(tiles, size), signal);
+  const signersOf = (note: string) =>
+    openNote(note, [log, witness.signer]).verified.map(({ key }) => key.name);
+  const refused = (work: Promise<unknown>): Promise<string> =>
+    work.then(
+      () => 'it did not refuse',
+      (error: unknown) => (error instanceof RefusedByWitnesses ? error.message : String(error)),
+    );
+
+  it('signs what has grown from what it has signed before, whatever is known of that', async () => {
+    const tiles = await treeOf(30);
+    const witnesses = over(tiles);
+    for (const size of [3, 12, 30]) {
+      expect(witnesses.areDue(size)).to.equal(true);
+      const note = await witnesses.bring(await checkpointOf(tiles, size), signal);
+      expect(signersOf(note)).to.deep.equal([log.name, witness.signer.name]);
+      expect(witnesses.areDue(size)).to.equal(false);
     }
+    expect(signersOf(await bring(tiles, 30))).to.have.lengthOf(2);
     expect(errors).to.deep.equal([]);
-  });
-
-  it('lets the service know that its log was set back or changed', async () => {
-    const tiles = await treeOf(30);
-    await send(tiles, 20);
-    for (const [contradicting, size] of [
-      [tiles, 12],
-      [await treeOf(30, 5), 20],
-    ] as const) {
-      const errors: unknown[] = [];
-      const witnessing = new Witnessing({
-        tiles: contradicting,
-        witnesses: [{ key: witness.signer, url }],
-        ask: askWitness,
-        report: (error) => errors.push(error),
-      });
-      const checkpoint = await checkpointOf(contradicting, size);
-      await contradicting.keep(checkpoint);
-      witnessing.offer(checkpoint, signal);
-      await witnessing.settled();
-      expect(errors.map((error) => error instanceof ContradictedByWitness)).to.deep.equal([true]);
-      expect(parseNote((await contradicting.newest())?.note ?? '').signatures).to.have.length(1);
-    }
-  });
-
-  it('says what it has signed to a notary that begins: a larger tree, or another one of that size', async () => {
-    const tiles = await treeOf(30);
-    await send(tiles, 20);
-    const errors: unknown[] = [];
-    const heads = async (newest: Checkpoint | null, at = url) =>
-      headsOfWitnesses(
-        {
-          witnesses: [
-            { key: witness.signer, url: at },
-            { key: witness.signer, url: null },
-          ],
-          ask: askWitness,
-          report: (error) => errors.push(error),
-        },
-        newest,
-        signal,
-      );
-    expect(await heads(null)).to.deep.equal([]);
-    expect(await heads(await checkpointOf(tiles, 12))).to.deep.equal([{ size: 20, root: null }]);
-    expect(await heads(await checkpointOf(tiles, 20))).to.deep.equal([]);
-    expect(await heads(await checkpointOf(await treeOf(30, 5), 20))).to.deep.equal([
-      { size: 20, root: Buffer.alloc(0) },
+    expect(status).to.deep.equal([
+      { name: witness.signer.name, refusal: null, size: 30, time: 1_772_000_000 },
     ]);
-    expect(errors).to.deep.equal([]);
-    expect(await heads(await checkpointOf(tiles, 12), 'http://127.0.0.1:1')).to.deep.equal([]);
-    expect(errors).to.have.lengthOf(1);
+  });
+
+  const contradicting = {
+    'was set back': [12, 30, 'has signed a tree of 20 events, and this one has 12'],
+    'is another one of the same size': [20, 5, 'has signed another tree of 20 events'],
+    'was changed, and has grown since': [30, 5, 'has signed another tree of 20 events'],
+  } as const;
+  for (const [what, [size, from, says]] of Object.entries(contradicting)) {
+    it(`refuses a log that ${what}: nothing can be signed where the quorum needs it`, async () => {
+      await bring(await treeOf(30), 20);
+      expect(await refused(bring(await treeOf(30, from), size))).to.include(`${witness.signer.name} ${says}`);
+      expect(status[0]?.refusal).to.include(says);
+      expect(witness.head?.size).to.equal(20);
+    });
+
+    it(`refuses a log that ${what}: where the quorum does without it, its signature is missing`, async () => {
+      await bring(await treeOf(30), 20);
+      const note = await bring(await treeOf(30, from), size, true);
+      expect(parseNote(note).signatures).to.have.lengthOf(1);
+      expect(errors.join()).to.include(says);
+      expect(status[0]).to.include({ size: 0 });
+      expect(status[0]?.refusal).to.include(says);
+    });
+  }
+
+  it('is not moved by an old checkpoint that is replayed to it', async () => {
+    const tiles = await treeOf(30);
+    const { note } = await checkpointOf(tiles, 7);
+    await bring(tiles, 20);
+    for (const old of [0, 7])
+      expect(await askWitness(url, { old, proof: [], note }, signal)).to.deep.equal({ kind: 'at', size: 20 });
+    expect(signersOf(await bring(tiles, 30))).to.have.lengthOf(2);
+  });
+
+  it('that does not answer refuses nothing, and is asked again after a minute', async () => {
+    const tiles = await treeOf(30);
+    const witnesses = over(tiles, false, 'http://127.0.0.1:1');
+    const checkpoint = await checkpointOf(tiles, 12);
+    for (let time = 0; time < 3; time += 1)
+      expect(await witnesses.bring(checkpoint, signal)).to.equal(checkpoint.note);
+    expect([errors.length, witnesses.areDue(12)]).to.deep.equal([1, false]);
+    await clock.sleep(60_000);
+    expect(witnesses.areDue(12)).to.equal(true);
+    await witnesses.bring(checkpoint, signal);
+    expect(errors).to.have.lengthOf(2);
+    expect(status).to.deep.equal([{ name: witness.signer.name, refusal: null, size: 0, time: 0 }]);
+  });
+
+  it('that has signed less is asked when lost tiles, which give the proof, are there again', async () => {
+    const tiles = await treeOf(30);
+    await bring(tiles, 12);
+    const checkpoint = await checkpointOf(tiles, 30);
+    const lost = new MemoryLogTiles();
+    const witnesses = over(lost);
+    expect(await witnesses.bring(checkpoint, signal)).to.equal(checkpoint.note);
+    await lost.extend(0, tiles.leafList, 30n, 0);
+    expect(signersOf(await witnesses.bring(checkpoint, signal))).to.have.lengthOf(2);
   });
 });

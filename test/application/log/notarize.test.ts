@@ -1,14 +1,23 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { notarizeNow, rebuildTree, runNotary, type Notarizing } from '../../../application/log/notarize.js';
+import {
+  notarizeNow,
+  rebuildTree,
+  runNotary,
+  scrubNow,
+  type Notarizing,
+} from '../../../application/log/notarize.js';
 import type { Checkpoint, Leaf, LogTiles } from '../../../application/ports/log-tiles.js';
 import type { StoredEvent } from '../../../application/ports/raw-log.js';
+import { RefusedByWitnesses } from '../../../application/log/witnesses.js';
+import { UnusableHead } from '../../../application/ports/signed-heads.js';
 import { emptyFrontier, grow, rootOf } from '../../../domain/merkle.js';
 import { entryHash } from '../../../domain/log-entry.js';
 import type { OrganizationId } from '../../../domain/ids.js';
 import { rechained, seventyHappenings, storedLog } from '../../support/fixtures/stored-log.js';
 import { MemoryLogTiles } from '../../support/memory/log-tiles.js';
 import { MemoryRawLog } from '../../support/memory/raw-log.js';
+import { MemorySignedHeads } from '../../support/memory/signed-heads.js';
 import { standingClock } from '../../support/time/standing-clock.js';
 
 const clock = standingClock(Date.parse('2026-03-02T12:00:00.000Z'));
@@ -213,6 +222,166 @@ describe('the notary', () => {
   });
 });
 
+/** What is done outside the tiles, in order. */
+const watched = (tiles: MemoryLogTiles) => {
+  const seen: string[] = [];
+  const heads = new MemorySignedHeads();
+  const keepHead = heads.keep.bind(heads);
+  heads.keep = async (note) => {
+    await keepHead(note);
+    seen.push(`head ${note.split(' ')[0]}`);
+  };
+  const keep = tiles.keep.bind(tiles);
+  tiles.keep = async (checkpoint) => {
+    await keep(checkpoint);
+    seen.push(`published ${checkpoint.note.replace(/ [^ ]+/, '')}`);
+  };
+  const more: Partial<Notarizing> = {
+    heads,
+    witnesses: {
+      areDue: () => false,
+      bring: async ({ size, note }) => {
+        seen.push(`witnesses ${size}`);
+        return `${note} and theirs`;
+      },
+    },
+    anchor: async ({ size }, hour) => void seen.push(`anchor ${size} ${hour}`),
+  };
+  return { seen, heads, more };
+};
+
+describe('a head that the notary has signed', () => {
+  it('is kept where the store is not before witnesses see it, and they sign before anybody is shown it', async () => {
+    const tiles = new MemoryLogTiles();
+    const log = new MemoryRawLog([]);
+    const { seen, more } = watched(tiles);
+    const stop = new AbortController();
+    const onCheckpoint = ({ size }: Checkpoint): void => {
+      if (size === 70) stop.abort();
+      else log.events = events;
+    };
+    await notarizeNow(notarizing(log, tiles, more));
+    log.events = events.slice(0, 20);
+    await runNotary(notarizing(log, tiles, { ...more, onCheckpoint }), stop.signal);
+    const hour = clock.instant().slice(0, 13);
+    expect(seen).to.deep.equal([
+      'head 0', 'head 20', 'witnesses 20', 'published 20 and theirs', `anchor 20 ${hour}`,
+      'head 70', 'witnesses 70', 'published 70 and theirs',
+    ]); // prettier-ignore
+  });
+
+  it('is brought to anchors once an hour, and to the witnesses that could not be asked, while nothing happens', async () => {
+    const tiles = new MemoryLogTiles();
+    const { seen, more } = watched(tiles);
+    await notarizeNow(notarizing(new MemoryRawLog([]), tiles, more));
+    const later = standingClock(clock.now());
+    const stop = new AbortController();
+    let isDue = true;
+    const witnesses: Notarizing['witnesses'] = {
+      areDue: () => isDue,
+      bring: async ({ note }) => {
+        if (seen.filter((line) => line.startsWith('published')).length > 0) isDue = false;
+        return seen.includes('witnesses again') ? `${note} and theirs` : (seen.push('witnesses again'), note);
+      },
+    };
+    let looks = 0;
+    const sleep = async (): Promise<void> => {
+      looks += 1;
+      if (looks === 4) later.set(later.now() + 3_600_000);
+      if (looks === 6) stop.abort();
+    };
+    await runNotary(
+      notarizing(new MemoryRawLog(events), tiles, {
+        ...more,
+        witnesses,
+        clock: { ...later, sleep },
+      }),
+      stop.signal,
+    );
+    const [first, second] = [clock.now(), clock.now() + 3_600_000].map((time) =>
+      new Date(time).toISOString().slice(0, 13),
+    );
+    expect(seen).to.deep.equal([
+      'head 0', 'head 70', 'witnesses again', 'published 70', 'published 70 and theirs',
+      `anchor 70 ${first}`, `anchor 70 ${second}`,
+    ]); // prettier-ignore
+  });
+
+  it('is published by nobody if so many witnesses refuse it that the quorum is impossible: the log counts as damaged', async () => {
+    const tiles = new MemoryLogTiles();
+    const { heads, more } = watched(tiles);
+    await notarizeNow(notarizing(new MemoryRawLog([]), tiles, more));
+    const anchors: number[] = [];
+    const deps = notarizing(new MemoryRawLog(events), tiles, {
+      ...more,
+      witnesses: {
+        areDue: () => true,
+        bring: () => Promise.reject(new RefusedByWitnesses('w1 has signed another tree of 20 events')),
+      },
+      anchor: async ({ size }) => void anchors.push(size),
+    });
+    for (let start = 0; start < 2; start += 1) {
+      const error = await damageOf(runNotary(deps, new AbortController().signal));
+      expect(error).to.include({ name: 'DamagedLog' });
+      expect(error).to.have.property('message').that.includes('w1 has signed another tree of 20 events');
+      expect((await tiles.damage())?.reason).to.include('w1 has signed another tree');
+      expect([tiles.checkpoints, anchors]).to.deep.equal([[], []]);
+      expect((await heads.last())?.size).to.equal(70);
+    }
+  });
+
+  it('must be the beginning of what is signed next, and of what is read back, although tree and checkpoints say otherwise', async () => {
+    const changed = rechained(events.map((event) => ({ ...event, data: event.data.replace('50', '5000') })));
+    for (const [what, all] of [
+      ['changed', changed],
+      ['shorter', events.slice(0, 60)],
+    ] as const) {
+      const heads = new MemorySignedHeads();
+      await notarizeNow(notarizing(new MemoryRawLog([]), new MemoryLogTiles(), { heads }));
+      await notarizeNow(notarizing(new MemoryRawLog(events.slice(0, 65)), new MemoryLogTiles(), { heads }));
+      const signed = heads.note;
+      const tiles = new MemoryLogTiles();
+      await notarizeNow(notarizing(new MemoryRawLog([...all]), tiles));
+      const before = tiles.checkpoints;
+      const deps = notarizing(new MemoryRawLog([...all]), tiles, { heads });
+      for (const work of [notarizeNow, scrubNow])
+        expect(await damageOf(work(deps)), what).to.include({ name: 'DamagedLog' });
+      expect([tiles.checkpoints, heads.note]).to.deep.equal([before, signed]);
+    }
+  });
+
+  it('is missed where it has gone: nothing is signed, whether there is a tree or none', async () => {
+    const tiles = new MemoryLogTiles();
+    const lost = new MemorySignedHeads();
+    for (const [expected, log] of [
+      ['the log holds events', events.slice(0, 20)],
+      ['a checkpoint of 20 events is kept', events],
+    ] as const) {
+      const error = await damageOf(
+        notarizeNow(notarizing(new MemoryRawLog([...log]), tiles, { heads: lost })),
+      );
+      expect(error).to.be.instanceOf(UnusableHead).with.property('message').that.includes(expected);
+      expect(lost.note).to.equal(null);
+      if (tiles.checkpoints.length === 0) await notarizeNow(notarizing(new MemoryRawLog([...log]), tiles));
+    }
+    expect(tiles.checkpoints.map(({ size }) => size)).to.deep.equal([20]);
+  });
+
+  it('is missed while the notary runs, too', async () => {
+    const [tiles, heads] = [new MemoryLogTiles(), new MemorySignedHeads()];
+    const log = new MemoryRawLog([]);
+    await notarizeNow(notarizing(log, tiles, { heads }));
+    log.events = events.slice(0, 20);
+    const onCheckpoint = (): void => {
+      heads.note = null;
+      log.events = events;
+    };
+    const deps = notarizing(log, tiles, { heads, onCheckpoint });
+    expect(await damageOf(runNotary(deps, new AbortController().signal))).to.be.instanceOf(UnusableHead);
+    expect(tiles.checkpoints.map(({ size }) => size)).to.deep.equal([20]);
+  });
+});
+
 /** Tiles that fail: before or after a write, as a process that dies or an answer that is lost. */
 class Crash extends Error {}
 
@@ -253,7 +422,9 @@ describe('several notaries that die, lose answers and overlap', () => {
         async (failures, arrivals) => {
           const log = new MemoryRawLog([]);
           const tiles = new MemoryLogTiles();
+          const heads = new MemorySignedHeads();
           const signed = new Map<number, string>();
+          await notarizeNow(notarizing(log, tiles, { heads }));
           let writes = 0;
           const fails = () => failures[(writes += 1) % failures.length] ?? null;
           for (const count of arrivals) {
@@ -261,14 +432,16 @@ describe('several notaries that die, lose answers and overlap', () => {
             const runs = [0, 1].map(() => {
               const sizes: number[] = [];
               const deps = notarizing(log, failing(tiles, fails), {
+                heads,
                 sign: ({ size, root }) => {
+                  if (size === 0) return `0 ${root.toString('base64')}`;
                   const text = root.toString('hex');
                   expect(text).to.equal(rootAt(size));
                   expect(signed.get(size) ?? text).to.equal(text);
                   signed.set(size, text);
                   expect(size).to.be.greaterThan(sizes.at(-1) ?? -1);
                   sizes.push(size);
-                  return text;
+                  return `${size} ${root.toString('base64')}`;
                 },
               });
               return damageOf(notarizeNow(deps));
@@ -277,7 +450,8 @@ describe('several notaries that die, lose answers and overlap', () => {
               if (error !== null && !(error instanceof Crash))
                 expect(error).to.have.property('message', 'another notary has taken over');
           }
-          await notarizeNow(notarizing(log, tiles));
+          await notarizeNow(notarizing(log, tiles, { heads }));
+          expect((await heads.last())?.size).to.equal(log.events.length);
           expect(rootOf(await tiles.tree()).toString('hex')).to.equal(rootAt(log.events.length));
           expect(await tiles.newest()).to.have.property('size', log.events.length);
         },

@@ -1,6 +1,6 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -76,6 +76,7 @@ describe('a backup of the embedded engine', () => {
       'backup.json',
       'events.db',
       'keys.db',
+      'log.head',
       'log.key',
       'operator.token',
       'personal.key',
@@ -106,6 +107,7 @@ describe('a backup of the embedded engine', () => {
     await stop();
     expect(await cli(['restore', at('copy.db')], 'restored')).to.include({ code: 0, error: '' });
     expect((await readdir(at('restored'))).toSorted()).to.deep.equal(['events.db', 'restored.json']);
+    for (const name of ['log.key', 'log.head']) await copyFile(at('data', name), at('restored', name));
     await serve('restored');
   });
 

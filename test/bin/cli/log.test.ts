@@ -9,11 +9,14 @@ import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { runCommandLine } from '../../../bin/cli/program.js';
 import { startService, type Service } from '../../../bin/service.js';
 import { readSettings } from '../../../bin/settings.js';
+import { emptyFrontier, rootOf } from '../../../domain/merkle.js';
 import {
+  checkpointText,
   openNote,
   parseCheckpointText,
   parseSigner,
   parseVkey,
+  signNote,
   vkeyOf,
 } from '../../../domain/signed-note.js';
 import { clientsOf } from '../../support/http/service.js';
@@ -169,7 +172,7 @@ describe('the log of the log, as the operator of an embedded service has it', fu
     expect(failures).to.deep.equal([]);
   });
 
-  it('leaves a checkpoint an hour in LOG_ANCHOR_DIR, which a log that lost its end, its tree and its checkpoints contradicts', async () => {
+  it('leaves a checkpoint an hour in LOG_ANCHOR_DIR, which contradicts a log that lost its end, its tree and its checkpoints, and whose last signed head is an older one', async () => {
     const anchors = join(directory, 'anchors');
     await mkdir(anchors);
     const more = { LOG_ANCHOR_DIR: anchors };
@@ -186,6 +189,8 @@ describe('the log of the log, as the operator of an embedded service has it', fu
     tamper(`delete from events where position >= ${size}; delete from log_checkpoints;
       delete from log_tiles; delete from log_tree; delete from log_orgs`);
     await writeFile(join(anchors, '2026-01-01T00.checkpoint'), 'nobody has signed this');
+    const empty = { origin: signer.name, size: 0, root: rootOf(emptyFrontier) };
+    await writeFile(join(directory, 'log.head'), signNote(checkpointText(empty), [signer]));
     await withoutReadModels();
     expect((await cli('log rebuild')).code, 'without the anchors').to.equal(0);
     const rebuilt = await cli('log rebuild', more);
@@ -198,13 +203,14 @@ describe('the log of the log, as the operator of an embedded service has it', fu
     );
   });
 
-  it('is signed by a witness of LOG_POLICY_FILE, which an older copy of the log contradicts', async () => {
+  it('is signed by a witness of LOG_POLICY_FILE, which contradicts an older copy of the log and of its last signed head', async () => {
     const running = await serve();
     await anchored(running, 1);
     const key = (await clientsOf(running).anonymous('/log/key')).text.trim();
     await stop();
     const older = join(directory, 'older.db');
     tamper(`vacuum into '${older}'`);
+    await copyFile(join(directory, 'log.head'), join(directory, 'older.head'));
     const witness = new LogWitness(parseVkey(key));
     try {
       const policy = join(directory, 'policy');
@@ -222,8 +228,14 @@ describe('the log of the log, as the operator of an embedded service has it', fu
       for (const tail of ['', '-wal', '-shm']) await rm(join(directory, `events.db${tail}`), { force: true });
       await withoutReadModels();
       await copyFile(older, join(directory, 'events.db'));
-      await serve(more);
-      expect(await damage()).to.match(/the log ends after \d+ events; a checkpoint of \d+ was signed/);
+      await copyFile(join(directory, 'older.head'), join(directory, 'log.head'));
+      const signed = witness.head;
+      const stale = await serve(more);
+      expect(await damage()).to.match(
+        /witness\.example\.com\/w1 has signed (a tree of \d+ events, and this one has \d+|another tree)/,
+      );
+      expect((await clientsOf(stale).anonymous('/log/checkpoint')).code).to.equal('log_damaged');
+      expect(witness.head).to.deep.equal(signed);
     } finally {
       await witness.stop();
     }

@@ -295,6 +295,7 @@ export const startProcess = (house: House, name: string): Process => {
     operatorToken,
     keys: masters,
     logKeys: null,
+    witnesses: () => [],
     extraCertificates: [],
     timeouts: { sweep: 20_000 },
     passwordCost: cheapPasswords,

@@ -1,0 +1,100 @@
+import { emptyFrontier, rootOf, verifyConsistency, type Frontier, type Hash } from '../../domain/merkle.js';
+import { DamagedLog } from './damaged-log.js';
+import { consistencyProof, MissingTiles } from './log-proofs.js';
+import type { LogDamage, LogTiles } from '../ports/log-tiles.js';
+import type { RawLog } from '../ports/raw-log.js';
+import { UnusableHead, type SignedHead, type SignedHeads } from '../ports/signed-heads.js';
+
+/** Whether the head is that of a prefix of the tree. Throws MissingTiles. */
+export const isPrefix = async (
+  tiles: Pick<LogTiles, 'hashes'>,
+  head: Pick<SignedHead, 'size' | 'root'>,
+  tree: Frontier,
+): Promise<boolean> =>
+  head.size <= tree.size &&
+  verifyConsistency(
+    head,
+    { size: tree.size, root: rootOf(tree) },
+    await consistencyProof(tiles, head.size, tree.size),
+  );
+
+/** What a person does who has put an older copy back on purpose. */
+export const ifRestored = '(was an older copy put back on purpose? Then say so: log accept-restore)';
+
+const missing = (place: string, what: string): UnusableHead =>
+  new UnusableHead(
+    `${place} is missing, the head of the log that was signed last, but ${what}. Restore it, or lead LOG_HEAD_FILE to where it is: every notary needs the same one. Where it is lost, or the log is to be signed from now on: log accept-restore --begin-anew (docs/operations.md, "The log was restored").`,
+  );
+
+interface Signed {
+  readonly log: Pick<RawLog, 'readStored'>;
+  readonly tiles: Pick<LogTiles, 'newest'>;
+  readonly heads: SignedHeads;
+  readonly sign: ((head: { readonly size: number; readonly root: Hash }) => string) | null;
+}
+
+/**
+ * Makes sure, before anything is signed, that the keys are those of the log, and that its last signed head is
+ * there; writes down the head of the empty tree if the log is a new one. Throws UnusableHead.
+ */
+export const assertLastHead = async ({ log, tiles, heads, sign }: Signed): Promise<void> => {
+  const newest = await tiles.newest();
+  if (newest !== null && !heads.isOurs(newest.note))
+    throw new UnusableHead(
+      `No key in LOG_KEY_FILE has signed the newest checkpoint that is kept, of ${newest.size} events: it is the key of another log. Put back the key that has signed this one.`,
+    );
+  const head = await heads.last();
+  if (head !== null) return;
+  if (newest !== null) throw missing(heads.place, `a checkpoint of ${newest.size} events is kept`);
+  if ((await log.readStored(0n, 1)).length > 0) throw missing(heads.place, 'the log holds events');
+  if (sign !== null) await heads.keep(sign({ size: 0, root: rootOf(emptyFrontier) }));
+};
+
+/**
+ * The same, and that the log has not lost its end, as far as that can be seen at once: the notary, which
+ * begins later, compares everything. Throws UnusableHead and DamagedLog.
+ */
+export const assertNotSetBack = async (signed: Signed): Promise<void> => {
+  await assertLastHead(signed);
+  const { size = 0 } = (await signed.heads.last()) ?? {};
+  // A position is never smaller than the number of events up to it.
+  if (size === 0 || (await signed.log.readStored(BigInt(size - 1), 1)).length > 0) return;
+  throw new DamagedLog(
+    BigInt(size),
+    `the log ends before event ${size}; a head of ${size} events was signed ${ifRestored}`,
+  );
+};
+
+/**
+ * The damage that a reader is told of: what is known, or that the tree is not the one that was signed last.
+ * The notary may be making a lost tree again, or may not have looked yet.
+ */
+const damageOf = async (tiles: LogTiles, heads: SignedHeads): Promise<LogDamage | null> => {
+  const head = await heads.last();
+  // The tree grows before its head is signed, so it is read after that.
+  const [known, tree] = await Promise.all([tiles.damage(), tiles.tree()]);
+  if (known !== null || head === null) return known;
+  const isThere = await isPrefix(tiles, head, tree).catch((error: unknown) => {
+    if (error instanceof MissingTiles) return false;
+    throw error;
+  });
+  if (isThere) return null;
+  const reason = `the tree of ${tree.size} events does not hold the head of ${head.size} that was signed last`;
+  return { position: tree.position, reason };
+};
+
+/** The tiles for whoever shows them: a tree without the last head that was signed counts as damaged. */
+export const provenTiles = (tiles: LogTiles, heads: SignedHeads): LogTiles => ({
+  damage: () => damageOf(tiles, heads),
+  tree: () => tiles.tree(),
+  extend: (from, leaves, to, epoch) => tiles.extend(from, leaves, to, epoch),
+  hashes: (level, from, count) => tiles.hashes(level, from, count),
+  leaves: (tile) => tiles.leaves(tile),
+  tileOf: (position) => tiles.tileOf(position),
+  counts: (orgs) => tiles.counts(orgs),
+  keep: (checkpoint) => tiles.keep(checkpoint),
+  newest: () => tiles.newest(),
+  kept: () => tiles.kept(),
+  reset: () => tiles.reset(),
+  reportDamage: (damage) => tiles.reportDamage(damage),
+});

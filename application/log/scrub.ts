@@ -1,0 +1,194 @@
+import type { OrganizationId } from '../../domain/ids.js';
+import {
+  emptyFrontier,
+  grow,
+  hashesIn,
+  rootOf,
+  tileWidth,
+  type Frontier,
+  type Hash,
+} from '../../domain/merkle.js';
+import { eventChecker, leafOf, leavesOf, type CheckEvents } from './checked-leaves.js';
+import { DamagedLog } from './damaged-log.js';
+import { ifRestored } from './last-head.js';
+import { frontierAt } from './log-proofs.js';
+import type { LogTiles, LogTree } from '../ports/log-tiles.js';
+import type { RawLog, StoredEvent } from '../ports/raw-log.js';
+import type { KnownHead, SignedHeads } from '../ports/signed-heads.js';
+
+export interface ReadingBack {
+  readonly log: RawLog;
+  readonly tiles: LogTiles;
+  /** Where the last signed head is kept. Absent: nowhere but in the tiles. */
+  readonly heads?: SignedHeads | undefined;
+  /** Heads that are kept elsewhere, such as anchors. Asked when the notary begins, and before each scrub. */
+  readonly knownElsewhere?: (() => Promise<readonly KnownHead[]>) | undefined;
+}
+
+export const batchSize = 500;
+const notNotarized = 'it is not the event that was notarized';
+
+/** Every head of the tree that is kept, here or elsewhere, the smallest size first. */
+export const knownHeads = async ({
+  tiles,
+  heads,
+  knownElsewhere,
+}: ReadingBack): Promise<readonly KnownHead[]> => {
+  const elsewhere = knownElsewhere === undefined ? [] : await knownElsewhere();
+  const last = (await heads?.last()) ?? null;
+  const known = [...(await tiles.kept()), ...elsewhere, ...(last === null ? [] : [last])];
+  return known.toSorted((one, other) => one.size - other.size);
+};
+
+/** Throws DamagedLog if the tree that a checkpoint was signed for is not the tree of today. */
+export const assertRoot = async (
+  { tiles, log }: ReadingBack,
+  { size, root }: KnownHead,
+  known: readonly KnownHead[],
+): Promise<void> => {
+  if (rootOf(await frontierAt(tiles, size)).equals(root)) return;
+  const before = known.filter((each) => each.size < size).at(-1)?.size ?? 0;
+  throw new DamagedLog(
+    await positionOf(tiles, log, before),
+    `the first ${size} events do not give the root that was signed for them; those up to ${before} do ${ifRestored}`,
+  );
+};
+
+/**
+ * The events that the last leaves stand for are where they were: before the log goes on, what follows must be
+ * new. Where they are not, the whole log is read back, to name the first event that is wrong. Throws
+ * DamagedLog.
+ */
+export const assertEnd = async (deps: ReadingBack, { size }: LogTree): Promise<void> => {
+  if (size === 0) return;
+  const { tiles, log } = deps;
+  const tile = await tiles.leaves(Math.floor((size - 1) / tileWidth));
+  const count = ((size - 1) % tileWidth) + 1;
+  const events = tile === null ? [] : await log.readStored(tile.after, count).catch(noneIfDamaged);
+  const isThere = (leaf: Hash, at: number): boolean => {
+    const event = events[at];
+    return event !== undefined && leafOf(event, tile?.orgSeqs[at] ?? 0)?.equals(leaf) === true;
+  };
+  if (tile?.hashes.slice(0, count).every(isThere) === true) return;
+  await readBack(deps);
+};
+
+/** Throws DamagedLog with the first event that is not as it was notarized. */
+export const readBack = async (deps: ReadingBack): Promise<void> => {
+  const scrub = await Scrub.ofUnproven(deps);
+  while (!(await scrub.step()));
+};
+
+const noneIfDamaged = (error: unknown): readonly StoredEvent[] => {
+  if (error instanceof DamagedLog) return [];
+  throw error;
+};
+
+/** The position of the event that a leaf stands for. */
+const positionOf = async (tiles: LogTiles, log: RawLog, index: number): Promise<bigint> => {
+  const tile = await tiles.leaves(Math.floor(index / tileWidth));
+  const events = await log.readStored(tile?.after ?? 0n, (index % tileWidth) + 1);
+  return events.at(-1)?.position ?? 0n;
+};
+
+/**
+ * Reads the log back from its first event on, and compares each with its leaf, and the tree with its tiles.
+ */
+export class Scrub {
+  readonly #deps: ReadingBack;
+  readonly #check: CheckEvents;
+  readonly #counts = new Map<OrganizationId | null, number>();
+  readonly #known: readonly KnownHead[];
+  readonly #tree: LogTree;
+  #frontier: Frontier = emptyFrontier;
+  #position = 0n;
+
+  private constructor(deps: ReadingBack, tree: LogTree, known: readonly KnownHead[]) {
+    this.#deps = deps;
+    this.#check = eventChecker(deps.log);
+    this.#tree = tree;
+    this.#known = known;
+  }
+
+  /** Throws DamagedLog if the tree has not come as far as a head that is known. */
+  static async begin(deps: ReadingBack): Promise<Scrub> {
+    const known = await knownHeads(deps);
+    const tree = await deps.tiles.tree();
+    const longest = known.at(-1)?.size ?? 0;
+    if (longest > tree.size)
+      throw new DamagedLog(
+        tree.position + 1n,
+        `the tree holds ${tree.size} events; a head of ${longest} was signed ${ifRestored}`,
+      );
+    return new Scrub(deps, tree, known);
+  }
+
+  /** For a tree that is being made again: it is compared with what it has reached. */
+  static async ofUnproven(deps: ReadingBack): Promise<Scrub> {
+    return new Scrub(deps, await deps.tiles.tree(), await knownHeads(deps));
+  }
+
+  get size(): number {
+    return this.#tree.size;
+  }
+
+  get checked(): number {
+    return this.#frontier.size;
+  }
+
+  /** Reads one batch back. True when all that was notarized at the beginning has been read. */
+  async step(): Promise<boolean> {
+    const { log, tiles } = this.#deps;
+    const { size } = this.#tree;
+    const { size: from } = this.#frontier;
+    if (from < size) {
+      const events = await log.readStored(this.#position, Math.min(batchSize, size - from));
+      const last = events.at(-1);
+      if (last === undefined)
+        throw new DamagedLog(
+          this.#position + 1n,
+          `the log ends after ${from} events; ${size} were notarized`,
+        );
+      const checked = await this.#check(events).catch(async (error: unknown) => {
+        if (!(error instanceof DamagedLog)) throw error;
+        const first = await this.#firstWrong(events).catch(() => null);
+        if (first === null || first >= error.position) throw error;
+        throw new DamagedLog(first, notNotarized);
+      });
+      const leaves = leavesOf(checked, this.#counts);
+      const { frontier, levels } = grow(
+        this.#frontier,
+        leaves.map(({ hash }) => hash),
+      );
+      for (const [level, { from: start, hashes }] of levels.entries()) {
+        const kept = hashesIn(await tiles.hashes(level, start, hashes.length));
+        const wrong = hashes.findIndex((hash, at) => kept[at]?.equals(hash) !== true);
+        if (wrong === -1) continue;
+        const position = level === 0 ? leaves[wrong]?.position : leaves[0]?.position;
+        throw new DamagedLog(position ?? 0n, notNotarized);
+      }
+      for (const head of this.#known)
+        if (head.size > from && head.size <= frontier.size) await assertRoot(this.#deps, head, this.#known);
+      this.#frontier = frontier;
+      this.#position = last.position;
+    }
+    if (this.#frontier.size < size) return false;
+    if (!rootOf(this.#frontier).equals(rootOf(this.#tree)))
+      throw new DamagedLog(this.#position, 'the events do not give the root of the tree');
+    return true;
+  }
+
+  /** Where the first of these events stands that is not, as it says itself, what its leaf stands for. */
+  async #firstWrong(events: readonly StoredEvent[]): Promise<bigint | null> {
+    let tile: Awaited<ReturnType<LogTiles['leaves']>> = null;
+    for (const [at, event] of events.entries()) {
+      const index = this.#frontier.size + at;
+      const place = index % tileWidth;
+      if (at === 0 || place === 0) tile = await this.#deps.tiles.leaves(Math.floor(index / tileWidth));
+      const leaf = tile?.hashes[place];
+      if (leaf === undefined || leafOf(event, tile?.orgSeqs[place] ?? 0)?.equals(leaf) !== true)
+        return event.position;
+    }
+    return null;
+  }
+}

@@ -1,0 +1,29 @@
+import { FinalError } from '../../domain/errors.js';
+import type { Checkpoint } from './log-tiles.js';
+
+/** A head of the tree, and the note that says so. */
+export type SignedHead = Omit<Checkpoint, 'at'>;
+
+/** The head of the tree at some time. */
+export type KnownHead = Pick<Checkpoint, 'size' | 'root'>;
+
+/** What is there is not the last head that was signed, or it is missing: without it nothing is signed. */
+export class UnusableHead extends FinalError {}
+
+/**
+ * The head of the tree that was signed last, kept where whoever has the store can't change it. It tells a log
+ * that was set back or made anew from the one that was signed.
+ */
+export interface SignedHeads {
+  /** Where that is, in words for the operator. */
+  readonly place: string;
+
+  /** Null if there is none. Throws UnusableHead if no key of the log has signed what is there. */
+  last(): Promise<SignedHead | null>;
+
+  /** Takes the place of the last one. It is durable when this has settled. */
+  keep(note: string): Promise<void>;
+
+  /** Whether a key of the log has signed a note. */
+  isOurs(note: string): boolean;
+}
