@@ -175,6 +175,7 @@ const base64 = (hashes: readonly Hash[]): string[] => hashes.map((hash) => hash.
 interface Standing {
   readonly proof?: readonly string[];
   readonly previous?: string;
+  readonly before?: object;
 }
 
 /** Personal data as an export shows it: as it is stored, with its key. */
@@ -192,12 +193,13 @@ const lineMaker =
     found: readonly (Pick<Leaf, 'index' | 'orgSeq' | 'event'> & Standing)[],
   ): Promise<readonly string[]> => {
     if (options.personal) await keys?.load(found.flatMap(({ event }) => metadataOf(event).keyId ?? []));
-    return found.map(({ index, orgSeq, event, proof, previous }) => {
+    return found.map(({ index, orgSeq, event, proof, previous, before }) => {
       const { stream, revision, id, type, data, metadata } = event;
       const personal = personalOf(options, keys, event);
       const { org } = metadataOf(event);
       const line = { index, stream, revision, org, org_seq: orgSeq, id, type, data, ...personal, metadata };
-      return JSON.stringify({ ...line, ...(proof && { proof }), ...(previous && { previous }) });
+      const standing = { ...(proof && { proof }), ...(previous && { previous }), ...(before && { before }) };
+      return JSON.stringify({ ...line, ...standing });
     });
   };
 
@@ -283,6 +285,31 @@ const isBefore = async (
   return before === undefined || before.position === null || before.position < begins;
 };
 
+/**
+ * Shows that an organization's event before its first one of a period stands before the period: nothing of
+ * the organization is left out between them. Null if that is its first event at all.
+ */
+const eventBefore = async (
+  deps: ExportDeps,
+  org: OrganizationId,
+  { index, orgSeq, event: { position } }: Leaf,
+  size: number,
+): Promise<object | null> => {
+  if (orgSeq === 0) return null;
+  for (let n = Math.floor(index / tileWidth); n >= 0; n -= 1) {
+    const numbers = (await deps.tiles.leaves(n))?.orgSeqs;
+    if (numbers?.includes(orgSeq - 1) !== true) continue;
+    const { leaves } = await readTile(deps, n, size);
+    const found = leaves.find((leaf) => leaf.orgSeq === orgSeq - 1 && metadataOf(leaf.event).org === org);
+    if (found === undefined) continue;
+    const { stream, revision } = found.event;
+    const { hash } = metadataOf(found.event);
+    const proof = base64(await inclusionProof(deps.tiles, found.index, size));
+    return { index: found.index, stream, revision, org, org_seq: found.orgSeq, hash, proof };
+  }
+  throw new DamagedLog(position, `the event before it of its organization is not in the log`);
+};
+
 async function* periodParts(
   deps: ExportDeps,
   options: ExportOptions,
@@ -291,6 +318,7 @@ async function* periodParts(
 ): AsyncGenerator<Part> {
   const [check, toLines] = [chainChecker(deps.raw), lineMaker(deps, options)];
   let begins: bigint | null = null;
+  let isFirst = true;
   for (let n = Math.floor(from / tileWidth); n * tileWidth < size; n += 1) {
     const { leaves } = await readTile(deps, n, size);
     const lines: string[] = [];
@@ -304,7 +332,10 @@ async function* periodParts(
       }
       const before = await check(leaf.event);
       const isEntry = before !== null && !before.isRemembered && (await isBefore(deps, leaf.event, begins));
-      lines.push(...(await toLines([{ ...leaf, ...(isEntry && { previous: before.hash }) }])));
+      const earlier = org === null || !isFirst ? null : await eventBefore(deps, org, leaf, size);
+      isFirst = false;
+      const standing = { ...(isEntry && { previous: before.hash }), ...(earlier && { before: earlier }) };
+      lines.push(...(await toLines([{ ...leaf, ...standing }])));
       events.push(leaf.event);
     }
     yield { lines, events };
