@@ -8,7 +8,10 @@ export type ExportKind = (typeof exportKinds)[number];
 /** The subject of an export that holds the events of everybody. */
 export const everything = 'all';
 
-/** What was taken out of the log, and by whom: an export can't be taken back. */
+/**
+ * What was taken out of the log, and by whom: an export can't be taken back. And which head of the log was
+ * given up.
+ */
 export const auditEvents = events({
   AuditExported: {
     kind: z.enum(exportKinds),
@@ -17,6 +20,16 @@ export const auditEvents = events({
     withPersonal: z.boolean(),
     /** Hex SHA-256 of every line but the last; null if the export was broken off before its end. */
     sum: z.string().nullable(),
+  },
+  /** An older copy was put back: what was signed beyond it no longer holds. */
+  HeadGivenUp: {
+    /** Of the head that was signed last, with its root in base64; null if that was lost, too. */
+    size: z.int().nullable(),
+    root: z.string().nullable(),
+    /** The size of the checkpoint from which the log goes on; 0 for its beginning. */
+    from: z.int(),
+    /** The name of who has decided that. */
+    by: z.string(),
   },
 });
 export type AuditEvent = EventOf<typeof auditEvents>;

@@ -1,7 +1,7 @@
 import { emptyFrontier, rootOf, verifyConsistency, type Frontier, type Hash } from '../../domain/merkle.js';
 import { DamagedLog } from './damaged-log.js';
 import { consistencyProof, MissingTiles } from './log-proofs.js';
-import type { LogDamage, LogTiles } from '../ports/log-tiles.js';
+import type { Checkpoint, LogDamage, LogTiles } from '../ports/log-tiles.js';
 import type { RawLog } from '../ports/raw-log.js';
 import { UnusableHead, type SignedHead, type SignedHeads } from '../ports/signed-heads.js';
 
@@ -33,16 +33,24 @@ interface Signed {
   readonly sign: ((head: { readonly size: number; readonly root: Hash }) => string) | null;
 }
 
+/** The newest checkpoint that is kept. Throws UnusableHead if no key of the log has signed it. */
+export const ownNewest = async (
+  tiles: Pick<LogTiles, 'newest'>,
+  heads: SignedHeads,
+): Promise<Checkpoint | null> => {
+  const newest = await tiles.newest();
+  if (newest === null || heads.isOurs(newest.note)) return newest;
+  throw new UnusableHead(
+    `No key in LOG_KEY_FILE has signed the newest checkpoint that is kept, of ${newest.size} events: it is the key of another log. Put back the key that has signed this one.`,
+  );
+};
+
 /**
  * Makes sure, before anything is signed, that the keys are those of the log, and that its last signed head is
  * there; writes down the head of the empty tree if the log is a new one. Throws UnusableHead.
  */
 export const assertLastHead = async ({ log, tiles, heads, sign }: Signed): Promise<void> => {
-  const newest = await tiles.newest();
-  if (newest !== null && !heads.isOurs(newest.note))
-    throw new UnusableHead(
-      `No key in LOG_KEY_FILE has signed the newest checkpoint that is kept, of ${newest.size} events: it is the key of another log. Put back the key that has signed this one.`,
-    );
+  const newest = await ownNewest(tiles, heads);
   const head = await heads.last();
   if (head !== null) return;
   if (newest !== null) throw missing(heads.place, `a checkpoint of ${newest.size} events is kept`);

@@ -1,9 +1,12 @@
+import { acceptRestoreOf } from '../accept-restore.js';
 import { rebuildLog } from '../rebuild-log.js';
 import { readSettings } from '../settings.js';
 import { ServiceRefused, Unreachable, WrongUsage } from './client.js';
 import type { LongVerb } from './long-verbs.js';
 import { progressOn } from './progress.js';
 import type { Verb } from './verbs.js';
+import { UnusableSecretFile } from '../secret-files.js';
+import { NothingGivenUp } from '../../application/log/accept-restore.js';
 import { NoCopy } from '../../application/log/copy-log.js';
 import { DamagedLog } from '../../application/log/damaged-log.js';
 import { EventStoreUnavailable } from '../../application/ports/event-store.js';
@@ -112,4 +115,42 @@ const copy: LongVerb = {
   },
 };
 
-export const logLongVerbs: readonly LongVerb[] = [showCheckpoint, prove, rebuild, copy];
+const accept: LongVerb = {
+  noun: 'log',
+  verb: 'accept-restore',
+  description:
+    'Accept that an older copy of the log was put back, and record in it which signed head is given up; stop the service (or the role notary) first',
+  options: [
+    { name: 'by', description: 'who decides that', required: true },
+    {
+      name: 'begin-anew',
+      description: 'for a log whose last signed head is lost, or that was never signed',
+      kind: 'switch',
+    },
+  ],
+  run: async (running) => {
+    const { input, environment, print, json } = running;
+    const progress = progressOn(running);
+    const choice = { by: input.text('by') ?? '', anew: input.text('beginAnew') !== undefined };
+    try {
+      const { head, events, from } = await acceptRestoreOf(readSettings(environment), choice, (done) =>
+        progress(() => `${count(done)} events`),
+      );
+      const given = head && { size: head.size, root: head.root.toString('base64') };
+      const what =
+        given === null ? 'a head that is lost' : `the head of ${count(given.size)} events, ${given.root}`;
+      print(
+        json
+          ? JSON.stringify({ given_up: given, events, from })
+          : `HeadGivenUp records that ${what}, is given up. The log of ${count(events)} events goes on from its checkpoint of ${count(from)}: start the service. Checkpoints that others hold may contradict it from now on: docs/operations.md, "The log was restored".`,
+      );
+    } catch (error) {
+      if (error instanceof EventStoreUnavailable) throw new Unreachable(error.message);
+      const isRefusal =
+        error instanceof NothingGivenUp || error instanceof FinalError || error instanceof UnusableSecretFile;
+      throw isRefusal ? new ServiceRefused(error.message, '', 0) : error;
+    }
+  },
+};
+
+export const logLongVerbs: readonly LongVerb[] = [showCheckpoint, prove, rebuild, copy, accept];

@@ -16,37 +16,10 @@ import { readSettings } from '../../bin/settings.js';
 import { rootOf } from '../../domain/merkle.js';
 import { signerFrom, signerText } from '../../domain/signed-note.js';
 import { logFile } from '../support/fixtures/log-file.js';
-import {
-  changed,
-  isPurchase,
-  takesNothingOut,
-  type Change,
-} from '../support/fixtures/served-manipulations.js';
-import { rechained } from '../support/fixtures/stored-log.js';
+import { dropped, grownOtherwise, withMoreCredits, withoutTheLast } from '../support/fixtures/insiders.js';
+import { takesNothingOut, type Change } from '../support/fixtures/served-manipulations.js';
 import { aCard, clientsOf } from '../support/http/service.js';
 import { eventually } from '../support/time/eventually.js';
-
-const withMoreCredits: Change = (events) =>
-  rechained(
-    changed(isPurchase, (event) => ({ ...event, data: event.data.replaceAll('100', '1000100') }))(events),
-  );
-
-/** What nothing else follows from: organizations that were created last. */
-const dropped = 3;
-const withoutTheLast: Change = (events) => events.slice(0, -dropped);
-
-/** Other organizations in place of the last ones, and more of them. */
-const grownOtherwise: Change = (events) => {
-  const [last] = events.slice(-1);
-  if (last === undefined) throw new Error('there are no events');
-  const others = Array.from({ length: dropped + 4 }, (_, index) => ({
-    ...last,
-    position: BigInt(events.length - dropped + index + 1),
-    id: `d0d0d0d0-0000-4000-8000-00000000000${index}`,
-    stream: `organization-d0d0d0d0-0000-4000-8000-00000000000${index}` as StoredEvent['stream'],
-  }));
-  return rechained([...withoutTheLast(events), ...others]);
-};
 
 const treeTables = 'delete from log_tiles; delete from log_tree; delete from log_orgs';
 const logTables = `${treeTables}; delete from log_checkpoints; delete from log_damage`;
@@ -121,7 +94,10 @@ const attacks: readonly Attack[] = [
   },
   {
     what: 'the last events are dropped, and others put in their place, more than were signed',
-    to: rewritten(grownOtherwise, logTables),
+    to: rewritten(
+      grownOtherwise((last, index) => last.position + BigInt(index + 1)),
+      logTables,
+    ),
     code: 1,
     says: otherRoot,
   },
