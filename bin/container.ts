@@ -31,6 +31,7 @@ import { verifierRoutes } from '../adapters/http/verifier.js';
 import { webhookRoutes } from '../adapters/http/webhooks.js';
 import { personalSeal } from '../application/personal/personal.js';
 import { ScryptPasswords } from '../adapters/system/passwords.js';
+import { devicesWith } from '../application/access/devices.js';
 import { Sessions } from '../application/access/sessions.js';
 import { proposer } from '../application/cards/propose.js';
 import { Authenticator } from '../application/access/authenticate.js';
@@ -166,6 +167,7 @@ const buildGraph = (context: ProcessContext) => {
     rateLimiter,
     judge: context.judge,
     webhooks: endpoints,
+    devices: devicesWith(endpoints.keys),
     timeZone: planning.timeZone,
     hasConsole: settings.console,
     log,

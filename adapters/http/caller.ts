@@ -26,7 +26,8 @@ export const failuresPerMinute = 300;
 export const isOneTooMany = async (
   { rateLimiter, clock }: { readonly rateLimiter: RateLimiter; readonly clock: Clock },
   address: string,
-): Promise<boolean> => (await rateLimiter.hit(`address:${address}`, clock.now())) > failuresPerMinute;
+): Promise<boolean> =>
+  (await rateLimiter.hit(`address:${household(address)}`, clock.now())) > failuresPerMinute;
 
 /** The end of the clock minute of `now`, in Unix seconds. */
 export const windowEnd = (now: number): number =>

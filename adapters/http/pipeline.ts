@@ -28,7 +28,15 @@ import { atField, readAll, type JsonObject } from './read.js';
 import type { RequestRecord } from '../../application/ports/requests.js';
 import { logFields, recordOf, subjectOf, type Subject } from './request-log.js';
 import { endSpan } from './traces.js';
-import { headerList, jsonType, send, sendBytes, sendNothing, type Envelope } from './respond.js';
+import {
+  headerList,
+  jsonType,
+  send,
+  sendBytes,
+  sendNothing,
+  type Envelope,
+  type Headers,
+} from './respond.js';
 import type {
   BytesResponse,
   Caller,
@@ -326,7 +334,7 @@ export const pipeline = ({
     status: number,
     type: string,
     text: string,
-    extra?: Readonly<Record<string, string>>,
+    extra?: Headers,
     refusal: Refusal | null = null,
   ): void => {
     if (exchange.awaitsContinue) exchange.close = true;

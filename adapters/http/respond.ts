@@ -11,7 +11,8 @@ export interface Envelope {
   readonly close: boolean;
 }
 
-type Headers = Readonly<Record<string, string>>;
+/** A header that is sent several times has several values. */
+export type Headers = Readonly<Record<string, string | readonly string[]>>;
 
 /** The headers as a flat list of names and values, which is the cheapest form for Node. */
 export const headerList = (
@@ -27,7 +28,11 @@ export const headerList = (
   ]; // prettier-ignore
   if (extra?.['cache-control'] === undefined) list.push('cache-control', 'no-store');
   if (close) list.push('connection', 'close');
-  for (const name in extra) list.push(name, extra[name] ?? '');
+  for (const name in extra) {
+    const value = extra[name] ?? '';
+    if (typeof value === 'string') list.push(name, value);
+    else for (const each of value) list.push(name, each);
+  }
   return list;
 };
 

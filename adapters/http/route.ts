@@ -1,3 +1,4 @@
+import type { Headers } from './respond.js';
 import { z } from 'zod';
 import type { KeyHolder } from '../../application/access/authenticate.js';
 import type { OperatorScope, Scope } from '../../domain/api-key.js';
@@ -82,7 +83,6 @@ export interface ServerSentEvent {
   readonly data: unknown;
 }
 
-type Headers = Readonly<Record<string, string>>;
 export interface JsonResponse {
   readonly status: number;
   readonly body: object;

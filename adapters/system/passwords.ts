@@ -1,4 +1,6 @@
 import { scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { growingTo } from '../../application/growing.js';
 import { TooManySignIns, type Passwords } from '../../application/ports/passwords.js';
 import type { Entropy } from '../../application/ports/system.js';
 
@@ -15,7 +17,9 @@ const saltLength = 16;
 
 /** Hashing takes a thread of Node's pool and its memory: more at once would hold up everything else. */
 const atOnce = 2;
-const mostWaiting = 20;
+const maxPlacesOfOne = 4;
+const maxWaiting = 40;
+const maxRemembered = 10_000;
 
 /**
  * As much as 256 characters can be before they are composed. What follows is left out: normalising takes
@@ -56,55 +60,96 @@ const derive = (password: string, salted: Salted): Promise<string> => {
 const isWeaker = (cost: PasswordCost, than: PasswordCost): boolean =>
   cost.N * cost.r * cost.p < than.N * than.r * than.p;
 
+const tooMany = (): TooManySignIns => new TooManySignIns('too many passwords are being checked');
+
+interface Waiting {
+  readonly from: string;
+  readonly begin: () => void;
+  readonly refuse: (error: TooManySignIns) => void;
+}
+
 /** Passwords hashed with scrypt, at most two at a time; the cost of each hash is kept with it. */
 export class ScryptPasswords implements Passwords {
   readonly #entropy: Entropy;
   readonly #cost: PasswordCost;
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  #waiting: readonly Waiting[] = [];
+  readonly #running: string[] = [];
+  /** The number of the last turn of each, unless its password was right. */
+  readonly #turns = new LRUCache<string, number>(growingTo(maxRemembered));
+  #turn = 0;
 
   constructor(entropy: Entropy, cost: PasswordCost) {
     this.#entropy = entropy;
     this.#cost = cost;
   }
 
-  hash(password: string, like: readonly string[]): Promise<string> {
+  hash(password: string, like: readonly string[], from: string): Promise<string> {
     const shared = like.map(parse).find(({ cost }) => !isWeaker(cost, this.#cost));
-    return this.#inTurn(() => derive(password, shared ?? this.#salted()));
+    return this.#inTurn(from, () => derive(password, shared ?? this.#salted()));
   }
 
   async check(
     password: string,
     hashes: readonly string[],
+    from: string,
   ): Promise<{ readonly hash: string; readonly isOutdated: boolean } | null> {
     const known = hashes.length === 0 ? [this.#salted()] : hashes.map(parse);
     const salts = new Map(known.map((salted) => [prefixOf(salted), salted]));
-    const derived = await this.#inTurn(async () => {
+    const derived = await this.#inTurn(from, async () => {
       const keys: string[] = [];
       for (const salted of salts.values()) keys.push(await derive(password, salted));
       return keys;
     });
     const hash = hashes.find((stored) => derived.some((key) => isSame(key, stored)));
-    return hash === undefined ? null : { hash, isOutdated: isWeaker(parse(hash).cost, this.#cost) };
+    if (hash === undefined) return null;
+    this.#turns.delete(from);
+    return { hash, isOutdated: isWeaker(parse(hash).cost, this.#cost) };
   }
 
   #salted(): Salted {
     return { cost: this.#cost, salt: this.#entropy.bytes(saltLength) };
   }
 
-  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running >= atOnce) {
-      if (this.#waiting.length >= mostWaiting)
-        throw new TooManySignIns('too many passwords are being checked');
-      await new Promise<void>((next) => this.#waiting.push(next));
-    } else this.#running += 1;
+  async #inTurn<T>(from: string, work: () => Promise<T>): Promise<T> {
+    const taken = [...this.#running, ...this.#waiting.map((each) => each.from)];
+    if (taken.filter((each) => each === from).length >= maxPlacesOfOne) throw tooMany();
+    if (this.#running.length < atOnce) this.#begin(from);
+    else await this.#wait(from);
     try {
       return await work();
     } finally {
-      // Whoever waits longest takes the place over; without anybody it is free.
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#running -= 1;
-      else next();
+      this.#running.splice(this.#running.indexOf(from), 1);
+      const [next] = this.#inOrder();
+      if (next !== undefined) {
+        this.#waiting = this.#waiting.filter((each) => each !== next);
+        this.#begin(next.from);
+        next.begin();
+      }
     }
+  }
+
+  #begin(from: string): void {
+    this.#running.push(from);
+    this.#turns.set(from, (this.#turn += 1));
+  }
+
+  /** Where too many wait, the one whose turn would come last waits no longer. */
+  #wait(from: string): Promise<void> {
+    return new Promise((begin, refuse) => {
+      this.#waiting = [...this.#waiting, { from, begin, refuse }];
+      if (this.#waiting.length <= maxWaiting) return;
+      const last = this.#inOrder().at(-1);
+      this.#waiting = this.#waiting.filter((each) => each !== last);
+      last?.refuse(tooMany());
+    });
+  }
+
+  /**
+   * Whoever had a turn least recently comes first, so that many tries of few cost those few alone; among
+   * equals the newest does: who waits long under a flood has gone.
+   */
+  #inOrder(): readonly Waiting[] {
+    const turnOf = ({ from }: Waiting): number => this.#turns.peek(from) ?? 0;
+    return this.#waiting.toReversed().sort((one, other) => turnOf(one) - turnOf(other));
   }
 }

@@ -155,22 +155,29 @@ export const acceptFor = async (
   await execute(deps, account, id, newCommand(deps, by, null), joinOrganization(person, org));
 };
 
+/** A password that is chosen, in the field `param`, by somebody who comes from a network. */
+export interface Chosen {
+  readonly password: string;
+  readonly param: string;
+  readonly network: string;
+}
+
 /**
  * The hash of a password that is chosen, for an account of an e-mail address. Nothing is kept yet. Throws
- * `invalid_parameter` with this `param` for the password of another account of the address: a password must
- * tell which of them signs in.
+ * `invalid_parameter` for the password of another account of the address: a password must tell which of them
+ * signs in.
  */
 export const hashOfNew = async (
   deps: PeopleDeps,
   mailbox: Uuid,
   id: Uuid,
-  password: string,
-  param: string,
+  { password, param, network }: Chosen,
 ): Promise<string> => {
   const known = await credentialsOf(deps, mailbox);
   const hash = await deps.passwords.hash(
     password,
     known.map((credential) => credential.hash),
+    network,
   );
   if (known.some((credential) => credential.account !== id && credential.hash === hash))
     throw new DomainError(
@@ -208,16 +215,18 @@ export const joinAnew = async (
   request: Request,
   org: OrganizationId,
   token: string,
-  { id, person, password }: { readonly id: Uuid; readonly person: Person; readonly password: string },
+  { id, person }: { readonly id: Uuid; readonly person: Person },
+  chosen: Chosen,
 ): Promise<Pick<Credential, 'account' | 'epoch'>> => {
   const mailbox = mailboxIdOf(person.email);
   await assertRoom(deps, mailbox);
-  const hash = await hashOfNew(deps, mailbox, id, password, 'password');
+  const hash = await hashOfNew(deps, mailbox, id, chosen);
   await acceptFor(deps, request, org, token, { id, person });
   const epoch = await addCredential(deps, id, mailbox, hash);
   if (epoch !== null) return { account: id, epoch };
   const known = (await credentialsOf(deps, mailbox)).find((credential) => credential.account === id);
-  if (known === undefined || (await deps.passwords.check(password, [known.hash])) === null)
+  const { password, network } = chosen;
+  if (known === undefined || (await deps.passwords.check(password, [known.hash], network)) === null)
     throw new DomainError('not_found', 'This invitation is over, or was accepted already.');
   return { account: id, epoch: known.epoch };
 };

@@ -1,6 +1,7 @@
 import { mailboxIdOf } from '../../domain/account.js';
 import { countTries } from './count-tries.js';
 import { credentialsOf, strengthenCredential, type Credential } from './credentials.js';
+import type { Device } from './devices.js';
 import type { PeopleDeps } from './people.js';
 import type { RateLimiter } from '../ports/rate-limiter.js';
 
@@ -8,28 +9,51 @@ export interface SignInDeps extends Pick<PeopleDeps, 'signInRecords' | 'password
   readonly rateLimiter: RateLimiter;
 }
 
-/** How many wrong passwords an account may have in a clock minute. */
-export const wrongPasswordsPerMinute = 10;
+/**
+ * How many passwords are tried in a clock minute: of a network for all, and for one e-mail address; of all
+ * networks for one e-mail address; and of the browsers that have signed in to one account.
+ */
+export const triesPerMinute = { network: 60, mailboxOfNetwork: 20, mailbox: 500, devices: 20 };
+
+/** Who tries a password. */
+export interface Trier {
+  /** The address that they come from. */
+  readonly network: string;
+  /** Where their browser has signed in before. */
+  readonly devices: readonly Device[];
+}
 
 /**
  * Which of the accounts of an e-mail address a password opens; null if none, which costs the same however
- * many there are. Throws `rate_limited`, TooManySignIns, SignInUnavailable.
+ * many there are. Each try counts before it costs anything. A browser that has signed in to one of them has
+ * tries of its own, which nobody else uses up. Throws `rate_limited`, TooManySignIns, SignInUnavailable.
  */
 export const accountWith = async (
   deps: SignInDeps,
   email: string,
   password: string,
+  { network, devices }: Trier,
 ): Promise<Credential | null> => {
-  const { passwords, rateLimiter, clock } = deps;
+  const { passwords } = deps;
   const mailbox = mailboxIdOf(email);
-  // Counted before the password is looked at: those that are sent together must not all be tried.
-  const tooMany = 'There were too many tries to sign in. Wait a minute.';
-  await countTries({ rateLimiter, clock }, { [`sign-in ${mailbox}`]: wrongPasswordsPerMinute }, tooMany);
   const credentials = await credentialsOf(deps, mailbox);
+  const own = credentials.find(({ account, epoch }) =>
+    devices.some((device) => device.account === account && device.epoch === epoch),
+  );
+  const limits =
+    own === undefined
+      ? {
+          [`sign-in from ${network}`]: triesPerMinute.network,
+          [`sign-in to ${mailbox} from ${network}`]: triesPerMinute.mailboxOfNetwork,
+          [`sign-in to ${mailbox}`]: triesPerMinute.mailbox,
+        }
+      : { [`sign-in by devices of ${own.account}`]: triesPerMinute.devices };
+  await countTries(deps, limits, 'There were too many tries to sign in. Wait a minute.');
   const hashes = credentials.map(({ hash }) => hash);
-  const matched = await passwords.check(password, hashes);
+  const from = own === undefined ? network : `devices of ${own.account}`;
+  const matched = await passwords.check(password, hashes, from);
   const credential = credentials.find(({ hash }) => hash === matched?.hash) ?? null;
   if (credential !== null && matched?.isOutdated === true)
-    await strengthenCredential(deps, credential, await passwords.hash(password, hashes));
+    await strengthenCredential(deps, credential, await passwords.hash(password, hashes, from));
   return credential;
 };

@@ -1,15 +1,18 @@
-/** Too many passwords are being checked: try again in some seconds. */
+/** Too many passwords are being checked, or too many of one network: try again in some seconds. */
 export class TooManySignIns extends Error {
   override readonly name = 'TooManySignIns';
 }
 
-/** Slow hashes of passwords. Both throw TooManySignIns. */
+/**
+ * Slow hashes of passwords. `from`: for whom. Each has few places, and of those who wait the one comes first
+ * who had one least recently. Both throw TooManySignIns.
+ */
 export interface Passwords {
   /**
    * A text that holds the hash, its salt and its cost. It shares the salt of those that it is `like`, unless
    * hashes cost more today: so equal passwords have equal hashes.
    */
-  hash(password: string, like: readonly string[]): Promise<string>;
+  hash(password: string, like: readonly string[], from: string): Promise<string>;
   /**
    * Which of the hashes a password belongs to; null if to none. It takes as long for none as for any number
    * of hashes that share their salt. `isOutdated`: today's hashes cost more.
@@ -17,5 +20,6 @@ export interface Passwords {
   check(
     password: string,
     hashes: readonly string[],
+    from: string,
   ): Promise<{ readonly hash: string; readonly isOutdated: boolean } | null>;
 }

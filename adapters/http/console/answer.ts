@@ -42,6 +42,7 @@ const contextOf = (
     traceparent: request.traceparent,
     origin,
     browser: browserIn(request.header('user-agent')[0]),
+    cookies: request.header('cookie').join('; '),
     address: request.address,
     url: (path, params, values) => pageUrl(prefix, path, params, values),
     signal: request.signal,
@@ -81,7 +82,7 @@ const inHouse = async (
 };
 
 const answered = (context: Context, here: Here | null, outcome: Outcome): TextResponse =>
-  outcome.kind === 'go' ? redirect(outcome.to, outcome.cookie) : shownAfterForm(context, here, outcome);
+  outcome.kind === 'go' ? redirect(outcome.to, outcome.cookies) : shownAfterForm(context, here, outcome);
 
 const sentBy =
   (fields: ReadonlyMap<string, string>): Sent =>
@@ -168,10 +169,8 @@ export const answer =
         assertSameOrigin(request, context.origin);
         assertSafeWay(context.origin);
       }
-      if (deps.hasConsole) {
-        const cookies = request.header('cookie').join('; ');
-        context = { ...context, visitor: await visitorOf(deps, context.origin, cookies) };
-      }
+      if (deps.hasConsole)
+        context = { ...context, visitor: await visitorOf(deps, context.origin, context.cookies) };
       if (!isForm) return await look(page, request, context);
       const type = request.header('content-type')[0];
       const hasFile = type?.trimStart().toLowerCase().startsWith('multipart/form-data') === true;

@@ -5,6 +5,7 @@ import type { HookDeps } from '../../../application/hooks/hooks.js';
 import type { PasswordJudge } from '../../../application/ports/password-judge.js';
 import type { ImportDeps } from '../../../application/contacts/imports.js';
 import type { KeyRing } from '../../../application/personal/key-ring.js';
+import type { Devices } from '../../../application/access/devices.js';
 import type { PeopleDeps } from '../../../application/access/people.js';
 import type { Requests } from '../../../application/ports/requests.js';
 import type { RateLimiter } from '../../../application/ports/rate-limiter.js';
@@ -30,6 +31,7 @@ export interface ConsoleDeps
   readonly requests: Pick<Requests, 'find'>;
   readonly rateLimiter: RateLimiter;
   readonly judge: PasswordJudge;
+  readonly devices: Devices;
   readonly webhooks: WebhookDeps;
   readonly baseUrl: () => string;
   readonly timeZone: string;

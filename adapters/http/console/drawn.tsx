@@ -81,11 +81,11 @@ export const withPageHeaders = (context: Context, file: LinesResponse): LinesRes
   headers: { ...headersOf(context), ...file.headers },
 });
 
-export const redirect = (to: string, cookie?: string): TextResponse => ({
+export const redirect = (to: string, cookies: readonly string[] = []): TextResponse => ({
   status: 303,
   type: htmlType,
   text: '',
-  headers: { location: to, ...(cookie !== undefined && { 'set-cookie': cookie }) },
+  headers: { location: to, 'set-cookie': cookies },
 });
 
 /** Asks for a pause before the next try. */

@@ -1,3 +1,4 @@
+import type { Chosen } from '../../../application/access/people.js';
 import { countTries } from '../../../application/access/count-tries.js';
 import { mailboxIdOf } from '../../../domain/account.js';
 import { DomainError } from '../../../domain/errors.js';
@@ -22,22 +23,24 @@ export interface ChosenPassword {
 }
 
 /**
- * Refuses a password that is short, or that would be guessed soon. Every judgement counts, whatever it says.
- * Throws `invalid_parameter` for its field, `rate_limited` and TooManySignIns.
+ * A password that is neither short nor guessed soon. Every judgement counts, whatever it says. Throws
+ * `invalid_parameter` for its field, `rate_limited` and TooManySignIns.
  */
-export const assertGoodPassword = async (
+export const goodPassword = async (
   { deps, address }: Pick<Context, 'deps' | 'address'>,
   { password, field, email, name, link }: ChosenPassword,
-): Promise<void> => {
+): Promise<Chosen> => {
   const refusal = (message: string): DomainError => new DomainError('invalid_parameter', message, field);
   const characters = countCharacters(password);
   if (characters < shortest || characters > longest)
     throw refusal(`A password has ${shortest} to ${longest} characters.`);
+  const network = household(address);
   await countTries(deps, {
-    [`password from ${household(address)}`]: judgedPerMinute.address,
+    [`password from ${network}`]: judgedPerMinute.address,
     ...(link !== null && { [`password by ${derivedUuid('link', link)}`]: judgedPerMinute.link }),
     [`password of ${mailboxIdOf(email)}`]: judgedPerMinute.account,
   });
   const weakness = await deps.judge.judge(password, [email, name]);
   if (weakness !== null) throw refusal(weakness);
+  return { password, param: field, network };
 };

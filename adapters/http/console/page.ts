@@ -30,6 +30,8 @@ export interface Context<Who extends Visitor = Visitor> {
   readonly origin: string;
   /** In words. */
   readonly browser: string;
+  /** As sent. */
+  readonly cookies: string;
   /** The address of the other end of the connection. */
   readonly address: string;
   /** The address of a page of this service, by its path in the table. */
@@ -66,14 +68,10 @@ export type Sent = (field: string) => string;
 
 /** What comes of a form that was sent: another page, or one that shows what is shown only once. */
 export type Outcome =
-  | { readonly kind: 'go'; readonly to: Url; readonly cookie?: string }
+  | { readonly kind: 'go'; readonly to: Url; readonly cookies: readonly string[] }
   | { readonly kind: 'show'; readonly title: string; readonly body: Html };
 
-export const go = (to: Url, cookie?: string): Outcome => ({
-  kind: 'go',
-  to,
-  ...(cookie !== undefined && { cookie }),
-});
+export const go = (to: Url, cookies: readonly string[] = []): Outcome => ({ kind: 'go', to, cookies });
 
 /** A form that was refused, for the page that shows it again. */
 export interface RefusedForm extends ShownRefusal {

@@ -1,10 +1,11 @@
 import type { Credential } from '../../../application/access/credentials.js';
+import type { Device } from '../../../application/access/devices.js';
 import { accountWith } from '../../../application/access/sign-in.js';
 import { mailboxIdOf } from '../../../domain/account.js';
 import { DomainError } from '../../../domain/errors.js';
-import { isOneTooMany } from '../caller.js';
+import { household, isOneTooMany } from '../caller.js';
 import type { Context } from './page.js';
-import { sessionCookie } from './visitor.js';
+import { deviceCookie, devicesIn, sessionCookie } from './visitor.js';
 
 type Browser = Pick<Context, 'deps' | 'address' | 'browser' | 'requestId'>;
 
@@ -21,40 +22,52 @@ export const tell = (
   what: 'signed in' | 'signed out' | 'signed out elsewhere' | 'sign-in refused',
 ): void => deps.log.info({ ...about, address, browser, request: requestId }, what);
 
-/** Who signs in: an account with its password, one without a password, or `root`. */
-interface Who {
-  readonly account: string;
-  readonly epoch: string | null;
-}
-
-/** Opens a session. Returns the cookie that holds it. */
-export const signedIn = async (context: Context, { account, epoch }: Who): Promise<string> => {
+/** Opens a session of `root`, or of an account. Returns the cookie that holds it. */
+export const sessionOf = async (
+  context: Context,
+  account: string,
+  epoch: string | null = null,
+): Promise<string> => {
   const { deps, origin, browser } = context;
   const token = await deps.sessions.open(account, browser, epoch);
   tell(context, { account }, 'signed in');
   return sessionCookie(origin, token);
 };
 
-const isThrottled = async ({ deps, address }: Browser): Promise<boolean> => {
-  try {
-    return await isOneTooMany(deps, address);
-  } catch (error) {
-    deps.log.error({ err: error }, 'failed attempts are not counted');
-    return false;
-  }
-};
+/** The cookie by which this browser shows from now on that it has signed in to an account. */
+export const knownDevice = ({ deps, origin }: Context, device: Device): string =>
+  deviceCookie(origin, device.account, deps.devices.sign(device));
 
-const tooMany = (): DomainError =>
-  new DomainError('rate_limited', 'There were too many tries to sign in from your network. Wait a minute.');
+/** Opens a session of an account with its password. Returns the cookies of a browser that is signed in. */
+export const signedIn = async (context: Context, device: Device): Promise<readonly string[]> => [
+  await sessionOf(context, device.account, device.epoch),
+  knownDevice(context, device),
+];
 
 /** Counts a link that leads nowhere as a failure of its address. Returns what it is refused with. */
-export const unknownLink = async (context: Browser, message: string): Promise<DomainError> =>
-  (await isThrottled(context)) ? tooMany() : new DomainError('not_found', message);
+export const unknownLink = async ({ deps, address }: Browser, message: string): Promise<DomainError> => {
+  const isThrottled = await isOneTooMany(deps, address).catch((error: unknown) => {
+    deps.log.error({ err: error }, 'failed attempts are not counted');
+    return false;
+  });
+  return isThrottled
+    ? new DomainError(
+        'rate_limited',
+        'There were too many tries to sign in from your network. Wait a minute.',
+      )
+    : new DomainError('not_found', message);
+};
+
+/** Where this browser has signed in: before, by its cookies, and now. */
+const devicesOf = ({ deps, origin, cookies, visitor }: Context): readonly Device[] => {
+  const known = devicesIn(deps.devices, origin, cookies);
+  if (visitor.kind !== 'member' || visitor.session.epoch === null) return known;
+  return [...known, { account: visitor.account, epoch: visitor.session.epoch }];
+};
 
 /**
- * The account of an address and its password. Throws `invalid_parameter` with this message if they don't fit,
- * and `rate_limited` after too many tries for the account, or from the address (decision 50: beyond 300
- * failures in a clock minute a failure is told no more, while a right password still works).
+ * The account of an e-mail address and its password. Throws `invalid_parameter` with this message if they
+ * don't fit, and `rate_limited`, TooManySignIns, SignInUnavailable. (decision 72: who may try passwords)
  */
 export const accountBy = async (
   context: Context,
@@ -64,9 +77,10 @@ export const accountBy = async (
   field = 'password',
 ): Promise<Credential> => {
   try {
-    const credential = await accountWith(context.deps, email, password);
+    const trier = { network: household(context.address), devices: devicesOf(context) };
+    const credential = await accountWith(context.deps, email, password, trier);
     if (credential !== null) return credential;
-    throw (await isThrottled(context)) ? tooMany() : new DomainError('invalid_parameter', refusal, field);
+    throw new DomainError('invalid_parameter', refusal, field);
   } catch (error) {
     if (error instanceof DomainError) tell(context, { mailbox: mailboxIdOf(email) }, 'sign-in refused');
     throw error;

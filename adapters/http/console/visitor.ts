@@ -1,5 +1,6 @@
 import { parseCookie, stringifySetCookie } from 'cookie';
 import { accountOf } from '../../../application/access/people.js';
+import type { Device, Devices } from '../../../application/access/devices.js';
 import { root, type Session, type Sessions } from '../../../application/access/sessions.js';
 import type { Streams } from '../../../application/streams.js';
 import type { Actor } from '../../../domain/events.js';
@@ -22,37 +23,59 @@ export type SignedIn = Exclude<Visitor, { kind: 'nobody' }>;
 
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** How the cookie is kept safe on the way; null if it can't be: then nobody can sign in. */
-const cookieOf = (origin: string): { readonly name: string; readonly secure: boolean } | null => {
+/** How cookies are kept safe on the way; null if they can't be: then nobody can sign in. */
+const safetyOf = (origin: string): { readonly prefix: string; readonly secure: boolean } | null => {
   const { protocol, hostname } = new URL(origin);
   // Safari takes no Secure cookie from http, not even on this machine.
-  if (protocol === 'https:') return { name: '__Host-session', secure: true };
-  return loopback.test(hostname) ? { name: 'session', secure: false } : null;
+  if (protocol === 'https:') return { prefix: '__Host-', secure: true };
+  return loopback.test(hostname) ? { prefix: '', secure: false } : null;
 };
 
-export const canSignIn = (origin: string): boolean => cookieOf(origin) !== null;
+export const canSignIn = (origin: string): boolean => safetyOf(origin) !== null;
 
-const fortnight = 14 * 24 * 60 * 60;
+const day = 24 * 60 * 60;
 
-/** The Set-Cookie header that signs a browser in, or out with an empty token. */
-export const sessionCookie = (origin: string, token: string): string => {
-  const cookie = cookieOf(origin);
-  if (cookie === null) throw new Error('nobody can sign in here');
+const setCookie = (origin: string, name: string, value: string, maxAge: number): string => {
+  const safety = safetyOf(origin);
+  if (safety === null) throw new Error('nobody can sign in here');
+  const { prefix, secure } = safety;
   return stringifySetCookie({
-    name: cookie.name,
-    value: token,
+    name: `${prefix}${name}`,
+    value,
     httpOnly: true,
-    secure: cookie.secure,
+    secure,
     sameSite: 'lax',
     path: '/',
-    maxAge: token === '' ? 0 : fortnight,
+    maxAge,
   });
 };
 
-const tokenIn = (origin: string, header: string | undefined): string | null => {
-  const cookie = cookieOf(origin);
-  return cookie === null || header === undefined ? null : (parseCookie(header)[cookie.name] ?? null);
+/** The Set-Cookie header that signs a browser in, or out with an empty token. */
+export const sessionCookie = (origin: string, token: string): string =>
+  setCookie(origin, 'session', token, token === '' ? 0 : 14 * day);
+
+/**
+ * The Set-Cookie header by which a browser shows that it has signed in to an account. A browser keeps 16 of
+ * them at most.
+ */
+export const deviceCookie = (origin: string, account: string, signed: string): string =>
+  setCookie(origin, `device-${account.slice(0, 1)}`, signed, 400 * day);
+
+/** The values of a browser's cookies whose name begins like this. */
+const cookiesIn = (origin: string, header: string, name: string): readonly string[] => {
+  const safety = safetyOf(origin);
+  if (safety === null) return [];
+  const values = Object.entries(parseCookie(header)).filter(([sent]) =>
+    sent.startsWith(`${safety.prefix}${name}`),
+  );
+  return values.map(([, value]) => value ?? '');
 };
+
+/** Where a browser has signed in before, by its cookies. */
+export const devicesIn = (devices: Devices, origin: string, header: string): readonly Device[] =>
+  cookiesIn(origin, header, 'device-')
+    .map((signed) => devices.read(signed))
+    .filter((device) => device !== null);
 
 export interface VisitorDeps {
   readonly sessions: Sessions;
@@ -63,10 +86,10 @@ export interface VisitorDeps {
 export const visitorOf = async (
   { sessions, streams }: VisitorDeps,
   origin: string,
-  cookieHeader: string | undefined,
+  cookies: string,
 ): Promise<Visitor> => {
-  const token = tokenIn(origin, cookieHeader);
-  const session = token === null || token === '' ? null : await sessions.use(token);
+  const [token = ''] = cookiesIn(origin, cookies, 'session');
+  const session = token === '' ? null : await sessions.use(token);
   if (session === null) return { kind: 'nobody' };
   if (session.owner === root) return { kind: 'operator', session };
   const account = Uuid.parse(session.owner);

@@ -17,13 +17,20 @@ import {
   type NewPassword,
 } from '../../../application/access/people.js';
 import { roleIn } from '../../../application/access/roles.js';
-import { accountWith, wrongPasswordsPerMinute } from '../../../application/access/sign-in.js';
+import { accountWith, triesPerMinute } from '../../../application/access/sign-in.js';
 import { mailboxIdOf } from '../../../domain/account.js';
 import { foldEmail } from '../../../domain/contact.js';
 import { DomainError } from '../../../domain/errors.js';
 import { OrganizationId, type Uuid } from '../../../domain/ids.js';
 import { house, invitationIdOf, newAccountIdOf } from '../../../domain/members.js';
-import { addMember, byOperator, makePeople, type PeopleWorld } from '../../support/fixtures/people.js';
+import {
+  addMember,
+  byOperator,
+  chosen,
+  makePeople,
+  stranger,
+  type PeopleWorld,
+} from '../../support/fixtures/people.js';
 import { org } from '../../support/fixtures/world.js';
 
 const ada = { email: 'Ada@example.com', name: 'Ada Byron', role: 'owner' } as const;
@@ -43,7 +50,7 @@ const passwordFor = async (
   since: string | null,
 ): Promise<NewPassword> => {
   const mailbox = mailboxIdOf(ada.email);
-  return { id, mailbox, hash: await hashOfNew(people, mailbox, id, password, 'next'), since };
+  return { id, mailbox, hash: await hashOfNew(people, mailbox, id, chosen(password)), since };
 };
 
 const invited = async (people: PeopleWorld, where: OrganizationId, member: NewMember) => {
@@ -54,7 +61,7 @@ const invited = async (people: PeopleWorld, where: OrganizationId, member: NewMe
     token,
     idBy,
     join: (form: string, password: string) =>
-      joinAnew(people, { requestId: null }, where, token, { id: idBy(form), person, password }),
+      joinAnew(people, { requestId: null }, where, token, { id: idBy(form), person }, chosen(password)),
     joinWith: (id: Uuid) => acceptFor(people, { requestId: null }, where, token, { id, person }),
   };
 };
@@ -70,7 +77,7 @@ describe('people', () => {
     const id = newAccountIdOf(invitationIdOf(token), 'a form');
     const person = { name: 'Ada B.', email: 'ada@example.com' };
     const request = { requestId: 'req_7', traceparent };
-    const joined = await joinAnew(people, request, org, token, { id, person, password: 'a long password' });
+    const joined = await joinAnew(people, request, org, token, { id, person }, chosen('a long password'));
     expect([joined.account, await roleIn(people, org, id)]).to.deep.equal([id, 'owner']);
     expect(await accountOf(people, id)).to.deep.equal({ status: 'open', person, organizations: [org] });
     const recorded = (await people.store.readLog(0n, 100)).filter(({ stream }) =>
@@ -103,7 +110,7 @@ describe('people', () => {
     expect((await credentialsOf(people, mailboxIdOf(ada.email))).map(({ account }) => account)).to.deep.equal(
       [idBy('a form')],
     );
-    expect(await accountWith(people, ada.email, 'a better password')).to.equal(null);
+    expect(await accountWith(people, ada.email, 'a better password', stranger)).to.equal(null);
   });
 
   it('whose form is sent again come in with its password alone, which it never changes', async () => {
@@ -112,8 +119,10 @@ describe('people', () => {
     const twice = await Promise.all([join('a form', 'a long password'), join('a form', 'a long password')]);
     expect(twice[0]).to.deep.equal(twice[1]);
     expect(await refusalOf(join('a form', 'a better password'))).to.equal('not_found');
-    expect(await accountWith(people, ada.email, 'a better password')).to.equal(null);
-    expect((await accountWith(people, ada.email, 'a long password'))?.epoch).to.equal(twice[0].epoch);
+    expect(await accountWith(people, ada.email, 'a better password', stranger)).to.equal(null);
+    expect((await accountWith(people, ada.email, 'a long password', stranger))?.epoch).to.equal(
+      twice[0].epoch,
+    );
   });
 
   it('go on where joining broke off, by the same form or by a link for a new password', async () => {
@@ -134,13 +143,13 @@ describe('people', () => {
       expect(await refusalOf(join('a form', 'a long password')), method).to.equal('failed');
       Object.assign(broken, { [method]: whole.bind(broken) });
       expect(await roleIn(people, org, idBy('a form')), method).to.equal('owner');
-      expect(await accountWith(people, ada.email, 'a long password'), method).to.equal(null);
+      expect(await accountWith(people, ada.email, 'a long password', stranger), method).to.equal(null);
       expect(await refusalOf(join('another form', 'a better password')), method).to.equal('not_found');
       const [member] = await listMembers(people, org);
       const link = await issueReset(people, byOperator, org, member?.id ?? idBy('none'));
       expect((await findReset(people, link.token))?.id, method).to.equal(idBy('a form'));
       await join('a form', 'a long password');
-      const signedIn = await accountWith(people, ada.email, 'a long password');
+      const signedIn = await accountWith(people, ada.email, 'a long password', stranger);
       expect(signedIn?.account, method).to.equal(idBy('a form'));
     }
   });
@@ -152,7 +161,7 @@ describe('people', () => {
     await joinWith(id);
     expect(await roleIn(people, house, id)).to.equal('floor');
     expect((await accountOf(people, id))?.person?.name).to.equal(ada.name);
-    expect((await accountWith(people, ada.email, 'correct horse battery'))?.account).to.equal(id);
+    expect((await accountWith(people, ada.email, 'correct horse battery', stranger))?.account).to.equal(id);
   });
 
   it('of one address are several accounts that its passwords tell apart, and none of them opens what is another’s', async () => {
@@ -165,7 +174,7 @@ describe('people', () => {
       ['a long password', squatter, 'owner', null],
       ['a better password', idBy('a form'), null, 'operator'],
     ] as const) {
-      expect((await accountWith(people, ada.email, password))?.account).to.equal(id);
+      expect((await accountWith(people, ada.email, password, stranger))?.account).to.equal(id);
       expect([await roleIn(people, org, id), await roleIn(people, house, id)]).to.deep.equal([
         inOrg,
         inHouse,
@@ -187,7 +196,7 @@ describe('people', () => {
     const { join } = await invited(people, house, { ...ada, role: 'floor' });
     await join('a form', 'a better password');
     expect(await credentialsOf(people, mailbox)).to.have.length(2);
-    expect((await accountWith(people, ada.email, 'a long password'))?.account).to.equal(first);
+    expect((await accountWith(people, ada.email, 'a long password', stranger))?.account).to.equal(first);
   });
 
   it('whose password was lost get none by an invitation: it opens a new account, and no other organization', async () => {
@@ -196,7 +205,9 @@ describe('people', () => {
     await people.signInRecords.remove('password', id);
     const { join, idBy } = await invited(people, org, ada);
     await join('a form', 'a better password');
-    expect((await accountWith(people, ada.email, 'a better password'))?.account).to.equal(idBy('a form'));
+    expect((await accountWith(people, ada.email, 'a better password', stranger))?.account).to.equal(
+      idBy('a form'),
+    );
     expect(await roleIn(people, house, idBy('a form'))).to.equal(null);
   });
 
@@ -218,27 +229,70 @@ describe('people', () => {
   it('sign in with their address in any spelling and their password alone', async () => {
     const people = await makePeople();
     const id = await addMember(people, org, ada, 'a long password');
-    const signedIn = await accountWith(people, ' ADA@example.com', 'a long password');
+    const signedIn = await accountWith(people, ' ADA@example.com', 'a long password', stranger);
     expect(signedIn?.account).to.equal(id);
-    expect(await accountWith(people, ada.email, 'a long Password')).to.equal(null);
-    expect(await accountWith(people, 'nobody@example.com', 'a long password')).to.equal(null);
+    expect(await accountWith(people, ada.email, 'a long Password', stranger)).to.equal(null);
+    expect(await accountWith(people, 'nobody@example.com', 'a long password', stranger)).to.equal(null);
   });
 
-  it('have ten tries in a minute, whatever comes with the eleventh', async () => {
+  it('have twenty tries in a minute from one network, and others go on', async () => {
     const people = await makePeople();
     await addMember(people, org, ada, 'a long password');
-    for (let tries = 0; tries < wrongPasswordsPerMinute; tries += 1)
-      expect(await accountWith(people, ada.email, 'wrong')).to.equal(null);
-    expect(await refusalOf(accountWith(people, ada.email, 'a long password'))).to.equal('rate_limited');
-    expect(await accountWith(people, 'bo@example.com', 'wrong')).to.equal(null);
+    const elsewhere = { ...stranger, network: '198.51.100.7' };
+    for (let tries = 0; tries < triesPerMinute.mailboxOfNetwork; tries += 1)
+      expect(await accountWith(people, ada.email, 'wrong', stranger)).to.equal(null);
+    expect(await refusalOf(accountWith(people, ada.email, 'a long password', stranger))).to.equal(
+      'rate_limited',
+    );
+    expect(await accountWith(people, 'bo@example.com', 'wrong', stranger)).to.equal(null);
+    expect(await accountWith(people, ada.email, 'a long password', elsewhere)).not.to.equal(null);
     await people.clock.advance(60_000);
-    expect(await accountWith(people, ada.email, 'a long password')).not.to.equal(null);
+    expect(await accountWith(people, ada.email, 'a long password', stranger)).not.to.equal(null);
+  });
+
+  it('of one network have sixty tries in a minute, for whomever, known or not', async () => {
+    const people = await makePeople();
+    for (let tries = 0; tries < triesPerMinute.network; tries += 1)
+      expect(await accountWith(people, `nobody-${tries}@example.com`, 'wrong', stranger)).to.equal(null);
+    expect(await refusalOf(accountWith(people, 'ada@example.com', 'wrong', stranger))).to.equal(
+      'rate_limited',
+    );
+  });
+
+  it('are tried five hundred times in a minute by all networks together, and a browser that was in before goes on', async () => {
+    const people = await makePeople();
+    const id = await addMember(people, org, ada, 'a long password');
+    const at = (network: number) => ({ ...stranger, network: `198.51.100.${network}` });
+    for (let tries = 0; tries < triesPerMinute.mailbox; tries += 1)
+      expect(await accountWith(people, ada.email, 'wrong', at(Math.floor(tries / 20)))).to.equal(null);
+    expect(await refusalOf(accountWith(people, ada.email, 'a long password', at(99)))).to.equal(
+      'rate_limited',
+    );
+    const [known] = await credentialsOf(people, mailboxIdOf(ada.email));
+    const device = { account: id, epoch: known?.epoch ?? '' };
+    const mine = { ...at(0), devices: [device] };
+    expect((await accountWith(people, ada.email, 'a long password', mine))?.account).to.equal(id);
+    for (let tries = 1; tries < triesPerMinute.devices; tries += 1)
+      expect(await accountWith(people, ada.email, 'wrong', mine)).to.equal(null);
+    expect(await refusalOf(accountWith(people, ada.email, 'a long password', mine))).to.equal('rate_limited');
+    const older = { ...at(99), devices: [{ account: id, epoch: 'an older one' }] };
+    expect(await refusalOf(accountWith(people, ada.email, 'a long password', older))).to.equal(
+      'rate_limited',
+    );
+  });
+
+  it('are not hashed once a network has had its tries', async () => {
+    const people = await makePeople();
+    for (let tries = 0; tries < triesPerMinute.mailboxOfNetwork; tries += 1)
+      await accountWith(people, ada.email, 'wrong', stranger);
+    people.passwords.check = () => Promise.reject(new Error('a password was hashed'));
+    expect(await refusalOf(accountWith(people, ada.email, 'wrong', stranger))).to.equal('rate_limited');
   });
 
   it('who change their password end their other sessions, and those that the old one opens meanwhile', async () => {
     const people = await makePeople();
     const id = await addMember(people, org, ada, 'a long password');
-    const before = await accountWith(people, ada.email, 'a long password');
+    const before = await accountWith(people, ada.email, 'a long password', stranger);
     const open = () => people.sessions.open(id, 'a', before?.epoch);
     const [mine, other] = [await open(), await open()];
     const session = await people.sessions.use(mine);
@@ -247,14 +301,14 @@ describe('people', () => {
     const late = await open();
     const used = await Promise.all([mine, other, late].map((token) => people.sessions.use(token)));
     expect(used.map(Boolean)).to.deep.equal([true, false, false]);
-    expect(await accountWith(people, ada.email, 'a long password')).to.equal(null);
-    expect((await accountWith(people, ada.email, 'a better password'))?.account).to.equal(id);
+    expect(await accountWith(people, ada.email, 'a long password', stranger)).to.equal(null);
+    expect((await accountWith(people, ada.email, 'a better password', stranger))?.account).to.equal(id);
   });
 
   it('change a password once, of all who know it and change it at the same time', async () => {
     const people = await makePeople();
     const id = await addMember(people, org, ada, 'a long password');
-    const epoch = (await accountWith(people, ada.email, 'a long password'))?.epoch ?? null;
+    const epoch = (await accountWith(people, ada.email, 'a long password', stranger))?.epoch ?? null;
     const changed = await Promise.all(
       ['one', 'two', 'three'].map(async (name) => {
         const next = await passwordFor(people, id, `a better password, ${name}`, epoch);
@@ -264,7 +318,8 @@ describe('people', () => {
     expect(changed.toSorted()).to.deep.equal(['invalid_transition', 'invalid_transition', 'none']);
     const fits = await Promise.all(
       ['one', 'two', 'three'].map(
-        async (name) => (await accountWith(people, ada.email, `a better password, ${name}`)) !== null,
+        async (name) =>
+          (await accountWith(people, ada.email, `a better password, ${name}`, stranger)) !== null,
       ),
     );
     expect(fits).to.deep.equal(changed.map((refusal) => refusal === 'none'));

@@ -8,7 +8,8 @@ import { inviteMember, listMembers } from '../../../application/access/people.js
 import { root } from '../../../application/access/sessions.js';
 import { issueLink } from '../../../application/access/sign-in-links.js';
 import { TooManySignIns } from '../../../application/ports/passwords.js';
-import { wrongPasswordsPerMinute } from '../../../application/access/sign-in.js';
+import { devicesWith } from '../../../application/access/devices.js';
+import { triesPerMinute } from '../../../application/access/sign-in.js';
 import { mailboxIdOf } from '../../../domain/account.js';
 import type { Uuid } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
@@ -36,7 +37,17 @@ describe('the pages with which people sign in', () => {
     );
     const baseUrl = () => service.base;
     const judge = { judge: () => Promise.resolve(null) };
-    const deps = { ...people, judge, log, baseUrl, timeZone: 'UTC', hasConsole: true, claimTimeout: 60_000 };
+    const devices = devicesWith([{ id: 'a', key: Buffer.alloc(32, 1) }]);
+    const deps = {
+      ...people,
+      judge,
+      devices,
+      log,
+      baseUrl,
+      timeZone: 'UTC',
+      hasConsole: true,
+      claimTimeout: 60_000,
+    };
     service = await startHttp(pageRoutes(deps as unknown as ConsoleDeps), { baseUrl });
     account = await addMember(people, org, ada, password);
   });
@@ -55,40 +66,57 @@ describe('the pages with which people sign in', () => {
       return [msg, whose ?? mailbox];
     });
 
-  it('answer the eleventh try in a minute with 429 and when to come back, whatever it brings', async () => {
+  it('answer the twenty-first try in a minute with 429 and when to come back, but for a browser that was in before', async () => {
     const me = visitor();
     await signIn(me, password);
     const { token } = await inviteMember(people, byOperator, house, { ...ada, role: 'floor' });
     const join = `/console/join/${house}/${token}`;
-    for (let tries = 1; tries < wrongPasswordsPerMinute; tries += 1)
+    for (let tries = 1; tries < triesPerMinute.mailboxOfNetwork; tries += 1)
       expect((await signIn(visitor(), 'wrong')).status).to.equal(422);
     const wait = String(retryAfter(people.clock.now()));
-    const tooMany = [
+    for (const { status, headers, text } of [
       await signIn(visitor(), password),
       await visitor().submit(join, 'joinWith', { current: password }),
-      await me.submit('/console/me', 'changePassword', { password, next: 'another pelican staircase' }),
-    ];
-    for (const { status, headers, text } of tooMany) {
+    ]) {
       expect([status, headers.get('retry-after')]).to.deep.equal([429, wait]);
       expect(text).to.include('There were too many tries to sign in.').and.to.include('<form');
     }
+    await me.submit('/console/me', 'signOut');
+    expect((await signIn(me, 'wrong')).status).to.equal(422);
+    expect((await signIn(me, password)).status).to.equal(303);
+    const next = 'another pelican staircase';
+    expect((await me.submit('/console/me', 'changePassword', { password, next })).status).to.equal(303);
     await people.clock.advance(60_000);
-    expect((await signIn(visitor(), password)).status).to.equal(303);
+    expect((await signIn(visitor(), next)).status).to.equal(303);
   });
 
-  it('count wrong passwords with all failures of their address, and a right one still works', async () => {
-    const hits = () => people.rateLimiter.hit('address:127.0.0.1', people.clock.now());
-    expect((await signIn(visitor(), 'wrong')).status).to.equal(422);
-    expect(await hits()).to.equal(2);
-    expect((await signIn(visitor(), password)).status).to.equal(303);
-    expect(await hits()).to.equal(3);
-    for (let failures = 3; failures < failuresPerMinute; failures += 1) await hits();
-    const tooMany = await visitor().submit('/console/sign-in', 'signIn', { email: 'bo@example.com' });
-    expect([tooMany.status, tooMany.headers.get('retry-after')]).to.deep.equal([
-      429,
-      String(retryAfter(people.clock.now())),
-    ]);
-    expect((await signIn(visitor(), password)).status).to.equal(303);
+  it('know a browser by a cookie that lasts until the password changes or all others are signed out', async () => {
+    const [here, there] = [visitor(), visitor()];
+    const { headers } = await signIn(here, password);
+    await signIn(there, password);
+    const [, device = ''] = headers.getSetCookie();
+    expect(device).to.match(
+      /^device-[0-9a-f]=[0-9a-f-]{36}\.[0-9a-f-]{36}\.[\w-]{43}; Max-Age=34560000; Path=\/; HttpOnly; SameSite=Lax$/,
+    );
+    const forged = visitor();
+    forged.cookie = device.split(';')[0]?.replace(/.{43}$/, 'A'.repeat(43)) ?? '';
+    /** Which of them are let in while everybody else is told to wait. */
+    const known = async (...browsers: readonly Visitor[]) => {
+      for (let tries = 0; tries < triesPerMinute.mailboxOfNetwork; tries += 1)
+        await signIn(visitor(), 'wrong');
+      const statuses: number[] = [];
+      for (const browser of browsers) statuses.push((await signIn(browser, 'wrong')).status);
+      await people.clock.advance(60_000);
+      return statuses.map((status) => status === 422);
+    };
+    expect(await known(here, there, forged, visitor())).to.deep.equal([true, true, false, false]);
+    await here.submit('/console/me', 'signOutOthers');
+    expect(await known(here, there)).to.deep.equal([true, false]);
+    await signIn(there, password);
+    const next = 'another pelican staircase';
+    expect((await there.submit('/console/me', 'changePassword', { password, next })).status).to.equal(303);
+    await here.get('/console/me');
+    expect(await known(here, there)).to.deep.equal([false, true]);
   });
 
   it('count links that lead nowhere with the failures of their address, and say so when there are too many', async () => {

@@ -182,6 +182,7 @@ export const startTestService = async (
   clock: Clock = new SystemClock(),
   extraCertificates: readonly string[] = [],
   interference: Interference = {},
+  passwordCost = cheapPasswords,
 ): Promise<RunningService> => {
   const directory = await mkdtemp(join(tmpdir(), 'cards-'));
   const wiring = await wiringFor(directory);
@@ -210,7 +211,7 @@ export const startTestService = async (
     extraCertificates,
     namespace,
     open,
-    passwordCost: cheapPasswords,
+    passwordCost,
   });
   await service.prepared;
   return {

@@ -7,7 +7,7 @@ import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { go, page } from '../page.js';
 import { paths } from '../paths.js';
-import { signedIn, unknownLink } from '../signing-in.js';
+import { sessionOf, unknownLink } from '../signing-in.js';
 
 const over = 'This link is over, or was used already. Make a new one with `npm run -s cli -- console`.';
 
@@ -53,7 +53,7 @@ export const enterPage = page({
         const { deps, params, url } = context;
         if ((await takeLink(deps, params['link'] ?? ''))?.purpose !== 'enter')
           throw await unknownLink(context, over);
-        return go(url(paths.start), await signedIn(context, { account: root, epoch: null }));
+        return go(url(paths.start), [await sessionOf(context, root)]);
       },
     },
     enterDemo: {
@@ -63,7 +63,7 @@ export const enterPage = page({
         if ((await findDemoOwner(deps)) === null) throw await unknownLink(context, over);
         if ((await takeLink(deps, params['link'] ?? ''))?.purpose !== 'enter')
           throw await unknownLink(context, over);
-        return go(url(paths.start), await signedIn(context, { account: demoOwner, epoch: null }));
+        return go(url(paths.start), [await sessionOf(context, demoOwner)]);
       },
     },
   },

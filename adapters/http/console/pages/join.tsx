@@ -1,3 +1,4 @@
+import type { Device } from '../../../../application/access/devices.js';
 import { acceptFor, findInvitation, joinAnew } from '../../../../application/access/people.js';
 import { readAccount } from '../../../../application/organizations/read-accounts.js';
 import { OrganizationId, type Uuid } from '../../../../domain/ids.js';
@@ -5,7 +6,7 @@ import { house, invitationIdOf, newAccountIdOf } from '../../../../domain/member
 import type { Role } from '../../../../domain/permissions.js';
 import { Field, Form, Refusal } from '../../web/form.js';
 import { newForm } from '../answer.js';
-import { assertGoodPassword } from '../good-password.js';
+import { goodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
 import { go, page, type Context } from '../page.js';
 import { paths } from '../paths.js';
@@ -32,9 +33,9 @@ const invitationOf = async (context: Context, isOurs?: (account: Uuid) => boolea
   return { org, role: found.member.role, person: found.person };
 };
 
-const entered = async (context: Context, org: OrganizationId, credential: Parameters<typeof signedIn>[1]) => {
+const entered = async (context: Context, org: OrganizationId, device: Device) => {
   const to = org === house ? context.url(paths.start) : context.url(paths.home, { org });
-  return go(to, await signedIn(context, credential));
+  return go(to, await signedIn(context, device));
 };
 
 /** Says nothing of the accounts of the invited address: whoever holds the link may be somebody else. */
@@ -95,9 +96,9 @@ export const joinPage = page({
         const name = sent('name') || person.name;
         const joining = { email: person.email, name };
         const link = tokenIn(context);
-        await assertGoodPassword(context, { ...joining, password, field: 'password', link });
-        const chosen = { id, person: joining, password };
-        return entered(context, org, await joinAnew(context.deps, context, org, link, chosen));
+        const chosen = await goodPassword(context, { ...joining, password, field: 'password', link });
+        const joined = await joinAnew(context.deps, context, org, link, { id, person: joining }, chosen);
+        return entered(context, org, joined);
       },
     },
     joinWith: {

@@ -5,11 +5,11 @@ import { Field, Form, Refusal } from '../../web/form.js';
 import { Badge, Head } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
-import { assertGoodPassword } from '../good-password.js';
+import { goodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
 import { go, page } from '../page.js';
 import { paths } from '../paths.js';
-import { accountBy, tell } from '../signing-in.js';
+import { accountBy, knownDevice, tell } from '../signing-in.js';
 import { sessionCookie } from '../visitor.js';
 
 export const mePage = page({
@@ -86,7 +86,7 @@ export const mePage = page({
         const { deps, visitor, origin, url } = context;
         await deps.sessions.end(visitor.session.id);
         tell(context, { account: visitor.session.owner }, 'signed out');
-        return go(url(paths.signIn), sessionCookie(origin, ''));
+        return go(url(paths.signIn), [sessionCookie(origin, '')]);
       },
     },
     signOutThere: {
@@ -105,9 +105,10 @@ export const mePage = page({
       may: 'signed-in',
       run: async (context) => {
         const { deps, visitor, by, url } = context;
-        await signOutOthers(deps, by, visitor.session);
+        const epoch = await signOutOthers(deps, by, visitor.session);
         tell(context, { account: visitor.session.owner }, 'signed out elsewhere');
-        return go(url(paths.me));
+        const isKnown = visitor.kind === 'member' && epoch !== null;
+        return go(url(paths.me), isKnown ? [knownDevice(context, { account: visitor.account, epoch })] : []);
       },
     },
     changePassword: {
@@ -119,12 +120,19 @@ export const mePage = page({
         const { account: id, epoch } = await accountBy(context, visitor.email, sent('password'), wrong);
         if (id !== visitor.account) throw new DomainError('invalid_parameter', wrong, 'password');
         const { email, name } = visitor;
-        await assertGoodPassword(context, { password: sent('next'), field: 'next', email, name, link: null });
+        const chosen = await goodPassword(context, {
+          password: sent('next'),
+          field: 'next',
+          email,
+          name,
+          link: null,
+        });
         const mailbox = mailboxIdOf(email);
-        const hash = await hashOfNew(deps, mailbox, id, sent('next'), 'next');
-        await setPassword(deps, context, { id, mailbox, hash, since: epoch }, visitor.session);
+        const hash = await hashOfNew(deps, mailbox, id, chosen);
+        const next = { id, mailbox, hash, since: epoch };
+        const renewed = await setPassword(deps, context, next, visitor.session);
         tell(context, { account: id }, 'signed out elsewhere');
-        return go(url(paths.me));
+        return go(url(paths.me), [knownDevice(context, renewed)]);
       },
     },
   },

@@ -3,7 +3,7 @@ import { hashOfNew, setPassword } from '../../../../application/access/people.js
 import { mailboxIdOf } from '../../../../domain/account.js';
 import { Form, Refusal } from '../../web/form.js';
 import { newForm } from '../answer.js';
-import { assertGoodPassword } from '../good-password.js';
+import { goodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
 import { go, page, type Context } from '../page.js';
 import { paths } from '../paths.js';
@@ -42,9 +42,14 @@ export const resetPage = page({
         const { deps, params, url } = context;
         const { id, person } = await accountOf(context);
         const link = params['link'] ?? '';
-        await assertGoodPassword(context, { ...person, password: sent('password'), field: 'password', link });
+        const chosen = await goodPassword(context, {
+          ...person,
+          password: sent('password'),
+          field: 'password',
+          link,
+        });
         const mailbox = mailboxIdOf(person.email);
-        const hash = await hashOfNew(deps, mailbox, id, sent('password'), 'password');
+        const hash = await hashOfNew(deps, mailbox, id, chosen);
         if ((await takeReset(deps, link)) === null) throw await unknownLink(context, over);
         const renewed = await setPassword(deps, context, { id, mailbox, hash, since: null }, null);
         return go(url(paths.start), await signedIn(context, renewed));
