@@ -177,12 +177,13 @@ export class MongoProjectionStore implements ProjectionStore {
     });
   }
 
-  /** Says that the builds of these projections are needed, although nothing happens. */
+  /** Says that their builds are needed, although nothing happens, and removes those that nothing needs. */
   needed(projections: readonly Projection<unknown>[]): Promise<void> {
     return guarded(ReadModelsUnavailable, async () => {
       const all = await builds(this.#database);
       const those = projections.map(({ name, version }) => ({ name, version }));
       await all.updateMany({ $or: those }, { $set: { neededAt: this.#clock.now() } });
+      this.#swept = this.#sweepAll(projections);
     });
   }
 

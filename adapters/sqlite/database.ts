@@ -2,6 +2,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { messageOf } from '../../domain/errors.js';
+import type { Milliseconds } from '../../domain/ids.js';
 import { DataDirectoryInUse } from './errors.js';
 
 export type Database = InstanceType<typeof DatabaseSync>;
@@ -140,6 +141,22 @@ export const openForWriting = (path: string): Database => {
   );
   return database;
 };
+
+/**
+ * Moves the write-ahead log into the file, so that it holds only what is written from now on. False if a
+ * reader or a full disk prevents that, which does no harm. Throws if the file is damaged.
+ */
+export const emptyWriteAheadLog = (database: Database): boolean => {
+  try {
+    return numberFrom(database.prepare('pragma wal_checkpoint(truncate)')) === 0;
+  } catch (error) {
+    if (isDamage(errcodeOf(error))) throw error;
+    return false;
+  }
+};
+
+/** How often write-ahead logs are emptied in which something may stand that was erased. */
+export const emptiedEvery: Milliseconds = 5_000;
 
 /**
  * A connection that only reads. The file must exist. It has no memory map: with one, a read error would end

@@ -8,12 +8,14 @@ import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
 import { sqliteImportRecords, sqliteSignInRecords } from '../../adapters/sqlite/records/records.js';
 import { sqliteRequests } from '../../adapters/sqlite/records/requests.js';
+import { emptiedEvery } from '../../adapters/sqlite/database.js';
 import { openReadFile } from '../../adapters/sqlite/read/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
 import { keyRing } from '../../application/personal/key-ring.js';
 import { openedEvents } from '../../application/personal/personal.js';
 import { BufferedRequests } from '../../application/request-log.js';
 import { BufferedKeyUses } from '../../application/access/buffered-key-uses.js';
+import { untilAborted } from '../../application/until-aborted.js';
 import type { Engine, EngineOptions } from '../engine.js';
 import { notarized, shownTiles } from './notarized.js';
 import { measureLag } from '../projection-lag.js';
@@ -61,6 +63,11 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
   });
   await sayWhatWasFound(events, log);
   void events.verified.then(() => log.info('every event of the log at the start has been read back'));
+  const stopping = new AbortController();
+  const emptying = untilAborted(
+    { clock, signal: stopping.signal, pause: emptiedEvery, onError: () => undefined },
+    async () => events.writer.emptyLog(),
+  );
   const measure = measureLag(events.eventStore, clock);
   const onRequestsError = (error: unknown): void => log.error({ err: error }, 'requests are not logged yet');
   const requests = new BufferedRequests(
@@ -103,6 +110,8 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
       return [...projectionParts(status, await measure(status)), await logPart(tiles)];
     },
     close: async () => {
+      stopping.abort();
+      await emptying;
       await projected.close();
       await keyUses.close();
       await requests.close();

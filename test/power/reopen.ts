@@ -7,7 +7,8 @@ import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-
 import { tableOf } from '../../adapters/sqlite/read/read-tables.js';
 import { isDamaged } from '../../adapters/sqlite/read/projection-store.js';
 import { assertNotPast, assertWhole, checkLog } from '../../adapters/sqlite/verification/verification.js';
-import { emptyWriteAheadLog, openWriter } from '../../adapters/sqlite/writer/writer-thread.js';
+import { emptyWriteAheadLog } from '../../adapters/sqlite/database.js';
+import { openWriter } from '../../adapters/sqlite/writer/writer-thread.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { masterKeys, operatorToken } from '../../bin/secret-files.js';
 import { messageOf } from '../../domain/errors.js';

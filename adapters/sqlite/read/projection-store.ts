@@ -8,11 +8,13 @@ import {
   type ProjectionStore,
   type Stored,
 } from '../../../application/ports/read-models.js';
+import { nextTurn } from '../../../application/next-turn.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { Projection } from '../../../projections/projection.js';
 import {
   addColumn,
   checkpointPages,
+  emptyWriteAheadLog,
   errcodeOf,
   isDamage,
   type Database,
@@ -55,6 +57,15 @@ interface BuildRow {
   readonly mixed: number;
 }
 
+interface BuildPlace {
+  readonly name: string;
+  readonly version: number;
+  readonly generation: number;
+}
+
+/** What is projected waits while so many documents are removed. */
+const removedAtOnce = 500;
+
 const stateOf = ({ generation, checkpoint, event, state, mixed }: BuildRow): BuildState => ({
   generation,
   checkpoint: BigInt(checkpoint),
@@ -92,12 +103,14 @@ export class SqliteProjectionStore implements ProjectionStore {
   #builds = new Map<string, OpenBuild>();
   /** Statements that move the checkpoints of several builds, by the conditions of those builds. */
   #checkpoints = new Map<string, Statement>();
+  /** The tables that were retired at the last tidying. */
+  #retired: ReadonlySet<string> = new Set();
 
   constructor(options: SqliteProjectionStoreOptions) {
     this.#options = options;
     this.#inGate = options.inGate ?? ((work) => work());
     this.#database = this.#inGate(() => openOrReplace(options.path));
-    this.#guard(() => this.#dropWhere("state = 'retired'"));
+    this.#guard(() => this.#places("state = 'retired'").forEach((place) => this.#drop(place)));
   }
 
   async active(projection: Projection<unknown>): Promise<BuildState> {
@@ -139,12 +152,9 @@ export class SqliteProjectionStore implements ProjectionStore {
     return this.#guard(() => {
       const begun = this.#begin(projection, 'building');
       const { name, version } = projection;
-      this.#dropWhere(
-        "name = ? and (state = 'retired' or (state = 'building' and version = ? and generation < ?))",
-        name,
-        version,
-        begun.generation,
-      );
+      const unneeded =
+        "name = ? and (state = 'retired' or (state = 'building' and version = ? and generation < ?))";
+      for (const place of this.#places(unneeded, name, version, begun.generation)) this.#drop(place);
       return begun;
     });
   }
@@ -198,6 +208,24 @@ export class SqliteProjectionStore implements ProjectionStore {
     }
   }
 
+  /**
+   * Removes the builds that were retired before the last call, because no erasure reaches them and nothing
+   * reads or feeds them by then; and empties the write-ahead log, in which erased content may stand.
+   */
+  async tidy(): Promise<void> {
+    const retired = this.#guard(() => this.#places("state = 'retired'"));
+    const tables = retired.map((place) => tableOf(place, place.version, place.generation));
+    for (const [index, table] of tables.entries()) {
+      const place = retired[index];
+      if (place === undefined || !this.#retired.has(table)) continue;
+      const some = `delete from ${table} where created in (select created from ${table} limit ${removedAtOnce})`;
+      while (this.#guard(() => this.#database.prepare(some).run().changes) > 0) await nextTurn();
+      this.#guard(() => this.#drop(place));
+    }
+    this.#retired = new Set(tables);
+    this.#guard(() => emptyWriteAheadLog(this.#database));
+  }
+
   /** Deletes the file and begins a new one. */
   replace(): void {
     this.#inGate(() => {
@@ -213,7 +241,7 @@ export class SqliteProjectionStore implements ProjectionStore {
   close(): void {
     // Prepared statements keep the file open for a while, so closing alone would not empty the write-ahead
     // log. (docs/engines.md#sqlite)
-    this.#guard(() => this.#database.exec('pragma wal_checkpoint(truncate)'));
+    this.#guard(() => emptyWriteAheadLog(this.#database));
     this.#inGate(() => this.#database.close());
   }
 
@@ -283,21 +311,22 @@ export class SqliteProjectionStore implements ProjectionStore {
     return { generation, checkpoint: 0n, ...(state === 'building' && { hidden: true }) };
   }
 
-  #dropWhere(condition: string, ...values: readonly (string | number)[]): void {
-    const rows: readonly { readonly name: string; readonly version: number; readonly generation: number }[] =
+  #places(condition: string, ...values: readonly (string | number)[]): readonly BuildPlace[] {
+    const places: readonly BuildPlace[] = this.#database
+      .prepare(`select name, version, generation from builds where ${condition}`)
+      .all(...values);
+    return places;
+  }
+
+  #drop({ name, version, generation }: BuildPlace): void {
+    const table = tableOf({ name }, version, generation);
+    this.#builds.delete(table);
+    this.#inTransaction(() => {
+      this.#database.exec(`drop table if exists ${table}`);
       this.#database
-        .prepare(`select name, version, generation from builds where ${condition}`)
-        .all(...values);
-    for (const { name, version, generation } of rows) {
-      const table = tableOf({ name }, version, generation);
-      this.#builds.delete(table);
-      this.#inTransaction(() => {
-        this.#database.exec(`drop table if exists ${table}`);
-        this.#database
-          .prepare('delete from builds where name = ? and version = ? and generation = ?')
-          .run(name, version, generation);
-      });
-    }
+        .prepare('delete from builds where name = ? and version = ? and generation = ?')
+        .run(name, version, generation);
+    });
   }
 
   #build(projection: Projection<unknown>, generation: number): OpenBuild {

@@ -5,7 +5,9 @@ import { keyRing } from '../../../application/personal/key-ring.js';
 import { openedLog } from '../../../application/personal/personal.js';
 import { Projector } from '../../../application/projecting/project.js';
 import type { ProjectorStatus } from '../../../application/projecting/projection-board.js';
+import { untilAborted } from '../../../application/until-aborted.js';
 import type { Projection } from '../../../projections/projection.js';
+import { emptiedEvery } from '../database.js';
 import { openLogReader } from '../log/events-file.js';
 import { openPersonalKeys } from '../keys/personal-keys.js';
 import { insideGate } from '../gate.js';
@@ -94,7 +96,13 @@ export const serveProjector = async (
     } else projector.rebuild(message.name);
   });
   try {
-    await projector.run(stop.signal);
+    await Promise.all([
+      projector.run(stop.signal),
+      // What fails is the projector's to report: it meets it, too.
+      untilAborted({ clock, signal: stop.signal, pause: emptiedEvery, onError: () => undefined }, () =>
+        store.tidy(),
+      ),
+    ]);
   } finally {
     port.close();
     store.close();

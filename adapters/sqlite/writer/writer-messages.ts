@@ -16,8 +16,11 @@ export interface WriteRequest {
   readonly input: unknown;
 }
 
+/** `empty`: the write-ahead log is to be emptied if it may hold what was deleted since it was. */
 export type ToWriter =
-  { readonly kind: 'run'; readonly requests: readonly WriteRequest[] } | { readonly kind: 'close' };
+  | { readonly kind: 'run'; readonly requests: readonly WriteRequest[] }
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'close' };
 
 /**
  * The result of one request. `unwritten`: nothing is stored, because the disk is full or can't be written.

@@ -1,6 +1,7 @@
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
 import { messageOf } from '../../../domain/errors.js';
 import {
+  emptyWriteAheadLog,
   errcodeOf,
   isCertainlyUnwritten,
   isDamage,
@@ -16,6 +17,9 @@ import type { FromWriter, ToWriter, WriteReply, WriteRequest, WriterStart } from
 
 /** Larger groups gain nothing, and everyone in them waits longer. */
 const largestGroup = 1000;
+
+/** The names of operations that delete or overwrite what must not be found any more. */
+const deletes = /^(erase|remove)/;
 
 /** A commit may or may not be on disk. */
 class UnknownCommit extends Error {}
@@ -42,10 +46,22 @@ const start = (port: MessagePort): void => {
 const serve = (port: MessagePort, writer: Writer, inGate: InsideGate): void => {
   const send = (message: FromWriter) => port.postMessage(message);
   const onDamage = (error: unknown) => send({ kind: 'damaged', message: messageOf(error) });
+  let hasDeleted = false;
+  let isAsked = false;
+  const emptyLog = () => {
+    if (!hasDeleted || !isAsked) return;
+    isAsked = false;
+    try {
+      hasDeleted = !inGate(() => emptyWriteAheadLog(writer.database));
+    } catch (error) {
+      onDamage(error);
+    }
+  };
   let waiting: WriteRequest[] = [];
   let isClosing = false;
   const take = (message: ToWriter) => {
     if (message.kind === 'run') waiting.push(...message.requests);
+    else if (message.kind === 'empty') isAsked = true;
     else isClosing = true;
   };
   const takeArrived = () => {
@@ -61,7 +77,10 @@ const serve = (port: MessagePort, writer: Writer, inGate: InsideGate): void => {
       send({ kind: 'replies', replies: inGate(() => runGroup(writer, group, onDamage)) });
       // Only after the replies: a thread that wakes up may take the processor from this one.
       writer.wakeReaders();
+      hasDeleted ||= group.some(({ name }) => deletes.test(name));
+      emptyLog();
     }
+    emptyLog();
   };
   const onMessage = (message: ToWriter) => {
     take(message);
@@ -200,18 +219,6 @@ export const openWriter = (start: WriterStart): Writer => {
 const closeWriter = ({ database }: Writer): void => {
   emptyWriteAheadLog(database);
   database.close();
-};
-
-/**
- * Moves the write-ahead log into the file, so that from now on it holds only what this run writes. On a full
- * disk it stays as it is, which does no harm.
- */
-export const emptyWriteAheadLog = (database: Database): void => {
-  try {
-    database.exec('pragma wal_checkpoint(truncate)');
-  } catch (error) {
-    if (isDamage(errcodeOf(error))) throw error;
-  }
 };
 
 if (parentPort !== null) start(parentPort);

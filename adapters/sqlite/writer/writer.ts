@@ -85,6 +85,11 @@ export class SqliteWriter {
     this.#listeners.push(listener);
   }
 
+  /** Empties the write-ahead log if it may hold what was deleted, as soon as no reader needs it. */
+  emptyLog(): void {
+    if (this.#state === 'running') this.#post({ kind: 'empty' });
+  }
+
   /** Commits what is waiting, then ends the thread. */
   async close(): Promise<void> {
     if (this.#state !== 'running') return;
