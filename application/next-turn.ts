@@ -1,3 +1,5 @@
+import type { Clock } from './ports/system.js';
+
 /** Lets everything else have its turn that waits for this thread. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -17,3 +19,16 @@ export const turnAlone = (): Promise<void> =>
   new Promise((resolve) => {
     if (waiting.push(resolve) === 1) setImmediate(letOneIn);
   });
+
+/** How many milliseconds a piece of long work may hold up the thread. */
+const longestPiece = 5;
+
+/** For long work, to be awaited after each small step: once a few milliseconds are over, as `turnAlone`. */
+export const givingWay = (clock: Pick<Clock, 'monotonic'>): (() => Promise<void>) => {
+  let began = clock.monotonic();
+  return async () => {
+    if (clock.monotonic() - began < longestPiece) return;
+    await turnAlone();
+    began = clock.monotonic();
+  };
+};

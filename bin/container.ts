@@ -29,6 +29,7 @@ import { httpMetrics } from '../adapters/http/metrics.js';
 import { httpServer } from '../adapters/http/server.js';
 import { verifierRoutes } from '../adapters/http/verifier.js';
 import { webhookRoutes } from '../adapters/http/webhooks.js';
+import { Uploads } from '../application/contacts/uploads.js';
 import { personalSeal } from '../application/personal/personal.js';
 import { ScryptPasswords } from '../adapters/system/passwords.js';
 import { devicesWith } from '../application/access/devices.js';
@@ -166,6 +167,7 @@ const buildGraph = (context: ProcessContext) => {
     requests,
     rateLimiter,
     judge: context.judge,
+    uploads: new Uploads({ rateLimiter, clock }),
     webhooks: endpoints,
     devices: devicesWith(endpoints.keys),
     timeZone: planning.timeZone,

@@ -86,7 +86,8 @@ export const readUpload = (
       });
       resolve({ fields, fileName: fileName ?? '', file: piecesOf(stream, () => stopped) });
     });
-    parser.on('error', () => stop(unreadable()));
+    for (const end of ['error', 'partsLimit', 'fieldsLimit'] as const)
+      parser.on(end, () => stop(unreadable()));
     parser.on('finish', () => reject(new DomainError('invalid_body', 'Choose a file.', 'file')));
     request.on('close', () => {
       if (!request.complete) stop(new ClientGone('the client went away before the file was complete'));

@@ -4,12 +4,15 @@ import { capture, DomainError } from '../../domain/errors.js';
 import { Actor } from '../../domain/events.js';
 import { derivedUuid, Instant, type Milliseconds, type OrganizationId, type Uuid } from '../../domain/ids.js';
 import type { Initiator } from '../commands.js';
+import { givingWay } from '../next-turn.js';
 import type { FileRow } from './import-contacts.js';
+import { maxFiles, tooMany } from './uploads.js';
 import type { FoundImportRecord } from '../ports/import-records.js';
 import type { Clock } from '../ports/system.js';
 import {
   addPart,
   addUpload,
+  listUploads,
   readPart,
   removeUpload,
   sealRow,
@@ -28,8 +31,6 @@ export interface ImportDeps extends WaitingRowsDeps, SealRowDeps {
 const importKeptFor: Milliseconds = 7 * 24 * 60 * 60 * 1000;
 /** Whoever works on imports removes what is left of the rows after that, and destroys their keys. */
 const rowsKeptFor: Milliseconds = importKeptFor + 24 * 60 * 60 * 1000;
-/** Of one organization, at work or waiting. */
-const mostRunning = 3;
 /** Of one organization, with those that are over. */
 const mostKept = 200;
 /** How many rows are shown before they are saved. */
@@ -147,6 +148,7 @@ const keepRows = async (
   let bytes = 0;
   let parts = 0;
   let count = 0;
+  const giveWay = givingWay(deps.clock);
   const keep = async (): Promise<void> => {
     await addPart(deps, upload, parts, waiting, ends);
     parts += 1;
@@ -160,6 +162,7 @@ const keepRows = async (
       waiting.push(next);
       bytes += JSON.stringify(next).length;
       count += 1;
+      await giveWay();
       if (waiting.length >= mostRowsInPart || bytes >= mostBytesInPart) await keep();
     }
     if (waiting.length > 0) await keep();
@@ -182,9 +185,9 @@ export interface NewImport {
 
 /**
  * Keeps a file of contacts, so that it is saved from then on, whatever happens to this process; one with the
- * same id changes nothing. Throws `invalid_parameter` if the organization has too many under way, what the
- * rows throw, and PersonalKeysUnavailable; then nothing of it is saved. After ImportsUnavailable it may be:
- * the same id again tells.
+ * same id changes nothing. Throws `rate_limited` if the organization has too many under way,
+ * `invalid_parameter` if it has had too many, what the rows throw, and PersonalKeysUnavailable; then nothing
+ * of it is saved. After ImportsUnavailable it may be: the same id again tells.
  */
 export const beginImport = async (
   deps: ImportDeps,
@@ -195,12 +198,6 @@ export const beginImport = async (
   const { importRecords, clock, entropy } = deps;
   const known = await listImports(deps, org);
   if (known.some((each) => each.id === id)) return;
-  if (known.filter(({ status }) => status === 'running').length >= mostRunning)
-    throw new DomainError(
-      'invalid_parameter',
-      `${mostRunning} files are being imported. Wait until one of them is done.`,
-      'file',
-    );
   if (known.length >= mostKept)
     throw new DomainError(
       'invalid_parameter',
@@ -211,6 +208,11 @@ export const beginImport = async (
   const at = clock.instant();
   const keptUntil = clock.now() + rowsKeptFor;
   await addUpload(deps, { id: upload, org, import: id, at }, keptUntil);
+  // Counted with this one, so that of several at once none is overlooked.
+  if ((await listUploads(deps)).filter((each) => each.org === org).length > maxFiles.ofOrganization) {
+    await removeUpload(deps, upload, { to: 0 });
+    throw tooMany();
+  }
   const kept = await keepRows(deps, upload, rows, readContact, keptUntil);
   const none = { next: 0, tries: 0, savedBy: {}, through: 0, created: 0, updated: 0, same: 0, bad: 0 };
   const data: ContactImport = {

@@ -43,8 +43,8 @@ export interface RunImportsDeps extends ImportDeps, WriteDeps {
 }
 
 const pause: Milliseconds = 1_000;
-/** What has not become an import by then broke off: a file is uploaded within seconds. */
-const longestUpload: Milliseconds = 60 * 60 * 1000;
+/** What has not become an import by then broke off: a file is uploaded within 10 minutes. */
+const longestUpload: Milliseconds = 20 * 60 * 1000;
 /** A part that fails so often, and not because a store is away, ends its import. */
 const mostTries = 20;
 /** The bad lines that an import tells; the others are only counted. */

@@ -116,17 +116,24 @@ const refusedPage = async (
 /** A form with a file: the visitor is admitted before any of it is read. */
 const takeUpload = async (page: Page, request: PageRequest, context: Context): Promise<TextResponse> => {
   const action = Object.values(page.actions).find(({ upload }) => upload !== undefined);
-  if (action?.upload === undefined)
-    throw new DomainError('unsupported_media_type', 'This page takes no files.');
+  const noFiles = new DomainError('unsupported_media_type', 'This page takes no files.');
+  if (action?.upload === undefined) throw noFiles;
   const { context: inside, here } = await admitted(request, context, { path: page.path, may: action.may });
+  if (here === null) throw noFiles;
+  const { uploads } = context.deps;
   let sent: Sent = () => '';
+  let place: { readonly end: () => void } | null = null;
   try {
-    const upload = await request.readUpload();
-    sent = sentBy(upload.fields);
+    place = uploads.begin(here.org);
+    const { fields, fileName, file } = await request.readUpload();
+    sent = sentBy(fields);
+    const upload = { fields, fileName, file: uploads.counted(here.org, file) };
     return answered(inside, here, await action.upload(inside, sent, upload));
   } catch (error) {
     if (!(error instanceof DomainError) || error.code === 'not_found') throw error;
-    return refusedPage(inside, here, page, error, sent);
+    return await refusedPage(inside, here, page, error, sent);
+  } finally {
+    place?.end();
   }
 };
 

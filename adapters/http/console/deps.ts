@@ -6,6 +6,7 @@ import type { PasswordJudge } from '../../../application/ports/password-judge.js
 import type { ImportDeps } from '../../../application/contacts/imports.js';
 import type { KeyRing } from '../../../application/personal/key-ring.js';
 import type { Devices } from '../../../application/access/devices.js';
+import type { Uploads } from '../../../application/contacts/uploads.js';
 import type { PeopleDeps } from '../../../application/access/people.js';
 import type { Requests } from '../../../application/ports/requests.js';
 import type { RateLimiter } from '../../../application/ports/rate-limiter.js';
@@ -32,6 +33,7 @@ export interface ConsoleDeps
   readonly rateLimiter: RateLimiter;
   readonly judge: PasswordJudge;
   readonly devices: Devices;
+  readonly uploads: Uploads;
   readonly webhooks: WebhookDeps;
   readonly baseUrl: () => string;
   readonly timeZone: string;

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import type { OrganizationId } from '../../../domain/ids.js';
 import { may, type Role } from '../../../domain/permissions.js';
 import { Brand } from '../web/brand.js';
 import type { Html } from '../web/prose.js';
@@ -7,7 +8,7 @@ import { paths } from './paths.js';
 
 /** The organization whose pages are shown, for the menu. */
 export interface Here {
-  readonly org: string;
+  readonly org: OrganizationId;
   readonly name: string;
   readonly role: Role;
   /** The pages of those who run the service. */

@@ -204,6 +204,15 @@ describe('an import of contacts', () => {
     expect(await begin(numbered(1)).catch(String)).to.include('3 files are being imported');
   });
 
+  it('counts the files that are being uploaded at the same time, whoever takes them', async () => {
+    const { deps, begin, waiting } = await start();
+    const begun = await Promise.allSettled(Array.from({ length: 12 }, () => begin(numbered(600))));
+    const refused = begun.filter(({ status }) => status === 'rejected');
+    expect(12 - refused.length).to.be.at.most(3);
+    expect(await waiting()).to.have.length(12 - refused.length);
+    expect(await deps.importRecords.listOf('import', org)).to.have.length(12 - refused.length);
+  });
+
   it('is not lost if nobody knows whether the last write of its upload was made', async () => {
     const { deps, shown } = await start();
     const records = deps.importRecords;

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { request } from 'node:http';
 import { largestFile } from '../../../adapters/http/upload.js';
 import { startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 import { eventually } from '../../support/time/eventually.js';
@@ -79,6 +80,44 @@ describe('the import of contacts in the console', () => {
     expect([nothing.status, nothing.text.includes('Choose a file')]).to.deep.equal([422, true]);
     expect((await tenant.api('/api/v1/contacts?external_id=lost')).rows).to.deep.equal([]);
     expect((await owner.upload(`/console/${tenant.org}/contacts`, {}, new Blob(['']))).status).to.equal(415);
+  });
+
+  it('takes three files of an organization at once, and refuses others before they are read', async () => {
+    const busy = await service.tenant();
+    const visitor = await memberOf(service, busy.org, 'owner');
+    const to = `/console/${busy.org}/contacts/import`;
+    const file = new Blob([`external_id,name\n${'k,Ann\n'.repeat(5_000)}`]);
+    const forms = await Promise.all(Array.from({ length: 12 }, () => visitor.form(to, 'import')));
+    const answers = await Promise.all(forms.map((form) => visitor.upload(to, form, file)));
+    expect(answers.filter(({ status }) => status === 303)).to.have.length(3);
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused).to.have.length(9);
+    expect(refused[0]?.text).to.include('3 files are being imported. Wait until one of them is done.');
+    expect(refused[0]?.headers.get('retry-after')).to.match(/^\d+$/);
+  });
+
+  it('gives a place back that an upload had which broke off', async () => {
+    const busy = await service.tenant();
+    const visitor = await memberOf(service, busy.org, 'owner');
+    const to = `/console/${busy.org}/contacts/import`;
+    const status = async (): Promise<number> =>
+      (await visitor.upload(to, await visitor.form(to, 'import'), new Blob(['external_id\n']))).status;
+    const unfinished = Array.from({ length: 3 }, () => {
+      const sent = request(`${service.baseUrl}${to}`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'multipart/form-data; boundary=x',
+          'sec-fetch-site': 'same-origin',
+          cookie: visitor.cookie ?? '',
+        },
+      });
+      sent.on('error', () => undefined);
+      sent.write('--x\r\n');
+      return sent;
+    });
+    await eventually(async () => (await status()) === 429);
+    for (const each of unfinished) each.destroy();
+    await eventually(async () => (await status()) === 303);
   });
 
   it('begins once, however often its form is sent, and only from a page of the service', async () => {
