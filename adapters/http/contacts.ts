@@ -1,14 +1,16 @@
 import { z } from 'zod';
 import { organizationOf } from '../../application/organizations/administer.js';
 import { newCommand, type Initiator } from '../../application/commands.js';
-import { listContacts } from '../../application/contacts/list-contacts.js';
+import { listContacts, listContactsAt } from '../../application/contacts/list-contacts.js';
 import type { ReadModels } from '../../application/ports/read-models.js';
 import { saveContactRecord, type SaveContactDeps } from '../../application/contacts/save-contact.js';
 import type { KnownContact } from '../../domain/contact.js';
 import { streamName, type OrganizationId } from '../../domain/ids.js';
+import type { ContactDocument } from '../../projections/contacts.js';
 import { byKey } from './cards.js';
 import { contactRecord, readContact } from './contact-fields.js';
 import { optionalText, pageLimit } from './fields.js';
+import { asOfField, atErrors, atParam, momentFrom, pastPage } from './moments.js';
 import { byOperator, officeAccess, orgOf, orgParam, orgPath } from './operator.js';
 import type { JsonObject } from './read.js';
 import { receiptFor, receiptHeader } from './receipt.js';
@@ -94,6 +96,8 @@ const listQuery = z.object({
   }),
 });
 
+type ListQuery = z.output<typeof listQuery>;
+
 const saveOperation = {
   summary: 'Create a contact, or replace the one with the same external_id',
   description:
@@ -143,19 +147,21 @@ const save = async (
     : { status: 200, body: saved };
 };
 
+const rowBody = (row: ContactDocument): object => bodyOf(row.id, row);
+
+const queryOf = ({ external_id: externalId, starting_after: startingAfter, ...same }: ListQuery) => ({
+  ...same,
+  externalId,
+  startingAfter,
+});
+
 const page = async (
   { readModels }: ContactRouteDeps,
   org: OrganizationId,
-  query: z.output<typeof listQuery>,
+  query: ListQuery,
 ): Promise<TextResponse> => {
-  const { limit, email, external_id: externalId, starting_after: startingAfter } = query;
-  const rows = await listContacts(readModels, org, { limit, email, externalId, startingAfter });
-  return pageOf(
-    rows,
-    limit,
-    ({ id }) => id,
-    (row) => bodyOf(row.id, row),
-  );
+  const rows = await listContacts(readModels, org, queryOf(query));
+  return pageOf(rows, query.limit, ({ id }) => id, rowBody);
 };
 
 /** The address book. (docs/contract.md#contacts) */
@@ -208,16 +214,31 @@ export const operatorContactRoutes = (deps: ContactRouteDeps): readonly Route[] 
     path: `${orgPath}/contacts`,
     access: officeAccess,
     params: ofOrganization,
-    query: listQuery,
+    query: listQuery.extend({ at: atParam }),
     failure: 'read_failed',
     operation: {
       operationId: 'operatorListContacts',
       tags: ['operator'],
       ...listOperation,
-      errors: [...listOperation.errors, 'not_found'],
+      description: `${listOperation.description} As they are or as they were; those that were deleted since are in neither.`,
+      responses: {
+        200: {
+          description: 'One page of contacts.',
+          schema: listOf(contactResponse, 'ContactListThen', asOfField),
+        },
+      },
+      errors: ['not_found', 'invalid_cursor', ...atErrors],
     },
     handle: async ({ params, query }) => {
       const org = orgOf(params);
+      const moment = await momentFrom(deps.store, query.at, 'at');
+      if (moment !== null)
+        return pastPage(
+          await listContactsAt(deps, org, moment, queryOf(query)),
+          query.limit,
+          ({ id }) => id,
+          rowBody,
+        );
       await organizationOf(deps, org);
       return page(deps, org, query);
     },

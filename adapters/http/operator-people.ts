@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { changeRole, inviteMember, listMembers, removeMember } from '../../application/access/people.js';
+import {
+  changeRole,
+  inviteMember,
+  listMembers,
+  listMembersAt,
+  removeMember,
+} from '../../application/access/people.js';
 import type { PeopleDeps } from '../../application/access/people.js';
 import { issueReset } from '../../application/access/password-resets.js';
 import { issueLink } from '../../application/access/sign-in-links.js';
@@ -10,6 +16,7 @@ import type { Member } from '../../domain/members.js';
 import { memberRoles, staffRoles } from '../../domain/permissions.js';
 import { paths } from './console/paths.js';
 import { text } from './fields.js';
+import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from './moments.js';
 import {
   byOperator,
   idParam,
@@ -23,7 +30,7 @@ import {
   orgPath,
 } from './operator.js';
 import { readAll } from './read.js';
-import { instant, listOf, timestamp } from './responses.js';
+import { instant, listOf, timestamp, wholeList } from './responses.js';
 import { route, type Route } from './route.js';
 import { pageUrl, placeOf } from './web/url.js';
 
@@ -126,13 +133,21 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       path: `${orgPath}/members`,
       access: officeAccess,
       params: orgOnly,
+      query: atQuery,
       failure: 'read_failed',
-      operation: operatorOperation('listMembers', 'List the members of an organization, invited ones too', {
-        200: listOf(memberRow, 'MemberList'),
-      }),
-      handle: async ({ params }) => {
-        const data = (await listMembers(deps, orgOf(params))).map(memberBody);
-        return { status: 200, body: { object: 'list', has_more: false, next_cursor: null, data } };
+      operation: operatorOperation(
+        'listMembers',
+        'List the members of an organization, invited ones too, as they are or as they were',
+        { 200: listOf(memberRow, 'MemberList', asOfField) },
+        ['not_found', ...atErrors],
+      ),
+      handle: async ({ params, query }) => {
+        const org = orgOf(params);
+        const moment = await momentFrom(deps.store, query.at, 'at');
+        if (moment === null)
+          return { status: 200, body: wholeList((await listMembers(deps, org)).map(memberBody)) };
+        const { was, asOf } = await listMembersAt(deps, org, moment);
+        return { status: 200, body: { ...wholeList(was.map(memberBody)), ...asOfBody(asOf) } };
       },
     }),
     route({

@@ -23,7 +23,8 @@ import {
 } from '../../domain/members.js';
 import { assertMayManage } from '../../domain/manage-members.js';
 import type { Role } from '../../domain/permissions.js';
-import { organizationOf } from '../organizations/administer.js';
+import { organizationAt, organizationOf } from '../organizations/administer.js';
+import { asOf, type AsOf, type Moment } from '../as-of.js';
 import { newCommand, type Initiator } from '../commands.js';
 import { execute, type WriteDeps } from '../execute.js';
 import type { Passwords } from '../ports/passwords.js';
@@ -59,6 +60,17 @@ export const listMembers = async (
 ): Promise<readonly Member[]> => {
   await assertOrganization(deps, org);
   return (await deps.streams.load(members, org)).state;
+};
+
+/** As `listMembers`, as they were at a moment. Throws also DamagedStream. */
+export const listMembersAt = async (
+  deps: Pick<WriteDeps, 'streams'>,
+  org: OrganizationId,
+  moment: Moment,
+): Promise<{ readonly was: readonly Member[]; readonly asOf: AsOf | null }> => {
+  if (org !== house) await organizationAt(deps, org, moment);
+  const { state, last } = await deps.streams.loadAt(members, org, moment);
+  return { was: state, asOf: last && asOf(last) };
 };
 
 /**

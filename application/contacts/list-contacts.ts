@@ -2,6 +2,10 @@ import { foldEmail } from '../../domain/contact.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { contacts, type ContactDocument } from '../../projections/contacts.js';
 import { invalidCursor } from '../invalid-cursor.js';
+import { listAt } from '../list-at.js';
+import { organizationAt } from '../organizations/administer.js';
+import type { Moment, Past } from '../as-of.js';
+import type { WriteDeps } from '../execute.js';
 import type { ReadModels } from '../ports/read-models.js';
 
 export interface ContactQuery {
@@ -12,6 +16,33 @@ export interface ContactQuery {
   readonly limit: number;
 }
 
+/** The row of a cursor. Throws `invalid_cursor`. */
+const rowOf = async (readModels: ReadModels, org: OrganizationId, startingAfter: string | null) => {
+  const last = startingAfter === null ? null : await readModels.get(contacts, startingAfter.toLowerCase());
+  if (startingAfter !== null && last?.document.org !== org)
+    throw invalidCursor('contact of this organization');
+  return last;
+};
+
+/**
+ * As `listContacts`, as they were at a moment, without those that were deleted since. Throws also `not_found`
+ * if the organization was not there yet, DamagedStream.
+ */
+export const listContactsAt = async (
+  deps: Pick<WriteDeps, 'store' | 'streams'> & { readonly readModels: ReadModels },
+  org: OrganizationId,
+  moment: Moment,
+  { email, externalId, startingAfter, limit }: ContactQuery,
+): Promise<readonly Past<ContactDocument>[]> => {
+  await organizationAt(deps, org, moment);
+  const last = await rowOf(deps.readModels, org, startingAfter);
+  const isListed = ({ details }: ContactDocument): boolean =>
+    (email === null || foldEmail(details?.email ?? '') === foldEmail(email)) &&
+    (externalId === null || details?.externalId === externalId);
+  const which = { projection: contacts, category: 'contact', isListed } as const;
+  return listAt(deps, which, org, moment, { limit, before: last?.created ?? null });
+};
+
 /**
  * An organization's contacts that match all filters, newest first by creation. Throws `invalid_cursor`.
  * (decision 44: filters and pages of contacts)
@@ -21,9 +52,7 @@ export const listContacts = async (
   org: OrganizationId,
   { email, externalId, startingAfter, limit }: ContactQuery,
 ): Promise<readonly ContactDocument[]> => {
-  const last = startingAfter === null ? null : await readModels.get(contacts, startingAfter.toLowerCase());
-  if (startingAfter !== null && last?.document.org !== org)
-    throw invalidCursor('contact of this organization');
+  const last = await rowOf(readModels, org, startingAfter);
   const where = {
     ...(email !== null && { email: foldEmail(email) }),
     ...(externalId !== null && { external_id: externalId }),

@@ -14,7 +14,17 @@ import { ServiceRefused, Unreachable, WrongUsage, type OperatorClient } from './
 import { contactsIn } from './contact-file.js';
 import { untilInterrupted, type LongVerb, type VerbContext } from './long-verbs.js';
 import { readable } from './print.js';
-import { orgPath, org, paging, pagingOf, type Option, type CommandInput, type Verb } from './verbs.js';
+import {
+  at,
+  atOf,
+  orgPath,
+  org,
+  paging,
+  pagingOf,
+  type Option,
+  type CommandInput,
+  type Verb,
+} from './verbs.js';
 
 const option = (name: string, description: string): Option => ({ name, description });
 
@@ -81,11 +91,17 @@ export const contactVerbs: readonly Verb[] = [
       option('email', 'only contacts with this e-mail address'),
       option('external-id', 'only contacts with this identifier'),
       ...paging,
+      at,
     ],
     call: (input) => ({
       method: 'GET',
       path: orgPath(input, '/contacts'),
-      query: { ...pagingOf(input), email: input.text('email'), external_id: input.text('externalId') },
+      query: {
+        ...pagingOf(input),
+        ...atOf(input),
+        email: input.text('email'),
+        external_id: input.text('externalId'),
+      },
     }),
   },
 ];

@@ -1,6 +1,6 @@
 import { memberRoles, staffRoles } from '../../domain/permissions.js';
 import { house } from '../../domain/members.js';
-import { org, orgPath, segment, type CommandInput, type Option, type Verb } from './verbs.js';
+import { at, atOf, org, orgPath, segment, type CommandInput, type Option, type Verb } from './verbs.js';
 
 const role: Option = {
   name: 'role',
@@ -34,8 +34,8 @@ export const peopleVerbs: readonly Verb[] = [
     noun: 'member',
     verb: 'list',
     description: 'List the members of an organization, invited ones too',
-    options: [of],
-    call: (input) => ({ method: 'GET', path: orgPath(input, '/members') }),
+    options: [of, at],
+    call: (input) => ({ method: 'GET', path: orgPath(input, '/members'), query: atOf(input) }),
   },
   {
     noun: 'member',

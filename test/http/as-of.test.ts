@@ -33,7 +33,18 @@ describe('what the operator is shown as of then', () => {
     const hook = await operator(`${base}/hooks`, { body: { label: 'then' } });
     const other = await operator(`${base}/hooks`, { body: { label: 'gone' } });
     const endpoint = await api('/api/v1/webhooks', { body: { url: `https://example.com/${org}` } });
+    const invite = (name: string) =>
+      operator(`${base}/members`, { body: { email: `${name}@example.com`, name, role: 'viewer' } });
+    await invite('then');
+    const save = (name: string) =>
+      api('/api/v1/contacts', { body: { name, external_id: 'c-1', email: `${name}@example.com` } });
+    const contact = await save('Then');
     const head = await headOf();
+    await save('Now');
+    await api('/api/v1/contacts', { body: { name: 'Later' } });
+    await invite('later');
+    const [member] = (await operator(`${base}/members`)).rows;
+    await operator(`${base}/members/${String(member?.['id'])}`, { method: 'DELETE' });
     await operator(`${base}/hooks`, { body: { label: 'later' } });
     await operator(`${base}/hooks/${hook.id}`, { method: 'PATCH', body: { paused: true, label: 'now' } });
     await operator(`${base}/hooks/${other.id}`, { method: 'DELETE' });
@@ -42,11 +53,20 @@ describe('what the operator is shown as of then', () => {
     await operator(`${base}/credits`, { body: { amount: 5 } });
     await operator(`/operator/v1/cards/${code}/hold`, { body: { reason: 'why' } });
     await operator(`${base}/keys/${keyId}`, { method: 'DELETE' });
-    return { ...tenant, base, code, head, hook: hook.id, other: other.id, endpoint: endpoint.id };
+    return {
+      ...tenant,
+      base,
+      code,
+      head,
+      contact: contact.id,
+      hook: hook.id,
+      other: other.id,
+      endpoint: endpoint.id,
+    };
   };
 
   it('is what it was, on every route that takes `at`', async () => {
-    const { base, code, head, hook, other, endpoint, keyId, design } = await changedSince();
+    const { base, code, head, contact, hook, other, endpoint, keyId, design } = await changedSince();
     const then = (path: string) => operator(`${path}?at=${head}`);
     const card = await then(`/operator/v1/cards/${code}`);
     expect([card.body['status'], asOf(card)['revision']]).to.deep.equal(['pending', '0']);
@@ -80,6 +100,25 @@ describe('what the operator is shown as of then', () => {
       [other, 'gone', false, null],
       [hook, 'then', false, null],
     ]);
+    const members = await then(`${base}/members`);
+    expect(members.rows.map(({ email, invited }) => [email, invited])).to.deep.equal([
+      ['then@example.com', true],
+    ]);
+    expect(asOf(members)['revision']).to.equal('0');
+    const contacts = await then(`${base}/contacts`);
+    expect(contacts.rows.map(({ id, name }) => [id, name])).to.deep.equal([[contact, 'Then']]);
+    for (const [filter, ids] of [
+      ['email=THEN@example.com', [contact]],
+      ['email=now@example.com', []],
+      ['external_id=c-1', [contact]],
+      ['external_id=c-2', []],
+    ] as const) {
+      const found = await operator(`${base}/contacts?at=${head}&${filter}`);
+      expect(
+        found.rows.map(({ id }) => id),
+        filter,
+      ).to.deep.equal(ids);
+    }
     const page = await operator(`${base}/hooks?at=${head}&limit=1`);
     expect([page.rows.length, page.body['next_cursor']]).to.deep.equal([1, other]);
     const rest = await operator(`${base}/hooks?at=${head}&limit=1&starting_after=${other}`);
@@ -90,6 +129,8 @@ describe('what the operator is shown as of then', () => {
       `${base}/credits`,
       `${base}/hooks`,
       `${base}/designs`,
+      `${base}/members`,
+      `${base}/contacts`,
     ]) {
       expect((await operator(path)).body, path).not.to.have.property('as_of');
       const now = await operator(`${path}?at=${await headOf()}`);
@@ -105,7 +146,10 @@ describe('what the operator is shown as of then', () => {
     const paths = [
       [`/operator/v1/cards/${code}`, 'card_not_found'],
       [`/operator/v1/cards/${code}/history`, 'card_not_found'],
-      ...['credits', 'keys', 'designs', 'webhooks', 'hooks'].map((list) => [`${base}/${list}`, 'not_found']),
+      ...['credits', 'keys', 'designs', 'webhooks', 'hooks', 'members', 'contacts'].map((list) => [
+        `${base}/${list}`,
+        'not_found',
+      ]),
     ];
     const beyond = (BigInt(await headOf()) + 1_000_000n).toString();
     for (const [path = '', wanted] of paths) {
@@ -122,7 +166,7 @@ describe('what the operator is shown as of then', () => {
           'at',
         ]);
     }
-    for (const list of ['credits', 'keys', 'designs', 'webhooks', 'hooks'])
+    for (const list of ['credits', 'keys', 'designs', 'webhooks', 'hooks', 'members', 'contacts'])
       expect(
         refusal(await operator(`/operator/v1/organizations/${nowhere}/${list}?at=2999-01-01`)),
       ).to.deep.equal([404, 'not_found', null]);
