@@ -170,6 +170,7 @@ const buildGraph = (context: ProcessContext) => {
     uploads: new Uploads({ rateLimiter, clock }),
     webhooks: endpoints,
     devices: devicesWith(endpoints.keys),
+    trustedProxies: settings.trustedProxies,
     timeZone: planning.timeZone,
     hasConsole: settings.console,
     log,

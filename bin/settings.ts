@@ -49,6 +49,8 @@ export interface Settings {
   readonly hookCallKeep: Milliseconds;
   readonly requestLogKeep: Milliseconds;
   readonly maxConnections: number;
+  /** The networks of proxies that are believed about whose requests they pass on. */
+  readonly trustedProxies: readonly string[];
   readonly planning: {
     readonly timeZone: string;
     readonly productionDays: number;
@@ -90,7 +92,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** The environment variables that the service reads. */
 export const settingNames = [
   'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'PERSONAL_KEY_FILE', 'DEMO', 'CONSOLE', 'OPERATOR_TOKEN_FILE',
-  'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'HOOK_RATE_LIMIT_PER_MINUTE', 'HOOK_CALL_KEEP', 'REQUEST_LOG_KEEP', 'MAX_CONNECTIONS', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER', 'WEBHOOK_ENDPOINTS', 'WEBHOOK_DELIVERY', 'DELIVERY_KEEP',
+  'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'HOOK_RATE_LIMIT_PER_MINUTE', 'HOOK_CALL_KEEP', 'REQUEST_LOG_KEEP', 'MAX_CONNECTIONS', 'TRUSTED_PROXIES', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER', 'WEBHOOK_ENDPOINTS', 'WEBHOOK_DELIVERY', 'DELIVERY_KEEP',
   'LOG_KEY_FILE', 'LOG_HEAD_FILE', 'LOG_ORIGIN', 'LOG_SCRUB_EVERY', 'LOG_PUBLIC', 'LOG_ON_DAMAGE', 'LOG_POLICY_FILE', 'LOG_ANCHOR_DIR', 'WEBHOOK_ALLOW_NETWORKS', 'WEBHOOK_ALLOW_PORTS', 'FLOOR_SIMULATION', 'CLAIM_TIMEOUT', 'RECONCILE_AFTER', 'LOG_LEVEL',
 ] as const; // prettier-ignore
 type SettingName = (typeof settingNames)[number];
@@ -132,6 +134,8 @@ export const readSettings = (environment: Environment): Settings => {
     read(name, fallback, (value) => (isHost(value) ? value : undefined), 'an IP address or a host name');
   const text = (name: SettingName, fallback: string): string =>
     read(name, fallback, (value) => value, 'a text');
+  const networksIn = (name: SettingName): readonly string[] =>
+    read(name, [], networks, 'networks separated by commas, such as 127.0.0.0/8,10.0.0.0/8,::1/128');
   const whole = (name: SettingName, fallback: number, from: number, to: number): number =>
     read(
       name,
@@ -230,6 +234,7 @@ export const readSettings = (environment: Environment): Settings => {
     hookCallKeep: duration('HOOK_CALL_KEEP', 30 * units.d),
     requestLogKeep: duration('REQUEST_LOG_KEEP', 90 * units.d),
     maxConnections: whole('MAX_CONNECTIONS', 10_000, 1, 1_000_000),
+    trustedProxies: networksIn('TRUSTED_PROXIES'),
     planning: {
       timeZone: read(
         'TIME_ZONE',
@@ -252,12 +257,7 @@ export const readSettings = (environment: Environment): Settings => {
       endpoints: whole('WEBHOOK_ENDPOINTS', 100, 1, 1_000_000),
       delivery: read<boolean | null>('WEBHOOK_DELIVERY', null, onOrOff, 'on or off'),
       keep: duration('DELIVERY_KEEP', 30 * units.d),
-      allowNetworks: read(
-        'WEBHOOK_ALLOW_NETWORKS',
-        [],
-        networks,
-        'networks separated by commas, such as 127.0.0.0/8,10.0.0.0/8,::1/128',
-      ),
+      allowNetworks: networksIn('WEBHOOK_ALLOW_NETWORKS'),
       allowPorts: read<readonly number[] | null>(
         'WEBHOOK_ALLOW_PORTS',
         [443],

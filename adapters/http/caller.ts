@@ -8,7 +8,7 @@ import type { Clock } from '../../application/ports/system.js';
 import { houseId, isKeyShaped, isOperatorKeyShaped, isOperatorScope } from '../../domain/api-key.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import type { Access, Caller, OperatorCaller } from './route.js';
+import type { Access, Caller, HttpRequest, OperatorCaller } from './route.js';
 
 /** What the rate headers of a response say. */
 export interface Allowance {
@@ -82,6 +82,25 @@ export const household = (address: string): string => {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);
   return parsed instanceof ipaddr.IPv6 ? parsed.parts.slice(0, 4).join(':') : parsed.toString();
+};
+
+/**
+ * The address that a request comes from: that of the connection, or if that is a trusted proxy's, the last
+ * one in X-Forwarded-For that is none.
+ */
+export const clientAddress = (
+  request: Pick<HttpRequest, 'address' | 'header'>,
+  trustedProxies: readonly string[],
+): string => {
+  const networks = trustedProxies.map((network) => ipaddr.parseCIDR(network));
+  const isTrusted = (hop: string): boolean => {
+    if (!ipaddr.isValid(hop)) return false;
+    const parsed = ipaddr.process(hop);
+    return networks.some((network) => network[0].kind() === parsed.kind() && parsed.match(network));
+  };
+  const told = request.header('x-forwarded-for').join().split(',');
+  const hops = [...told, request.address].map((hop) => hop.trim());
+  return hops.findLast((hop) => hop !== '' && !isTrusted(hop)) ?? request.address;
 };
 
 /** Counts wrong operator tokens by address, in this process and on a clock that nobody sets. */

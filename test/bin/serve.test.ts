@@ -233,6 +233,7 @@ describe('the service as a process', () => {
     HOOK_CALL_KEEP: ['0d', '30', 'x'],
     REQUEST_LOG_KEEP: ['0d', '90', 'x'],
     MAX_CONNECTIONS: ['0', '1000001', 'x', '1.5'],
+    TRUSTED_PROXIES: ['10.0.0.1', 'nginx'],
     TIME_ZONE: ['Mars/Olympus'],
     PRODUCTION_DAYS: ['-1', '61', 'two'],
     MAIL_DAYS: ['-1', '61'],

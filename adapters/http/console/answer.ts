@@ -1,7 +1,7 @@
 import { newToken } from '../../../application/access/sessions.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Permission } from '../../../domain/permissions.js';
-import { retryAfter } from '../caller.js';
+import { clientAddress, retryAfter } from '../caller.js';
 import { ClientGone, statusOf } from '../errors.js';
 import type { HttpRequest, LinesResponse, TextResponse } from '../route.js';
 import { pageUrl, placeOf } from '../web/url.js';
@@ -43,7 +43,7 @@ const contextOf = (
     origin,
     browser: browserIn(request.header('user-agent')[0]),
     cookies: request.header('cookie').join('; '),
-    address: request.address,
+    address: clientAddress(request, deps.trustedProxies),
     url: (path, params, values) => pageUrl(prefix, path, params, values),
     signal: request.signal,
     timeZone: deps.timeZone,

@@ -36,6 +36,8 @@ export interface ConsoleDeps
   readonly uploads: Uploads;
   readonly webhooks: WebhookDeps;
   readonly baseUrl: () => string;
+  /** The networks of proxies that are believed about whose requests they pass on. */
+  readonly trustedProxies: readonly string[];
   readonly timeZone: string;
   /** False: nobody signs in here, and there are only the pages for everybody. */
   readonly hasConsole: boolean;

@@ -32,7 +32,7 @@ export interface Context<Who extends Visitor = Visitor> {
   readonly browser: string;
   /** As sent. */
   readonly cookies: string;
-  /** The address of the other end of the connection. */
+  /** The address that the visitor comes from. */
   readonly address: string;
   /** The address of a page of this service, by its path in the table. */
   readonly url: (path: string, params?: Texts, query?: Texts) => Url;

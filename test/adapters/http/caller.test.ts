@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { gate, TooManyGuesses } from '../../../adapters/http/caller.js';
+import { clientAddress, gate, TooManyGuesses } from '../../../adapters/http/caller.js';
 import { DomainError } from '../../../domain/errors.js';
 import { VirtualClock } from '../../support/memory/clock.js';
 import { eventually } from '../../support/time/eventually.js';
@@ -18,6 +18,23 @@ import {
   type TestService,
 } from '../../support/http/http.js';
 import { newTraces, testRoutes } from '../../support/http/http-routes.js';
+
+describe('the address of a visitor', () => {
+  const of = (address: string, forwarded: readonly string[], proxies: readonly string[]) =>
+    clientAddress({ address, header: () => forwarded }, proxies);
+
+  it('is that of the connection, whatever a header says, unless a trusted proxy says it', () => {
+    const proxies = ['10.0.0.0/8', 'fd00::/8'];
+    expect(of('192.0.2.1', ['198.51.100.7'], [])).to.equal('192.0.2.1');
+    expect(of('192.0.2.1', ['198.51.100.7'], proxies)).to.equal('192.0.2.1');
+    expect(of('10.0.0.1', ['198.51.100.7'], proxies)).to.equal('198.51.100.7');
+    expect(of('::ffff:10.0.0.1', ['198.51.100.7'], proxies)).to.equal('198.51.100.7');
+    expect(of('fd00::1', ['203.0.113.9, 198.51.100.7', '10.9.9.9'], proxies)).to.equal('198.51.100.7');
+    expect(of('10.0.0.1', ['203.0.113.9, nonsense'], proxies)).to.equal('nonsense');
+    expect(of('10.0.0.1', [], proxies)).to.equal('10.0.0.1');
+    expect(of('10.0.0.1', ['10.0.0.2', ','], proxies)).to.equal('10.0.0.1');
+  });
+});
 
 describe('callers', () => {
   let service: TestService;

@@ -45,6 +45,7 @@ describe('the pages with which people sign in', () => {
       log,
       baseUrl,
       timeZone: 'UTC',
+      trustedProxies: ['127.0.0.0/8'],
       hasConsole: true,
       claimTimeout: 60_000,
     };
@@ -88,6 +89,21 @@ describe('the pages with which people sign in', () => {
     expect((await me.submit('/console/me', 'changePassword', { password, next })).status).to.equal(303);
     await people.clock.advance(60_000);
     expect((await signIn(visitor(), next)).status).to.equal(303);
+  });
+
+  it('count tries by the address that a trusted proxy tells', async () => {
+    const from = async (forwarded: string): Promise<number> => {
+      const browser = visitor();
+      const form = await browser.form('/console/sign-in', 'signIn');
+      const headers = { 'sec-fetch-site': 'same-origin', 'x-forwarded-for': forwarded };
+      const fields = { ...form, email: ada.email, password: 'wrong' };
+      return (await browser.post('/console/sign-in', fields, headers)).status;
+    };
+    for (let tries = 0; tries < triesPerMinute.mailboxOfNetwork; tries += 1)
+      expect(await from(`203.0.113.${tries}, 2001:db8:0:1::${tries}`)).to.equal(422);
+    expect(await from('2001:db8:0:1::ffff')).to.equal(429);
+    expect(await from('2001:db8:0:2::ffff')).to.equal(422);
+    expect((await signIn(visitor(), 'wrong')).status).to.equal(422);
   });
 
   it('know a browser by a cookie that lasts until the password changes or all others are signed out', async () => {
