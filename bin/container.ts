@@ -60,6 +60,8 @@ import { registerOpenWork } from './open-work.js';
 import { registerTotals } from './totals.js';
 import { isWitnessed, logPolicy } from './log-policy.js';
 import { registerForeignEvents } from './foreign-events.js';
+import { spotCheckReports } from './spot-checks.js';
+import { allProjections } from '../projections/all.js';
 import { plays } from './roles.js';
 import { senderOnDemand } from './sender.js';
 import { hold, tokens } from './tokens.js';
@@ -288,15 +290,41 @@ const buildGraph = (context: ProcessContext) => {
         }
       : null;
 
+  const spotChecks = plays(role, 'projector')
+    ? {
+        store,
+        raw: engine.raw,
+        tiles: engine.tiles,
+        readModels: engine.readModels,
+        clock,
+        entropy,
+        projections: allProjections,
+        status: () => projector.status(),
+        ...spotCheckReports(registry, log),
+      }
+    : null;
+
   const upkeep = { log: deliveries.log, queue, clock, policy, keep: webhookSettings.keep };
 
-  return { listeners, administration, people, floor, reconciler, relay, delivery, upkeep, unfinished };
+  return {
+    listeners,
+    administration,
+    people,
+    floor,
+    reconciler,
+    relay,
+    delivery,
+    upkeep,
+    unfinished,
+    spotChecks,
+  };
 };
 
 /** The object graph of one process, finished: every use case over the engine that it was given. */
 export const wire = (context: ProcessContext): DependencyContainer => {
   const graph = buildGraph(context);
   const { listeners, administration, people, floor, reconciler, relay, delivery, upkeep, unfinished } = graph;
+  const { spotChecks } = graph;
   const container = root.createChildContainer();
   hold(container, tokens.context, context);
   hold(container, tokens.listeners, listeners);
@@ -308,5 +336,6 @@ export const wire = (context: ProcessContext): DependencyContainer => {
   hold(container, tokens.upkeep, upkeep);
   hold(container, tokens.unfinished, unfinished);
   if (delivery !== null) hold(container, tokens.delivery, delivery);
+  if (spotChecks !== null) hold(container, tokens.spotChecks, spotChecks);
   return container;
 };

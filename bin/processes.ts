@@ -7,6 +7,7 @@ import { queueDueCards, simulateFloor } from '../application/cards/floor.js';
 import { publishEvents } from '../application/log/publish-events.js';
 import { runReconciler } from '../application/credits/reconcile.js';
 import { runImports } from '../application/contacts/run-imports.js';
+import { runSpotChecks } from '../application/projecting/spot-check.js';
 import { runRelay } from '../application/webhooks/relay.js';
 import { runShredder } from '../application/personal/shred.js';
 import { FinalError } from '../domain/errors.js';
@@ -161,7 +162,14 @@ const notaryProcesses = (container: DependencyContainer): readonly Process[] => 
   return notarize === null ? [] : [(signal) => engine.exclusively('notary', signal, notarize)];
 };
 
+const projectorProcesses = (container: DependencyContainer): readonly Process[] => {
+  const onError = reporter(container.resolve(tokens.context), 'spot checks');
+  const checks = container.resolve(tokens.spotChecks);
+  return [(signal) => runSpotChecks(checks, signal, onError)];
+};
+
 const processesByRole = [
+  ['projector', projectorProcesses],
   ['reconciler', reconcilerProcesses],
   ['relay', relayProcesses],
   ['webhooks', webhookProcesses],

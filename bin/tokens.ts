@@ -7,6 +7,7 @@ import type { FloorDeps } from '../application/cards/floor.js';
 import type { PeopleDeps } from '../application/access/people.js';
 import type { ReconcilerDeps } from '../application/credits/reconcile.js';
 import type { RelayDeps } from '../application/webhooks/relay.js';
+import type { SpotCheckDeps } from '../application/projecting/spot-check.js';
 import type { UnfinishedWork } from '../application/cards/unfinished.js';
 import type { ProcessContext } from './process-context.js';
 
@@ -30,6 +31,8 @@ export const tokens = {
   relay: token<RelayDeps>('RelayDeps'),
   /** Held only if the role delivers webhooks. */
   delivery: token<DeliveryDeps>('DeliveryDeps'),
+  /** Held only if the role projects. */
+  spotChecks: token<SpotCheckDeps>('SpotCheckDeps'),
   upkeep: token<UpkeepDeps>('UpkeepDeps'),
   unfinished: token<UnfinishedWork>('UnfinishedWork'),
 } as const;

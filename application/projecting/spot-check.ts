@@ -1,0 +1,187 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { LoggedEvent } from '../../domain/events.js';
+import { categoryOf, idOf, streamName, type Milliseconds, type StreamName } from '../../domain/ids.js';
+import { tileWidth } from '../../domain/merkle.js';
+import type { Projection } from '../../projections/projection.js';
+import type { EventStore } from '../ports/event-store.js';
+import type { LogTiles } from '../ports/log-tiles.js';
+import type { RawLog } from '../ports/raw-log.js';
+import type { ReadModels, Stored } from '../ports/read-models.js';
+import type { Clock, Entropy } from '../ports/system.js';
+import { larger } from '../positions.js';
+import { streamPages } from '../stream-pages.js';
+import { untilAborted } from '../until-aborted.js';
+import type { ProjectorStatus } from './projection-board.js';
+
+/** A row that is not what its events make of it. Nothing here says anything about a person. */
+export interface Difference {
+  readonly projection: string;
+  readonly key: string;
+  /** The fields that differ; none if the row or the document is missing. */
+  readonly fields: readonly string[];
+}
+
+export interface SpotCheckDeps {
+  readonly store: Pick<EventStore, 'readStream' | 'readLast'>;
+  readonly raw: Pick<RawLog, 'readStored'>;
+  readonly tiles: Pick<LogTiles, 'tree' | 'leaves'>;
+  readonly readModels: Pick<ReadModels, 'get' | 'page'>;
+  readonly projections: readonly Projection<unknown>[];
+  readonly status: () => ProjectorStatus;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly checked: (projection: string) => void;
+  readonly differs: (difference: Difference) => void;
+}
+
+const pause: Milliseconds = 10_000;
+/** Of a process's time at most one part in so many. */
+const share = 100;
+/** A longer stream is passed over: to fold it would hold up others. */
+const maxEvents = 5_000;
+
+/** A document, and the stream that it is made of. */
+export interface Subject {
+  readonly projection: Projection<unknown>;
+  readonly stream: StreamName;
+  readonly key: string;
+}
+
+type Verdict = Difference | 'right' | 'not known';
+
+/** As a store keeps it. */
+const plain = (document: unknown): object | null => JSON.parse(JSON.stringify(document)) as object | null;
+
+const fieldsThatDiffer = (row: object, folded: object): readonly string[] => {
+  const [one, other] = [new Map(Object.entries(row)), new Map(Object.entries(folded))];
+  const names = new Set([...one.keys(), ...other.keys()]);
+  return [...names].filter((name) => !isDeepStrictEqual(one.get(name), other.get(name)));
+};
+
+/** How far readers see a projection that is fed; null while another build is shown. */
+const checkpointOf = ({ status }: SpotCheckDeps, { name, version }: Projection<unknown>): bigint | null => {
+  const { down, projections } = status();
+  const known = projections.find((each) => each.name === name && each.version === version);
+  return down === null && known?.live === true ? known.checkpoint : null;
+};
+
+/** What the events of a stream up to a position make of a document. */
+const fold = async (
+  { store }: SpotCheckDeps,
+  { projection, stream, key }: Subject,
+  until: bigint,
+): Promise<unknown> => {
+  let document: unknown = null;
+  for await (const page of streamPages(store, stream, 0))
+    for (const recorded of page) {
+      const event: LoggedEvent = { ...recorded, position: recorded.position ?? until };
+      if (event.position > until) return document;
+      if (projection.key(event) === key) document = projection.evolve(document, event);
+    }
+  return document;
+};
+
+/** Compares a row with its events, as far as they are in it. */
+const compare = async (deps: SpotCheckDeps, subject: Subject): Promise<Verdict> => {
+  const { projection, stream, key } = subject;
+  const last = await deps.store.readLast(stream);
+  if (last !== null && last.revision >= maxEvents) return 'not known';
+  // Asked before the row is read: whatever stands up to here is in it.
+  const checkpoint = checkpointOf(deps, projection);
+  if (checkpoint === null) return 'not known';
+  const row = await deps.readModels.get(projection, key);
+  const folded = await fold(deps, subject, larger(checkpoint, row?.position ?? 0n));
+  const [found, wanted] = [plain(row?.document ?? null), plain(folded)];
+  if (isDeepStrictEqual(found, wanted)) return 'right';
+  const fields = found === null || wanted === null ? [] : fieldsThatDiffer(found, wanted);
+  return { projection: projection.name, key, fields };
+};
+
+/** The stream and the projections of a random event of the log; null if there is none that is signed. */
+const anyEvent = async ({ tiles, raw, entropy, projections }: SpotCheckDeps) => {
+  const { size } = await tiles.tree();
+  if (size === 0) return null;
+  const index = entropy.below(size);
+  const tile = await tiles.leaves(Math.floor(index / tileWidth));
+  const event = tile && (await raw.readStored(tile.after, (index % tileWidth) + 1)).at(-1);
+  if (!event) return null;
+  const { stream, type, position } = event;
+  const made = projections.filter(
+    ({ category, passesOver }) => category === categoryOf(stream) && passesOver?.has(type) !== true,
+  );
+  return { stream, revision: event.revision, position, made };
+};
+
+/** The row before a random place in the list of an organization: also one that no event has made. */
+const anyNeighbour = async (
+  { readModels, entropy }: SpotCheckDeps,
+  projection: Projection<unknown>,
+  { document }: Stored<unknown>,
+  newest: bigint,
+): Promise<Subject | null> => {
+  const before = BigInt(entropy.below(Number(newest))) + 2n;
+  const [row] = await readModels.page(projection, { org: projection.org(document), before, limit: 1 });
+  if (row === undefined) return null;
+  return { projection, stream: streamName(projection.category, row.key), key: row.key };
+};
+
+/** The documents to look at this time: those that a random event has made, and another of their lists. */
+const chosen = async (deps: SpotCheckDeps): Promise<readonly Subject[]> => {
+  const picked = await anyEvent(deps);
+  if (picked === null) return [];
+  const { stream, revision, position, made } = picked;
+  const [recorded] = await deps.store.readStream(stream, revision, 1);
+  if (recorded === undefined) return [];
+  const subjects: Subject[] = [];
+  for (const projection of made) {
+    const key = projection.key({ ...recorded, position });
+    // A document of many streams would take reading the log.
+    if (key !== idOf(stream) && projection.oneEventEach !== true) continue;
+    subjects.push({ projection, stream, key });
+    const row = await deps.readModels.get(projection, key);
+    if (row === null || projection.oneEventEach === true) continue;
+    const neighbour = await anyNeighbour(deps, projection, row, position);
+    if (neighbour !== null) subjects.push(neighbour);
+  }
+  return subjects;
+};
+
+/**
+ * Compares some random rows with what their events make of them. Returns those that differ: a row may be
+ * late, or an erasure under way. `suspects`: those of the last time; what differs again is reported.
+ */
+export const spotCheck = async (
+  deps: SpotCheckDeps,
+  suspects: readonly Subject[],
+): Promise<readonly Subject[]> => {
+  const judge = async (subject: Subject): Promise<Difference | null> => {
+    const verdict = await compare(deps, subject);
+    if (verdict !== 'not known') deps.checked(subject.projection.name);
+    return typeof verdict === 'object' ? verdict : null;
+  };
+  for (const suspect of suspects) {
+    const difference = await judge(suspect);
+    if (difference !== null) deps.differs(difference);
+  }
+  const found: Subject[] = [];
+  for (const subject of await chosen(deps)) if ((await judge(subject)) !== null) found.push(subject);
+  return found;
+};
+
+/**
+ * Looks at random rows until the signal aborts, for a hundredth of the time at most.
+ * (docs/operations.md#rows-that-differ)
+ */
+export const runSpotChecks = async (
+  deps: SpotCheckDeps,
+  signal: AbortSignal,
+  onError: (error: unknown) => void,
+): Promise<void> => {
+  const { clock } = deps;
+  let suspects: readonly Subject[] = [];
+  await untilAborted({ clock, signal, pause, onError }, async () => {
+    const began = clock.monotonic();
+    suspects = await spotCheck(deps, suspects);
+    await clock.sleep((clock.monotonic() - began) * (share - 1), signal);
+  });
+};
