@@ -1,5 +1,7 @@
 import { CheckpointPastHead, DataDirectoryInUse, UnknownOutcome } from '../adapters/sqlite/errors.js';
 import { UnusableHead } from '../application/ports/signed-heads.js';
+import { LostIndexKey, MissingPersonalKey } from '../application/personal/key-ring.js';
+import { LostKeys } from '../application/personal/own-keys.js';
 import { FinalError } from '../domain/errors.js';
 import { UnusableSecretFile } from './secret-files.js';
 import { WrongSettings } from './settings.js';
@@ -26,7 +28,14 @@ export const explain = (error: unknown): { readonly code: number; readonly messa
       code: exitCodes.wrongSettings,
       message: ['These settings are wrong:', ...error.problems.map((problem) => `  ${problem}`)].join('\n'),
     };
-  if (error instanceof RangeError || error instanceof UnusableSecretFile || error instanceof UnusableHead)
+  if (
+    error instanceof RangeError ||
+    error instanceof UnusableSecretFile ||
+    error instanceof UnusableHead ||
+    error instanceof LostKeys ||
+    error instanceof MissingPersonalKey ||
+    error instanceof LostIndexKey
+  )
     return { code: exitCodes.wrongSettings, message: error.message };
   if (error instanceof UnknownOutcome) {
     return {

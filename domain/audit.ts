@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { events, type Aggregate, type EventOf } from './events.js';
-import { derivedUuid, streamName, type OrganizationId } from './ids.js';
+import { derivedUuid, Instant, streamName, type OrganizationId } from './ids.js';
 
 export const exportKinds = ['card', 'organization', 'period'] as const;
 export type ExportKind = (typeof exportKinds)[number];
@@ -9,8 +9,8 @@ export type ExportKind = (typeof exportKinds)[number];
 export const everything = 'all';
 
 /**
- * What was taken out of the log, and by whom: an export can't be taken back. And which head of the log was
- * given up.
+ * What was taken out of the log, and by whom: an export can't be taken back. And which head of the log, and
+ * which keys of personal data, were given up.
  */
 export const auditEvents = events({
   AuditExported: {
@@ -31,6 +31,18 @@ export const auditEvents = events({
     /** The name of who has decided that. */
     by: z.string(),
   },
+  /**
+   * Keys of personal data were lost: so many events can't be read, up to the time of the `newest`, although
+   * no erasure covers them.
+   */
+  KeysLost: {
+    events: z.int().positive(),
+    newest: Instant,
+    /** How many blocks of keys were lost, of all organizations together. */
+    blocks: z.int().positive(),
+    /** The name of who has decided that. */
+    by: z.string(),
+  },
 });
 export type AuditEvent = EventOf<typeof auditEvents>;
 
@@ -43,6 +55,10 @@ export const audit: Aggregate<null, AuditEvent> = {
   evolve: () => null,
   lastEventIsState: true,
 };
+
+export const giveUpKeys = (lost: Extract<AuditEvent, { type: 'KeysLost' }>['data']) => (): AuditEvent[] => [
+  { type: 'KeysLost', data: lost },
+];
 
 /**
  * The id of the stream for exports of one organization; null for those of everybody, which the house answers

@@ -64,6 +64,8 @@ const meanings: Readonly<Record<string, string>> = {
   PurchaseOrdered: 'A purchase of credits was ordered under a reference, which buys once.',
   HeadGivenUp:
     'An older copy of the log was put back: the head that was signed last is given up, and with it what came after the copy.',
+  KeysLost:
+    'Keys of personal data were lost and given up: events up to that time can not be read, though nothing erased them.',
   AuditExported: 'Events were taken out of the log, with what proves to somebody else that they are genuine.',
   CreditSpent: 'A card was paid for.',
   CreditReturned: 'A credit came back.',

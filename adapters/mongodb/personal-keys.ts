@@ -1,7 +1,7 @@
 import { Binary } from 'mongodb';
-import type { EventMark } from '../../application/ports/event-store.js';
 import {
   PersonalKeysUnavailable,
+  type NumberedBlock,
   type PersonalKeys,
   type ShredderMark,
   type StoredBlock,
@@ -19,13 +19,15 @@ interface BlockRow {
   readonly sealed: Binary;
 }
 
-/** Beside the blocks: the number of the last one, and how far the shredder has come. */
-interface StateRow {
-  readonly _id: 'blocks' | 'shredder';
-  readonly last?: number;
-  readonly position?: bigint;
-  readonly event?: EventMark | null;
+/** How far the shredder has come. */
+interface MarkRow extends ShredderMark {
+  readonly _id: 'shredder';
 }
+
+const falseIfDuplicate = (error: unknown): false => {
+  if (isDuplicate(error)) return false;
+  throw error;
+};
 
 const bytes = (binary: Binary): Buffer => Buffer.from(binary.buffer.subarray(0, binary.length()));
 
@@ -43,10 +45,13 @@ const rowOf = ({ wrappedBy, iv, sealed }: WrappedBlock) => ({
   sealed: new Binary(sealed),
 });
 
+/** All documents, by the index of their numbers. */
+const all = { _id: { $gte: 0 } } as const;
+const numbersOnly = { projection: { _id: 1 } } as const;
+
 /** The keys of personal data, one document a block. */
 export class MongoPersonalKeys implements PersonalKeys {
   readonly #database: MongoDatabase;
-  #beginning: Promise<void> | null = null;
 
   constructor(database: MongoDatabase) {
     this.#database = database;
@@ -54,30 +59,21 @@ export class MongoPersonalKeys implements PersonalKeys {
 
   first(make: (number: number) => WrappedBlock): Promise<StoredBlock | null> {
     return this.#run(async () => {
-      // Before it is looked for: another process may add it meanwhile, and begin the count.
-      const hadBlocks = (await this.#state().findOne({ _id: { $eq: 'blocks' } })) !== null;
+      // Before it is looked for: another process may add it meanwhile, and then others.
+      const hadBlocks = (await this.#blocks().findOne({ _id: { $gt: 0 } }, numbersOnly)) !== null;
       const [found] = await this.load([0]);
       if (found !== undefined || hadBlocks) return found ?? null;
       await this.#blocks()
         .insertOne({ _id: 0, version: 1, ...rowOf(make(0)) })
-        .catch((error: unknown) => {
-          if (!isDuplicate(error)) throw error;
-        });
+        .catch(falseIfDuplicate);
       return (await this.load([0]))[0] ?? null;
     });
   }
 
-  add(count: number, make: (number: number) => WrappedBlock): Promise<readonly number[]> {
-    return this.#run(async () => {
-      const before = (await this.#count(count)) ?? (await this.#begun().then(() => this.#count(count)));
-      this.#beginning = null;
-      if (before === null) throw new Error('the number of the last block is missing');
-      const numbers = Array.from({ length: count }, (_, index) => before + 1 + index);
-      await this.#blocks().insertMany(
-        numbers.map((number) => ({ _id: number, version: 1, ...rowOf(make(number)) })),
-      );
-      return numbers;
-    });
+  async add(blocks: readonly NumberedBlock[]): Promise<void> {
+    await this.#run(() =>
+      this.#blocks().insertMany(blocks.map((block) => ({ _id: block.number, version: 1, ...rowOf(block) }))),
+    );
   }
 
   load(numbers: readonly number[]): Promise<readonly StoredBlock[]> {
@@ -113,46 +109,47 @@ export class MongoPersonalKeys implements PersonalKeys {
 
   mark(): Promise<ShredderMark | null> {
     return this.#run(async () => {
-      const row = await this.#state().findOne({ _id: { $eq: 'shredder' } });
-      return row?.position === undefined ? null : { position: row.position, event: row.event ?? null };
+      const row = await this.#marks().findOne({ _id: { $eq: 'shredder' } });
+      return row && { position: row.position, event: row.event };
     });
   }
 
-  async saveMark({ position, event }: ShredderMark): Promise<void> {
-    await this.#run(() =>
-      this.#state().updateOne({ _id: { $eq: 'shredder' } }, { $set: { position, event } }, { upsert: true }),
-    );
-  }
-
-  /**
-   * Counts so many more, and returns what was counted before; null if the count has not begun. Some engines
-   * show later counts, too, in what they return of after.
-   */
-  async #count(more: number): Promise<number | null> {
-    const counted = await this.#state().findOneAndUpdate(
-      { _id: { $eq: 'blocks' } },
-      { $inc: { last: more } },
-      { returnDocument: 'before' },
-    );
-    return counted?.last ?? null;
-  }
-
-  /** Once for all who come together: some engines take two first documents of one id at the same time. */
-  #begun(): Promise<void> {
-    this.#beginning ??= this.#begin().catch((error: unknown) => {
-      this.#beginning = null;
-      throw error;
+  saveMark(
+    { position, event }: ShredderMark,
+    before: ShredderMark | null,
+    uses: readonly number[],
+  ): Promise<boolean> {
+    return this.#run(async () => {
+      if (uses.length > 0)
+        await this.#uses().bulkWrite(
+          uses.map((_id) => ({ replaceOne: { filter: { _id }, replacement: {}, upsert: true } })),
+        );
+      if (before === null)
+        return this.#marks()
+          .insertOne({ _id: 'shredder', position, event })
+          .then(() => true, falseIfDuplicate);
+      const { matchedCount } = await this.#marks().updateOne(
+        { _id: { $eq: 'shredder' }, position: { $eq: before.position } },
+        { $set: { position, event } },
+      );
+      return matchedCount === 1;
     });
-    return this.#beginning;
   }
 
-  /** Not an upsert with the count: some engines lose a count if several are the first at once. */
-  async #begin(): Promise<void> {
-    try {
-      await this.#state().insertOne({ _id: 'blocks', last: 0 });
-    } catch (error) {
-      if (!isDuplicate(error)) throw error;
-    }
+  missing(numbers: readonly number[]): Promise<readonly number[]> {
+    return this.#run(async () => {
+      const [uses, there] = await Promise.all([
+        this.#uses().find(all, numbersOnly).toArray(),
+        this.#blocks().find(all, numbersOnly).toArray(),
+      ]);
+      const missing = new Set([...numbers, ...uses.map(({ _id }) => _id)]);
+      for (const { _id } of there) missing.delete(_id);
+      return [...missing];
+    });
+  }
+
+  wrappers(): Promise<readonly string[]> {
+    return this.#run(() => this.#blocks().distinct('wrappedBy', all));
   }
 
   async #run<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -169,7 +166,11 @@ export class MongoPersonalKeys implements PersonalKeys {
     return this.#database.collection<BlockRow>('personal_keys');
   }
 
-  #state() {
-    return this.#database.collection<StateRow>('personal_key_state');
+  #marks() {
+    return this.#database.collection<MarkRow>('personal_key_state');
+  }
+
+  #uses() {
+    return this.#database.collection<{ readonly _id: number }>('personal_key_uses');
   }
 }

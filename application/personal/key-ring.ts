@@ -6,6 +6,7 @@ import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import type { MasterKey, MasterKeys } from '../../domain/webhook-signing.js';
 import type { PersonalKey } from './personal.js';
 import {
+  givenUp,
   PersonalKeysUnavailable,
   type PersonalKeys,
   type StoredBlock,
@@ -54,6 +55,10 @@ export interface JustSealed {
 
 export interface KeyRingOptions {
   readonly store: PersonalKeys;
+  /** Settles once it is known whether the keys are those of the log; null or absent: they are. */
+  readonly admitted?: Promise<void> | null;
+  /** Called when a block turns out not to be there, before anything is read without it. */
+  readonly onMissing?: () => Promise<void>;
   /** What blocks are encrypted with, newest first. */
   readonly masters: MasterKeys;
   readonly clock: Clock;
@@ -101,7 +106,7 @@ export class MissingPersonalKey extends FinalError {
 export class LostIndexKey extends FinalError {
   constructor() {
     super(
-      'The store of personal keys (keys.db, or the collection personal_keys) lacks block 0, or it is damaged: under its key idempotency keys are looked up. Restore the store from a backup.',
+      'The store of personal keys (keys.db, or the collection personal_keys) lacks block 0, or it is damaged: under its key idempotency keys are looked up. Restore the store from a backup, or give it up: "personal give-up".',
     );
   }
 }
@@ -116,8 +121,9 @@ const wrap = ({ id, key }: MasterKey, iv: Buffer, number: number, keys: Buffer):
   return { wrappedBy: id, iv, sealed };
 };
 
-/** Null if the block is not what was stored under its number. */
+/** Null if the block is not what was stored under its number, or was given up. */
 const unwrap = (masters: MasterKeys, { number, wrappedBy, iv, sealed }: StoredBlock): Buffer | null => {
+  if (wrappedBy === givenUp) return null;
   const master = masters.find(({ id }) => id === wrappedBy);
   if (master === undefined) throw new MissingPersonalKey(wrappedBy);
   try {
@@ -142,6 +148,23 @@ const placeOf = (id: string): { readonly block: number; readonly slot: number } 
   return isPlace && more.length === 0 ? { block, slot } : null;
 };
 
+/** A block of keys that no other block has. */
+export const newBlock = (
+  masters: MasterKeys,
+  entropy: Pick<Entropy, 'bytes'>,
+  number: number,
+): WrappedBlock => wrap(masters[0], entropy.bytes(ivBytes), number, entropy.bytes(blockBytes));
+
+/** Whether the keys of a block are lost: it is not what was stored, or what it is encrypted with is gone. */
+export const isLost = (masters: MasterKeys, block: StoredBlock): boolean =>
+  !masters.some(({ id }) => id === block.wrappedBy) || unwrap(masters, block) === null;
+
+/** The block of a key; null for an id that this service did not make. */
+export const blockOf = (id: string): number | null => placeOf(id)?.block ?? null;
+
+/** Numbers of blocks are drawn from so many bytes that two stores of keys never have the same one. */
+const numberBytes = 6;
+
 const slotIn = (keys: Buffer, slot: number): Buffer => keys.subarray(slot * keyBytes, (slot + 1) * keyBytes);
 
 interface Opened {
@@ -151,7 +174,14 @@ interface Opened {
 }
 
 /** The key ring of a process. Blocks that it finds are opened and never used for new events. */
-export const keyRing = ({ store, masters, clock, entropy }: KeyRingOptions): KeyRing => {
+export const keyRing = ({
+  store,
+  admitted = null,
+  onMissing = async () => undefined,
+  masters,
+  clock,
+  entropy,
+}: KeyRingOptions): KeyRing => {
   const opened = new LRUCache<number, Opened>(growingTo(mostOpened));
   /** The oldest first: a cache that moves what was read last would cost a send more. */
   const noted = new Map<string, JustSealed>();
@@ -162,10 +192,16 @@ export const keyRing = ({ store, masters, clock, entropy }: KeyRingOptions): Key
   const keep = (number: number, keys: Buffer | null): void =>
     void opened.set(number, { keys, at: clock.monotonic() });
 
+  const admission = async (): Promise<void> => {
+    if (admitted !== null)
+      await within(clock, longestWait, admitted, () => {
+        throw new PersonalKeysUnavailable('The keys of personal data are not compared with the log yet.');
+      });
+  };
+
   const openIndex = async (): Promise<Buffer> => {
-    const block = await store.first((number) =>
-      wrap(masters[0], entropy.bytes(ivBytes), number, entropy.bytes(blockBytes)),
-    );
+    await admission();
+    const block = await store.first((number) => newBlock(masters, entropy, number));
     const keys = block === null ? null : unwrap(masters, block);
     if (keys === null) throw new LostIndexKey();
     return slotIn(keys, 0);
@@ -181,13 +217,17 @@ export const keyRing = ({ store, masters, clock, entropy }: KeyRingOptions): Key
 
   const addBlocks = async (count: number): Promise<void> => {
     await indexKey();
-    const made = new Map<number, Buffer>();
-    await store.add(count, (number) => {
-      const keys = entropy.bytes(blockBytes);
-      made.set(number, keys);
-      return wrap(masters[0], entropy.bytes(ivBytes), number, keys);
-    });
-    for (const [number, keys] of made) {
+    const made = Array.from({ length: count }, () => ({
+      number: entropy.bytes(numberBytes).readUIntBE(0, numberBytes),
+      keys: entropy.bytes(blockBytes),
+    }));
+    await store.add(
+      made.map(({ number, keys }) => ({
+        number,
+        ...wrap(masters[0], entropy.bytes(ivBytes), number, keys),
+      })),
+    );
+    for (const { number, keys } of made) {
       keep(number, keys);
       for (let slot = 0; slot < keysInBlock; slot += 1)
         unused.push({ id: `${number}.${slot}`, key: slotIn(keys, slot) });
@@ -231,6 +271,7 @@ export const keyRing = ({ store, masters, clock, entropy }: KeyRingOptions): Key
       if (place !== null && !isFresh(place.block)) wanted.add(place.block);
     }
     if (wanted.size === 0) return;
+    await admission();
     const refreshed = refresh([...wanted]);
     if (![...wanted].every(isKnown)) return refreshed;
     await within(
@@ -243,6 +284,7 @@ export const keyRing = ({ store, masters, clock, entropy }: KeyRingOptions): Key
 
   const refresh = async (numbers: readonly number[]): Promise<void> => {
     const found = new Map((await store.load(numbers)).map((block) => [block.number, block]));
+    if (numbers.some((number) => !found.has(number) && opened.peek(number)?.keys !== null)) await onMissing();
     for (const number of numbers) {
       const block = found.get(number);
       keep(number, block === undefined ? null : unwrap(masters, block));
@@ -322,7 +364,7 @@ export const rotateKeys = async (
   const [newest] = masters;
   const rotate = async (found: StoredBlock): Promise<keyof Rotated | null> => {
     for (let block: StoredBlock | undefined = found; block !== undefined;) {
-      if (block.wrappedBy === newest.id) return null;
+      if (block.wrappedBy === newest.id || block.wrappedBy === givenUp) return null;
       const keys = unwrap(masters, block);
       if (keys === null) return 'unreadable';
       const { number, version } = block;

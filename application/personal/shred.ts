@@ -4,11 +4,11 @@ import { erasures } from '../../domain/erasures.js';
 import { schemaOf, type LoggedEvent, type RecordedEvent } from '../../domain/events.js';
 import { categoryOf } from '../../domain/ids.js';
 import { isPlainObject } from '../../domain/plain-object.js';
-import { asStored, openText } from './personal.js';
+import { blocksOf, placeInLog } from './own-keys.js';
+import { asStored } from './personal.js';
 import { markOf, type EventStore } from '../ports/event-store.js';
 import type { PersonalKeys } from '../ports/personal-keys.js';
 import type { Clock } from '../ports/system.js';
-import { assertSameLog } from '../same-log.js';
 import { streamPages } from '../stream-pages.js';
 import { untilAborted } from '../until-aborted.js';
 import { eraseWaitingRows, type NamedContact, type WaitingRowsDeps } from '../contacts/waiting-rows.js';
@@ -26,20 +26,6 @@ const batchSize = 100;
 /** Without an erasure, the place is saved after this many events. */
 const mostUnsaved = 10_000;
 
-/**
- * The key of an event, if it is this event's: a store of keys that was lost or restored gives the same
- * numbers again, to events of other people.
- */
-const ownKey = async (keys: ShredderDeps['personalKeys'], event: RecordedEvent): Promise<string | null> => {
-  const stored = asStored(event);
-  const { keyId } = stored.metadata;
-  if (keyId === null) return null;
-  await keys.load([keyId]);
-  const key = keys.keyOf(keyId);
-  const { personal }: { readonly personal?: unknown } = stored.data;
-  return key !== null && openText(key, event.id, personal) !== null ? keyId : null;
-};
-
 /** The external id of a contact, by an event of it whose personal data can be read. */
 const externalIdIn = ({ data }: RecordedEvent): string | null => {
   const { personal }: { readonly personal?: unknown } = data;
@@ -48,13 +34,13 @@ const externalIdIn = ({ data }: RecordedEvent): string | null => {
 };
 
 /** What erasures erase: the keys of the events before them in their streams, and rows of files that wait. */
-const erasedBy = async ({ store, personalKeys }: ShredderDeps, erased: readonly LoggedEvent[]) => {
+const erasedBy = async ({ store }: ShredderDeps, erased: readonly LoggedEvent[]) => {
   const [found, contacts]: [string[], NamedContact[]] = [[], []];
   for (const { stream, revision, metadata } of erased) {
     const externalIds = new Set<string>();
     for await (const page of streamPages(store, stream, 0))
       for (const event of page.filter((each) => each.revision < revision)) {
-        const key = await ownKey(personalKeys, event);
+        const key = asStored(event).metadata.keyId;
         if (key !== null) found.push(key);
         const externalId = categoryOf(stream) === 'contact' ? externalIdIn(event) : null;
         if (externalId !== null) externalIds.add(externalId);
@@ -80,9 +66,9 @@ const shred = async (deps: ShredderDeps, erased: readonly LoggedEvent[]): Promis
 };
 
 /**
- * Follows the log and destroys the keys of what was erased, until the signal aborts. Its place is kept with
- * the keys: where those are restored from a backup, everything that was erased since is erased again. Only
- * one may run at a time. (docs/architecture.md#personal-data)
+ * Follows the log, destroys the keys of what was erased, and notes which blocks of keys are in use, until the
+ * signal aborts. Its place is kept with the keys: where those are restored from a backup, everything that was
+ * erased since is erased again. Only one may run at a time. (docs/architecture.md#personal-data)
  */
 export const runShredder = async (
   deps: ShredderDeps,
@@ -91,19 +77,24 @@ export const runShredder = async (
 ): Promise<void> => {
   const { store, place, clock } = deps;
   await untilAborted({ clock, signal, pause, onError: report }, async () => {
-    const mark = await place.mark();
-    const position = mark?.position ?? 0n;
-    const event = mark?.event ?? null;
-    if (event !== null) await assertSameLog(store, 'The shredder', { position, event });
+    let mark = await place.mark();
     let unsaved = 0;
-    for await (const batch of store.follow(position, { signal, batch: batchSize })) {
+    const uses = new Set<number>();
+    for await (const batch of store.follow(await placeInLog(store, mark), { signal, batch: batchSize })) {
       batch.forEach(assertKnown);
+      for (const block of blocksOf(batch)) uses.add(block);
       const erased = batch.filter(({ type }) => erasures.has(type));
       if (erased.length > 0) await shred(deps, erased);
       unsaved += batch.length;
       const last = batch.at(-1);
       if (last === undefined || (erased.length === 0 && unsaved < mostUnsaved)) continue;
-      await place.saveMark({ position: last.position, event: markOf(last) });
+      const next = { position: last.position, event: markOf(last) };
+      if (!(await place.saveMark(next, mark, [...uses])))
+        throw new Error(
+          'another process has moved the mark of the shredder, or another store is in its place',
+        );
+      mark = next;
+      uses.clear();
       unsaved = 0;
     }
   });

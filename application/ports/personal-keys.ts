@@ -13,13 +13,20 @@ export interface WrappedBlock {
   readonly sealed: Buffer;
 }
 
-export interface StoredBlock extends WrappedBlock {
+/** A block under the number that was drawn for it by chance: no other has it, in any store of keys. */
+export interface NumberedBlock extends WrappedBlock {
   readonly number: number;
+}
+
+export interface StoredBlock extends NumberedBlock {
   /** Counts the changes of the block. */
   readonly version: number;
 }
 
-/** How far the log was read by whoever destroys keys. */
+/** What a block of keys that were given up is wrapped by: there is nothing in it. */
+export const givenUp = '';
+
+/** How far the log was read by whoever destroys keys, and notes which are in use. */
 export interface ShredderMark {
   readonly position: bigint;
   readonly event: EventMark | null;
@@ -30,19 +37,17 @@ export interface ShredderMark {
  * Everything throws PersonalKeysUnavailable.
  *
  * The mark lies here and nowhere else: a store that is restored from a backup has its old mark, so that what
- * was erased since is erased again.
+ * was erased since is erased again, and blocks that came into use since are looked for.
  */
 export interface PersonalKeys {
   /**
    * Block 0, whose first key names what must be found again. It is added, as `make` returns it, to a store
-   * that never had a block: of several callers at once all get the same one. Null if it is lost.
+   * without blocks: of several callers at once all get the same one. Null if there are others, and not this.
    */
   first(make: (number: number) => WrappedBlock): Promise<StoredBlock | null>;
 
-  /**
-   * Adds `count` blocks, which `make` returns for their numbers. A number is given once, even if this fails.
-   */
-  add(count: number, make: (number: number) => WrappedBlock): Promise<readonly number[]>;
+  /** Adds blocks. Never replaces one: rejects if one of these numbers is there. */
+  add(blocks: readonly NumberedBlock[]): Promise<void>;
 
   /** The blocks that are there. */
   load(numbers: readonly number[]): Promise<readonly StoredBlock[]>;
@@ -56,8 +61,18 @@ export interface PersonalKeys {
    */
   replace(block: StoredBlock): Promise<boolean>;
 
-  /** Null if nothing was destroyed yet. */
+  /** Null before the first one. */
   mark(): Promise<ShredderMark | null>;
 
-  saveMark(mark: ShredderMark): Promise<void>;
+  /**
+   * Notes the blocks that events before the mark use, then the mark. False, and no mark, if the mark is not
+   * `before` any more: another process, or another store, has taken over.
+   */
+  saveMark(mark: ShredderMark, before: ShredderMark | null, uses: readonly number[]): Promise<boolean>;
+
+  /** Which of these blocks, and of all whose use was noted, are not there. */
+  missing(numbers: readonly number[]): Promise<readonly number[]>;
+
+  /** The ids of all keys that blocks are encrypted with. */
+  wrappers(): Promise<readonly string[]>;
 }

@@ -25,6 +25,8 @@ export interface LongVerb {
   readonly description: string;
   readonly argument?: string;
   readonly options: readonly Option[];
+  /** Asked at a terminal before it is done. */
+  readonly question?: string;
   /** True if it can do without an organization: an API key knows its own. */
   readonly isForOwners?: boolean;
   readonly run: (running: VerbContext) => Promise<void>;

@@ -1,4 +1,5 @@
-import { rotateKeysOf } from '../personal-data.js';
+import { organizationsIn } from '../../application/personal/own-keys.js';
+import { giveUpKeysOf, rotateKeysOf } from '../personal-data.js';
 import { readSettings } from '../settings.js';
 import type { LongVerb } from './long-verbs.js';
 
@@ -22,4 +23,28 @@ const rotate: LongVerb = {
   },
 };
 
-export const personalVerbs: readonly LongVerb[] = [rotate];
+const giveUp: LongVerb = {
+  noun: 'personal',
+  verb: 'give-up',
+  description:
+    'Give up keys of personal data that are lost, so that the service starts without them; stop it first',
+  options: [{ name: 'by', description: 'your name: the log keeps it', required: true }],
+  question:
+    'Names, addresses and messages that were sealed with the missing keys can never be read again unless these are restored. Give them up?',
+  run: async ({ input, environment, print, json }) => {
+    const { events, byOrganization, newest } = await giveUpKeysOf(
+      readSettings(environment),
+      input.text('by') ?? '',
+    );
+    const organizations: Readonly<Record<string, number>> = Object.fromEntries(
+      [...byOrganization].map(([org, lost]) => [org ?? 'the house', lost]),
+    );
+    const text =
+      events === 0
+        ? 'No event needs a key that is missing: nothing was given up.'
+        : `${count(events)} events can't be read any more, up to ${newest}: ${organizationsIn({ byOrganization })}. KeysLost records it in the log.`;
+    print(json ? JSON.stringify({ events, newest, organizations }) : text);
+  },
+};
+
+export const personalVerbs: readonly LongVerb[] = [rotate, giveUp];

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
 import { SqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
@@ -12,16 +13,20 @@ import { emptiedEvery } from '../../adapters/sqlite/database.js';
 import { openReadFile } from '../../adapters/sqlite/read/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
 import { keyRing } from '../../application/personal/key-ring.js';
+import { assertOwnKeys, noKeys } from '../../application/personal/own-keys.js';
 import { openedEvents } from '../../application/personal/personal.js';
+import type { EventStore } from '../../application/ports/event-store.js';
 import { BufferedRequests } from '../../application/request-log.js';
 import { BufferedKeyUses } from '../../application/access/buffered-key-uses.js';
 import { untilAborted } from '../../application/until-aborted.js';
+import type { MasterKeys } from '../../domain/webhook-signing.js';
 import type { Engine, EngineOptions } from '../engine.js';
 import { notarized, shownTiles } from './notarized.js';
 import { measureLag } from '../projection-lag.js';
 import { projectionParts } from '../projection-parts.js';
 import { logPart } from '../log-part.js';
 import { alone } from './alone.js';
+import { otherLogSaid } from './incidents.js';
 
 /** After a kill or a power loss: what of the run before there is. A stopped one leaves nothing to say. */
 const sayWhatWasFound = async ({ left, eventStore }: EventsFile, log: Logger): Promise<void> => {
@@ -37,6 +42,28 @@ const sayWhatWasFound = async ({ left, eventStore }: EventsFile, log: Logger): P
 };
 
 /**
+ * Opens keys.db once it is known to hold the keys of this log; makes it only where the log needs none.
+ * Throws LostKeys, MissingPersonalKey.
+ */
+const openOwnKeys = async (
+  eventStore: EventStore,
+  masters: MasterKeys,
+  { settings: { dataDir }, log }: EngineOptions,
+): Promise<ReturnType<typeof openPersonalKeys>> => {
+  const place = keysPath(dataDir);
+  const comparing = { log: eventStore, masters, place, onOther: otherLogSaid(log) };
+  if (!existsSync(place)) await assertOwnKeys({ ...comparing, store: noKeys });
+  const keys = openPersonalKeys(place);
+  try {
+    await assertOwnKeys({ ...comparing, store: keys });
+    return keys;
+  } catch (error) {
+    keys.close();
+    throw error;
+  }
+};
+
+/**
  * Everything in files of this process: events, idempotency keys and deliveries in events.db, and read models
  * in read.db, which is rebuilt if it is lost.
  */
@@ -46,7 +73,10 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
   const events = await openEventsFile({ directory: dataDir, clock, ...notarized(options) });
   const tiles = shownTiles(options, events.tiles);
   const masters = personalMasters();
-  const keys = openPersonalKeys(keysPath(dataDir));
+  const keys = await openOwnKeys(events.eventStore, masters, options).catch(async (error: unknown) => {
+    await events.close();
+    throw error;
+  });
   const personalKeys = keyRing({ store: keys, masters, clock, entropy });
   const projected = await openReadFile({
     directory: dataDir,

@@ -1,7 +1,17 @@
 import type { Logger } from 'pino';
+import type { OtherLog } from '../../application/same-log.js';
 import type { Clock } from '../../application/ports/system.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
+
+/** Says that the log ends before the place up to which its keys of personal data were used. */
+export const otherLogSaid =
+  (log: Logger) =>
+  ({ message }: OtherLog): void =>
+    log.warn(
+      { reason: message },
+      'the keys of personal data were used with a later state of the log: what is erased only there is unreadable here',
+    );
 
 const repeatedAfter: Milliseconds = 5_000;
 

@@ -22,13 +22,14 @@ import { SeenBuilds } from '../../adapters/mongodb/seen-builds.js';
 import { followRebuildRequests, requestRebuild } from '../../adapters/mongodb/rebuild-requests.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
 import { keyRing } from '../../application/personal/key-ring.js';
+import { assertOthersThere, assertOwnKeys } from '../../application/personal/own-keys.js';
 import { openedEvents } from '../../application/personal/personal.js';
 import { BufferedRequests } from '../../application/request-log.js';
 import { BufferedKeyUses } from '../../application/access/buffered-key-uses.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import type { Clock } from '../../application/ports/system.js';
 import { Projector } from '../../application/projecting/project.js';
-import type { FinalError } from '../../domain/errors.js';
+import { FinalError } from '../../domain/errors.js';
 import { ProjectionBoard, type ProjectorStatus } from '../../application/projecting/projection-board.js';
 import { untilAborted } from '../../application/until-aborted.js';
 import { writesWait } from '../../application/projecting/read-your-writes.js';
@@ -37,7 +38,7 @@ import type { Milliseconds } from '../../domain/ids.js';
 import type { EngineOptions, Stores } from '../engine.js';
 import { EngineCalls } from '../engine-calls.js';
 import { reporter } from '../reporter.js';
-import { incidentLog } from './incidents.js';
+import { incidentLog, otherLogSaid } from './incidents.js';
 import { thisMachine } from './machine.js';
 
 /**
@@ -58,9 +59,33 @@ export const openMongoStores = (
     .then((capabilities) => log.info({ ...capabilities }, 'connected to MongoDB'), onError);
 
   const personalKeyStore = new MongoPersonalKeys(database);
+  const masters = options.personalMasters();
+  const comparing = {
+    log: raw,
+    store: personalKeyStore,
+    masters,
+    place: 'the collections personal_keys, personal_key_uses and personal_key_state of MongoDB',
+    onOther: otherLogSaid(log),
+  };
+  const failIfFinal = (error: unknown): never => {
+    if (error instanceof FinalError) fail(error);
+    throw error;
+  };
+  const admitting = new AbortController();
+  let admission: Promise<void> = Promise.resolve();
+  const admitted = untilAborted({ clock, signal: admitting.signal, pause: looksEvery, onError }, async () => {
+    admission = assertOwnKeys(comparing);
+    await admission.catch((error: unknown) => {
+      if (!(error instanceof FinalError)) throw error;
+    });
+    admitting.abort();
+  }).then(() => admission.catch(failIfFinal));
+  admitted.catch(() => undefined);
   const personalKeys = keyRing({
     store: personalKeyStore,
-    masters: options.personalMasters(),
+    admitted,
+    onMissing: () => assertOthersThere(comparing).catch(failIfFinal),
+    masters,
     clock,
     entropy,
   });
@@ -162,13 +187,14 @@ export const openMongoStores = (
     readings: () => readingsOf(database),
     close: async () => {
       stopped.abort();
+      admitting.abort();
       indexing.abort();
       await Promise.all([watching, watchingClock]);
       board.close();
       await keyUses.close();
       await requests.close();
       await database.close();
-      await makingIndexes;
+      await Promise.allSettled([makingIndexes, admitted]);
     },
   };
 };

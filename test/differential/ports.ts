@@ -199,10 +199,8 @@ const onPersonalKeys = drawing<PersonalKeys>();
 export const personalKeys: Port<PersonalKeys> = {
   name: 'the keys of personal data',
   operation: fc.oneof(
-    onPersonalKeys(
-      'add',
-      fc.tuple(fc.integer({ min: 1, max: 3 }), upTo(255)),
-      (keys: PersonalKeys, [count, byte]) => keys.add(count, () => block(byte)),
+    onPersonalKeys('add', fc.tuple(upTo(12), upTo(255)), (keys: PersonalKeys, [number, byte]) =>
+      keys.add([{ number, ...block(byte) }]),
     ),
     onPersonalKeys('load', fc.uniqueArray(upTo(12), { maxLength: 5 }), async (keys, numbers) =>
       (await keys.load(numbers)).toSorted((a, b) => a.number - b.number),
@@ -211,15 +209,26 @@ export const personalKeys: Port<PersonalKeys> = {
       keys.replace({ number, version, ...block(byte) }),
     ),
     onPersonalKeys('mark', fc.constant(null), (keys) => keys.mark()),
-    onPersonalKeys('saveMark', upTo(50), (keys, position) =>
-      keys.saveMark({
-        position: BigInt(position),
-        event:
-          position === 0
-            ? null
-            : { id: '00000000-0000-4000-8000-000000000000' as Uuid, hash: 'h', at: instant(position) },
-      }),
+    onPersonalKeys(
+      'saveMark',
+      fc.tuple(upTo(5), fc.option(upTo(5)), fc.uniqueArray(upTo(12), { maxLength: 3 })),
+      (keys, [position, before, uses]) =>
+        keys.saveMark(
+          {
+            position: BigInt(position),
+            event:
+              position === 0
+                ? null
+                : { id: '00000000-0000-4000-8000-000000000000' as Uuid, hash: 'h', at: instant(position) },
+          },
+          before === null ? null : { position: BigInt(before), event: null },
+          uses,
+        ),
     ),
+    onPersonalKeys('missing', fc.uniqueArray(upTo(12), { maxLength: 3 }), async (keys, numbers) =>
+      (await keys.missing(numbers)).toSorted((a, b) => a - b),
+    ),
+    onPersonalKeys('wrappers', fc.constant(null), async (keys) => (await keys.wrappers()).toSorted()),
   ),
 };
 

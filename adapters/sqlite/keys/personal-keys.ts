@@ -5,10 +5,10 @@ import { z } from 'zod';
 import type { EventMark } from '../../../application/ports/event-store.js';
 import {
   PersonalKeysUnavailable,
+  type NumberedBlock,
   type PersonalKeys,
   type ShredderMark,
   type StoredBlock,
-  type WrappedBlock,
 } from '../../../application/ports/personal-keys.js';
 import { messageOf } from '../../../domain/errors.js';
 import { Instant, Uuid } from '../../../domain/ids.js';
@@ -22,12 +22,14 @@ const patience = 10_000;
 
 const schema = `
   create table if not exists blocks (
-    number integer primary key autoincrement,
+    number integer primary key,
     version integer not null,
     wrapped_by text not null,
     iv blob not null,
     sealed blob not null
   ) strict;
+  create index if not exists blocks_by_wrapper on blocks (wrapped_by);
+  create table if not exists uses (number integer primary key) strict;
   create table if not exists shredder (one integer primary key check (one = 1), position integer not null, event text) strict;
 `;
 
@@ -84,14 +86,9 @@ export const openPersonalKeys = (
     }
   };
 
-  const addOne = (make: (number: number) => WrappedBlock, given: number | null = null): number => {
-    const { lastInsertRowid } = database.prepare("insert into blocks values (?, 1, '', x'', x'')").run(given);
-    const number = Number(lastInsertRowid);
-    const { wrappedBy, iv, sealed } = make(number);
-    database
-      .prepare('update blocks set wrapped_by = ?, iv = ?, sealed = ? where number = ?')
-      .run(wrappedBy, iv, sealed, number);
-    return number;
+  const insert = (added: readonly NumberedBlock[]): void => {
+    const statement = database.prepare('insert into blocks values (?, 1, ?, ?, ?)');
+    for (const { number, wrappedBy, iv, sealed } of added) statement.run(number, wrappedBy, iv, sealed);
   };
 
   const blocks = (where: string, ...parameters: readonly number[]): StoredBlock[] =>
@@ -103,16 +100,23 @@ export const openPersonalKeys = (
         return { number, version, wrappedBy, iv: Buffer.from(iv), sealed: Buffer.from(sealed) };
       });
 
+  const mark = (): ShredderMark | null => {
+    const found: unknown = database.prepare('select position, event from shredder').get();
+    if (found === undefined) return null;
+    const { position, event } = MarkRow.parse(found);
+    return { position: BigInt(position), event: eventFrom(event) };
+  };
+
   return {
     first: (make) =>
       run(() =>
         inTransaction(() => {
-          // A store that had a block counts them.
-          if (database.prepare('select 1 from sqlite_sequence').get() === undefined) addOne(make, 0);
+          if (database.prepare('select 1 from blocks').get() === undefined)
+            insert([{ number: 0, ...make(0) }]);
           return blocks('number = 0')[0] ?? null;
         }),
       ),
-    add: (count, make) => run(() => inTransaction(() => Array.from({ length: count }, () => addOne(make)))),
+    add: (added) => run(() => inTransaction(() => insert(added))),
     load: (numbers) => run(() => numbers.flatMap((number) => blocks('number = ?', number))),
     after: (number, limit) => run(() => blocks('number > ? order by number limit ?', number, limit)),
     replace: ({ number, version, wrappedBy, iv, sealed }) =>
@@ -124,20 +128,34 @@ export const openPersonalKeys = (
           .run(wrappedBy, iv, sealed, number, version);
         return Number(changes) === 1;
       }),
-    mark: () =>
-      run((): ShredderMark | null => {
-        const found: unknown = database.prepare('select position, event from shredder').get();
-        if (found === undefined) return null;
-        const { position, event } = MarkRow.parse(found);
-        return { position: BigInt(position), event: eventFrom(event) };
-      }),
-    saveMark: ({ position, event }) =>
+    mark: () => run(mark),
+    saveMark: ({ position, event }, before, uses) =>
+      run(() =>
+        inTransaction(() => {
+          const use = database.prepare('insert or ignore into uses values (?)');
+          for (const number of uses) use.run(number);
+          if (mark()?.position !== before?.position) return false;
+          database
+            .prepare('insert or replace into shredder values (1, ?, ?)')
+            .run(Number(position), event === null ? null : JSON.stringify(event));
+          return true;
+        }),
+      ),
+    missing: (numbers) =>
       run(() => {
-        database
-          .prepare(
-            'insert into shredder values (1, ?, ?) on conflict (one) do update set position = excluded.position, event = excluded.event',
-          )
-          .run(Number(position), event === null ? null : JSON.stringify(event));
+        const isThere = database.prepare('select 1 from blocks where number = ?');
+        const unused = numbers.filter((number) => isThere.get(number) === undefined);
+        const rows: readonly { readonly number: number }[] = database
+          .prepare('select number from uses where number not in (select number from blocks)')
+          .all();
+        return [...new Set([...unused, ...rows.map(({ number }) => number)])];
+      }),
+    wrappers: () =>
+      run(() => {
+        const rows: readonly { readonly wrapped_by: string }[] = database
+          .prepare('select distinct wrapped_by from blocks')
+          .all();
+        return rows.map(({ wrapped_by: id }) => id);
       }),
     close: () =>
       inGate(() => {

@@ -27,7 +27,8 @@ describe('the file of the personal keys', () => {
   it('keeps nothing of a block that was replaced, in no file, and belongs to its owner alone', () =>
     inNewDirectory(async (directory) => {
       const keys = openPersonalKeys(keysPath(directory));
-      const [number = NaN] = await keys.add(1, () => block(0xa7));
+      const number = 1;
+      await keys.add([{ number, ...block(0xa7) }]);
       const found = async () => {
         const names = await readdir(directory);
         const files = await Promise.all(names.map((name) => readFile(join(directory, name))));
@@ -44,15 +45,16 @@ describe('the file of the personal keys', () => {
     inNewDirectory(async (directory) => {
       const keys = openPersonalKeys(keysPath(directory));
       const reader = openPersonalKeys(keysPath(directory), { readOnly: true });
-      const [number = NaN] = await keys.add(1, () => block(3));
+      const number = 1;
+      await keys.add([{ number, ...block(3) }]);
       expect(await reader.load([number])).to.deep.equal([{ number, version: 1, ...block(3) }]);
       let refused: unknown = null;
-      await reader.add(1, () => block(4)).catch((error: unknown) => (refused = error));
+      await reader.add([{ number: 2, ...block(4) }]).catch((error: unknown) => (refused = error));
       expect(refused).to.be.instanceOf(PersonalKeysUnavailable);
       reader.close();
       keys.close();
       const again = openPersonalKeys(keysPath(directory));
-      expect((await again.add(1, () => block(5)))[0]).to.be.greaterThan(number);
+      expect(await again.load([number])).to.deep.equal([{ number, version: 1, ...block(3) }]);
       again.close();
     }));
 });

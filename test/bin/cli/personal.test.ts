@@ -52,7 +52,7 @@ describe('personal data on the command line', () => {
     );
     after.close();
     const old = ringOver(at('older.db'));
-    const refused = await old.load(['1.1']).catch((error: unknown) => error);
+    const refused = await old.load([keys[1]?.id ?? '']).catch((error: unknown) => error);
     expect(refused).to.be.instanceOf(MissingPersonalKey);
     old.close();
   });

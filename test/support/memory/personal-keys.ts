@@ -1,22 +1,26 @@
-import type { PersonalKeys, ShredderMark, StoredBlock } from '../../../application/ports/personal-keys.js';
+import {
+  PersonalKeysUnavailable,
+  type NumberedBlock,
+  type PersonalKeys,
+  type ShredderMark,
+  type StoredBlock,
+} from '../../../application/ports/personal-keys.js';
 
 /** Keys of personal data in memory. */
 export class MemoryPersonalKeys implements PersonalKeys {
   readonly blocks = new Map<number, StoredBlock>();
-  #last = 0;
+  readonly #uses = new Set<number>();
   #mark: ShredderMark | null = null;
 
   async first(make: Parameters<PersonalKeys['first']>[0]): Promise<StoredBlock | null> {
-    if (this.#last === 0 && !this.blocks.has(0)) this.blocks.set(0, { number: 0, version: 1, ...make(0) });
+    if (this.blocks.size === 0) this.blocks.set(0, { number: 0, version: 1, ...make(0) });
     return this.blocks.get(0) ?? null;
   }
 
-  async add(count: number, make: Parameters<PersonalKeys['add']>[1]): Promise<readonly number[]> {
-    return Array.from({ length: count }, () => {
-      const number = (this.#last += 1);
-      this.blocks.set(number, { number, version: 1, ...make(number) });
-      return number;
-    });
+  async add(blocks: readonly NumberedBlock[]): Promise<void> {
+    if (blocks.some(({ number }) => this.blocks.has(number)))
+      throw new PersonalKeysUnavailable('A block of this number is there.');
+    for (const block of blocks) this.blocks.set(block.number, { ...block, version: 1 });
   }
 
   async load(numbers: readonly number[]): Promise<readonly StoredBlock[]> {
@@ -38,7 +42,18 @@ export class MemoryPersonalKeys implements PersonalKeys {
     return this.#mark;
   }
 
-  async saveMark(mark: ShredderMark): Promise<void> {
+  async saveMark(mark: ShredderMark, before: ShredderMark | null, uses: readonly number[]): Promise<boolean> {
+    for (const number of uses) this.#uses.add(number);
+    if (this.#mark?.position !== before?.position) return false;
     this.#mark = mark;
+    return true;
+  }
+
+  async missing(numbers: readonly number[]): Promise<readonly number[]> {
+    return [...new Set([...numbers, ...this.#uses])].filter((number) => !this.blocks.has(number));
+  }
+
+  async wrappers(): Promise<readonly string[]> {
+    return [...new Set([...this.blocks.values()].map(({ wrappedBy }) => wrappedBy))];
   }
 }

@@ -1,0 +1,60 @@
+import { audit, auditIdOf, giveUpKeys as recordLoss } from '../../domain/audit.js';
+import { newCommand, type Initiator } from '../commands.js';
+import { execute, type WriteDeps } from '../execute.js';
+import { givenUp, type NumberedBlock, type PersonalKeys, type StoredBlock } from '../ports/personal-keys.js';
+import { isLost, newBlock } from './key-ring.js';
+import { countSealedIn, missingBlocks, type OwnKeysDeps, type UnreadableEvents } from './own-keys.js';
+
+export interface GivingUp extends WriteDeps, Omit<OwnKeysDeps, 'log' | 'store' | 'place'> {
+  readonly keys: PersonalKeys;
+}
+
+const empty = { wrappedBy: givenUp, iv: Buffer.alloc(0), sealed: Buffer.alloc(0) };
+const pageSize = 100;
+
+const lostBlocks = async ({ keys, masters }: GivingUp): Promise<readonly StoredBlock[]> => {
+  const lost: StoredBlock[] = [];
+  for (let last = -1; ;) {
+    const page = await keys.after(last, pageSize);
+    lost.push(...page.filter((block) => block.wrappedBy !== givenUp && isLost(masters, block)));
+    const end = page.at(-1);
+    if (end === undefined) return lost;
+    last = end.number;
+  }
+};
+
+/**
+ * Gives up the keys that the log uses and that are not there, or can't be opened: KeysLost records it for
+ * each organization, and empty blocks take their places, so that the service starts; a block 0 that is lost
+ * is made anew. No process may run meanwhile. It can be repeated. Throws what `execute` throws, and
+ * PersonalKeysUnavailable.
+ */
+export const giveUpKeys = async (
+  deps: GivingUp,
+  initiator: Initiator,
+  by: string,
+): Promise<UnreadableEvents> => {
+  const { keys, store: log, masters, entropy } = deps;
+  const missing = await missingBlocks({ ...deps, log, store: keys });
+  const lost = await lostBlocks(deps);
+  const gone = new Set([...missing, ...lost.map(({ number }) => number)]);
+  const found = await countSealedIn(log, gone);
+  const { newest } = found;
+  if (newest !== null)
+    for (const [org, events] of found.byOrganization)
+      await execute(
+        deps,
+        audit,
+        auditIdOf(org),
+        newCommand(deps, initiator, org),
+        recordLoss({ events, newest, blocks: gone.size, by }),
+      );
+  const added: NumberedBlock[] = [...missing].map((number) => ({ number, ...empty }));
+  if ((await keys.load([0])).length === 0) added.push({ number: 0, ...newBlock(masters, entropy, 0) });
+  if (added.length > 0) await keys.add(added);
+  for (const { number, version } of lost) {
+    const block = number === 0 ? newBlock(masters, entropy, 0) : empty;
+    await keys.replace({ number, version, ...block });
+  }
+  return found;
+};

@@ -1,0 +1,175 @@
+import { erasures } from '../../domain/erasures.js';
+import { FinalError } from '../../domain/errors.js';
+import type { LoggedEvent } from '../../domain/events.js';
+import type { Instant, OrganizationId, StreamName } from '../../domain/ids.js';
+import type { MasterKeys } from '../../domain/webhook-signing.js';
+import type { LogReader } from '../ports/event-store.js';
+import { givenUp, type PersonalKeys, type ShredderMark } from '../ports/personal-keys.js';
+import { assertSameLog, OtherLog } from '../same-log.js';
+import { blockOf, MissingPersonalKey } from './key-ring.js';
+import { asStored } from './personal.js';
+
+/** Events that can't be read although no erasure covers them. */
+export interface UnreadableEvents {
+  readonly events: number;
+  readonly byOrganization: ReadonlyMap<OrganizationId | null, number>;
+  /** When the newest of them occurred; null if there is none. */
+  readonly newest: Instant | null;
+}
+
+/** Counts events that can't be read, as they come in the log, until an erasure covers them. */
+export class UnreadableCount {
+  readonly #streams = new Map<
+    StreamName,
+    { readonly org: OrganizationId | null; readonly events: number; readonly newest: Instant }
+  >();
+
+  add({ stream, metadata: { org, occurredAt: newest } }: Pick<LoggedEvent, 'stream' | 'metadata'>): void {
+    this.#streams.set(stream, { org, events: (this.#streams.get(stream)?.events ?? 0) + 1, newest });
+  }
+
+  erased(stream: StreamName): void {
+    this.#streams.delete(stream);
+  }
+
+  get found(): UnreadableEvents {
+    const byOrganization = new Map<OrganizationId | null, number>();
+    for (const { org, events } of this.#streams.values())
+      byOrganization.set(org, (byOrganization.get(org) ?? 0) + events);
+    const newest = [...this.#streams.values()].reduce<Instant | null>(
+      (latest, { newest: at }) => (latest === null || at > latest ? at : latest),
+      null,
+    );
+    const events = [...byOrganization.values()].reduce((sum, count) => sum + count, 0);
+    return { events, byOrganization, newest };
+  }
+}
+
+const mostNamed = 20;
+
+/** For people: how many events of which organizations there are, those with the most of them first. */
+export const organizationsIn = ({ byOrganization }: Pick<UnreadableEvents, 'byOrganization'>): string => {
+  const all = [...byOrganization].toSorted(([, one], [, other]) => other - one);
+  const named = all.slice(0, mostNamed).map(([org, count]) => `${org ?? 'the house'} (${count})`);
+  return [...named, ...(all.length > mostNamed ? [`${all.length - mostNamed} more`] : [])].join(', ');
+};
+
+/**
+ * The keys that are there are not those of the log, or not all of them.
+ * (docs/operations.md#keys-of-personal-data-are-lost)
+ */
+export class LostKeys extends FinalError {
+  constructor(found: UnreadableEvents, place: string) {
+    super(
+      `Keys of personal data are missing from ${place}: ${found.events} events can't be read, and no erasure covers them. They are of ${organizationsIn(found)}; the newest occurred at ${found.newest}. ` +
+        `Restore ${place} from a backup that was made after that; or, if there is none, give the keys up: "personal give-up". (docs/operations.md#keys-of-personal-data-are-lost)`,
+    );
+  }
+}
+
+/** The blocks of the keys that events are sealed with. */
+export const blocksOf = (events: readonly LoggedEvent[]): readonly number[] =>
+  events.flatMap((event) => {
+    const { keyId } = asStored(event).metadata;
+    return (keyId === null ? null : blockOf(keyId)) ?? [];
+  });
+
+/**
+ * Where in the log the events begin whose keys were not noted yet: at the beginning if the mark is of another
+ * log, or of a later state of this one.
+ */
+export const placeInLog = async (
+  log: Pick<LogReader, 'head' | 'markAt'>,
+  mark: ShredderMark | null,
+  onOther: (error: OtherLog) => void = () => undefined,
+): Promise<bigint> => {
+  if (mark === null || mark.event === null) return 0n;
+  const { position, event } = mark;
+  try {
+    await assertSameLog(log, 'The shredder', { position, event });
+    return position;
+  } catch (error) {
+    if (!(error instanceof OtherLog)) throw error;
+    onOther(error);
+    return 0n;
+  }
+};
+
+const pageSize = 1_000;
+
+/** The events after a position, a page at a time. */
+async function* logPages(log: Pick<LogReader, 'readLog'>, after: bigint) {
+  for (let position = after; ;) {
+    const page = await log.readLog(position, pageSize);
+    if (page.length > 0) yield page;
+    if (page.length < pageSize) return;
+    position = page.at(-1)?.position ?? position;
+  }
+}
+
+/** Counts the events with keys in these blocks that no erasure covers. Reads the whole log. */
+export const countSealedIn = async (
+  log: Pick<LogReader, 'readLog'>,
+  blocks: ReadonlySet<number>,
+): Promise<UnreadableEvents> => {
+  const count = new UnreadableCount();
+  for await (const page of logPages(log, 0n))
+    for (const event of page) {
+      if (erasures.has(event.type)) count.erased(event.stream);
+      else if (blocksOf([event]).some((block) => blocks.has(block))) count.add(event);
+    }
+  return count.found;
+};
+
+export interface OwnKeysDeps {
+  readonly log: Pick<LogReader, 'head' | 'markAt' | 'readLog'>;
+  readonly store: Pick<PersonalKeys, 'mark' | 'missing' | 'wrappers'>;
+  readonly masters: MasterKeys;
+  /** What is to be restored if keys are missing. */
+  readonly place: string;
+  /** Hears that the keys were used with a later state of the log, or with another one. */
+  readonly onOther?: (error: OtherLog) => void;
+}
+
+/** The blocks of keys that the log uses, and that are not there. Reads what came after the mark. */
+export const missingBlocks = async ({
+  log,
+  store,
+  onOther,
+}: Omit<OwnKeysDeps, 'masters' | 'place'>): Promise<ReadonlySet<number>> => {
+  const used = new Set<number>();
+  for await (const page of logPages(log, await placeInLog(log, await store.mark(), onOther)))
+    for (const block of blocksOf(page)) used.add(block);
+  return new Set(await store.missing([...used]));
+};
+
+/**
+ * Makes sure that each block of keys is there that sealed events use, unless erasures cover all of those.
+ * Throws LostKeys, MissingPersonalKey, PersonalKeysUnavailable and EventStoreUnavailable.
+ */
+export const assertOwnKeys = async (deps: OwnKeysDeps): Promise<void> => {
+  const { log, store, masters, place } = deps;
+  for (const wrapper of await store.wrappers())
+    if (wrapper !== givenUp && !masters.some(({ id }) => id === wrapper))
+      throw new MissingPersonalKey(wrapper);
+  const missing = await missingBlocks(deps);
+  if (missing.size === 0) return;
+  const found = await countSealedIn(log, missing);
+  if (found.events > 0) throw new LostKeys(found, place);
+};
+
+/**
+ * For a block that was there when the process began: a single one that is lost leaves its events unreadable.
+ * Throws LostKeys if more are, or all, and what `assertOwnKeys` throws.
+ */
+export const assertOthersThere = async (deps: OwnKeysDeps): Promise<void> => {
+  if ((await missingBlocks(deps)).size > 1 || (await deps.store.wrappers()).length === 0)
+    await assertOwnKeys(deps);
+};
+
+/** A store of keys that does not exist. */
+export const noKeys: OwnKeysDeps['store'] = {
+  mark: async () => null,
+  missing: async (numbers) => numbers,
+  wrappers: async () => [],
+};

@@ -1,0 +1,161 @@
+import { expect } from 'chai';
+import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { SystemClock } from '../../adapters/system/clock.js';
+import { SystemEntropy } from '../../adapters/system/entropy.js';
+import { explain } from '../../bin/exit.js';
+import { startService, type Service } from '../../bin/service.js';
+import { readSettings } from '../../bin/settings.js';
+import { aCard, clientOf, clientsOf, type Fields } from '../support/http/service.js';
+import { eventually } from '../support/time/eventually.js';
+
+const start = async (directory: string): Promise<Service> => {
+  const service = await startService({
+    settings: readSettings({ PORT: '0', DATA_DIR: directory, DEMO: 'off' }),
+    role: 'all',
+    clock: new SystemClock(),
+    entropy: new SystemEntropy(),
+    log: pino({ level: 'silent' }),
+    fail: (error) => {
+      throw error;
+    },
+  });
+  await service.prepared;
+  return service;
+};
+
+/** What a start says that is refused, or null; a service that was started is stopped. */
+const refusalOf = async (directory: string): Promise<ReturnType<typeof explain> | null> => {
+  try {
+    await (await start(directory)).stop();
+    return null;
+  } catch (error) {
+    return explain(error);
+  }
+};
+
+const suffixes = ['', '-wal', '-shm', '-journal'];
+
+/** Replaces one of the files of a stopped service by that of another directory, or removes it. */
+const replace = (directory: string, name: string, from: string | null): void => {
+  for (const suffix of suffixes) {
+    const path = join(directory, `${name}${suffix}`);
+    rmSync(path, { force: true });
+    if (from !== null && existsSync(join(from, `${name}${suffix}`)))
+      cpSync(join(from, `${name}${suffix}`), path);
+  }
+};
+
+describe('files of a data directory that are restored alone', () => {
+  const directories: string[] = [];
+  const made = async (): Promise<string> => {
+    const directory = await mkdtemp(join(tmpdir(), 'cards-'));
+    directories.push(directory);
+    return directory;
+  };
+  let yesterday = '';
+  let today = '';
+  let org = '';
+  let key = '';
+
+  /** A copy of today's files. */
+  const copy = async (): Promise<string> => {
+    const directory = await made();
+    cpSync(today, directory, { recursive: true });
+    return directory;
+  };
+
+  /** The names of the recipients of all cards, once their list is built. */
+  const shownIn = async (directory: string): Promise<readonly unknown[]> => {
+    const service = await start(directory);
+    try {
+      const operator = clientOf(service.baseUrl, service.operatorToken);
+      await eventually(async () => (await operator('/readyz')).status === 200);
+      const { rows } = await clientOf(service.baseUrl, key)('/api/v1/cards');
+      return rows.map(({ recipient }) => (recipient as Fields)['name']);
+    } finally {
+      await service.stop();
+    }
+  };
+
+  before(async () => {
+    const live = await made();
+    let service = await start(live);
+    ({ org, key } = await clientsOf(service).tenant());
+    const send = async () => {
+      const { status } = await clientOf(service.baseUrl, key)('/api/v1/cards', { body: aCard() });
+      expect(status).to.equal(201);
+    };
+    await send();
+    await service.stop();
+    yesterday = await made();
+    cpSync(live, yesterday, { recursive: true });
+    service = await start(live);
+    await send();
+    await send();
+    await service.stop();
+    today = live;
+  });
+
+  after(() => Promise.all(directories.map((directory) => rm(directory, { recursive: true, force: true }))));
+
+  for (const [what, from, events] of [
+    ['keys.db is missing', () => null, 3],
+    ["keys.db is yesterday's", () => yesterday, 2],
+  ] as const)
+    it(`${what}: the start is refused, and names the organization, the number of events and the file`, async () => {
+      const directory = await copy();
+      replace(directory, 'keys.db', from());
+      for (const again of [1, 2]) {
+        const refusal = await refusalOf(directory);
+        expect(refusal?.code, `start ${again}`).to.equal(78);
+        expect(refusal?.message).to.include(`${events} events`).and.include(org).and.include('keys.db');
+        replace(directory, 'read.db', null);
+      }
+      expect(existsSync(join(directory, 'keys.db'))).to.equal(from() !== null);
+      replace(directory, 'keys.db', today);
+      expect(await refusalOf(directory)).to.equal(null);
+    });
+
+  it('keys.db is of another installation: the start is refused', async () => {
+    const [directory, other] = [await copy(), await made()];
+    const service = await start(other);
+    const tenant = await clientsOf(service).tenant();
+    expect((await tenant.api('/api/v1/cards', { body: aCard() })).status).to.equal(201);
+    await service.stop();
+    replace(directory, 'keys.db', other);
+    cpSync(join(other, 'personal.key'), join(directory, 'personal.key'));
+    const refusal = await refusalOf(directory);
+    expect([refusal?.code, refusal?.message.includes('3 events')], refusal?.message).to.deep.equal([
+      78,
+      true,
+    ]);
+  });
+
+  it('personal.key is of another installation: the start is refused, and names the key that is missing', async () => {
+    const directory = await copy();
+    const id = readFileSync(join(directory, 'personal.key'), 'utf8').split(':')[0] ?? '';
+    rmSync(join(directory, 'personal.key'));
+    const refusal = await refusalOf(directory);
+    expect([refusal?.code, refusal?.message.includes(id)], refusal?.message).to.deep.equal([78, true]);
+  });
+
+  it("read.db is yesterday's or missing: every card is shown with its recipient", async () => {
+    for (const from of [yesterday, null]) {
+      const directory = await copy();
+      replace(directory, 'read.db', from);
+      expect(await shownIn(directory)).to.deep.equal(Array(3).fill('Ada Lovelace'));
+    }
+  });
+
+  it("events.db is yesterday's: read.db refuses it with exit code 1; without read.db its cards are shown with their recipients", async () => {
+    const directory = await copy();
+    replace(directory, 'events.db', yesterday);
+    expect((await refusalOf(directory))?.code).to.equal(1);
+    replace(directory, 'read.db', null);
+    expect(await shownIn(directory)).to.deep.equal(['Ada Lovelace']);
+  });
+});
