@@ -10,7 +10,7 @@ import { derivedUuid, OrganizationId, type Uuid } from './ids.js';
  */
 export const mailboxIdOf = (email: string): Uuid => derivedUuid('mailbox', foldEmail(email));
 
-const Person = z.object({ name: z.string(), email: z.string() });
+export const Person = z.object({ name: z.string(), email: z.string() });
 export type Person = z.infer<typeof Person>;
 
 /** Password hashes, sessions and links are no events: every event is published. */

@@ -33,7 +33,7 @@ export const assertMayManage = (manager: Manager | null, org: OrganizationId, gi
  */
 export const mayReset = (
   manager: Manager | null,
-  org: OrganizationId | null,
+  org: OrganizationId,
   belongsTo: readonly OrganizationId[],
 ): boolean => {
   if (manager === 'root') return true;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { Person } from './account.js';
 import { foldEmail } from './contact.js';
 import { DomainError, never } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
@@ -21,8 +22,6 @@ export const newAccountIdOf = (invitation: Uuid, form: string): Uuid =>
   derivedUuid('account', invitation, createHash('sha256').update(form).digest('hex'));
 
 const Role = z.enum([...memberRoles, ...staffRoles]);
-const Invited = z.object({ email: z.string(), name: z.string() });
-export type Invited = z.infer<typeof Invited>;
 
 export const membersEvents = events({
   MemberInvited: {
@@ -30,7 +29,7 @@ export const membersEvents = events({
     role: Role,
     invitation: Uuid,
     expires: Instant,
-    personal: Invited.nullable(),
+    personal: Person.nullable(),
   },
   InvitationAccepted: { id: Uuid, account: Uuid },
   RoleChanged: { id: Uuid, role: Role },
@@ -41,7 +40,7 @@ export type MembersEvent = EventOf<typeof membersEvents>;
 export interface Member {
   readonly id: Uuid;
   readonly role: Role;
-  readonly person: Invited | null;
+  readonly person: Person | null;
   /** The account of somebody who has accepted; null while the invitation is open. */
   readonly account: Uuid | null;
   readonly invitation: Uuid;
@@ -112,7 +111,7 @@ const assertLedWithout = (org: OrganizationId, state: Members, id: Uuid): void =
     );
 };
 
-export interface Invitation extends Invited {
+export interface Invitation extends Person {
   readonly org: OrganizationId;
   readonly role: Role;
   /** What `invitationIdOf` makes of its token. */

@@ -12,6 +12,7 @@ export const countTries = async (
   perMinute: Readonly<Record<string, number>>,
   tooMany = 'There were too many tries. Wait a minute.',
 ): Promise<void> => {
+  const now = clock.now();
   for (const [subject, most] of Object.entries(perMinute))
-    if ((await rateLimiter.hit(subject, clock.now())) > most) throw new DomainError('rate_limited', tooMany);
+    if ((await rateLimiter.hit(subject, now)) > most) throw new DomainError('rate_limited', tooMany);
 };

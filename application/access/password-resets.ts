@@ -38,11 +38,10 @@ export const issueReset = async (
  * Asked again when the link is used: whoever it is for may have joined the staff, or others, since it was
  * made.
  */
-const isGood = async (deps: PeopleDeps, { purpose, maker, owner }: SignInLink): Promise<boolean> => {
-  if (purpose !== 'reset') return false;
-  const { manager, org } = maker ?? { manager: 'operator', org: null };
-  return mayReset(manager, org, await membershipsOf(deps, Uuid.parse(owner)));
-};
+const isGood = async (deps: PeopleDeps, { purpose, maker, owner }: SignInLink): Promise<boolean> =>
+  purpose === 'reset' &&
+  maker !== null &&
+  mayReset(maker.manager, maker.org, await membershipsOf(deps, Uuid.parse(owner)));
 
 /** The account whose password a link is for, and whose it is; null if the link is over. */
 export const findReset = async (

@@ -18,13 +18,13 @@ const usableFor: Readonly<Record<Purpose, Milliseconds>> = { enter: 15 * minute,
 const Maker = z.object({ manager: Manager, org: OrganizationId });
 export type Maker = z.infer<typeof Maker>;
 
-const Kept = z.object({ purpose: Purpose, maker: Maker.nullable().default(null) });
+const Kept = z.object({ purpose: Purpose, maker: Maker.nullable() });
 
 export interface SignInLink {
   readonly purpose: Purpose;
   /** An account, or `root`. */
   readonly owner: string;
-  /** Null for links of the operator, and those that an older version made. */
+  /** Null for links of the operator. */
   readonly maker: Maker | null;
   readonly ends: Milliseconds;
 }

@@ -39,8 +39,13 @@ describe('a form whose service is killed before it answers', () => {
    * Sends a form, kills the service after `moment` other requests, starts it, and sends the form again,
    * twice.
    */
-  const sendThroughKill = async (path: string, form: Record<string, string>, moment: number) => {
-    const answer = visitor.post(path, form).then(
+  const sendThroughKill = async (
+    path: string,
+    form: Record<string, string>,
+    moment: number,
+    who = visitor,
+  ) => {
+    const answer = who.post(path, form).then(
       () => true,
       () => false,
     );
@@ -49,7 +54,7 @@ describe('a form whose service is killed before it answers', () => {
     const isAnswered = await answer;
     service = spawnService(dataDir, Number(new URL(service.url).port), [], { environment });
     await service.ready;
-    const again = [await visitor.post(path, form), await visitor.post(path, form)];
+    const again = [await who.post(path, form), await who.post(path, form)];
     return { isAnswered, again };
   };
 
@@ -72,6 +77,25 @@ describe('a form whose service is killed before it answers', () => {
       const { again } = await sendThroughKill(hook, await visitor.form(hook, action), moment);
       expect(again.map(({ status }) => status)).to.deep.equal([303, 303]);
       expect((await recorded(type)) - before, `after ${moment} requests`).to.equal(1);
+    }
+  });
+
+  it('lets somebody join once, with the password that it chose, whenever that was', async () => {
+    const password = 'walnut gondola tuesday';
+    for (const moment of moments('joining')) {
+      const email = `ada-${moment}@example.com`;
+      const invited = { email, name: 'Ada', role: 'viewer' };
+      const { url } = await operate(service, dataDir, `/organizations/${org}/members`, invited);
+      const join = new URL(String(url)).pathname;
+      const before = await recorded('InvitationAccepted');
+      const ada = new Visitor({ baseUrl: service.url });
+      const form = { ...(await ada.form(join, 'join')), name: 'Ada', password };
+      const { again } = await sendThroughKill(join, form, moment, ada);
+      expect(again.map(({ status }) => status)).to.deep.equal([303, 303]);
+      expect((await recorded('InvitationAccepted')) - before, `after ${moment} requests`).to.equal(1);
+      const fresh = new Visitor({ baseUrl: service.url });
+      const signIn = await fresh.submit('/console/sign-in', 'signIn', { email, password });
+      expect(signIn.status).to.equal(303);
     }
   });
 

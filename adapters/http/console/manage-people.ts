@@ -2,43 +2,63 @@ import { changeRole, inviteMember, removeMember } from '../../../application/acc
 import { issueReset } from '../../../application/access/password-resets.js';
 import type { Initiator } from '../../../application/commands.js';
 import type { OrganizationId } from '../../../domain/ids.js';
+import type { Permission } from '../../../domain/permissions.js';
 import { newMember, roleChange } from '../operator-people.js';
 import { readAll } from '../read.js';
 import type { Url } from '../web/url.js';
 import { idFrom } from './admit.js';
 import { linkShown } from './members-parts.js';
 import type { Notice } from './notice.js';
-import { go, type Context, type Outcome, type Sent } from './page.js';
+import { go, type Action, type Context, type Outcome } from './page.js';
 import { paths } from './paths.js';
 
-type By = Context & { readonly by: Initiator };
-
-/** What can be done about the people of an organization, or of the house. */
-export const peopleActions = (org: OrganizationId, back: (done: Notice | null) => Url) => {
-  const shown = (context: Context, title: string, path: Url, ends: number): Outcome => ({
+/** What can be done about the people of an organization, or of the house, on a page that `back` leads to. */
+export const peopleActions = <C extends Context & { readonly by: Initiator }>(
+  may: Permission,
+  orgOf: (context: C) => OrganizationId,
+  back: (context: C, query: { readonly done?: Notice }) => Url,
+): Readonly<Record<string, Action<C>>> => {
+  const again = (context: C): Url => back(context, { done: 'linkMade' });
+  const shown = (context: C, title: string, path: Url, ends: number): Outcome => ({
     kind: 'show',
     title,
-    body: linkShown({ title, link: `${context.origin}${path}`, ends, back: back(null), context }),
+    body: linkShown({ title, link: `${context.origin}${path}`, ends, back: back(context, {}), context }),
   });
   return {
-    invite: async (context: By, sent: Sent): Promise<Outcome> => {
-      const member = readAll(newMember, { email: sent('email'), name: sent('name'), role: sent('role') });
-      const { token, expires } = await inviteMember(context.deps, context.by, org, member);
-      const path = context.url(paths.join, { organization: org, invitation: token });
-      return shown(context, 'The invitation', path, Date.parse(expires));
+    invite: {
+      may,
+      again,
+      run: async (context, sent) => {
+        const member = readAll(newMember, { email: sent('email'), name: sent('name'), role: sent('role') });
+        const organization = orgOf(context);
+        const { token, expires } = await inviteMember(context.deps, context.by, organization, member);
+        const path = context.url(paths.join, { organization, invitation: token });
+        return shown(context, 'The invitation', path, Date.parse(expires));
+      },
     },
-    reset: async (context: By, sent: Sent): Promise<Outcome> => {
-      const { token, ends } = await issueReset(context.deps, context.by, org, idFrom(sent('member')));
-      return shown(context, 'A link for a new password', context.url(paths.reset, { link: token }), ends);
+    reset: {
+      may,
+      again,
+      run: async (context, sent) => {
+        const member = idFrom(sent('member'));
+        const { token, ends } = await issueReset(context.deps, context.by, orgOf(context), member);
+        return shown(context, 'A link for a new password', context.url(paths.reset, { link: token }), ends);
+      },
     },
-    changeRole: async ({ deps, by }: By, sent: Sent): Promise<Outcome> => {
-      const { role } = readAll(roleChange, { role: sent('role') });
-      await changeRole(deps, by, org, idFrom(sent('member')), role);
-      return go(back('roleChanged'));
+    changeRole: {
+      may,
+      run: async (context, sent) => {
+        const { role } = readAll(roleChange, { role: sent('role') });
+        await changeRole(context.deps, context.by, orgOf(context), idFrom(sent('member')), role);
+        return go(back(context, { done: 'roleChanged' }));
+      },
     },
-    remove: async ({ deps, by }: By, sent: Sent): Promise<Outcome> => {
-      await removeMember(deps, by, org, idFrom(sent('member')));
-      return go(back('memberRemoved'));
+    remove: {
+      may,
+      run: async (context, sent) => {
+        await removeMember(context.deps, context.by, orgOf(context), idFrom(sent('member')));
+        return go(back(context, { done: 'memberRemoved' }));
+      },
     },
   };
 };

@@ -87,7 +87,7 @@ export class Elsewhere extends Error {
   }
 }
 
-interface Action<C> {
+export interface Action<C> {
   readonly may: Need;
   /** False for forms that do nothing twice anyway, and for those of visitors who aren't signed in. */
   readonly once?: boolean;

@@ -3,13 +3,10 @@ import { rolesOf } from '../../../../domain/members.js';
 import { Refusal } from '../../web/form.js';
 import { peopleActions } from '../manage-people.js';
 import { Invite, MemberRows } from '../members-parts.js';
-import { Done, type Notice } from '../notice.js';
+import { Done } from '../notice.js';
 import { page, type OrgContext } from '../page.js';
 import { paths } from '../paths.js';
 import { Tabs } from '../tabs.js';
-
-const actionsOf = ({ org, url }: OrgContext) =>
-  peopleActions(org, (done: Notice | null) => url(paths.members, { org }, done === null ? {} : { done }));
 
 export const membersPage = page({
   path: paths.members,
@@ -29,21 +26,9 @@ export const membersPage = page({
       </>
     );
   },
-  actions: {
-    invite: {
-      may: 'members.manage',
-      again: ({ url, org }) => url(paths.members, { org }, { done: 'linkMade' }),
-      run: (context, sent) => actionsOf(context).invite(context, sent),
-    },
-    reset: {
-      may: 'members.manage',
-      again: ({ url, org }) => url(paths.members, { org }, { done: 'linkMade' }),
-      run: (context, sent) => actionsOf(context).reset(context, sent),
-    },
-    changeRole: {
-      may: 'members.manage',
-      run: (context, sent) => actionsOf(context).changeRole(context, sent),
-    },
-    remove: { may: 'members.manage', run: (context, sent) => actionsOf(context).remove(context, sent) },
-  },
+  actions: peopleActions(
+    'members.manage',
+    ({ org }: OrgContext) => org,
+    ({ url, org }, query) => url(paths.members, { org }, query),
+  ),
 });

@@ -4,12 +4,9 @@ import { Refusal } from '../../../web/form.js';
 import { Empty, Head } from '../../../web/parts.js';
 import { peopleActions } from '../../manage-people.js';
 import { Invite, MemberRows } from '../../members-parts.js';
-import { Done, type Notice } from '../../notice.js';
+import { Done } from '../../notice.js';
 import { page, type HouseContext } from '../../page.js';
 import { paths } from '../../paths.js';
-
-const actionsOf = ({ url }: HouseContext) =>
-  peopleActions(house, (done: Notice | null) => url(paths.staff, {}, done === null ? {} : { done }));
 
 export const staffPage = page({
   path: paths.staff,
@@ -36,18 +33,9 @@ export const staffPage = page({
       </>
     );
   },
-  actions: {
-    invite: {
-      may: 'staff.manage',
-      again: ({ url }) => url(paths.staff, {}, { done: 'linkMade' }),
-      run: (context, sent) => actionsOf(context).invite(context, sent),
-    },
-    reset: {
-      may: 'staff.manage',
-      again: ({ url }) => url(paths.staff, {}, { done: 'linkMade' }),
-      run: (context, sent) => actionsOf(context).reset(context, sent),
-    },
-    changeRole: { may: 'staff.manage', run: (context, sent) => actionsOf(context).changeRole(context, sent) },
-    remove: { may: 'staff.manage', run: (context, sent) => actionsOf(context).remove(context, sent) },
-  },
+  actions: peopleActions(
+    'staff.manage',
+    () => house,
+    ({ url }: HouseContext, query) => url(paths.staff, {}, query),
+  ),
 });
