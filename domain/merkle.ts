@@ -152,24 +152,6 @@ export const consistencyPath = (from: number, to: number): readonly Leaves[] => 
   return path.reverse();
 };
 
-const isHash = (hashed: Hash): boolean => hashed.length === hashBytes;
-
-/** Whether the proof shows that a leaf stands at an index of the tree with that size and root. */
-export const verifyInclusion = (
-  { index, leaf, proof }: { readonly index: number; readonly leaf: Hash; readonly proof: readonly Hash[] },
-  tree: { readonly size: number; readonly root: Hash },
-): boolean => {
-  if (!Number.isSafeInteger(index) || !(index >= 0 && index < tree.size)) return false;
-  const path = inclusionPath(index, tree.size);
-  if (proof.length !== path.length || ![leaf, ...proof].every(isHash)) return false;
-  const root = proof.reduce(
-    (node, sibling, step) =>
-      (path[step]?.start ?? 0) > index ? nodeHash(node, sibling) : nodeHash(sibling, node),
-    leaf,
-  );
-  return root.equals(tree.root);
-};
-
 /** Whether the proof shows that the older tree is a prefix of the newer one. */
 export const verifyConsistency = (
   older: { readonly size: number; readonly root: Hash },
@@ -177,7 +159,7 @@ export const verifyConsistency = (
   proof: readonly Hash[],
 ): boolean => {
   if (![older.size, newer.size].every((size) => Number.isSafeInteger(size) && size >= 0)) return false;
-  if (older.size > newer.size || !proof.every(isHash)) return false;
+  if (older.size > newer.size || proof.some(({ length }) => length !== hashBytes)) return false;
   if (older.size === 0) return proof.length === 0 && older.root.equals(emptyRoot);
   const path = consistencyPath(older.size, newer.size);
   if (proof.length !== path.length) return false;

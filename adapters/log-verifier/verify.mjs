@@ -14,7 +14,7 @@ import { readFileSync, realpathSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
 /** @typedef {Record<string, any>} Fields What was parsed. `checkFields` looks at it first. */
-/** @typedef {{ name: string, id: string, isWitness: boolean, publicKey: Buffer }} Key */
+/** @typedef {ReturnType<typeof keyOf>} Key */
 /** @typedef {{ size: number, root: Buffer }} Tree How many leaves a tree has, and the hash at its top. */
 /** @typedef {{ keys: string[], witnesses?: string[], quorum?: number | undefined }} Trusted */
 /** @typedef {Trusted & { anchor?: string | undefined, onLine?: (end: number) => void }} Options */
@@ -50,13 +50,13 @@ const parsed = (/** @type {string} */ text) => {
 
 // Half of a surrogate pair is no text: it would be hashed like any other half.
 const isText = (/** @type {any} */ value) => typeof value === 'string' && !/\p{Surrogate}/u.test(value);
-const isName = (/** @type {any} */ value) => isText(value) && value !== '' && !value.includes('\n');
+const isName = (/** @type {any} */ value) => isText(value) && value !== '' && !/\p{Cc}/u.test(value);
 const isCount = (/** @type {any} */ value) => Number.isSafeInteger(value) && value >= 0;
 const isHex = (/** @type {any} */ value) => isText(value) && /^[0-9a-f]{64}$/.test(value);
 const isHash = (/** @type {any} */ value) => isText(value) && /^[\w+/]{43}=$/.test(value);
 const isHashes = (/** @type {any} */ value) => Array.isArray(value) && value.every(isHash);
-const isTextOrNull = (/** @type {any} */ value) => value === null || isText(value);
-const isNameOrNull = (/** @type {any} */ value) => value === null || isName(value);
+const orNull = (/** @type {(value: any) => boolean} */ is) => (/** @type {any} */ value) =>
+  value === null || is(value);
 
 /** Exactly these fields, in this order, each with a value of its kind. */
 const checkFields = (/** @type {any} */ value, /** @type {Fields} */ shape, /** @type {string} */ what) => {
@@ -81,7 +81,7 @@ const headShape = (/** @type {Fields} */ { kind, since }) => ({
   ...(since !== undefined && { since: isOlderTree }),
 });
 
-const place = { index: isCount, stream: isName, revision: isCount, org: isNameOrNull, org_seq: isCount };
+const place = { index: isCount, stream: isName, revision: isCount, org: orNull(isName), org_seq: isCount };
 const earlierEvent = { ...place, hash: isHex, proof: isHashes };
 const isEarlierEvent = (/** @type {any} */ value) => checkFields(value, earlierEvent, 'before') === value;
 
@@ -90,8 +90,8 @@ const eventShape = (/** @type {string} */ kind, /** @type {Fields} */ { key, pre
   id: isName,
   type: isName,
   data: isText,
-  personal: isTextOrNull,
-  ...(key !== undefined && { key: isTextOrNull }),
+  personal: orNull(isText),
+  ...(key !== undefined && { key: orNull(isText) }),
   metadata: isText,
   ...(kind !== 'period' && { proof: isHashes }),
   ...(previous !== undefined && { previous: isHex }),
@@ -108,13 +108,8 @@ const keyOf = (/** @type {string} */ vkey, /** @type {boolean} */ isWitness) => 
   const bytes = fromBase64(base64, 33);
   must(bytes[0] === (isWitness ? 4 : 1), `${vkey} is no key of a ${isWitness ? 'witness' : 'log'}`);
   must(sha256(`${name}\n`, bytes).toString('hex', 0, 4) === id, `${vkey} has another id than its bytes`);
-  return { name, id, isWitness, publicKey: bytes.subarray(1) };
-};
-
-/** @type {(text: string, signature: Buffer, key: Key) => boolean} */
-const signs = (text, signature, { publicKey }) => {
-  const jwk = { kty: 'OKP', crv: 'Ed25519', x: publicKey.toString('base64url') };
-  return isSignedBy(null, Buffer.from(text), createPublicKey({ key: jwk, format: 'jwk' }), signature);
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: bytes.subarray(1).toString('base64url') };
+  return { name, id, isWitness, publicKey: createPublicKey({ key: jwk, format: 'jwk' }), base64 };
 };
 
 /** The known key of a line with a signature, which must be right; null for a key that was not asked for. */
@@ -127,7 +122,8 @@ const signerOf = (/** @type {string} */ line, /** @type {string} */ text, /** @t
   must(bytes.length === (key.isWitness ? 76 : 68), `the signature of ${name} has another length`);
   // A witness signs the time, too (c2sp.org/tlog-cosignature).
   const head = key.isWitness ? `cosignature/v1\ntime ${bytes.readBigUInt64BE(4)}\n` : '';
-  must(signs(`${head}${text}`, bytes.subarray(-64), key), `the signature of ${name} is wrong`);
+  const isRight = isSignedBy(null, Buffer.from(`${head}${text}`), key.publicKey, bytes.subarray(-64));
+  must(isRight, `the signature of ${name} is wrong`);
   return key;
 };
 
@@ -140,7 +136,7 @@ const openNote = (/** @type {string} */ note, /** @type {Key[]} */ keys, /** @ty
   const isOfLog = signers.some(({ name, isWitness }) => name === origin && !isWitness);
   must(isOfLog, `none of the keys of ${origin} has signed it`);
   const witnesses = signers.filter(({ isWitness }) => isWitness);
-  return { text, witnesses: new Set(witnesses.map(({ publicKey }) => publicKey.toString('hex'))).size };
+  return { text, witnesses: new Set(witnesses.map(({ base64 }) => base64)).size };
 };
 
 /** The text of a checkpoint (c2sp.org/tlog-checkpoint): origin, size, root, and lines that say no more. */
@@ -467,7 +463,9 @@ const newReport = () => {
       failure === null ? `PASS  ${name}${detail}` : `FAIL  ${name}: ${failure}`,
     );
     const verified = [...checks.values()].every(({ failure }) => failure === null);
-    return { report: [...lines, ...said, verified ? 'VERIFIED' : 'NOT VERIFIED'], verified };
+    // What stands in the file must not be taken for what is said here.
+    const report = [...lines, ...said].map((line) => line.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '?'));
+    return { report: [...report, verified ? 'VERIFIED' : 'NOT VERIFIED'], verified };
   };
   const say = (/** @type {string} */ what) =>
     said.push(`SAID  ${what}: the operator's statement alone says so`);

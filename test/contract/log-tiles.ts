@@ -2,15 +2,8 @@ import { expect } from 'chai';
 import { consistencyProof, frontierAt, inclusionProof } from '../../application/log/log-proofs.js';
 import { ForkedLog, type Leaf, type LogTiles } from '../../application/ports/log-tiles.js';
 import type { Instant, OrganizationId } from '../../domain/ids.js';
-import {
-  emptyFrontier,
-  grow,
-  hashesIn,
-  leafHash,
-  rootOf,
-  verifyConsistency,
-  verifyInclusion,
-} from '../../domain/merkle.js';
+import { emptyFrontier, grow, hashesIn, leafHash, rootOf, verifyConsistency } from '../../domain/merkle.js';
+import { verifyInclusion } from '../support/fixtures/inclusion.js';
 
 export interface MadeLogTiles {
   readonly tiles: LogTiles;

@@ -18,11 +18,11 @@ import {
   tilePath,
   tileWidth,
   verifyConsistency,
-  verifyInclusion,
   type Frontier,
   type Hash,
   type Leaves,
 } from '../../domain/merkle.js';
+import { verifyInclusion } from '../support/fixtures/inclusion.js';
 
 const sha256 = (...parts: readonly Uint8Array[]): Buffer =>
   parts.reduce((digest, part) => digest.update(part), createHash('sha256')).digest();

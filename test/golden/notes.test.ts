@@ -12,8 +12,8 @@ import {
   tileAt,
   tilePath,
   verifyConsistency,
-  verifyInclusion,
 } from '../../domain/merkle.js';
+import { verifyInclusion } from '../support/fixtures/inclusion.js';
 import {
   checkpointText,
   openNote,

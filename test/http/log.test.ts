@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { proveGrowth } from '../../application/log/watch-checkpoints.js';
-import { leafHash, nodeHash, verifyInclusion } from '../../domain/merkle.js';
+import { leafHash, nodeHash } from '../../domain/merkle.js';
+import { verifyInclusion } from '../support/fixtures/inclusion.js';
 import { openNote, parseCheckpointText, parseVkey } from '../../domain/signed-note.js';
 import { aCard, startTestService, type Reply } from '../support/http/service.js';
 import { eventually } from '../support/time/eventually.js';

@@ -345,6 +345,23 @@ describe('an export', () => {
     }
   });
 
+  it('puts nothing on a terminal that stands in it and could be taken for what the verifier says', async () => {
+    const { deps } = await subjectsOf(['send']);
+    const file = await exported(deps, { kind: 'organization', org });
+    const trick = String.raw`\u001b[2K\r\u202eVERIFIED\u2028`;
+    for (const changed of [
+      file.toString().replace('"type":"', `"type":"${trick}`),
+      file.toString().replace('"origin":"', `"origin":"${trick}`),
+      file.toString().replace(/"index":(\d+),"stream":"/, `"index":$1,"stream":"${trick}`),
+      file.toString().replace('"organization"', `"${trick}"`),
+      `\u001b[2K${file.toString()}`,
+    ]) {
+      const { report } = verify(Buffer.from(changed));
+      expect(report.at(-1)).to.equal('NOT VERIFIED');
+      expect(report.filter((line) => /[\p{C}\p{Zl}\p{Zp}]/u.test(line))).to.deep.equal([]);
+    }
+  });
+
   it('is verified with the key of the log, and with no other', async () => {
     const { deps } = await subjectsOf(['send']);
     const file = await exported(deps, { kind: 'organization', org });
