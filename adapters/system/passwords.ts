@@ -145,8 +145,8 @@ export class ScryptPasswords implements Passwords {
   }
 
   /**
-   * Whoever had a turn least recently comes first, so that many tries of few cost those few alone; among
-   * equals the newest does: who waits long under a flood has gone.
+   * The one whose network had a turn least recently comes first, so that many tries of few cost those few
+   * alone. Among equals the newest does: under a flood, those that wait long have been given up.
    */
   #inOrder(): readonly Waiting[] {
     const turnOf = ({ from }: Waiting): number => this.#turns.peek(from) ?? 0;

@@ -6,7 +6,7 @@ import type { Credential } from './credentials.js';
 /** That a browser has signed in to an account, in an epoch of its password. */
 export type Device = Pick<Credential, 'account' | 'epoch'>;
 
-/** What browsers keep to show that they have signed in before. Nobody else can make it. */
+/** What browsers keep to show that they have signed in before: only the service can make it. */
 export interface Devices {
   sign(device: Device): string;
   /** Null for what was not signed here. */

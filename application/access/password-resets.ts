@@ -28,7 +28,7 @@ export const issueReset = async (
       'missing_scope',
       'This account opens more than you manage. Of the staff only the holder of the operator token resets a password; of somebody who belongs to several organizations, an operator.',
     );
-  // Whoever joined when a process died may have no account yet.
+  // A member who joined when a process died may have no account yet.
   if (person !== null && (await accountOf(deps, account)) === null)
     await execute(deps, accounts, account, newCommand(deps, initiator, null), joinOrganization(person, org));
   return issueLink(deps, 'reset', account, { manager, org });

@@ -167,7 +167,7 @@ export const acceptFor = async (
   await execute(deps, account, id, newCommand(deps, by, null), joinOrganization(person, org));
 };
 
-/** A password that is chosen, in the field `param`, by somebody who comes from a network. */
+/** A password that is chosen, the field that holds it, and where the choice comes from. */
 export interface Chosen {
   readonly password: string;
   readonly param: string;
@@ -220,7 +220,7 @@ const assertRoom = async (deps: PeopleDeps, mailbox: Uuid): Promise<void> => {
 /**
  * Accepts an invitation for a new account, which opens this organization alone, and gives it its first
  * password. A repeat of the same form goes on where it broke off, and changes no password. Throws `not_found`
- * for whoever is not accepted, `invalid_parameter`, `invalid_transition`.
+ * for those that are not accepted, `invalid_parameter`, `invalid_transition`.
  */
 export const joinAnew = async (
   deps: PeopleDeps,
@@ -270,7 +270,7 @@ export const setPassword = async (
   return { account: id, epoch };
 };
 
-/** Ends every other session of whoever has this one. Returns the epoch of this one. */
+/** Ends every other session of the owner of this one. Returns the epoch in which this one goes on. */
 export const signOutOthers = async (
   deps: PeopleDeps,
   initiator: Initiator,

@@ -93,7 +93,7 @@ export class Sessions {
     this.#known.delete(id);
     const found = await signInRecords.find('session', id);
     if (found === null) return null;
-    // Whoever knew the password that was right until just now may have come in after all had to leave.
+    // A sign-in with the password that was right until just now may open one after all were ended.
     if (found.owner !== root && (await epochOf(this.#deps, found.owner)) !== sessionOf(found).epoch)
       return null;
     const session = await this.#touched(found);

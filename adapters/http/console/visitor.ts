@@ -23,7 +23,7 @@ export type SignedIn = Exclude<Visitor, { kind: 'nobody' }>;
 
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** How cookies are kept safe on the way; null if they can't be: then nobody can sign in. */
+/** How cookies are kept safe on the way; null if they can't be: then the console lets in no one. */
 const safetyOf = (origin: string): { readonly prefix: string; readonly secure: boolean } | null => {
   const { protocol, hostname } = new URL(origin);
   // Safari takes no Secure cookie from http, not even on this machine.
@@ -61,19 +61,18 @@ export const sessionCookie = (origin: string, token: string): string =>
 export const deviceCookie = (origin: string, account: string, signed: string): string =>
   setCookie(origin, `device-${account.slice(0, 1)}`, signed, 400 * day);
 
-/** The values of a browser's cookies whose name begins like this. */
-const cookiesIn = (origin: string, header: string, name: string): readonly string[] => {
+/** The values of a browser's cookies with such a name. */
+const cookiesIn = (origin: string, header: string, name: RegExp): readonly string[] => {
   const safety = safetyOf(origin);
   if (safety === null) return [];
-  const values = Object.entries(parseCookie(header)).filter(([sent]) =>
-    sent.startsWith(`${safety.prefix}${name}`),
-  );
-  return values.map(([, value]) => value ?? '');
+  const { prefix } = safety;
+  const isOurs = (sent: string): boolean => sent.startsWith(prefix) && name.test(sent.slice(prefix.length));
+  return Object.entries(parseCookie(header)).flatMap(([sent, value = '']) => (isOurs(sent) ? [value] : []));
 };
 
 /** Where a browser has signed in before, by its cookies. */
 export const devicesIn = (devices: Devices, origin: string, header: string): readonly Device[] =>
-  cookiesIn(origin, header, 'device-')
+  cookiesIn(origin, header, /^device-[0-9a-f]$/)
     .map((signed) => devices.read(signed))
     .filter((device) => device !== null);
 
@@ -88,7 +87,7 @@ export const visitorOf = async (
   origin: string,
   cookies: string,
 ): Promise<Visitor> => {
-  const [token = ''] = cookiesIn(origin, cookies, 'session');
+  const [token = ''] = cookiesIn(origin, cookies, /^session$/);
   const session = token === '' ? null : await sessions.use(token);
   if (session === null) return { kind: 'nobody' };
   if (session.owner === root) return { kind: 'operator', session };

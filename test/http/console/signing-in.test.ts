@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { failuresPerMinute, retryAfter } from '../../../adapters/http/caller.js';
 import type { ConsoleDeps } from '../../../adapters/http/console/deps.js';
+import { deviceCookie } from '../../../adapters/http/console/visitor.js';
 import { pageRoutes } from '../../../adapters/http/console/routes.js';
 import { issueReset } from '../../../application/access/password-resets.js';
 import { inviteMember, listMembers } from '../../../application/access/people.js';
@@ -113,6 +114,9 @@ describe('the pages with which people sign in', () => {
     const [, device = ''] = headers.getSetCookie();
     expect(device).to.match(
       /^device-[0-9a-f]=[0-9a-f-]{36}\.[0-9a-f-]{36}\.[\w-]{43}; Max-Age=34560000; Path=\/; HttpOnly; SameSite=Lax$/,
+    );
+    expect(deviceCookie('https://cards.example', 'a7', 'signed')).to.equal(
+      '__Host-device-a=signed; Max-Age=34560000; Path=/; HttpOnly; Secure; SameSite=Lax',
     );
     const forged = visitor();
     forged.cookie = device.split(';')[0]?.replace(/.{43}$/, 'A'.repeat(43)) ?? '';

@@ -38,7 +38,7 @@ const entered = async (context: Context, org: OrganizationId, device: Device) =>
   return go(to, await signedIn(context, device));
 };
 
-/** Says nothing of the accounts of the invited address: whoever holds the link may be somebody else. */
+/** Says nothing of the accounts of the invited address: the holder of the link may be a stranger to it. */
 export const joinPage = page({
   path: paths.join,
   may: 'anyone',
