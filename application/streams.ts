@@ -9,7 +9,7 @@ import {
 import { growingTo } from './growing.js';
 import { derivedUuid, idOf, streamName, type Category, type StreamName, type Uuid } from '../domain/ids.js';
 import { lastAt, pagesAt, type Moment } from './as-of.js';
-import { seal, type Protect } from './log/hash-chain.js';
+import { seal, type Protect, type Sign } from './log/hash-chain.js';
 import { noStream, type EventStore, type NewEvent, type StreamWrite } from './ports/event-store.js';
 import { streamPages } from './stream-pages.js';
 
@@ -38,6 +38,11 @@ export interface PersonalSeal {
   readonly ready: () => Promise<void>;
 }
 
+/** What events are stored with. */
+export interface Sealing extends PersonalSeal {
+  readonly sign: Sign;
+}
+
 /** The aggregates whose events hold personal data. */
 const personalCategories: ReadonlySet<Category> = new Set<Category>([
   'card',
@@ -62,7 +67,7 @@ export class Streams {
 
   constructor(
     private readonly store: EventStore,
-    private readonly personal: PersonalSeal,
+    private readonly sealing: Sealing,
     { cacheSize = 20_000 }: { readonly cacheSize?: number } = {},
   ) {
     this.#cache = new LRUCache(growingTo(cacheSize));
@@ -75,7 +80,7 @@ export class Streams {
   ): Promise<Loaded<State>> {
     const stream = streamName(aggregate.category, id);
     const known = this.#known(aggregate, stream);
-    if (personalCategories.has(aggregate.category)) await this.personal.ready();
+    if (personalCategories.has(aggregate.category)) await this.sealing.ready();
     const loaded =
       aggregate.lastEventIsState === true
         ? await this.#loadFromEnd(aggregate, known)
@@ -111,7 +116,7 @@ export class Streams {
 
   /** For a write to a stream that was not loaded: waits until personal data can be sealed without waiting. */
   ready(): Promise<void> {
-    return this.personal.ready();
+    return this.sealing.ready();
   }
 
   /** The state from the cache, without a look at the store; null if it isn't there. */
@@ -132,7 +137,7 @@ export class Streams {
   ): Promise<Loaded<State>> {
     const stream = streamName(aggregate.category, id);
     const known = this.#known(aggregate, stream);
-    if (personalCategories.has(aggregate.category)) await this.personal.ready();
+    if (personalCategories.has(aggregate.category)) await this.sealing.ready();
     const from = aggregate.lastEventIsState === true ? after : Math.min(after, known.revision);
     let loaded = known;
     for await (const page of streamPages(this.store, stream, from + 1)) {
@@ -186,7 +191,8 @@ export class Streams {
             subject: idOf(at.stream),
           },
         },
-        this.personal.seal,
+        this.sealing.seal,
+        this.sealing.sign,
       );
       events.push(sealed);
       hash = sealed.metadata.hash;

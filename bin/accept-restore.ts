@@ -4,10 +4,11 @@ import { acceptRestore, type GivenUp } from '../application/log/accept-restore.j
 import type { EventStore } from '../application/ports/event-store.js';
 import type { LogTiles } from '../application/ports/log-tiles.js';
 import type { RawLog } from '../application/ports/raw-log.js';
-import { Streams, type PersonalSeal } from '../application/streams.js';
+import { Streams } from '../application/streams.js';
 import { elsewhereOf, keptElsewhere } from './known-elsewhere.js';
 import { logKeys, signingWith } from './log-keys.js';
-import { UnusableSecretFile } from './secret-files.js';
+import { plainSealing } from './plain-sealing.js';
+import { macsOfLog, UnusableSecretFile } from './secret-files.js';
 import type { Settings } from './settings.js';
 
 const clock = new SystemClock();
@@ -44,12 +45,6 @@ const openLog = async (settings: Settings): Promise<Opened> => {
   return { store, log: store, tiles: new MongoLogTiles(database), close };
 };
 
-/** Nothing that is recorded here is personal. */
-const nothingToSeal: PersonalSeal = {
-  ready: () => Promise.resolve(),
-  seal: ({ data }) => ({ data: JSON.stringify(data), personal: null }),
-};
-
 /**
  * Gives up the head of the log that was signed last. Throws DataDirectoryInUse while the embedded service
  * runs, UnusableSecretFile, and what `acceptRestore` throws.
@@ -75,8 +70,9 @@ export const acceptRestoreOf = async (
       throw new UnusableSecretFile(
         `LOG_KEY_FILE ${settings.logKeyFile} does not exist: it says which heads are the log's.`,
       );
-    const deps = { store, log, tiles, heads, knownElsewhere, sign, clock, entropy };
-    const streams = new Streams(store, nothingToSeal);
+    const macs = macsOfLog(settings, entropy);
+    const deps = { store, log, tiles, macs, heads, knownElsewhere, sign, clock, entropy };
+    const streams = new Streams(store, plainSealing(settings, entropy));
     const initiator = { actor: { kind: 'operator', id: null }, requestId: null } as const;
     return await acceptRestore({ ...deps, streams }, initiator, choice, onProgress);
   } finally {

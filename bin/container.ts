@@ -82,7 +82,10 @@ const buildGraph = (context: ProcessContext) => {
 
   // Reads and writes
   const readModels = currentReadModels(engine.readModels, readYourWrites);
-  const streams = new Streams(store, personalSeal(engine.personalKeys, entropy));
+  const streams = new Streams(store, {
+    ...personalSeal(engine.personalKeys, entropy),
+    sign: engine.eventMacs.sign,
+  });
   const writing = { store, streams, clock, entropy };
   const ledgers = new Ledgers(writing);
   const organizations = store.atomic

@@ -2,6 +2,7 @@ import { SystemClock } from '../adapters/system/clock.js';
 import { SystemEntropy } from '../adapters/system/entropy.js';
 import { copyLog, NoCopy, type CopiedLog } from '../application/log/copy-log.js';
 import { assertUndamaged } from '../application/log/damaged-log.js';
+import { macsOfLog } from './secret-files.js';
 import type { Settings } from './settings.js';
 
 const clock = new SystemClock();
@@ -19,7 +20,7 @@ interface OnServers extends Settings {
  */
 export const copyLogTo = async (
   url: string,
-  { eventStoreUrl, eventStorePrefix: prefix, mongoUrl }: OnServers,
+  { eventStoreUrl, eventStorePrefix: prefix, mongoUrl, eventKeyFile }: OnServers,
   onProgress: (events: number) => void,
 ): Promise<CopiedLog> => {
   const [{ EventStoreDbEventStore }, { MongoDatabase }, { MongoLogTiles }] = await Promise.all([
@@ -27,6 +28,7 @@ export const copyLogTo = async (
     import('../adapters/mongodb/database.js'),
     import('../adapters/mongodb/log-tiles.js'),
   ]);
+  const macs = macsOfLog({ eventKeyFile }, entropy);
   const database = new MongoDatabase(mongoUrl, clock);
   const from = new EventStoreDbEventStore({ url: eventStoreUrl, prefix, clock, entropy });
   const to = new EventStoreDbEventStore({ url, prefix, clock, entropy });
@@ -34,7 +36,7 @@ export const copyLogTo = async (
     await database.ping();
     const tiles = new MongoLogTiles(database);
     await assertUndamaged(tiles);
-    const copied = await copyLog({ from, to }, onProgress);
+    const copied = await copyLog({ from, to, macs }, onProgress);
     const newest = await tiles.newest();
     if (newest?.size !== copied.events || !newest.root.equals(copied.root))
       throw new NoCopy(

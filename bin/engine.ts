@@ -24,6 +24,7 @@ import type { RawLog } from '../application/ports/raw-log.js';
 import type { LogReading } from '../application/same-log.js';
 import type { Part } from '../adapters/http/health.js';
 import type { EngineCalls } from './engine-calls.js';
+import type { EventMacs } from '../domain/event-mac.js';
 import type { MasterKeys } from '../domain/webhook-signing.js';
 import type { LogKeys } from './log-keys.js';
 import type { Settings } from './settings.js';
@@ -35,6 +36,8 @@ export interface Engine {
   /** The keys that personal data is sealed with. */
   readonly personalKeys: KeyRing;
   readonly personalKeyStore: PersonalKeys;
+  /** The MACs of events; throws where the process neither writes nor checks events. */
+  readonly eventMacs: EventMacs;
   readonly idempotency: IdempotencyStore;
   /** To be queried through `currentReadModels`. */
   readonly readModels: ReadModels;
@@ -94,6 +97,7 @@ export type Stores = Omit<
   Engine,
   | 'store'
   | 'raw'
+  | 'eventMacs'
   | 'notarize'
   | 'deliveryQueue'
   | 'publicStream'
@@ -127,6 +131,11 @@ export interface EngineOptions {
   readonly entropy: Entropy;
   /** What the keys of personal data are encrypted with. Throws UnusableSecretFile. */
   readonly personalMasters: () => MasterKeys;
+  /**
+   * What events get their MACs from; null if the process neither writes nor checks events. `isNew`: the log
+   * is empty, so that the file may be made. Throws UnusableSecretFile.
+   */
+  readonly eventKeys: ((isNew: boolean) => MasterKeys) | null;
   readonly log: Logger;
   /** Ends the process, for an error that it can't go on with. */
   readonly fail: (error: unknown) => void;

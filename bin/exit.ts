@@ -3,6 +3,7 @@ import { UnusableHead } from '../application/ports/signed-heads.js';
 import { LostIndexKey, MissingPersonalKey } from '../application/personal/key-ring.js';
 import { LostKeys } from '../application/personal/own-keys.js';
 import { FinalError } from '../domain/errors.js';
+import { MissingEventKey } from '../domain/event-mac.js';
 import { UnusableSecretFile } from './secret-files.js';
 import { WrongSettings } from './settings.js';
 
@@ -34,7 +35,8 @@ export const explain = (error: unknown): { readonly code: number; readonly messa
     error instanceof UnusableHead ||
     error instanceof LostKeys ||
     error instanceof MissingPersonalKey ||
-    error instanceof LostIndexKey
+    error instanceof LostIndexKey ||
+    error instanceof MissingEventKey
   )
     return { code: exitCodes.wrongSettings, message: error.message };
   if (error instanceof UnknownOutcome) {
@@ -52,7 +54,7 @@ export const explain = (error: unknown): { readonly code: number; readonly messa
   if (isPathError(error))
     return {
       code: exitCodes.wrongSettings,
-      message: `DATA_DIR, OPERATOR_TOKEN_FILE, SECRET_KEY_FILE, LOG_KEY_FILE or LOG_HEAD_FILE can't be used: ${error.message}.`,
+      message: `DATA_DIR or a file of secrets, or LOG_HEAD_FILE, can't be used: ${error.message}.`,
     };
   if (isAddressError(error))
     return {

@@ -10,14 +10,16 @@ import { readSettings } from './settings.js';
  */
 const makeSecrets = (): void => {
   const settings = readSettings(process.env);
-  const { operatorTokenFile, secretKeyFile, personalKeyFile, logKeyFile, logHeadFile } = settings;
+  const { operatorTokenFile, secretKeyFile, personalKeyFile, eventKeyFile, logKeyFile, logHeadFile } =
+    settings;
   const entropy = new SystemEntropy();
   operatorToken(operatorTokenFile, entropy);
   masterKeys(secretKeyFile, entropy, true);
   masterKeys(personalKeyFile, entropy, true, 'PERSONAL_KEY_FILE');
+  masterKeys(eventKeyFile, entropy, true, 'EVENT_KEY_FILE');
   logKeys(settings, entropy, true);
   process.stdout.write(
-    `OPERATOR_TOKEN_FILE ${operatorTokenFile}, SECRET_KEY_FILE ${secretKeyFile}, PERSONAL_KEY_FILE ${personalKeyFile} and LOG_KEY_FILE ${logKeyFile} exist; the last signed head of the log is in LOG_HEAD_FILE ${logHeadFile}.\n`,
+    `OPERATOR_TOKEN_FILE ${operatorTokenFile}, SECRET_KEY_FILE ${secretKeyFile}, PERSONAL_KEY_FILE ${personalKeyFile}, EVENT_KEY_FILE ${eventKeyFile} and LOG_KEY_FILE ${logKeyFile} exist; the last signed head of the log is in LOG_HEAD_FILE ${logHeadFile}.\n`,
   );
 };
 

@@ -9,8 +9,9 @@ import { rotateKeys, type Rotated } from '../application/personal/key-ring.js';
 import type { UnreadableEvents } from '../application/personal/own-keys.js';
 import type { EventStore } from '../application/ports/event-store.js';
 import type { PersonalKeys } from '../application/ports/personal-keys.js';
-import { Streams, type PersonalSeal } from '../application/streams.js';
+import { Streams } from '../application/streams.js';
 import type { MasterKeys } from '../domain/webhook-signing.js';
+import { plainSealing } from './plain-sealing.js';
 import { masterKeys } from './secret-files.js';
 import type { Settings } from './settings.js';
 
@@ -75,12 +76,6 @@ const openLog = async ({
   return { store, close: () => store.close() };
 };
 
-/** Nothing that is recorded here is personal. */
-const nothingToSeal: PersonalSeal = {
-  ready: () => Promise.resolve(),
-  seal: ({ data }) => ({ data: JSON.stringify(data), personal: null }),
-};
-
 /**
  * Gives up the keys of personal data that are missing. Throws DataDirectoryInUse while the embedded service
  * runs, and what `giveUpKeys` throws.
@@ -91,7 +86,7 @@ export const giveUpKeysOf = async (settings: Settings, by: string): Promise<Unre
   try {
     const keys = await openKeys(settings, true);
     try {
-      const streams = new Streams(log.store, nothingToSeal);
+      const streams = new Streams(log.store, plainSealing(settings, entropy));
       return await giveUpKeys(
         { store: log.store, streams, keys: keys.store, masters, clock, entropy },
         { actor: { kind: 'operator', id: null }, requestId: null },

@@ -8,12 +8,17 @@ import type { LogTiles } from '../application/ports/log-tiles.js';
 import { rebuildTree, type Notarizing } from '../application/log/notarize.js';
 import { elsewhereOf, keptElsewhere } from './known-elsewhere.js';
 import { logKeys } from './log-keys.js';
+import { macsOfLog } from './secret-files.js';
 import type { Settings } from './settings.js';
 
 type Progress = (events: number) => void;
 
 const clock = new SystemClock();
-const silent: Omit<Notarizing, 'log' | 'tiles' | 'restore'> = { clock, sign: null, scrubEvery: 86_400_000 };
+const silent: Omit<Notarizing, 'log' | 'tiles' | 'restore' | 'macs'> = {
+  clock,
+  sign: null,
+  scrubEvery: 86_400_000,
+};
 
 /** Where the log's key is not at hand, only the checkpoints that are kept with the tiles are compared. */
 const elsewhereFor = (settings: Settings, tiles: LogTiles): Promise<Partial<Notarizing>> =>
@@ -31,7 +36,13 @@ const inFile = async (settings: Settings, onProgress: Progress): Promise<number>
   const file = openLogFile(path);
   try {
     return await rebuildTree(
-      { ...silent, ...file, ...(await elsewhereFor(settings, file.tiles)), restore: 'events.db' },
+      {
+        ...silent,
+        ...file,
+        macs: macsOfLog(settings, new SystemEntropy()),
+        ...(await elsewhereFor(settings, file.tiles)),
+        restore: 'events.db',
+      },
       onProgress,
     );
   } finally {
@@ -62,7 +73,14 @@ const onServers = async (
   try {
     await database.ping();
     return await rebuildTree(
-      { ...silent, log, tiles, ...(await elsewhereFor(settings, tiles)), restore: 'the event store' },
+      {
+        ...silent,
+        log,
+        tiles,
+        macs: macsOfLog(settings, new SystemEntropy()),
+        ...(await elsewhereFor(settings, tiles)),
+        restore: 'the event store',
+      },
       onProgress,
     );
   } finally {

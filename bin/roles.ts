@@ -8,5 +8,9 @@ export const plays = (role: Role, part: Role): boolean => role === 'all' || role
 /** Whether the role checks the operator token. */
 export const knowsOperator = (role: Role): boolean => plays(role, 'api');
 
+/** Whether the role writes events, or checks who has written them. */
+export const knowsEventKeys = (role: Role): boolean =>
+  (['api', 'webhooks', 'reconciler', 'notary'] as const).some((part) => plays(role, part));
+
 /** Whether the role derives signing secrets from the master keys. */
 export const signs = (role: Role): boolean => plays(role, 'api') || plays(role, 'webhooks');

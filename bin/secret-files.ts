@@ -16,7 +16,9 @@ import { dirname } from 'node:path';
 import { makeDirectory, syncDirectory } from '../adapters/sqlite/database.js';
 import type { Entropy } from '../application/ports/system.js';
 import { messageOf } from '../domain/errors.js';
+import { eventMacs, type EventMacs } from '../domain/event-mac.js';
 import type { MasterKey, MasterKeys } from '../domain/webhook-signing.js';
+import type { Settings } from './settings.js';
 
 /** A file of secrets is missing, can't be read, or does not hold what it should. */
 export class UnusableSecretFile extends Error {
@@ -125,24 +127,26 @@ export const operatorToken = (path: string, entropy: Entropy): string => {
 
 const masterKeyBytes = 32;
 
-type KeyFile = 'SECRET_KEY_FILE' | 'PERSONAL_KEY_FILE';
+type KeyFile = 'SECRET_KEY_FILE' | 'PERSONAL_KEY_FILE' | 'EVENT_KEY_FILE';
 
 const whatForgersCould: Readonly<Record<KeyFile, string>> = {
   SECRET_KEY_FILE: 'Anybody could sign webhooks with it',
   PERSONAL_KEY_FILE: 'Anybody could read personal data with it',
+  EVENT_KEY_FILE: 'Anybody could write events with it',
 };
 
 const parseMasterKey = (file: KeyFile, path: string, line: string): MasterKey => {
-  const [id = '', encoded = ''] = line.split(':').map((part) => part.trim());
+  const [id = '', encoded = '', ...marks] = line.split(':').map((part) => part.trim());
+  const isRetired = file === 'EVENT_KEY_FILE' && marks.join() === 'retired';
   const key = Buffer.from(encoded, 'base64');
-  if (id === '' || key.length !== masterKeyBytes) {
+  if (!/^[\w.-]{1,40}$/.test(id) || key.length !== masterKeyBytes || (marks.length > 0 && !isRetired)) {
     throw new UnusableSecretFile(
-      `${file} ${path}: each line is an id, a colon and base64 of ${masterKeyBytes} random bytes.`,
+      `${file} ${path}: each line is an id (at most 40 letters, digits and . _ -), a colon and base64 of ${masterKeyBytes} random bytes.`,
     );
   }
   if (key.every((byte) => byte === 0))
     throw new UnusableSecretFile(`${file} ${path}: the key ${id} is all zeros. ${whatForgersCould[file]}.`);
-  return { id, key };
+  return { id, key, ...(isRetired && { isRetired }) };
 };
 
 /**
@@ -158,7 +162,9 @@ export const masterKeys = (
   const known = readIfExists(path);
   if (known === null && !make)
     throw new UnusableSecretFile(
-      `${file} ${path} does not exist: the distributed deployment needs one that all its processes share.`,
+      file === 'EVENT_KEY_FILE'
+        ? `EVENT_KEY_FILE ${path} does not exist. Where the log holds events, restore the file from a backup: a new one would not do. Processes on servers share one, which make-secrets makes for a new log.`
+        : `${file} ${path} does not exist: the distributed deployment needs one that all its processes share.`,
     );
   const content =
     known ?? `${entropy.bytes(4).toString('hex')}:${entropy.bytes(masterKeyBytes).toString('base64')}\n`;
@@ -166,7 +172,8 @@ export const masterKeys = (
     .split('\n')
     .filter((line) => line.trim() !== '')
     .map((line) => parseMasterKey(file, path, line));
-  if (newest === undefined) throw new UnusableSecretFile(`${file} ${path} holds no key.`);
+  if (newest === undefined || newest.isRetired)
+    throw new UnusableSecretFile(`${file} ${path} holds no key that is in use on its first line.`);
   const ids = [newest, ...older].map(({ id }) => id);
   const repeated = ids.find((id, index) => ids.indexOf(id) !== index);
   if (repeated !== undefined)
@@ -176,3 +183,7 @@ export const masterKeys = (
   if (known === null) writeSecret(path, content);
   return [newest, ...older];
 };
+
+/** The MACs of the events of a log, for work that is done beside the service. Throws UnusableSecretFile. */
+export const macsOfLog = ({ eventKeyFile }: Pick<Settings, 'eventKeyFile'>, entropy: Entropy): EventMacs =>
+  eventMacs(masterKeys(eventKeyFile, entropy, false, 'EVENT_KEY_FILE'));

@@ -20,7 +20,7 @@ import { EngineCalls } from './engine-calls.js';
 import { openEngine } from './engines/open.js';
 import type { ProcessContext } from './process-context.js';
 import { processesOf, projectorOf } from './processes.js';
-import { knowsOperator, plays, signs, type Role } from './roles.js';
+import { knowsEventKeys, knowsOperator, plays, signs, type Role } from './roles.js';
 import { logKeys } from './log-keys.js';
 import type { WitnessStatus } from '../application/log/witnesses.js';
 import { masterKeys, operatorToken, UnusableSecretFile } from './secret-files.js';
@@ -125,6 +125,8 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   let witnesses: readonly WitnessStatus[] = [];
   const personalMasters = (): MasterKeys =>
     masterKeys(settings.personalKeyFile, entropy, true, 'PERSONAL_KEY_FILE');
+  const eventKeys = (isNew: boolean): MasterKeys =>
+    masterKeys(settings.eventKeyFile, entropy, isNew, 'EVENT_KEY_FILE');
   const keysOfLog =
     plays(role, 'api') || plays(role, 'notary') ? logKeys(settings, entropy, role === 'all') : null;
   if (keysOfLog === null && role === 'notary')
@@ -136,6 +138,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
     clock,
     entropy,
     personalMasters,
+    eventKeys: knowsEventKeys(role) ? eventKeys : null,
     log,
     fail,
     namespace,

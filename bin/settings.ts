@@ -26,6 +26,8 @@ export interface Settings {
   readonly secretKeyFile: string;
   /** What the keys of personal data are encrypted with. */
   readonly personalKeyFile: string;
+  /** What events get their MACs from. */
+  readonly eventKeyFile: string;
   readonly operatorTokenFile: string;
   readonly logKeyFile: string;
   /** The head of the log that was signed last. */
@@ -91,7 +93,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The environment variables that the service reads. */
 export const settingNames = [
-  'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'PERSONAL_KEY_FILE', 'DEMO', 'CONSOLE', 'OPERATOR_TOKEN_FILE',
+  'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'PERSONAL_KEY_FILE', 'EVENT_KEY_FILE', 'DEMO', 'CONSOLE', 'OPERATOR_TOKEN_FILE',
   'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'HOOK_RATE_LIMIT_PER_MINUTE', 'HOOK_CALL_KEEP', 'REQUEST_LOG_KEEP', 'MAX_CONNECTIONS', 'TRUSTED_PROXIES', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER', 'WEBHOOK_ENDPOINTS', 'WEBHOOK_DELIVERY', 'DELIVERY_KEEP',
   'LOG_KEY_FILE', 'LOG_HEAD_FILE', 'LOG_ORIGIN', 'LOG_SCRUB_EVERY', 'LOG_PUBLIC', 'LOG_ON_DAMAGE', 'LOG_POLICY_FILE', 'LOG_ANCHOR_DIR', 'WEBHOOK_ALLOW_NETWORKS', 'WEBHOOK_ALLOW_PORTS', 'FLOOR_SIMULATION', 'CLAIM_TIMEOUT', 'RECONCILE_AFTER', 'LOG_LEVEL',
 ] as const; // prettier-ignore
@@ -208,6 +210,7 @@ export const readSettings = (environment: Environment): Settings => {
     rabbitUrl,
     secretKeyFile,
     personalKeyFile: text('PERSONAL_KEY_FILE', join(dirname(secretKeyFile), 'personal.key')),
+    eventKeyFile: text('EVENT_KEY_FILE', join(dataDir, 'event.key')),
     operatorTokenFile: text('OPERATOR_TOKEN_FILE', join(dataDir, 'operator.token')),
     logKeyFile: text('LOG_KEY_FILE', join(dataDir, 'log.key')),
     logHeadFile: text('LOG_HEAD_FILE', join(dataDir, 'log.head')),

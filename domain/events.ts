@@ -52,6 +52,8 @@ export interface EventMetadata {
   /** Stands for the personal data in the hash: the digest of its sealed text. */
   readonly personal: { readonly digest: string } | null;
   readonly hash: string;
+  /** Who has the key knows by it that the service wrote the event; absent if another program did. */
+  readonly mac?: string;
 }
 
 /**

@@ -8,6 +8,8 @@ import type { Brand, Milliseconds } from './ids.js';
 export interface MasterKey {
   readonly id: string;
   readonly key: Buffer;
+  /** Of EVENT_KEY_FILE: counts only for events that were signed already. */
+  readonly isRetired?: boolean | undefined;
 }
 
 /** All keys of the file, newest first; never empty. */

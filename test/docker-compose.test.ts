@@ -81,11 +81,13 @@ describe('docker-compose.yml', () => {
       PERSONAL_KEY_FILE: '/secrets/personal.key',
     };
     const keys = { SECRET_KEY_FILE: '/secrets/secret.key' };
+    const eventKey = { EVENT_KEY_FILE: '/secrets/event.key' };
     const logKey = { LOG_KEY_FILE: '/secrets/log.key', LOG_HEAD_FILE: '/head/log.head' };
     const more: Readonly<Record<string, object>> = {
-      api: { ...keys, ...logKey, OPERATOR_TOKEN_FILE: '/secrets/operator.token', DEMO: 'on' },
-      notary: logKey,
-      webhooks: keys,
+      api: { ...keys, ...eventKey, ...logKey, OPERATOR_TOKEN_FILE: '/secrets/operator.token', DEMO: 'on' },
+      notary: { ...eventKey, ...logKey },
+      reconciler: eventKey,
+      webhooks: { ...keys, ...eventKey },
     };
     for (const [name, { environment }] of ofRoles)
       expect(environment, name).to.deep.equal({ ...wanted, ...more[name] });

@@ -179,6 +179,10 @@ const metadata: Node = {
       description: 'Takes the place of personal data in the hash.',
     },
     hash: { ...text, description: 'Chains the event to the one before it in its stream. (SHA-256)' },
+    mac: {
+      ...text,
+      description: 'Proves to whoever has the key of events that the service wrote the event.',
+    },
   },
 };
 

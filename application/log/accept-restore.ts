@@ -6,7 +6,8 @@ import { isPrefix, ownNewest } from './last-head.js';
 import { rebuildTree, type Notarizing } from './notarize.js';
 import type { SignedHead, SignedHeads } from '../ports/signed-heads.js';
 
-export interface AcceptRestoreDeps extends WriteDeps, Pick<Notarizing, 'log' | 'tiles' | 'knownElsewhere'> {
+export interface AcceptRestoreDeps
+  extends WriteDeps, Pick<Notarizing, 'log' | 'tiles' | 'macs' | 'knownElsewhere'> {
   readonly heads: SignedHeads;
   readonly sign: NonNullable<Notarizing['sign']>;
 }
@@ -38,7 +39,7 @@ export const acceptRestore = async (
   { by, anew }: { readonly by: string; readonly anew: boolean },
   onProgress: (events: number) => void,
 ): Promise<GivenUp> => {
-  const { log, tiles, knownElsewhere, heads, sign, clock } = deps;
+  const { log, tiles, macs, knownElsewhere, heads, sign, clock } = deps;
   const head = await heads.last();
   if (head === null && !anew)
     throw new NothingGivenUp(
@@ -46,7 +47,16 @@ export const acceptRestore = async (
     );
   if (head !== null && anew)
     throw new NothingGivenUp(`${heads.place} is there: leave --begin-anew out, so that it is recorded.`);
-  const comparing = { log, tiles, knownElsewhere, clock, sign: null, scrubEvery: 0, restore: 'the log' };
+  const comparing = {
+    log,
+    tiles,
+    macs,
+    knownElsewhere,
+    clock,
+    sign: null,
+    scrubEvery: 0,
+    restore: 'the log',
+  };
   const events = await rebuildTree(comparing, onProgress);
   if (head !== null && (await isPrefix(tiles, head, await tiles.tree())))
     throw new NothingGivenUp(

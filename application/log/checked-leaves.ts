@@ -1,10 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { growingTo } from '../growing.js';
 import type { OrganizationId, StreamName } from '../../domain/ids.js';
+import { macKeyId, MissingEventKey, type EventMacs } from '../../domain/event-mac.js';
 import { entryBytes, entryHash, ImpossibleEntry } from '../../domain/log-entry.js';
 import { leafHash, type Hash } from '../../domain/merkle.js';
 import { DamagedLog } from './damaged-log.js';
-import { verifiedHash, whyDamaged } from './hash-chain.js';
+import { macIn, verifiedHash, whyDamaged } from './hash-chain.js';
 import type { Leaf } from '../ports/log-tiles.js';
 import type { RawLog, StoredEvent } from '../ports/raw-log.js';
 
@@ -39,15 +40,39 @@ export const checkedEvent = (previous: string | null, event: StoredEvent): Check
   return { event, hash, org: metadata.org };
 };
 
+/**
+ * Makes sure that a process with EVENT_KEY_FILE has written an event. Throws DamagedLog, and MissingEventKey.
+ */
+const assertOurs = (
+  macs: Pick<EventMacs, 'verifies'>,
+  { event: { stream, revision, position, metadata }, hash }: CheckedEvent,
+  isNew: boolean,
+): void => {
+  const mac = macIn(metadata);
+  const name = `${stream}@${revision}`;
+  const isRight = mac !== null && macs.verifies(hash, mac, isNew);
+  if (isRight === null) throw new MissingEventKey(macKeyId(mac ?? ''), `${name} at position ${position}`);
+  if (isRight) return;
+  const fault = mac === null ? 'has no MAC' : 'has a MAC that is not its own';
+  throw new DamagedLog(position, `${name} ${fault}: the service did not write it`);
+};
+
 const rememberedStreams = 50_000;
 
 /**
  * Checks the events that follow in the log. Throws DamagedLog at the first that does not follow from the one
- * before it in its stream.
+ * before it in its stream, or that the service did not write; and MissingEventKey. `covered`: so many of them
+ * are compared with what was signed, too.
  */
-export type CheckEvents = (events: readonly StoredEvent[]) => Promise<readonly CheckedEvent[]>;
+export type CheckEvents = (
+  events: readonly StoredEvent[],
+  covered: number,
+) => Promise<readonly CheckedEvent[]>;
 
-export const eventChecker = (log: Pick<RawLog, 'readStoredStream'>): CheckEvents => {
+export const eventChecker = (
+  log: Pick<RawLog, 'readStoredStream'>,
+  macs: Pick<EventMacs, 'verifies'>,
+): CheckEvents => {
   const heads = new LRUCache<StreamName, { readonly revision: number; readonly hash: string }>(
     growingTo(rememberedStreams),
   );
@@ -65,11 +90,12 @@ export const eventChecker = (log: Pick<RawLog, 'readStoredStream'>): CheckEvents
     return hash;
   };
 
-  return async (events) => {
+  return async (events, covered) => {
     const found: CheckedEvent[] = [];
     for (const event of events) {
       const { stream, revision } = event;
       const checked = checkedEvent(await hashBefore(event), event);
+      assertOurs(macs, checked, found.length >= covered);
       found.push(checked);
       heads.set(stream, { revision, hash: checked.hash });
     }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EventMetadata } from '../../domain/events.js';
+import type { EventMacs } from '../../domain/event-mac.js';
 import { Uuid, type OrganizationId } from '../../domain/ids.js';
 import { emptyFrontier, grow, rootOf, type Hash } from '../../domain/merkle.js';
 import { eventChecker, leavesOf } from './checked-leaves.js';
@@ -13,6 +14,7 @@ interface CopyLogDeps {
   readonly from: RawLog;
   /** Empty, or with the beginning of a copy. Nobody writes to it yet. */
   readonly to: Pick<EventStore, 'append'> & RawLog;
+  readonly macs: Pick<EventMacs, 'verifies'>;
 }
 
 export interface CopiedLog {
@@ -31,13 +33,13 @@ const triesOfAWrite = 5;
 
 /**
  * Copies every event of a log to an empty store, in the order of the log, text for text. It can be stopped
- * anywhere and begun again. Throws DamagedLog, NoCopy and EventStoreUnavailable.
+ * anywhere and begun again. Throws DamagedLog, MissingEventKey, NoCopy and EventStoreUnavailable.
  */
 export const copyLog = async (
-  { from, to }: CopyLogDeps,
+  { from, to, macs }: CopyLogDeps,
   onProgress: (events: number) => void = () => undefined,
 ): Promise<CopiedLog> => {
-  const tree = treeOver(from);
+  const tree = treeOver(from, macs);
   let end = 0n;
   for (let found = await tree.next(); found.length > 0; found = await tree.next()) {
     const there = await to.readStored(end, found.length);
@@ -48,7 +50,7 @@ export const copyLog = async (
   }
   if ((await to.readStored(end, 1)).length > 0)
     throw new NoCopy('The other store holds events that this log does not have. Copy into an empty store.');
-  const copied = treeOver(to);
+  const copied = treeOver(to, macs);
   while ((await copied.next()).length > 0);
   if (!copied.root().equals(tree.root()))
     throw new NoCopy('What the other store holds is not what was copied to it. Begin with an empty one.');
@@ -56,15 +58,15 @@ export const copyLog = async (
 };
 
 /** Reads a log from its beginning, checks its chains, and makes its tree. */
-const treeOver = (log: RawLog) => {
-  const check = eventChecker(log);
+const treeOver = (log: RawLog, macs: CopyLogDeps['macs']) => {
+  const check = eventChecker(log, macs);
   const counts = new Map<OrganizationId | null, number>();
   let frontier = emptyFrontier;
   let position = 0n;
   return {
     next: async (): Promise<readonly StoredEvent[]> => {
       const events = await log.readStored(position, readAtOnce);
-      const leaves = leavesOf(await check(events), counts);
+      const leaves = leavesOf(await check(events, events.length), counts);
       ({ frontier } = grow(
         frontier,
         leaves.map(({ hash }) => hash),

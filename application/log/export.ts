@@ -11,7 +11,7 @@ import { nodeHash, rootOf, tileWidth, type Hash } from '../../domain/merkle.js';
 import { signNote, type NoteSigner } from '../../domain/signed-note.js';
 import { checkedEvent, leafOf } from './checked-leaves.js';
 import { newCommand, type Initiator } from '../commands.js';
-import type { RawEvent } from './hash-chain.js';
+import { withoutMac, type RawEvent } from './hash-chain.js';
 import { assertUndamaged, DamagedLog, logDamaged } from './damaged-log.js';
 import { execute, type WriteDeps } from '../execute.js';
 import { consistencyProof, frontierAt, inclusionProof } from './log-proofs.js';
@@ -194,7 +194,8 @@ const lineMaker =
   ): Promise<readonly string[]> => {
     if (options.personal) await keys?.load(found.flatMap(({ event }) => metadataOf(event).keyId ?? []));
     return found.map(({ index, orgSeq, event, proof, previous, before }) => {
-      const { stream, revision, id, type, data, metadata } = event;
+      const { stream, revision, id, type, data } = event;
+      const metadata = withoutMac(event.metadata);
       const personal = personalOf(options, keys, event);
       const { org } = metadataOf(event);
       const line = { index, stream, revision, org, org_seq: orgSeq, id, type, data, ...personal, metadata };

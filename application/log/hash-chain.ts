@@ -1,4 +1,5 @@
 import { hash as digestOf } from 'node:crypto';
+import type { EventMacs } from '../../domain/event-mac.js';
 import type { EventMetadata, RecordedEvent } from '../../domain/events.js';
 import type { StreamName, Uuid } from '../../domain/ids.js';
 import type { NewEvent } from '../ports/event-store.js';
@@ -10,12 +11,12 @@ export interface UnsealedEvent {
   /** Personal data, if there is any, is in its field `personal`. */
   readonly data: object;
   /** `subject`: whose data it is, if it turns out to hold any. */
-  readonly metadata: Omit<EventMetadata, 'chain' | 'keyId' | 'personal' | 'hash'>;
+  readonly metadata: Omit<EventMetadata, 'chain' | 'keyId' | 'personal' | 'hash' | 'mac'>;
 }
 
 /**
  * The exact texts that a store keeps for an event. `data` lacks `personal`, which is null if the event has
- * none (any more); `metadata` ends with the hash.
+ * none (any more); `metadata` ends with the hash and the MAC.
  */
 export interface StoredTexts {
   readonly data: string;
@@ -52,10 +53,27 @@ const linkHash = (
     'hex',
   );
 
-/** Makes `{…}` into `{…,"hash":"…"}`. The hash is last, so that the text it covers can be cut out again. */
-const withHash = (metadata: string, hash: string): string => `${metadata.slice(0, -1)},"hash":"${hash}"}`;
+/** Makes `{…}` into `{…,"hash":"…","mac":"…"}`: the text that the hash covers can be cut out again. */
+const withHash = (metadata: string, hash: string, mac: string | undefined): string =>
+  `${metadata.slice(0, -1)},"hash":"${hash}"${mac === undefined ? '' : `${macField}${mac}"`}}`;
 const hashField = ',"hash":"';
 const hashTail = hashField.length + 64 + 2;
+const macField = ',"mac":"';
+
+/**
+ * The text of an event's metadata up to its hash: what exports show and proofs rest on. Inside a JSON string
+ * every quotation mark has a backslash before it, so no field of metadata can be part of one.
+ */
+export const withoutMac = (metadata: string): string => {
+  const at = metadata.lastIndexOf(macField);
+  return at < 0 ? metadata : `${metadata.slice(0, at)}}`;
+};
+
+/** The MAC at the end of an event's metadata; null if there is none. */
+export const macIn = (metadata: string): string | null => {
+  const at = metadata.lastIndexOf(macField);
+  return at < 0 ? null : metadata.slice(at + macField.length, -2);
+};
 
 /** Takes `{…,"hash":"…"}` apart into `{…}` and the hash; null if the text does not end like that. */
 const withoutHash = (metadata: string): { readonly covered: string; readonly hash: string } | null => {
@@ -113,11 +131,14 @@ export interface ProtectedData {
 /** Says how the data of an event is stored. */
 export type Protect = (event: Pick<UnsealedEvent, 'id' | 'type' | 'data'>) => ProtectedData;
 
+/** Makes the MAC of an event with this hash. (docs/audit.md#macs) */
+export type Sign = EventMacs['sign'];
+
 /**
- * Chains an event to the one before it in its stream: see `linkHash`. Of personal data the hash covers only
- * what stands for it, so that the data can be erased later.
+ * Chains an event to the one before it in its stream, see `linkHash`, and signs the hash. Of personal data
+ * the hash covers only what stands for it, so that the data can be erased later.
  */
-export const seal = (link: Link, event: UnsealedEvent, protect: Protect): NewEvent => {
+export const seal = (link: Link, event: UnsealedEvent, protect: Protect, sign: Sign): NewEvent => {
   const { data, personal } = protect(event);
   const { org, actor, requestId, traceparent, correlationId, causationId, schemaVersion } = event.metadata;
   const { occurredAt, subject } = event.metadata;
@@ -138,11 +159,12 @@ export const seal = (link: Link, event: UnsealedEvent, protect: Protect): NewEve
   const text = JSON.stringify(covered);
   const { id, type } = event;
   const hash = linkHash(link.previous, { ...link, type, id, data }, text);
-  const metadata = Object.assign(covered, { hash });
+  const mac = sign(hash);
+  const metadata = Object.assign(covered, { hash, mac });
   return new SealedEvent(id, type, event.data, metadata, {
     data,
     personal: personal === null ? null : personal.text,
-    metadata: withHash(text, hash),
+    metadata: withHash(text, hash, mac),
   });
 };
 
@@ -150,8 +172,8 @@ export const seal = (link: Link, event: UnsealedEvent, protect: Protect): NewEve
 export const storedTexts = (event: NewEvent): StoredTexts => {
   const known = SealedEvent.textsOf(event);
   if (known !== null) return known;
-  const { hash, ...covered } = event.metadata;
-  return { ...splitData(event.data), metadata: withHash(JSON.stringify(covered), hash) };
+  const { hash, mac, ...covered } = event.metadata;
+  return { ...splitData(event.data), metadata: withHash(JSON.stringify(covered), hash, mac) };
 };
 
 /**
@@ -163,9 +185,6 @@ export const rawOf = (event: Pick<RecordedEvent, 'stream' | 'revision'> & NewEve
   return { stream, revision, id, type, ...storedTexts(event) };
 };
 
-/**
- * Inside a JSON string every quotation mark has a backslash before it, so this field can't be part of one.
- */
 const isOfThisChain = (covered: string): boolean => covered.includes(`,"chain":${chain},"personal":`);
 
 const personalVerifies = (personal: string | null, stamp: EventMetadata['personal']): boolean =>
@@ -179,7 +198,7 @@ const personalVerifies = (personal: string | null, stamp: EventMetadata['persona
  */
 export const verifiedHash = (previous: string | null, event: RawEvent): string | null => {
   const { metadata, personal } = event;
-  const parts = withoutHash(metadata);
+  const parts = withoutHash(withoutMac(metadata));
   if (parts === null) return null;
   const { covered, hash } = parts;
   if (!isOfThisChain(covered) || linkHash(previous, event, covered) !== hash) return null;

@@ -146,7 +146,7 @@ class Notary {
     newest: Checkpoint | null,
   ) {
     this.#deps = deps;
-    this.#check = eventChecker(deps.log);
+    this.#check = eventChecker(deps.log, deps.macs);
     this.#epoch = tree.epoch + 1;
     this.#unproven = unproven;
     this.#newest = newest;
@@ -205,7 +205,8 @@ class Notary {
         );
       return 0;
     }
-    const checked = await this.#check(events).catch(async (error: unknown) => {
+    const signed = this.#unproven.findLast(({ root }) => root !== null)?.size ?? 0;
+    const checked = await this.#check(events, signed - tree.size).catch(async (error: unknown) => {
       // What doesn't follow may follow from a change further back: if that can be read, it is named.
       if (error instanceof DamagedLog)
         await readBack(this.#deps).catch((earlier: unknown) => {

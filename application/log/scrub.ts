@@ -1,3 +1,4 @@
+import type { EventMacs } from '../../domain/event-mac.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import {
   emptyFrontier,
@@ -19,6 +20,8 @@ import type { KnownHead, SignedHeads } from '../ports/signed-heads.js';
 export interface ReadingBack {
   readonly log: RawLog;
   readonly tiles: LogTiles;
+  /** Tell who has written the events: nothing is signed that another program wrote. */
+  readonly macs: Pick<EventMacs, 'verifies'>;
   /** Where the last signed head is kept. Absent: nowhere but in the tiles. */
   readonly heads?: SignedHeads | undefined;
   /** Heads that are kept elsewhere, such as anchors. Asked when the notary begins, and before each scrub. */
@@ -105,7 +108,7 @@ export class Scrub {
 
   private constructor(deps: ReadingBack, tree: LogTree, known: readonly KnownHead[]) {
     this.#deps = deps;
-    this.#check = eventChecker(deps.log);
+    this.#check = eventChecker(deps.log, deps.macs);
     this.#tree = tree;
     this.#known = known;
   }
@@ -149,7 +152,7 @@ export class Scrub {
           this.#position + 1n,
           `the log ends after ${from} events; ${size} were notarized`,
         );
-      const checked = await this.#check(events).catch(async (error: unknown) => {
+      const checked = await this.#check(events, events.length).catch(async (error: unknown) => {
         if (!(error instanceof DamagedLog)) throw error;
         const first = await this.#firstWrong(events).catch(() => null);
         if (first === null || first >= error.position) throw error;

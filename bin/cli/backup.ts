@@ -86,8 +86,15 @@ const copyFile = (from: string, to: string): void => {
  * been read back when this returns. Throws WrongUsage, ServiceRefused.
  */
 export const backUp = (to: string, environment: Environment): BackedUp => {
-  const { dataDir, secretKeyFile, personalKeyFile, operatorTokenFile, logKeyFile, logHeadFile } =
-    embedded(environment);
+  const {
+    dataDir,
+    secretKeyFile,
+    personalKeyFile,
+    eventKeyFile,
+    operatorTokenFile,
+    logKeyFile,
+    logHeadFile,
+  } = embedded(environment);
   const source = join(dataDir, logName);
   if (!existsSync(source)) throw refused(`There is no ${source} to back up. Set DATA_DIR.`);
   if (existsSync(to) && (isFile(to) || readdirSync(to).length > 0))
@@ -102,6 +109,7 @@ export const backUp = (to: string, environment: Environment): BackedUp => {
   const secrets = {
     'secret.key': secretKeyFile,
     'personal.key': personalKeyFile,
+    'event.key': eventKeyFile,
     'operator.token': operatorTokenFile,
     'log.key': logKeyFile,
   };
@@ -163,8 +171,15 @@ const openBackup = (from: string): { readonly log: string; readonly secrets: rea
  * WrongUsage, ServiceRefused.
  */
 export const restore = (from: string, environment: Environment): BackedUp => {
-  const { dataDir, secretKeyFile, personalKeyFile, operatorTokenFile, logKeyFile, logHeadFile } =
-    embedded(environment);
+  const {
+    dataDir,
+    secretKeyFile,
+    personalKeyFile,
+    eventKeyFile,
+    operatorTokenFile,
+    logKeyFile,
+    logHeadFile,
+  } = embedded(environment);
   const { log, secrets } = openBackup(from);
   const target = join(dataDir, logName);
   if ([target, join(dataDir, 'read.db')].some((path) => existsSync(path)))
@@ -172,6 +187,7 @@ export const restore = (from: string, environment: Environment): BackedUp => {
   const places: Readonly<Record<string, string>> = {
     'secret.key': secretKeyFile,
     'personal.key': personalKeyFile,
+    'event.key': eventKeyFile,
     'operator.token': operatorTokenFile,
     [keysName]: keysPath(dataDir),
     'log.key': logKeyFile,

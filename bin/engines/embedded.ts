@@ -12,6 +12,7 @@ import { sqliteRequests } from '../../adapters/sqlite/records/requests.js';
 import { emptiedEvery } from '../../adapters/sqlite/database.js';
 import { openReadFile } from '../../adapters/sqlite/read/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
+import { eventChecker } from '../../application/log/checked-leaves.js';
 import { keyRing } from '../../application/personal/key-ring.js';
 import { assertOwnKeys, noKeys } from '../../application/personal/own-keys.js';
 import { openedEvents } from '../../application/personal/personal.js';
@@ -19,9 +20,10 @@ import type { EventStore } from '../../application/ports/event-store.js';
 import { BufferedRequests } from '../../application/request-log.js';
 import { BufferedKeyUses } from '../../application/access/buffered-key-uses.js';
 import { untilAborted } from '../../application/until-aborted.js';
+import { MissingEventKey, type EventMacs } from '../../domain/event-mac.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import type { Engine, EngineOptions } from '../engine.js';
-import { notarized, shownTiles } from './notarized.js';
+import { macsOf, notarized, shownTiles } from './notarized.js';
 import { measureLag } from '../projection-lag.js';
 import { projectionParts } from '../projection-parts.js';
 import { logPart } from '../log-part.js';
@@ -39,6 +41,18 @@ const sayWhatWasFound = async ({ left, eventStore }: EventsFile, log: Logger): P
       ? 'the run before was not stopped: the log is whole, and has everything that was acknowledged'
       : 'the run before was not stopped: the last commit of the log is unfinished and left out',
   );
+};
+
+/**
+ * Throws MissingEventKey if EVENT_KEY_FILE lacks the key of the newest event, as one from an old backup may.
+ * What else is wrong with the event the notary finds.
+ */
+const assertNewestKey = async ({ eventStore, raw }: EventsFile, macs: EventMacs): Promise<void> => {
+  const { position } = await eventStore.head();
+  if (position === 0n) return;
+  await eventChecker(raw, macs)(await raw.readStored(position - 1n, 1), 1).catch((error: unknown) => {
+    if (error instanceof MissingEventKey) throw error;
+  });
 };
 
 /**
@@ -71,6 +85,11 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
   const { settings, clock, entropy, personalMasters, log, fail } = options;
   const { dataDir } = settings;
   const events = await openEventsFile({ directory: dataDir, clock, ...notarized(options) });
+  const eventMacs = macsOf(options);
+  await assertNewestKey(events, eventMacs).catch(async (error: unknown) => {
+    await events.close();
+    throw error;
+  });
   const tiles = shownTiles(options, events.tiles);
   const masters = personalMasters();
   const keys = await openOwnKeys(events.eventStore, masters, options).catch(async (error: unknown) => {
@@ -110,6 +129,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
   return {
     store: openedEvents(events.eventStore, personalKeys, clock),
     personalKeys,
+    eventMacs,
     raw: events.raw,
     tiles,
     notarize: null,

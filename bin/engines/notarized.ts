@@ -6,6 +6,7 @@ import { DamagedLog } from '../../application/log/damaged-log.js';
 import { assertNotSetBack, provenTiles } from '../../application/log/last-head.js';
 import { runNotary } from '../../application/log/notarize.js';
 import { untilAborted } from '../../application/until-aborted.js';
+import { eventMacs, type EventMacs } from '../../domain/event-mac.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { signerText } from '../../domain/signed-note.js';
 import type { EngineOptions } from '../engine.js';
@@ -17,6 +18,14 @@ import { signingWith } from '../log-keys.js';
  * piece it still keeps up with some 2,000 a second.
  */
 const longestRest: Milliseconds = 250;
+
+const withoutKeys = (): never => {
+  throw new TypeError('this process was opened without EVENT_KEY_FILE');
+};
+
+/** The MACs of events with the keys that the engine was opened with. Throws UnusableSecretFile. */
+export const macsOf = ({ eventKeys }: Pick<EngineOptions, 'eventKeys'>): EventMacs =>
+  eventKeys === null ? { sign: withoutKeys, verifies: withoutKeys } : eventMacs(eventKeys(false));
 
 /** Ends the process if the log is damaged, or only says so. (docs/operations.md#a-damaged-log) */
 const damageHandler =
@@ -43,12 +52,14 @@ export const shownTiles = (options: EngineOptions, tiles: LogTiles): LogTiles =>
 export const notarized = (
   options: EngineOptions,
 ): Pick<EventsFileOptions, 'notary' | 'onDamage' | 'onUnknownOutcome' | 'opensDamaged'> => {
-  const { settings, log, fail, logKeys = null, onWitnesses } = options;
+  const { settings, log, fail, eventKeys, logKeys = null, onWitnesses } = options;
   const heads = headsOf(options);
   return {
     notary: {
       thread: new URL('../notary-thread.js', import.meta.url),
       signers: logKeys?.signers.map(signerText) ?? [],
+      eventKeys: eventKeys ?? withoutKeys,
+      onMissingKey: fail,
       scrubEvery: settings.logScrubEvery,
       elsewhere: elsewhereOf(settings, logKeys),
       ...(heads !== null && {
@@ -85,6 +96,7 @@ export const notaryOf =
         {
           log: raw,
           tiles,
+          macs: macsOf(options),
           clock,
           sign: signingWith(logKeys),
           ...elsewhere,

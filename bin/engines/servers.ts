@@ -16,7 +16,7 @@ import { patientParts } from '../projection-parts.js';
 import { logPart } from '../log-part.js';
 import { incidentLog } from './incidents.js';
 import { openMongoStores } from './mongo-stores.js';
-import { notarized, notaryOf, shownTiles } from './notarized.js';
+import { macsOf, notarized, notaryOf, shownTiles } from './notarized.js';
 
 /** The last failure of the event store, which may be one that is tried again. */
 interface LastFailure {
@@ -57,18 +57,19 @@ const withoutClaims = (store: EventStore): EventStore =>
 export const openWithServers = async (options: EngineOptions): Promise<Engine> => {
   const { eventStoreUrl, mongoUrl, dataDir } = options.settings;
   if (eventStoreUrl !== null && mongoUrl !== null) {
+    const eventMacs = macsOf(options);
     const failed: LastFailure = { error: null, at: -Infinity };
     const store = openEventStoreDb(eventStoreUrl, options, failed);
     const stores = openMongoStores(options, mongoUrl, store);
     const notarize = notaryOf(options, { log: store, tiles: stores.tiles });
-    return engineOf(options, { raw: store, notarize }, stores, [store], { store, failed });
+    return engineOf(options, { raw: store, notarize, eventMacs }, stores, [store], { store, failed });
   }
   if (mongoUrl === null) throw new TypeError('MONGODB_URL is not set');
   const { clock } = options;
   const files = await openEventsFile({ directory: dataDir, clock, ...notarized(options) });
   const store = withoutClaims(files.eventStore);
   const stores = { ...openMongoStores(options, mongoUrl, store), tiles: files.tiles };
-  return engineOf(options, { raw: files.raw, notarize: null }, stores, [files]);
+  return engineOf(options, { raw: files.raw, notarize: null, eventMacs: macsOf(options) }, stores, [files]);
 };
 
 const longestResponse: Milliseconds = 2_000;
@@ -76,7 +77,7 @@ const longestResponse: Milliseconds = 2_000;
 /** `owned`: what to close after the stores. `eventStoreDb`: the event store, if it is one. */
 const engineOf = (
   options: EngineOptions,
-  { raw, notarize }: Pick<Engine, 'raw' | 'notarize'>,
+  { raw, notarize, eventMacs }: Pick<Engine, 'raw' | 'notarize' | 'eventMacs'>,
   stores: ReturnType<typeof openMongoStores>,
   owned: readonly { close(): Promise<void> }[],
   eventStoreDb: { readonly store: EventStoreDbEventStore; readonly failed: LastFailure } | null = null,
@@ -115,6 +116,7 @@ const engineOf = (
     tiles,
     raw,
     notarize,
+    eventMacs,
     deliveryQueue: new InProcessDeliveryQueue(),
     publicStream: null,
     hasServers: true,

@@ -13,6 +13,7 @@ import { ledger, ledgerStream } from '../../domain/credits.js';
 import { balanceOf, buy, makeWorld, org, sendRequest, type World } from '../support/fixtures/world.js';
 import { SeededEntropy } from '../support/memory/entropy.js';
 import { MemoryPersonalKeys } from '../support/memory/personal-keys.js';
+import { sign } from '../support/fixtures/seal-events.js';
 
 const movements = 3_000;
 
@@ -115,7 +116,7 @@ describe('a look for what a command has recorded', () => {
       clock: world.clock,
       entropy: new SeededEntropy(1),
     });
-    const streams = new Streams(world.store, personalSeal(ring, world.entropy));
+    const streams = new Streams(world.store, { ...personalSeal(ring, world.entropy), sign });
     const command = world.command();
     const id = contactIdOf(org, 'c-1');
     const save = saveContact(org, readContact({ external_id: 'c-1', name: 'Ann' }), command.at);

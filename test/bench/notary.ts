@@ -9,6 +9,7 @@ import { streamName, type Instant, type OrganizationId } from '../../domain/ids.
 import { storedLog, type Happening } from '../support/fixtures/stored-log.js';
 import { makeDirectory, openForWriting } from '../../adapters/sqlite/database.js';
 import { appendOperations } from '../../adapters/sqlite/writer/append.js';
+import { macs } from '../support/fixtures/seal-events.js';
 
 const figure = (
   what: string,
@@ -96,6 +97,7 @@ export const measureNotary = async (directory: string, cards: number): Promise<F
     const clock = new SystemClock();
     const deps: Notarizing = {
       ...file,
+      macs,
       clock,
       sign: ({ size, root }) => signNote(checkpointText({ origin, size, root }), [signer]),
       scrubEvery: 86_400_000,

@@ -249,6 +249,7 @@ export const measureService = async (
   const dataDir = join(directory, 'calls');
   await mkdir(dataDir, { recursive: true });
   masterKeys(join(dataDir, 'secret.key'), new SystemEntropy(), true);
+  masterKeys(join(dataDir, 'event.key'), new SystemEntropy(), true, 'EVENT_KEY_FILE');
   const authorityFile = join(dataDir, 'authority.pem');
   await writeFile(authorityFile, authority.cert);
   const unlimited = { RATE_LIMIT_PER_MINUTE: '1000000000' };

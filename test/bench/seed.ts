@@ -27,6 +27,7 @@ import { register, webhookEndpoints } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 import { anOrder, letter, nothingProjected } from '../support/fixtures/world.js';
 import { MemoryKeyUses } from '../support/memory/key-uses.js';
+import { eventMacs } from '../../domain/event-mac.js';
 
 /** How many steps are done of each quarter of the cards on the floor: it has all four statuses there are. */
 const stepsOnTheFloor = [0, 1, 2, 4];
@@ -78,7 +79,8 @@ export const seed = async (
     const masters = masterKeys(join(directory, 'personal.key'), entropy, true, 'PERSONAL_KEY_FILE');
     const ring = keyRing({ store: keys, masters, clock, entropy });
     const store = openedEvents(file.eventStore, ring, clock);
-    const streams = new Streams(store, sealing ?? personalSeal(ring, entropy));
+    const { sign } = eventMacs(masterKeys(join(directory, 'event.key'), entropy, true, 'EVENT_KEY_FILE'));
+    const streams = new Streams(store, { ...(sealing ?? personalSeal(ring, entropy)), sign });
     const writing = { store, streams, clock, entropy };
     const office: AdministrationDeps = {
       ...writing,

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,6 +25,8 @@ import { describeWithEngines } from '../support/runner/engines.js';
 import { distributedWiring } from '../support/runner/wiring.js';
 import { command } from '../support/servers/programs.js';
 import { eventually } from '../support/time/eventually.js';
+import { eventMacs } from '../../domain/event-mac.js';
+import { minted } from '../support/fixtures/minted.js';
 
 const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
 const signer = signerFrom('cards.example.com/log', 'note', Buffer.alloc(32, 7));
@@ -194,6 +197,59 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'a damaged log on servers',
       // What had read further sees by itself that it is another log.
       expect(failures.filter((error) => !(error instanceof OtherLog))).to.deep.equal([]);
     }).timeout(150_000);
+
+  const appended = async (mac: (hash: string) => string | undefined): Promise<StoredEvent> => {
+    const { stored, event } = minted(events, mac);
+    const { stream, revision } = stored;
+    const [outcome] = await store.append([{ stream, expected: revision - 1, events: [event] }]);
+    expect(outcome).to.have.property('kind', 'appended');
+    return stored;
+  };
+
+  it('is seen before it is signed, and exports are refused, if another program has appended 1,000 credits', async () => {
+    const notary = await start('notary', { LOG_ON_DAMAGE: 'report' });
+    await eventually(async () => (await readiness(notary))?.ready === true, patient);
+    await whileReplaced(events, async () => {
+      const signed = await tiles.kept();
+      const { stream, revision } = await appended(() => undefined);
+      const damage = await eventually(() => tiles.damage(), patient);
+      expect(damage.reason).to.equal(`${stream}@${revision} has no MAC: the service did not write it`);
+      expect(damage.position > (events.at(-1)?.position ?? 0n)).to.equal(true);
+      await takesNothingOut(clientsOf(api), events);
+      await stop(notary);
+      expect(await tiles.kept()).to.deep.equal(signed);
+    });
+    expect(failures.filter((error) => !(error instanceof OtherLog))).to.deep.equal([]);
+  }).timeout(150_000);
+
+  it('ends the notary with exit code 78, and the id and the event are named, if EVENT_KEY_FILE lacks a key', () =>
+    whileReplaced(events, async () => {
+      const signed = await tiles.kept();
+      const { stream, revision } = await appended(eventMacs([{ id: 'lost', key: Buffer.alloc(32, 8) }]).sign);
+      const notary = await start('notary');
+      const [error] = await eventually(() => (failures.length > 0 ? failures : null), patient);
+      expect(explain(error).code).to.equal(78);
+      expect(explain(error).message).to.include(
+        `EVENT_KEY_FILE lacks the key lost, which the event ${stream}@${revision} at position `,
+      );
+      await stop(notary);
+      expect([await tiles.kept(), await tiles.damage()]).to.deep.equal([signed, null]);
+    })).timeout(150_000);
+
+  it('is neither written to nor notarized without EVENT_KEY_FILE, which is not made', async () => {
+    const path = join(directory, 'none.key');
+    for (const role of ['api', 'webhooks', 'reconciler', 'notary'] as const) {
+      const error = await start(role, { EVENT_KEY_FILE: path }).catch((refusal: unknown) => refusal);
+      expect([role, explain(error)]).to.deep.equal([
+        role,
+        {
+          code: 78,
+          message: `EVENT_KEY_FILE ${path} does not exist. Where the log holds events, restore the file from a backup: a new one would not do. Processes on servers share one, which make-secrets makes for a new log.`,
+        },
+      ]);
+    }
+    expect(existsSync(path)).to.equal(false);
+  });
 
   it('is not made again by `log rebuild`, which names the position; a log that is whole is, and agrees with what was signed', async () => {
     const checkpoint = await tiles.newest();

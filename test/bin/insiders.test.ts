@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -18,6 +18,7 @@ import { signerFrom, signerText } from '../../domain/signed-note.js';
 import { logFile } from '../support/fixtures/log-file.js';
 import { dropped, grownOtherwise, withMoreCredits, withoutTheLast } from '../support/fixtures/insiders.js';
 import { takesNothingOut, type Change } from '../support/fixtures/served-manipulations.js';
+import { macs, writeEventKeys } from '../support/fixtures/seal-events.js';
 import { aCard, clientsOf } from '../support/http/service.js';
 import { eventually } from '../support/time/eventually.js';
 
@@ -183,6 +184,7 @@ const signedAnew = async ({ directory }: Place): Promise<void> => {
   const note = await readFile(join(directory, 'log.head'), 'utf8').catch(() => 'forged\n');
   await notarizeNow({
     ...file,
+    macs,
     clock: new SystemClock(),
     sign: () => note,
     scrubEvery: 86_400_000,
@@ -233,6 +235,9 @@ describe('somebody who has the files of the store, but not log.key,', function (
   before(async () => {
     pristine = await mkdtemp(join(tmpdir(), 'cards-'));
     const today = join(pristine, 'today');
+    await mkdir(today);
+    // They have the keys of events: what finds them out is the head that was signed.
+    writeEventKeys(today);
     let running = await start(today);
     const { api } = await clientsOf(running).tenant();
     await api('/api/v1/cards', { body: aCard() });

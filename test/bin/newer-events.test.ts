@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
-import { sealEvents } from '../support/fixtures/seal-events.js';
+import { sealEvents, writeEventKeys } from '../support/fixtures/seal-events.js';
 import { noStream } from '../../application/ports/event-store.js';
 import { explain } from '../../bin/exit.js';
 import { startService } from '../../bin/service.js';
@@ -25,6 +25,7 @@ describe('a log with an event of a newer version', () => {
     const failures: unknown[] = [];
     const fail = (error: unknown): void => void failures.push(error);
     try {
+      writeEventKeys(directory);
       await writeLogKey(directory, signerFrom('cards.example.com/log', 'note', Buffer.alloc(32, 7)));
       const file = await openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
       const { metadata } = event(card('A'), 'any');

@@ -5,6 +5,7 @@ import type { Clock } from '../../application/ports/system.js';
 import { notaryOf } from '../../bin/engines/notarized.js';
 import { readSettings } from '../../bin/settings.js';
 import { Instant } from '../../domain/ids.js';
+import { eventKeys } from '../support/fixtures/seal-events.js';
 import { seventyHappenings, storedLog } from '../support/fixtures/stored-log.js';
 import { MemoryLogTiles } from '../support/memory/log-tiles.js';
 import { MemoryRawLog } from '../support/memory/raw-log.js';
@@ -41,6 +42,7 @@ describe('the notary of a log on servers', () => {
         settings: readSettings({ DATA_DIR: '.' }),
         clock,
         entropy: new SystemEntropy(),
+        eventKeys: () => eventKeys,
         personalMasters: () => {
           throw new Error('nothing is opened');
         },

@@ -14,6 +14,7 @@ import { EventStoreDbStandIn } from '../engines/eventstoredb-stand-in.js';
 import { aCard, clientsOf } from '../support/http/service.js';
 import { describeWithEngines } from '../support/runner/engines.js';
 import { eventually } from '../support/time/eventually.js';
+import { writeEventKeys } from '../support/fixtures/seal-events.js';
 
 const clock = new SystemClock();
 const entropy = new SystemEntropy();
@@ -25,6 +26,7 @@ describeWithEngines(
     it('ends at the start and while it runs, with exit code 1 and a message that names both', async () => {
       const directory = await mkdtemp(join(tmpdir(), 'cards-'));
       const keys = join(directory, 'secret.key');
+      writeEventKeys(directory);
       await writeFile(keys, `test:${entropy.bytes(32).toString('base64')}\n`, { mode: 0o600 });
       const url = `${mongo.replace(/^(mongodb(\+srv)?:\/\/[^/?]+).*$/, '$1')}/other_${entropy.bytes(6).toString('hex')}`;
       const servers = [await EventStoreDbStandIn.start(clock), await EventStoreDbStandIn.start(clock)];

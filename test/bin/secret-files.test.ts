@@ -16,6 +16,9 @@ import {
 } from '../../bin/secret-files.js';
 import { startService } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
+import { signerText } from '../../domain/signed-note.js';
+import { signer } from '../support/fixtures/notarized.js';
+import { eventKeys } from '../support/fixtures/seal-events.js';
 
 const entropy = new SystemEntropy();
 
@@ -79,6 +82,25 @@ describe('a secret file', () => {
       expect(complaint(() => operatorToken(path, entropy))).to.match(/must have 32 or more/);
     }
   });
+  it('with a key of events may mark lines as retired, but for the first, and no other file may', async () => {
+    const [one, other] = [keyLine(1).trim(), `old:${Buffer.alloc(32, 2).toString('base64')}:retired`];
+    await write(`${one}\n${other}\n`);
+    expect(
+      masterKeys(path, entropy, false, 'EVENT_KEY_FILE').map(({ isRetired }) => isRetired === true),
+    ).to.deep.equal([false, true]);
+    expect(complaint(() => masterKeys(path, entropy, false))).to.include('each line is an id');
+    for (const [content, says] of [
+      [`${other}\n${one}\n`, 'first line'],
+      [`${one}\n${other.replace('retired', 'tired')}\n`, 'each line is an id'],
+      [one.replace('id:', 'i"d:'), 'each line is an id'],
+    ] as const) {
+      await write(content);
+      expect(
+        complaint(() => masterKeys(path, entropy, false, 'EVENT_KEY_FILE')),
+        content,
+      ).to.include(says);
+    }
+  });
   it('with a master key of zeros is refused, on any line', async () => {
     const good = `new:${Buffer.alloc(32, 1).toString('base64')}\n`;
     for (const content of [keyLine(0), good + keyLine(0)]) {
@@ -95,8 +117,12 @@ describe('a role', () => {
   });
   afterEach(() => rm(directory, { recursive: true, force: true }));
 
-  /** The secret files that a start of the role looks for, told by its complaint: there are none. */
-  const wants = async (role: Role): Promise<string> => {
+  /**
+   * The secret file that a start of the role looks for first, told by its complaint: there is none. And
+   * whether it opens its engine with the keys of events.
+   */
+  const wants = async (role: Role): Promise<readonly [file: string, eventKeys: boolean]> => {
+    let hasEventKeys = false;
     const files = readSettings({ DATA_DIR: directory, PORT: '0', DEMO: 'off' });
     const settings = {
       ...files,
@@ -115,25 +141,32 @@ describe('a role', () => {
         entropy,
         log: pino({ level: 'silent' }),
         fail: () => undefined,
-        open: (options) => openEngine({ ...options, settings: files }),
+        open: (options) => {
+          hasEventKeys = options.eventKeys !== null;
+          return openEngine({ ...options, settings: files, eventKeys: () => eventKeys });
+        },
       });
       await service.stop();
-      return 'nothing';
+      return ['nothing', hasEventKeys];
     } catch (error) {
-      if (error instanceof UnusableSecretFile) return error.message.split(' ')[0] ?? '';
+      if (error instanceof UnusableSecretFile) return [error.message.split(' ')[0] ?? '', hasEventKeys];
       throw error;
     }
   };
 
-  for (const [role, wanted] of [
-    ['api', 'OPERATOR_TOKEN_FILE'],
-    ['webhooks', 'SECRET_KEY_FILE'],
-    ['projector', 'nothing'],
-    ['relay', 'nothing'],
-    ['reconciler', 'nothing'],
-    ['notary', 'LOG_KEY_FILE'],
+  for (const [role, wanted, eventKeysWanted] of [
+    ['api', 'OPERATOR_TOKEN_FILE', true],
+    ['webhooks', 'SECRET_KEY_FILE', true],
+    ['projector', 'nothing', false],
+    ['relay', 'nothing', false],
+    ['reconciler', 'nothing', true],
   ] as const)
     it(`loads only the secrets that it needs: ${role}`, async () => {
-      expect(await wants(role)).to.equal(wanted);
+      expect(await wants(role)).to.deep.equal([wanted, eventKeysWanted]);
     });
+  it('loads only the secrets that it needs: notary', async () => {
+    expect(await wants('notary')).to.deep.equal(['LOG_KEY_FILE', false]);
+    await writeFile(join(directory, 'log.key'), `${signerText(signer)}\n`, { mode: 0o600 });
+    expect(await wants('notary')).to.deep.equal(['nothing', true]);
+  });
 });

@@ -24,6 +24,7 @@ describe('an event store that several deployments share', () => {
         }),
         clock,
         entropy: new SystemEntropy(),
+        eventKeys: null,
         personalMasters: () => [{ id: 'a', key: Buffer.alloc(32, 1) }],
         log: pino({ level: 'silent' }),
         fail: (error) => {

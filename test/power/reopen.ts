@@ -187,6 +187,7 @@ export const reopening = ({ log, keys, blocks, secrets }: Recording): Reopen => 
     operatorToken(join(directory, 'operator.token'), entropy);
     masterKeys(join(directory, 'secret.key'), entropy, true);
     masterKeys(join(directory, 'personal.key'), entropy, true, 'PERSONAL_KEY_FILE');
+    masterKeys(join(directory, 'event.key'), entropy, true, 'EVENT_KEY_FILE');
     return isAnswered
       ? [...secrets.keys()].filter((name) => !before.has(name)).map((name) => `${name} is missing`)
       : [];

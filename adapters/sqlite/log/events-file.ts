@@ -118,7 +118,15 @@ export const openEventsFile = async ({
     await checkedLog(database, tiles, { onDamage, opensDamaged }, () =>
       notary?.assertNotSetBack?.({ log: raw, tiles }),
     );
-    const thread = notary && new NotaryThread({ shared, writer, notary, onDamage });
+    const thread =
+      notary &&
+      new NotaryThread({
+        shared,
+        writer,
+        notary,
+        isNew: queries.headPosition() === 0n,
+        onDamage,
+      });
     if (thread !== undefined) opened.push(thread);
     const claims = new RunningClaims();
     return {

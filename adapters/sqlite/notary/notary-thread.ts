@@ -7,6 +7,7 @@ import { runNotary, type Notarizing } from '../../../application/log/notarize.js
 import type { WitnessesDeps, WitnessStatus } from '../../../application/log/witnesses.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { untilAborted } from '../../../application/until-aborted.js';
+import { eventMacs, MissingEventKey } from '../../../domain/event-mac.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { checkpointText, parseSigner, signNote } from '../../../domain/signed-note.js';
 import { messageOf } from '../../../domain/errors.js';
@@ -16,6 +17,11 @@ import type { InputOf, OutputOf } from '../writer/operations.js';
 import { SqliteLogTiles, type TileOperation } from './log-tiles.js';
 import { SqliteRawLog } from './raw-log.js';
 
+const EventKey = z.object({
+  id: z.string(),
+  isRetired: z.boolean().optional(),
+  key: z.custom<Uint8Array>((key) => key instanceof Uint8Array).transform((bytes) => Buffer.from(bytes)),
+});
 const NotaryStart = z.object({
   log: z.object({
     path: z.string(),
@@ -25,12 +31,14 @@ const NotaryStart = z.object({
   signers: z.array(z.string()),
   scrubEvery: z.number(),
   elsewhere: z.unknown(),
+  // A Buffer is sent to a thread as the array that it is.
+  eventKeys: z.tuple([EventKey]).rest(EventKey),
 });
 /**
  * What the thread starts with: the log, and the keys as they stand in their file; without one nothing is
- * signed. `elsewhere`: for `keptElsewhere`.
+ * signed. `elsewhere`: for `keptElsewhere`. `eventKeys`: what events get their MACs from.
  */
-export type NotaryStart = z.infer<typeof NotaryStart>;
+export type NotaryStart = z.input<typeof NotaryStart>;
 
 /** Where heads of the log are kept besides with its tiles. */
 export type KeptElsewhere = (
@@ -49,6 +57,7 @@ export type FromNotary =
   | { readonly kind: 'scrubbed'; readonly events: number }
   | { readonly kind: 'witnesses'; readonly all: readonly WitnessStatus[] }
   | { readonly kind: 'damaged'; readonly position: bigint; readonly reason: string }
+  | { readonly kind: 'missing key'; readonly id: string; readonly event: string }
   /** What went wrong, and is tried again. */
   | { readonly kind: 'failed'; readonly message: string };
 
@@ -83,7 +92,7 @@ export const serveNotary = async (
   },
 ): Promise<void> => {
   lowerPriority();
-  const { log: shared, signers: texts, scrubEvery, elsewhere } = NotaryStart.parse(start);
+  const { log: shared, signers: texts, scrubEvery, elsewhere, eventKeys } = NotaryStart.parse(start);
   const signers = texts.map(parseSigner);
   const [first] = signers;
   const send = (message: FromNotary): void => port.postMessage(message);
@@ -125,6 +134,7 @@ export const serveNotary = async (
       {
         log: new SqliteRawLog({ database, inGate }),
         tiles,
+        macs: eventMacs(eventKeys),
         clock,
         sign:
           first === undefined
@@ -139,17 +149,20 @@ export const serveNotary = async (
       },
       stop.signal,
     );
-  let isDamaged = false;
+  let isOver = false;
   const onError = (error: unknown): void => {
     if (error instanceof DamagedLog) {
-      isDamaged = true;
+      isOver = true;
       send({ kind: 'damaged', position: error.position, reason: error.reason });
+    } else if (error instanceof MissingEventKey) {
+      isOver = true;
+      send({ kind: 'missing key', id: error.id, event: error.event });
     } else if (!stop.signal.aborted) report(error);
   };
   try {
     // After damage there is nothing to sign: what is to be done is not for this process.
     await untilAborted({ clock, signal: stop.signal, pause: 1_000, onError }, async () => {
-      if (!isDamaged) await notarize();
+      if (!isOver) await notarize();
     });
   } finally {
     port.close();

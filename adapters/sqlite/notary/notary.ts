@@ -1,9 +1,11 @@
 import { Worker } from 'node:worker_threads';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
+import { MissingEventKey } from '../../../domain/event-mac.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { WitnessStatus } from '../../../application/log/witnesses.js';
 import type { LogTiles } from '../../../application/ports/log-tiles.js';
 import type { RawLog } from '../../../application/ports/raw-log.js';
+import type { MasterKeys } from '../../../domain/webhook-signing.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { SharedLog } from '../log/events-file.js';
 import type { InputOf } from '../writer/operations.js';
@@ -17,6 +19,8 @@ export interface NotaryOptions {
   readonly thread: URL;
   /** The keys that sign, as they stand in their file. None: nothing is signed. */
   readonly signers: readonly string[];
+  /** What events get their MACs from. `isNew`: the log is empty. */
+  readonly eventKeys: (isNew: boolean) => MasterKeys;
   readonly scrubEvery: Milliseconds;
   /** Says to the thread where heads of the log are kept elsewhere. It is copied to the thread. */
   readonly elsewhere?: unknown;
@@ -26,6 +30,8 @@ export interface NotaryOptions {
   readonly onWitnesses?: (all: readonly WitnessStatus[]) => void;
   /** Hears what went wrong, and is tried again. */
   readonly onError?: (message: string) => void;
+  /** An event names a key that `eventKeys` lacks: end the process with exit code 78. */
+  readonly onMissingKey?: (error: MissingEventKey) => void;
 }
 
 /**
@@ -43,17 +49,33 @@ export class NotaryThread {
     shared,
     writer,
     notary,
+    isNew,
     onDamage,
   }: {
     readonly shared: SharedLog;
     readonly writer: SqliteWriter;
     readonly notary: NotaryOptions;
+    readonly isNew: boolean;
     readonly onDamage: (error: DamagedLog) => void;
   }) {
-    const { thread, signers, scrubEvery, elsewhere, onWitnesses, onError = () => undefined } = notary;
+    const {
+      thread,
+      signers,
+      scrubEvery,
+      elsewhere,
+      eventKeys,
+      onWitnesses,
+      onError = () => undefined,
+    } = notary;
     this.#writer = writer;
     this.#worker = new Worker(thread, {
-      workerData: { log: shared, signers: [...signers], scrubEvery, elsewhere } satisfies NotaryStart,
+      workerData: {
+        log: shared,
+        signers: [...signers],
+        scrubEvery,
+        elsewhere,
+        eventKeys: [...eventKeys(isNew)],
+      } satisfies NotaryStart,
     });
     this.#worker.unref();
     this.#ended = new Promise((resolve) => this.#worker.once('exit', () => resolve()));
@@ -64,6 +86,8 @@ export class NotaryThread {
         else if (message.kind === 'scrubbed') resolve();
         else if (message.kind === 'failed') onError(message.message);
         else if (message.kind === 'witnesses') onWitnesses?.(message.all);
+        else if (message.kind === 'missing key')
+          notary.onMissingKey?.(new MissingEventKey(message.id, message.event));
         else onDamage(new DamagedLog(message.position, message.reason));
       });
     });

@@ -18,6 +18,7 @@ import { freshDatabase } from '../mongodb/support.js';
 import { inNewDirectory } from '../sqlite/setup.js';
 import { standingClock } from '../../support/time/standing-clock.js';
 import { clock, shortTimes, withRig } from './support.js';
+import { macs } from '../../support/fixtures/seal-events.js';
 
 const position = (index: number): bigint => BigInt(index * 1_000 + 5_000);
 const events = storedLog(seventyHappenings(), position);
@@ -25,6 +26,7 @@ const events = storedLog(seventyHappenings(), position);
 const notarizing = (log: Notarizing['log'], tiles: LogTiles): Notarizing => ({
   log,
   tiles,
+  macs,
   clock,
   sign: ({ size, root }) => `${size} ${root.toString('base64')}`,
   scrubEvery: 86_400_000,

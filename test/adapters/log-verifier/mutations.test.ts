@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { verifyExport } from '../../../adapters/log-verifier/verify.mjs';
 import type { ExportDeps, ExportSubject } from '../../../application/log/export.js';
+import { withoutMac } from '../../../application/log/hash-chain.js';
 import { Draw, fileOf, mutate, resigned, type LeafOf } from '../../support/fixtures/mutations.js';
 import {
   exported,
@@ -41,7 +42,8 @@ class Truth {
   readonly #events: readonly Omit<Shown, 'proof' | 'previous' | 'before' | 'key'>[];
 
   constructor({ raw, tiles }: Notarized) {
-    this.#events = raw.events.map(({ stream, revision, id, type, data, personal, metadata }, index) => {
+    this.#events = raw.events.map(({ stream, revision, id, type, data, personal, ...event }, index) => {
+      const metadata = withoutMac(event.metadata);
       const { org: of } = JSON.parse(metadata) as { readonly org: string | null };
       const sequence = tiles.leafList[index]?.orgSeq ?? -1;
       return { index, stream, revision, org: of, org_seq: sequence, id, type, data, personal, metadata };

@@ -5,6 +5,7 @@ import type { NotaryOptions } from '../../../adapters/sqlite/notary/notary.js';
 import { openEventsFile, type EventsFile } from '../../../adapters/sqlite/log/events-file.js';
 import type { DamagedLog } from '../../../application/log/damaged-log.js';
 import type { UnknownOutcome } from '../../../adapters/sqlite/errors.js';
+import { eventKeys } from '../../support/fixtures/seal-events.js';
 import { standingClock } from '../../support/time/standing-clock.js';
 
 export const start = Date.parse('2026-03-01T12:00:00.000Z');
@@ -19,6 +20,7 @@ export interface OpenedFile extends EventsFile {
 const notary: NotaryOptions = {
   thread: new URL('../../../bin/notary-thread.js', import.meta.url),
   signers: [],
+  eventKeys: () => eventKeys,
   scrubEvery: 86_400_000,
 };
 

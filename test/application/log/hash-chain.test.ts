@@ -22,7 +22,7 @@ import {
   type OrganizationId,
   type StreamName,
 } from '../../../domain/ids.js';
-import { inTheClear, sealEvents } from '../../support/fixtures/seal-events.js';
+import { inTheClear, sealEvents, sign } from '../../support/fixtures/seal-events.js';
 
 const unsealed = (data: object): UnsealedEvent => ({
   id: derivedUuid('an event'),
@@ -74,8 +74,8 @@ const verifiedHashes = (events: readonly RawEvent[]): readonly (string | null)[]
 
 describe('the hash chain', () => {
   it('hashes the previous hash, the place in the stream and the stored texts with SHA-256', () => {
-    const event = seal(third, unsealed({ n: 1 }), inTheClear);
-    const { hash, ...covered } = event.metadata;
+    const event = seal(third, unsealed({ n: 1 }), inTheClear, sign);
+    const { hash, mac: _, ...covered } = event.metadata;
     expect(hash).to.equal(
       sha256(`${previous}\ncard-a\n2\nNoted\n${event.id}\n{"n":1}\n${JSON.stringify(covered)}`),
     );
@@ -92,16 +92,16 @@ describe('the hash chain', () => {
   it('covers the place in a trace, if there is one', () => {
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
     const { metadata, ...rest } = unsealed({ n: 1 });
-    const event = seal(third, { ...rest, metadata: { ...metadata, traceparent } }, inTheClear);
+    const event = seal(third, { ...rest, metadata: { ...metadata, traceparent } }, inTheClear, sign);
     expect(event.metadata.traceparent).to.equal(traceparent);
     expect(verifies(previous, readBack(event))).to.equal(true);
     const changed = { ...raw(event), metadata: raw(event).metadata.replace('b7-01', 'b8-01') };
     expect(verifies(previous, changed)).to.equal(false);
-    expect(seal(third, unsealed({ n: 1 }), inTheClear).metadata).not.to.have.property('traceparent');
+    expect(seal(third, unsealed({ n: 1 }), inTheClear, sign).metadata).not.to.have.property('traceparent');
   });
 
   it('covers a digest of the personal data, not the data itself', () => {
-    const event = seal(first, unsealed({ n: 1, personal: { name: 'Ada' } }), inTheClear);
+    const event = seal(first, unsealed({ n: 1, personal: { name: 'Ada' } }), inTheClear, sign);
     expect(event.data).to.deep.equal({ n: 1, personal: { name: 'Ada' } });
     expect(event.metadata.personal).to.deep.equal({ digest: sha256('{"name":"Ada"}') });
     expect(storedTexts(event)).to.deep.equal({
@@ -109,7 +109,7 @@ describe('the hash chain', () => {
       personal: '{"name":"Ada"}',
       metadata: JSON.stringify(event.metadata),
     });
-    const { hash, ...covered } = event.metadata;
+    const { hash, mac: _, ...covered } = event.metadata;
     expect(hash).to.equal(sha256(`\ncard-a\n0\nNoted\n${event.id}\n{"n":1}\n${JSON.stringify(covered)}`));
   });
 
@@ -124,8 +124,8 @@ describe('the hash chain', () => {
   });
 
   it('does not verify with other personal data, or without it', () => {
-    const event = readBack(seal(first, unsealed({ n: 1, personal: { name: 'Ada' } }), inTheClear), 0);
-    const other = readBack(seal(first, unsealed({ n: 1 }), inTheClear), 0);
+    const event = readBack(seal(first, unsealed({ n: 1, personal: { name: 'Ada' } }), inTheClear, sign), 0);
+    const other = readBack(seal(first, unsealed({ n: 1 }), inTheClear, sign), 0);
     expect([verifies(null, event), verifies(null, other)]).to.deep.equal([true, true]);
     expect(verifies(null, { ...event, personal: null })).to.equal(false);
     expect(verifies(null, { ...event, data: '{"n":2}' })).to.equal(false);
@@ -136,7 +136,7 @@ describe('the hash chain', () => {
   });
 
   it('does not verify after a change of any part', () => {
-    const event = readBack(seal(third, unsealed({ n: 1 }), inTheClear));
+    const event = readBack(seal(third, unsealed({ n: 1 }), inTheClear, sign));
     expect(verifies(previous, event)).to.equal(true);
     const changed: readonly RawEvent[] = [
       { ...event, type: 'Denied' },
@@ -156,7 +156,12 @@ describe('the hash chain', () => {
   it('verifies any JSON, both parsed and as stored', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.option(fc.jsonValue()), (data, personal) => {
-        const event = seal(third, unsealed(personal === null ? data : { ...data, personal }), inTheClear);
+        const event = seal(
+          third,
+          unsealed(personal === null ? data : { ...data, personal }),
+          inTheClear,
+          sign,
+        );
         expect(verifies(previous, readBack(event))).to.equal(true);
         expect(verifiedHash(previous, raw(event))).to.equal(event.metadata.hash);
         expect(verifiedHash(previous, raw({ ...event }))).to.equal(event.metadata.hash);
@@ -176,8 +181,8 @@ describe('the hash chain', () => {
 
   it('refuses an event whose chain is of a version that it does not know, and says so', () => {
     const later = (version: string): RawEvent => {
-      const event = raw(seal(third, unsealed({ n: 1 }), inTheClear));
-      const { hash: _, ...covered } = JSON.parse(event.metadata) as EventMetadata;
+      const event = raw(seal(third, unsealed({ n: 1 }), inTheClear, sign));
+      const { hash: _, mac: __, ...covered } = JSON.parse(event.metadata) as EventMetadata;
       const text = JSON.stringify(covered).replace('"chain":2,', version);
       const sum = sha256(`${previous}\ncard-a\n2\nNoted\n${event.id}\n{"n":1}\n${text}`);
       return { ...event, metadata: `${text.slice(0, -1)},"hash":"${sum}"}` };

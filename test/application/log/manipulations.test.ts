@@ -8,12 +8,14 @@ import { sealed, seventyHappenings, storedLog } from '../../support/fixtures/sto
 import { MemoryLogTiles } from '../../support/memory/log-tiles.js';
 import { MemoryRawLog } from '../../support/memory/raw-log.js';
 import { standingClock } from '../../support/time/standing-clock.js';
+import { macs } from '../../support/fixtures/seal-events.js';
 
 const clock = standingClock(Date.parse('2026-03-02T12:00:00.000Z'));
 
 const notarizing = ({ log, tiles }: Pick<LogAtRest, 'log' | 'tiles'>): Notarizing => ({
   log,
   tiles,
+  macs,
   clock,
   sign: ({ size, root }) => `${size} ${root.toString('base64')}`,
   scrubEvery: 86_400_000,

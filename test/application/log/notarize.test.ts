@@ -19,6 +19,7 @@ import { MemoryLogTiles } from '../../support/memory/log-tiles.js';
 import { MemoryRawLog } from '../../support/memory/raw-log.js';
 import { MemorySignedHeads } from '../../support/memory/signed-heads.js';
 import { standingClock } from '../../support/time/standing-clock.js';
+import { macs } from '../../support/fixtures/seal-events.js';
 
 const clock = standingClock(Date.parse('2026-03-02T12:00:00.000Z'));
 const events = storedLog(seventyHappenings(), (index) => BigInt(index * 100 + 700));
@@ -26,6 +27,7 @@ const events = storedLog(seventyHappenings(), (index) => BigInt(index * 100 + 70
 const notarizing = (log: MemoryRawLog, tiles: LogTiles, more: Partial<Notarizing> = {}): Notarizing => ({
   log,
   tiles,
+  macs,
   clock,
   sign: ({ size, root }) => `${size} ${root.toString('base64')}`,
   scrubEvery: 86_400_000,

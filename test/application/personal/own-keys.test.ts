@@ -18,6 +18,7 @@ import type { MasterKeys } from '../../../domain/webhook-signing.js';
 import { makeWorld, org, sendRequest } from '../../support/fixtures/world.js';
 import { SeededEntropy } from '../../support/memory/entropy.js';
 import { MemoryPersonalKeys } from '../../support/memory/personal-keys.js';
+import { sign } from '../../support/fixtures/seal-events.js';
 
 const masters: MasterKeys = [{ id: 'a', key: Buffer.alloc(32, 1) }];
 
@@ -29,7 +30,7 @@ const world = async (cards: number) => {
   for (let seed = 1; seed <= cards; seed += 1) {
     const ring = keyRing({ store, masters, clock: made.clock, entropy: new SeededEntropy(seed) });
     const opened = openedEvents(made.store, ring, made.clock);
-    const streams = new Streams(opened, personalSeal(ring, made.entropy));
+    const streams = new Streams(opened, { ...personalSeal(ring, made.entropy), sign });
     const sealed = { ...made, store: opened, streams };
     await ring.ready();
     const { code } = await sendCard(sealed, sendRequest(made));

@@ -27,6 +27,7 @@ import { SeededEntropy } from '../../support/memory/entropy.js';
 import { MemoryPersonalKeys } from '../../support/memory/personal-keys.js';
 import { MemoryImportRecords } from '../../support/memory/records.js';
 import { eventually } from '../../support/time/eventually.js';
+import { sign } from '../../support/fixtures/seal-events.js';
 
 const masters: MasterKeys = [{ id: 'a', key: Buffer.alloc(32, 1) }];
 
@@ -58,7 +59,7 @@ const sealedWorld = async ({ credits = 5, bytesPerEvent = 1 } = {}) => {
     keyRing({ store, masters, clock: world.clock, entropy: new SeededEntropy(seed) });
   const ring = ringOver(keys, 1);
   const store = openedEvents(world.store, ring, world.clock);
-  const streams = new Streams(store, personalSeal(ring, world.entropy));
+  const streams = new Streams(store, { ...personalSeal(ring, world.entropy), sign });
   const sealed = { ...world, store, streams };
   const send = async () => {
     const { code } = await sendCard(sealed, sendRequest(world));

@@ -12,6 +12,7 @@ import { startService, type Service } from '../../../bin/service.js';
 import { readSettings } from '../../../bin/settings.js';
 import { run } from '../../support/servers/programs.js';
 import { aCard, clientOf, clientsOf, type Tenant } from '../../support/http/service.js';
+import { UnusableSecretFile } from '../../../bin/secret-files.js';
 
 describe('a backup of the embedded engine', () => {
   let directory: string;
@@ -74,6 +75,7 @@ describe('a backup of the embedded engine', () => {
     const { position, hash } = JSON.parse(made.out) as { readonly position: string; readonly hash: string };
     expect((await readdir(at('copy'))).toSorted()).to.deep.equal([
       'backup.json',
+      'event.key',
       'events.db',
       'keys.db',
       'log.head',
@@ -107,7 +109,9 @@ describe('a backup of the embedded engine', () => {
     await stop();
     expect(await cli(['restore', at('copy.db')], 'restored')).to.include({ code: 0, error: '' });
     expect((await readdir(at('restored'))).toSorted()).to.deep.equal(['events.db', 'restored.json']);
-    for (const name of ['log.key', 'log.head']) await copyFile(at('data', name), at('restored', name));
+    expect(await serve('restored').catch((error: unknown) => error)).to.be.instanceOf(UnusableSecretFile);
+    for (const name of ['event.key', 'log.key', 'log.head'])
+      await copyFile(at('data', name), at('restored', name));
     await serve('restored');
   });
 

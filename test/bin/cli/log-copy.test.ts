@@ -15,6 +15,7 @@ import { sealed, seventyHappenings, storedLog } from '../../support/fixtures/sto
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { command } from '../../support/servers/programs.js';
 import { freshUrl } from '../../adapters/mongodb/support.js';
+import { macs, writeEventKeys } from '../../support/fixtures/seal-events.js';
 
 const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
 const events = storedLog(seventyHappenings(), (index) => BigInt(index * 1_000 + 5_000), sealed);
@@ -39,6 +40,7 @@ describeWithEngines(['MONGODB_URL'], 'a log in EventStoreDB', (mongo) => {
 
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'cards-'));
+    writeEventKeys(directory);
     [source, target] = [await EventStoreDbStandIn.start(clock), await EventStoreDbStandIn.start(clock)];
     const url = freshUrl(mongo);
     database = new MongoDatabase(url, clock);
@@ -52,6 +54,7 @@ describeWithEngines(['MONGODB_URL'], 'a log in EventStoreDB', (mongo) => {
     await notarizeNow({
       log,
       tiles: new MongoLogTiles(database),
+      macs,
       clock,
       sign: ({ size }) => `signed ${size}`,
       scrubEvery: 86_400_000,

@@ -8,6 +8,7 @@ import { removeTopology } from '../servers/topology.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { wiringVariable } from './wiring-variable.js';
 import { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
+import { writeEventKeys } from '../fixtures/seal-events.js';
 
 /**
  * What a service is started on: nothing (the embedded engine), or servers with places of their own for one
@@ -79,6 +80,7 @@ export const distributedWiring = async (
       MONGODB_URL: mongoUrl,
       RABBITMQ_URL: rabbit,
       SECRET_KEY_FILE: writeKeyFile(directory),
+      EVENT_KEY_FILE: writeEventKeys(directory),
     },
     namespace,
     eventStore,

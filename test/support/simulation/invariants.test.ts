@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { seal } from '../../../application/log/hash-chain.js';
-import { inTheClear } from '../fixtures/seal-events.js';
+import { inTheClear, sign } from '../fixtures/seal-events.js';
 import type { LoggedEvent } from '../../../domain/events.js';
 import { logViolations, violations, type Answer, type Call } from './invariants.js';
 import { drive } from './drive.js';
@@ -42,11 +42,12 @@ const forged = (
   const heads = new Map<string, { readonly revision: number; readonly hash: string }>();
   return change([...log]).map((event, index) => {
     const head = heads.get(event.stream) ?? { revision: -1, hash: null };
-    const { hash: _, personal: __, chain: ___, ...metadata } = event.metadata;
+    const { hash: _, personal: __, chain: ___, mac: ____, ...metadata } = event.metadata;
     const sealed = seal(
       { stream: event.stream, revision: head.revision + 1, previous: head.hash },
       { ...event, metadata },
       inTheClear,
+      sign,
     );
     heads.set(event.stream, { revision: head.revision + 1, hash: sealed.metadata.hash });
     return { ...event, ...sealed, revision: head.revision + 1, position: BigInt(index + 1) };

@@ -35,6 +35,7 @@ import { exclusivelyIn } from './leases.js';
 import { masters, operatorToken, settings } from './settings.js';
 import { seen } from './seen.js';
 import type { Part } from './weather.js';
+import { macs } from '../../fixtures/seal-events.js';
 
 /** One process of the service, with everything that it runs. */
 export interface Process {
@@ -227,6 +228,7 @@ const engineOf = (
   return {
     store,
     personalKeys,
+    eventMacs: macs,
     personalKeyStore,
     idempotency,
     readModels,
@@ -256,6 +258,7 @@ const engineOf = (
         {
           log: rawLog,
           tiles,
+          macs,
           clock,
           sign: ({ size, root }) => checkpointText({ origin: 'cards.test/log', size, root }),
           scrubEvery: 3_600_000,

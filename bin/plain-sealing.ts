@@ -1,0 +1,11 @@
+import type { Entropy } from '../application/ports/system.js';
+import type { Sealing } from '../application/streams.js';
+import { macsOfLog } from './secret-files.js';
+import type { Settings } from './settings.js';
+
+/** For what is recorded beside the service: nothing of it is personal. Throws UnusableSecretFile. */
+export const plainSealing = (settings: Settings, entropy: Entropy): Sealing => ({
+  ready: () => Promise.resolve(),
+  seal: ({ data }) => ({ data: JSON.stringify(data), personal: null }),
+  sign: macsOfLog(settings, entropy).sign,
+});

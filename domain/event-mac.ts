@@ -1,0 +1,59 @@
+import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
+import { FinalError } from './errors.js';
+import type { MasterKeys } from './webhook-signing.js';
+
+/** EVENT_KEY_FILE lacks a key that an event of the log names: nobody can tell who wrote the event. */
+export class MissingEventKey extends FinalError {
+  constructor(
+    readonly id: string,
+    readonly event: string,
+  ) {
+    super(
+      `EVENT_KEY_FILE lacks the key ${id}, which the event ${event} names. Restore the file from a backup, or add that line again, below the newest. Lines are never removed. If no process ever had that key, the event was not written by this service: docs/operations.md, "Events that the service did not write".`,
+    );
+  }
+}
+
+/**
+ * The MACs that events carry beside their hashes: only a process with EVENT_KEY_FILE can have made them.
+ * (docs/audit.md#macs)
+ */
+export interface EventMacs {
+  /** `{id of the key}:{base64url of HMAC-SHA-256}` over the hash of an event, with the newest key. */
+  readonly sign: (hash: string) => string;
+  /**
+   * Whether the MAC is that of the hash; null if there is no key with the id that it names. `isNew`: nothing
+   * was signed that covers the event, so a retired key does not count.
+   */
+  readonly verifies: (hash: string, mac: string, isNew: boolean) => boolean | null;
+}
+
+/** The id of the key that a MAC was made with. */
+export const macKeyId = (mac: string): string => mac.slice(0, Math.max(0, mac.indexOf(':')));
+
+const purpose = 'handwritten-card-service/event-mac/v1';
+
+/** The hash covers the whole event and its place, and has one length: its MAC is one of all that. */
+const macOf = (key: KeyObject, hash: string): string =>
+  createHmac('sha256', key).update(hash, 'hex').digest('base64url');
+
+const derivedFrom = (key: Buffer): KeyObject =>
+  createSecretKey(Buffer.from(hkdfSync('sha256', key, '', purpose, 32)));
+
+/** `keys`: of EVENT_KEY_FILE, the newest first. */
+export const eventMacs = (keys: MasterKeys): EventMacs => {
+  const derived = new Map(
+    keys.map(({ id, key, isRetired = false }) => [id, { key: derivedFrom(key), isRetired }]),
+  );
+  const [newest] = keys;
+  const signing = derivedFrom(newest.key);
+  return {
+    sign: (hash) => `${newest.id}:${macOf(signing, hash)}`,
+    verifies: (hash, mac, isNew) => {
+      const id = macKeyId(mac);
+      const known = derived.get(id);
+      if (known === undefined) return null;
+      return !(isNew && known.isRetired) && mac === `${id}:${macOf(known.key, hash)}`;
+    },
+  };
+};
