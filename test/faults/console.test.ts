@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { startCluster, type Cluster, type Node } from '../support/servers/cluster.js';
 import { describeWithEngines } from '../support/runner/engines.js';
 import { aCard, type Tenant } from '../support/http/service.js';
-import { memberOf, Visitor } from '../support/http/visitor.js';
+import { memberOf, password, Visitor } from '../support/http/visitor.js';
+import { triesPerMinute } from '../../application/access/sign-in.js';
 import { eventually } from '../support/time/eventually.js';
 import { isReady } from '../support/servers/witness.js';
 
@@ -59,6 +60,35 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'people at two processes', 
     await eventually(async () => (await there.post(page, form)).status === 403, promised);
     await one.operator(bo, { method: 'DELETE' });
     await eventually(async () => (await there.get(page)).status === 404, promised);
+  }).timeout(240_000);
+
+  it('lose at the other every session of a password that was changed at one', async () => {
+    const email = 'fay@example.com';
+    const there = atOther(await memberOf(one, tenant.org, 'viewer', email));
+    const changing = new Visitor(one);
+    await changing.submit('/console/sign-in', 'signIn', { email, password });
+    const fields = { password, next: 'another pelican staircase' };
+    expect((await changing.submit('/console/me', 'changePassword', fields)).status).to.equal(303);
+    await eventually(async () => (await there.get('/console/me')).status === 303, promised);
+    expect((await atOther(changing).get('/console/me')).status).to.equal(200);
+  }).timeout(240_000);
+
+  it('have their tries of a minute counted at both together', async () => {
+    const minute = () => Math.floor(Date.now() / 60_000);
+    const tryAt = async (node: Node) =>
+      (await new Visitor(node).submit('/console/sign-in', 'signIn', { email: 'dee@example.com' })).status;
+    for (;;) {
+      const began = minute();
+      const statuses: number[] = [];
+      for (let tries = 0; tries <= triesPerMinute.mailboxOfNetwork; tries += 1)
+        statuses.push(await tryAt(tries % 2 === 0 ? one : other));
+      if (minute() !== began) continue;
+      expect([statuses.slice(0, -1).every((status) => status === 422), statuses.at(-1)]).to.deep.equal([
+        true,
+        429,
+      ]);
+      return;
+    }
   }).timeout(240_000);
 
   it('find one effect of a form whose process died between writing and answering', async () => {
