@@ -62,6 +62,15 @@ describe('GET /operator/v1/exports', () => {
         [],
       ]);
     }
+    const followed = await fetch(
+      `${service.baseUrl}/operator/v1/events?organization=${tenant.org}&until=head`,
+      { headers: { authorization: `Bearer ${service.operatorToken}`, accept: 'application/jsonl' } },
+    );
+    const position = linesOf(Buffer.from(await followed.text())).at(2)?.['position'];
+    const late = await exported(`from=${String(position)}&organization=${tenant.org}`);
+    expect(verifyExport(late, { keys: [key] }).report.at(-1)).to.equal('VERIFIED');
+    const first = linesOf(late).find((line) => 'stream' in line);
+    expect(first?.['before']).to.deep.include({ org: tenant.org, org_seq: Number(first?.['org_seq']) - 1 });
     const events = linesOf(await exported(`card=${code}`)).slice(1, -1);
     expect(events.map(({ type }) => type)).to.deep.equal(['CardScheduled', 'CardCancelled']);
   });
