@@ -1,11 +1,14 @@
-/** A spreadsheet would take a text that begins like this for a formula. */
-const likeFormula = /^[=+\-@\t\r]/;
+/**
+ * A spreadsheet may take a text that begins like this for a formula: a sign in one of its widths, or anything
+ * that it trims or that can't be seen. (owasp.org/www-community/attacks/CSV_Injection)
+ */
+const likeFormula = /^[=+\-@\u2212＝＋－＠﹦﹢﹣﹫\p{Z}\p{C}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 const cellOf = (value: unknown): string => {
   if (typeof value === 'number') return String(value);
   if (typeof value !== 'string') return '';
   const text = likeFormula.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 
 /** Rows of a table as CSV (RFC 4180), without a head. Only texts and numbers are shown. */

@@ -3,7 +3,7 @@ import type { Span } from '../../application/ports/tracing.js';
 import type { Allowance } from './caller.js';
 import type { IgnoredName } from './ignored.js';
 import type { Subject } from './request-log.js';
-import type { Caller } from './route.js';
+import type { Caller, Route } from './route.js';
 
 /**
  * An exchange is kept on its request, and the latest one on its connection: weak maps would make every
@@ -39,6 +39,8 @@ export interface Exchange {
   awaitsContinue: boolean;
   /** The path of the route as documented; null until a route has matched. */
   template: string | null;
+  /** Null until one has matched. */
+  route: Route | null;
   caller: Caller;
   /** True once a route has matched that not everybody may call. */
   needsCredential: boolean;

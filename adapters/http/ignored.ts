@@ -54,6 +54,13 @@ const collect = (known: KnownNames, sent: object, path: string, found: IgnoredNa
   }
 };
 
+/** Whether a schema declares a name, such as `recipient.zip`. */
+export const isDeclared = (schema: z.ZodObject, name: string): boolean => {
+  let inside: KnownNames | null | undefined = knownNames(schema);
+  for (const part of name.split('.')) inside = inside?.has(part) === true ? inside.get(part) : undefined;
+  return inside !== undefined;
+};
+
 /** Whether an object has only names that are known, which costs a look-up for each. */
 const knowsAll = (known: KnownNames, sent: object): boolean => {
   for (const name in sent) {

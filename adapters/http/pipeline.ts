@@ -574,6 +574,7 @@ export const pipeline = ({
     params: Readonly<Record<string, string>>,
   ): Promise<void> => {
     try {
+      exchange.route = route;
       const response = await exchange.span.within(() => handle(exchange, route, params));
       if ('events' in response) await stream(exchange, route, response);
       else if ('lines' in response) await streamLines(exchange, response);

@@ -4,6 +4,7 @@ import { Instant } from '../../domain/ids.js';
 import { traceIdOf } from '../../domain/traceparent.js';
 import type { Refusal } from './errors.js';
 import type { Exchange } from './exchange.js';
+import { isDeclared } from './ignored.js';
 import type { JsonObject } from './read.js';
 import type { Route, RouteResponse } from './route.js';
 
@@ -16,10 +17,8 @@ export interface Subject {
   readonly changed?: Readonly<Record<string, unknown>>;
 }
 
-/** Parameters of paths that are secret or personal. */
-const unspoken: ReadonlySet<string> = new Set(['token', 'email']);
-/** What an id, a card's code or a slug looks like. A path may hold anything, and keys are longer. */
-const speakable = /^[\w .:-]{1,40}$/;
+/** A card's code or an id. A path may hold anything else: names, e-mail addresses, keys. */
+const speakable = /^(HC-[0-9A-Z]{7}|(evt_|dlv_)?[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
 const textIn = (body: object, name: string): string | undefined => {
   const value: unknown = Object.hasOwn(body, name)
@@ -43,9 +42,9 @@ export const subjectOf = (
   if (method === 'GET') return about;
   const changed: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(params))
-    if (name !== 'org' && !unspoken.has(name) && speakable.test(value)) changed[name] = value;
+    if (name !== 'org' && speakable.test(value)) changed[name] = value;
   const id = textIn(answered, 'id');
-  if (id !== undefined) changed['id'] = id;
+  if (id !== undefined && speakable.test(id)) changed['id'] = id;
   const fields =
     declared === null ? [] : Object.keys(declared.shape).filter((name) => Object.hasOwn(sent, name));
   if (fields.length > 0) changed['fields'] = fields;
@@ -86,6 +85,15 @@ export const recordOf = (
   };
 };
 
+/** What is at fault, if the operation declares that name: any other is a text of the client. */
+const namedIn = ({ route }: Exchange, param: string): string | undefined =>
+  route !== null &&
+  [route.params, route.query, ...(route.body === null ? [] : [route.body])].some((schema) =>
+    isDeclared(schema, param),
+  )
+    ? param
+    : undefined;
+
 /** The fields of the line that every request leaves in the log. */
 export const logFields = (
   exchange: Exchange,
@@ -108,7 +116,7 @@ export const logFields = (
     operator: caller.kind === 'operator' ? caller.id : undefined,
     hook: subject?.hook,
     code: refusal?.code,
-    param: refusal?.param ?? undefined,
+    param: refusal?.param ? namedIn(exchange, refusal.param) : undefined,
     changed: subject?.changed,
   };
 };

@@ -240,6 +240,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
       undecodable,
       awaitsContinue,
       template: null,
+      route: null,
       caller: { kind: 'none' },
       needsCredential: false,
       subject: null,

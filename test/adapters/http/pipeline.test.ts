@@ -248,15 +248,20 @@ describe('the request pipeline', () => {
         (
           await call(service, {
             method: 'POST',
-            path: '/operator/v1/cards/HC-1/queue',
+            path: '/operator/v1/cards/HC-7K3M9QX/queue',
             key: operatorToken,
             ...body,
           })
         ).status,
       ).to.equal(200);
       expect(
-        (await call(service, { method: 'POST', path: '/operator/v1/cards/HC-1/queue', key: operatorToken }))
-          .status,
+        (
+          await call(service, {
+            method: 'POST',
+            path: '/operator/v1/cards/HC-7K3M9QX/queue',
+            key: operatorToken,
+          })
+        ).status,
       ).to.equal(200);
     });
   });
@@ -503,10 +508,10 @@ describe('the request pipeline', () => {
     it('names what was changed by its id and by the fields that were sent, not by what stands in them', async () => {
       const queued = await lineOf({
         method: 'POST',
-        path: '/operator/v1/cards/HC-1/queue',
+        path: '/operator/v1/cards/HC-7K3M9QX/queue',
         key: operatorToken,
       });
-      expect(queued['changed']).to.deep.equal({ code: 'HC-1' });
+      expect(queued['changed']).to.deep.equal({ code: 'HC-7K3M9QX' });
       const made = await lineOf({
         method: 'POST',
         path: '/operator/v1/organizations',

@@ -175,7 +175,7 @@ export const clientsOf = (service: Pick<Service, 'baseUrl' | 'operatorToken'>): 
 
 /**
  * Starts the service in this process on a free port, with files of its own that are deleted when it stops.
- * `environment` as the service reads it; `interference` may be changed while it runs.
+ * `environment` as the service reads it; `interference` may be changed while it runs; `logged` gets its log.
  */
 export const startTestService = async (
   environment: Readonly<Record<string, string>> = {},
@@ -183,6 +183,7 @@ export const startTestService = async (
   extraCertificates: readonly string[] = [],
   interference: Interference = {},
   passwordCost = cheapPasswords,
+  logged: string[] | null = null,
 ): Promise<RunningService> => {
   const directory = await mkdtemp(join(tmpdir(), 'cards-'));
   const wiring = await wiringFor(directory);
@@ -198,7 +199,10 @@ export const startTestService = async (
   const fail = (error: unknown): void => {
     throw error;
   };
-  const log = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
+  const log =
+    logged === null
+      ? pino({ level: process.env['TEST_LOG'] ?? 'silent' })
+      : pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
   const { namespace } = wiring;
   const open = openInterfered(interference);
   const service = await startService({
