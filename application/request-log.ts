@@ -1,4 +1,5 @@
 import type { Milliseconds } from '../domain/ids.js';
+import { invalidCursor } from './invalid-cursor.js';
 import type { KeyRing } from './personal/key-ring.js';
 import type { EventStore } from './ports/event-store.js';
 import type { RequestRecord, RequestRows, Requests, Written } from './ports/requests.js';
@@ -40,6 +41,16 @@ export class BufferedRequests implements Requests {
   async find(id: string): Promise<RequestRecord | null> {
     const fresh = this.#fresh.get(id);
     return fresh === undefined ? this.#rows.find(id) : this.#kept(fresh);
+  }
+
+  async about(
+    subject: string,
+    startingAfter: string | null,
+    limit: number,
+  ): Promise<readonly RequestRecord[]> {
+    const last = startingAfter === null ? null : await this.#rows.find(startingAfter);
+    if (startingAfter !== null && last === null) throw invalidCursor('request');
+    return this.#rows.about(subject, last, limit);
   }
 
   removeOld(before: Milliseconds, signal: AbortSignal): Promise<void> {

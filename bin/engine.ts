@@ -129,8 +129,8 @@ export interface EngineOptions {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly entropy: Entropy;
-  /** What the keys of personal data are encrypted with. Throws UnusableSecretFile. */
-  readonly personalMasters: () => MasterKeys;
+  /** What the keys of personal data are encrypted with; null: it stays sealed. Throws UnusableSecretFile. */
+  readonly personalMasters: () => MasterKeys | null;
   /**
    * What events get their MACs from; null if the process neither writes nor checks events. `isNew`: the log
    * is empty, so that the file may be made. Throws UnusableSecretFile.

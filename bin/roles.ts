@@ -11,6 +11,8 @@ export const knowsOperator = (role: Role): boolean => plays(role, 'api');
 /** Whether the role writes events, or checks who has written them. */
 export const knowsEventKeys = (role: Role): boolean =>
   (['api', 'webhooks', 'reconciler', 'notary'] as const).some((part) => plays(role, part));
+/** Whether the role seals or opens personal data. */
+export const opensPersonal = (role: Role): boolean => role !== 'webhooks' && role !== 'notary';
 
 /** Whether the role derives signing secrets from the master keys. */
 export const signs = (role: Role): boolean => plays(role, 'api') || plays(role, 'webhooks');

@@ -20,7 +20,7 @@ import { EngineCalls } from './engine-calls.js';
 import { openEngine } from './engines/open.js';
 import type { ProcessContext } from './process-context.js';
 import { processesOf, projectorOf } from './processes.js';
-import { knowsEventKeys, knowsOperator, plays, signs, type Role } from './roles.js';
+import { knowsEventKeys, knowsOperator, opensPersonal, plays, signs, type Role } from './roles.js';
 import { logKeys } from './log-keys.js';
 import type { WitnessStatus } from '../application/log/witnesses.js';
 import { masterKeys, operatorToken, UnusableSecretFile } from './secret-files.js';
@@ -123,8 +123,9 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   assertServers(role, settings);
   const calls = new EngineCalls();
   let witnesses: readonly WitnessStatus[] = [];
-  const personalMasters = (): MasterKeys =>
-    masterKeys(settings.personalKeyFile, entropy, true, 'PERSONAL_KEY_FILE');
+  const isAlone = settings.eventStoreUrl === null;
+  const personalMasters = (): MasterKeys | null =>
+    opensPersonal(role) ? masterKeys(settings.personalKeyFile, entropy, isAlone, 'PERSONAL_KEY_FILE') : null;
   const eventKeys = (isNew: boolean): MasterKeys =>
     masterKeys(settings.eventKeyFile, entropy, isNew, 'EVENT_KEY_FILE');
   const keysOfLog =
@@ -178,7 +179,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       entropy,
       log,
       operatorToken: knowsOperator(role) ? operatorToken(settings.operatorTokenFile, entropy) : null,
-      keys: signs(role) ? masterKeys(settings.secretKeyFile, entropy, settings.eventStoreUrl === null) : null,
+      keys: signs(role) ? masterKeys(settings.secretKeyFile, entropy, isAlone) : null,
       logKeys: keysOfLog,
       witnesses: () => witnesses,
       extraCertificates,

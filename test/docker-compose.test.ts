@@ -21,7 +21,7 @@ const Service = z.object({
   depends_on: z.record(z.string(), z.object({ condition: z.string() })).optional(),
   healthcheck: z.object({ test: z.array(z.string()) }).optional(),
   ports: z.array(z.string()).default([]),
-  volumes: z.array(z.string()).default([]),
+  volumes: z.array(z.union([z.string(), z.object({ target: z.string() })])).default([]),
   networks: z.array(z.string()).default([]),
   network_mode: z.string().optional(),
   read_only: z.boolean().default(false),
@@ -78,30 +78,40 @@ describe('docker-compose.yml', () => {
       OPERATOR_HOST: '0.0.0.0',
       OPERATOR_PORT: '8081',
       RABBITMQ_URL: 'amqp://rabbitmq:5672',
-      PERSONAL_KEY_FILE: '/secrets/personal.key',
     };
+    const personal = { PERSONAL_KEY_FILE: '/secrets/personal.key' };
     const keys = { SECRET_KEY_FILE: '/secrets/secret.key' };
     const eventKey = { EVENT_KEY_FILE: '/secrets/event.key' };
     const logKey = { LOG_KEY_FILE: '/secrets/log.key', LOG_HEAD_FILE: '/head/log.head' };
     const more: Readonly<Record<string, object>> = {
-      api: { ...keys, ...eventKey, ...logKey, OPERATOR_TOKEN_FILE: '/secrets/operator.token', DEMO: 'on' },
+      api: {
+        ...keys,
+        ...personal,
+        ...eventKey,
+        ...logKey,
+        OPERATOR_TOKEN_FILE: '/secrets/operator.token',
+        DEMO: 'on',
+      },
       notary: { ...eventKey, ...logKey },
-      reconciler: eventKey,
       webhooks: { ...keys, ...eventKey },
+      projector: personal,
+      relay: personal,
+      reconciler: { ...personal, ...eventKey },
     };
     for (const [name, { environment }] of ofRoles)
       expect(environment, name).to.deep.equal({ ...wanted, ...more[name] });
   });
 
-  it('creates the secrets before a role starts, in a volume that roles only read', () => {
+  it('creates the secrets before a role starts, and shows the head of the log to those that need it', () => {
     expect(secrets?.entrypoint).to.deep.equal(['node', 'dist/bin/make-secrets.js']);
     expect(secrets?.volumes).to.deep.equal(['secrets:/secrets', 'log-head:/head']);
     const head: Readonly<Record<string, string>> = { api: 'log-head:/head:ro', notary: 'log-head:/head' };
     for (const [name, { depends_on: dependsOn, volumes: mounted }] of ofRoles) {
       expect(dependsOn, name).to.deep.equal({ secrets: { condition: 'service_completed_successfully' } });
-      expect(mounted, name).to.deep.equal(
-        ['secrets:/secrets:ro', head[name]].filter((each) => each !== undefined),
-      );
+      expect(
+        mounted.filter((volume) => typeof volume === 'string'),
+        name,
+      ).to.deep.equal([head[name]].filter((each) => each !== undefined));
     }
   });
 
@@ -167,7 +177,9 @@ describe('docker-compose.yml', () => {
   });
 
   it('keeps the data of engines in named volumes, and is reached only from this machine', () => {
-    const used = all.flatMap(([, service]) => service.volumes.map((volume) => volume.split(':')[0]));
+    const used = all.flatMap(([, service]) =>
+      service.volumes.map((volume) => (typeof volume === 'string' ? volume.split(':')[0] : 'secrets')),
+    );
     expect([...new Set(used)]).to.have.members(Object.keys(volumes));
     for (const [name, service] of engines) expect(service.volumes, name).not.to.deep.equal([]);
     for (const [name, { ports }] of all)

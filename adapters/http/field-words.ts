@@ -378,6 +378,7 @@ const words: Readonly<Record<string, Words>> = {
     'qN5zZ0rXb8n1ZbJ9eQ2gF3tM5xkq7Vt0c4mW8yHs1aE',
   ],
   events: ['The events.'],
+  subjects: [null, ['HC-7K3M9QX']],
   wrote: [null, ['1042']],
   'events.type': ['The type of the event.', 'CardScheduled'],
 

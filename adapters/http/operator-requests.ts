@@ -1,14 +1,24 @@
 import { z } from 'zod';
 import { readRequest, type ReadRequestDeps, type ShownRequest } from '../../application/read-request.js';
 import { text } from './fields.js';
-import { operatorAccess, operatorOperation } from './operator.js';
-import { instant, timestamp } from './responses.js';
+import type { RequestRecord, Requests } from '../../application/ports/requests.js';
+import { operatorAccess, operatorOperation, pageQuery } from './operator.js';
+import { subjectFrom } from './request-log.js';
+import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type Route } from './route.js';
 
 const position = z
   .string()
   .nullable()
   .describe('Position in the log. Null if the event store does not give it for a single stream.');
+
+export interface OperatorRequestDeps extends ReadRequestDeps {
+  readonly requests: Pick<Requests, 'find' | 'about'>;
+}
+
+const subjects = z
+  .array(z.string())
+  .describe('Codes of cards and ids that its path and query named. Empty if an API key sent it.');
 
 const shownRequest = z
   .object({
@@ -27,6 +37,7 @@ const shownRequest = z
     organization: z.string().nullable(),
     address: z.string().describe('The network address that it came from.'),
     idempotency_key: z.string().nullable(),
+    subjects,
     wrote: z.array(position).describe('Where the events stand that it wrote.'),
     events: z.array(
       z.object({
@@ -40,8 +51,20 @@ const shownRequest = z
   })
   .meta({ id: 'Request' });
 
-const bodyOf = ({ request, events }: ShownRequest) => {
+const requestRow = shownRequest.omit({ wrote: true, events: true }).meta({ id: 'RequestRow' });
+
+const rowOf = (request: RequestRecord) => {
   const { org, idempotencyKey, wrote: _, at, ...rest } = request;
+  return {
+    object: 'request',
+    ...rest,
+    at: timestamp(at),
+    organization: org,
+    idempotency_key: idempotencyKey,
+  };
+};
+
+const bodyOf = ({ request, events }: ShownRequest) => {
   const shown = events.map(({ position: place, stream, revision, type, metadata }) => ({
     position: place === null ? null : String(place),
     stream,
@@ -50,18 +73,34 @@ const bodyOf = ({ request, events }: ShownRequest) => {
     at: timestamp(metadata.occurredAt),
   }));
   return {
-    object: 'request',
-    ...rest,
-    at: timestamp(at),
-    organization: org,
-    idempotency_key: idempotencyKey,
+    ...rowOf(request),
     wrote: shown.map((event) => event.position),
     events: shown,
   };
 };
 
 /** For the operator: who did it, from which request. */
-export const operatorRequestRoutes = (deps: ReadRequestDeps): readonly Route[] => [
+export const operatorRequestRoutes = (deps: OperatorRequestDeps): readonly Route[] => [
+  route({
+    method: 'GET',
+    path: '/operator/v1/requests',
+    access: operatorAccess,
+    query: pageQuery.extend({
+      subject: text({ code: 'invalid_parameter', description: 'The code of a card, or an id.' }),
+    }),
+    failure: 'read_failed',
+    operation: operatorOperation(
+      'listRequests',
+      'List the requests by which operators and people in the console asked for a card, a contact, an account or an organization, newest first',
+      { 200: listOf(requestRow, 'RequestList') },
+      ['invalid_cursor'],
+    ),
+    handle: async ({ query: { subject, starting_after: startingAfter, limit } }) => {
+      const about = subjectFrom(subject);
+      const rows = about === null ? [] : await deps.requests.about(about, startingAfter, limit);
+      return pageOf(rows, limit, ({ id }) => id, rowOf);
+    },
+  }),
   route({
     method: 'GET',
     path: '/operator/v1/requests/:request_id',

@@ -26,7 +26,7 @@ import { ignoredFieldsHeader, ignoredNames, mostNamed, prefersStrict, unknownNam
 import type { HttpMetrics } from './metrics.js';
 import { atField, readAll, type JsonObject } from './read.js';
 import type { RequestRecord } from '../../application/ports/requests.js';
-import { logFields, recordOf, subjectOf, type Subject } from './request-log.js';
+import { logFields, recordOf, subjectOf, subjectsIn, type Subject } from './request-log.js';
 import { endSpan } from './traces.js';
 import {
   headerList,
@@ -445,7 +445,8 @@ export const pipeline = ({
     const request = new AdmittedRequest(exchange, place, readAll(route.query, sent), body, abortable);
     try {
       const response = await performed(route, request);
-      exchange.subject = { ...exchange.subject, ...subjectOf(route, params, body, response) };
+      const subjects = exchange.caller.kind === 'key' ? [] : subjectsIn(params, { ...sent, subject: '' });
+      exchange.subject = { ...exchange.subject, ...subjectOf(route, params, body, response), subjects };
       return response;
     } catch (error) {
       const told = error instanceof UnknownName ? await withProposal(exchange.caller, error) : error;

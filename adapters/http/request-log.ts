@@ -1,4 +1,5 @@
 import type { RequestRecord } from '../../application/ports/requests.js';
+import { parseCardCode } from '../../domain/card-code.js';
 import type { Actor } from '../../domain/events.js';
 import { Instant } from '../../domain/ids.js';
 import { traceIdOf } from '../../domain/traceparent.js';
@@ -12,6 +13,8 @@ import type { Route, RouteResponse } from './route.js';
 export interface Subject {
   readonly org?: string;
   readonly hook?: string;
+  /** Codes of cards and ids in the path and the query, unless an API key asked. */
+  readonly subjects?: readonly string[];
   /** Who was let in by a cookie. */
   readonly visitor?: Actor;
   readonly changed?: Readonly<Record<string, unknown>>;
@@ -26,6 +29,19 @@ const textIn = (body: object, name: string): string | undefined => {
     : undefined;
   return typeof value === 'string' ? value : undefined;
 };
+
+/** What requests are found by: the code of a card, or an id; null for any other text. */
+export const subjectFrom = (text: string): string | null => {
+  const parsed = parseCardCode(text);
+  if (parsed.kind === 'code') return parsed.code;
+  const lower = text.toLowerCase();
+  return speakable.test(lower) ? lower : null;
+};
+
+/** What was asked for, by these values of a path and a query. (`subject` asks for requests.) */
+export const subjectsIn = (...values: readonly Readonly<Record<string, string>>[]): readonly string[] => [
+  ...new Set(values.flatMap(Object.values).flatMap((value: string) => subjectFrom(value) ?? [])),
+];
 
 /** What a request that succeeded was about. A request that reads changes nothing. */
 export const subjectOf = (
@@ -81,6 +97,7 @@ export const recordOf = (
     actor: actorOf(exchange),
     org: (caller.kind === 'key' ? caller.org : subject?.org) ?? null,
     address,
+    subjects: subject?.subjects ?? [],
     idempotencyKey: typeof key === 'string' ? key.slice(0, longestKey) : null,
   };
 };

@@ -343,6 +343,22 @@ export const keyRing = ({
   };
 };
 
+const withoutKeys = (): never => {
+  throw new PersonalKeysUnavailable('This process has no keys for personal data.');
+};
+
+/** Of a process that has nothing to do with personal data: to it, all is sealed. */
+export const noKeys: KeyRing = {
+  next: withoutKeys,
+  ready: () => Promise.resolve(),
+  load: () => Promise.resolve(),
+  keyOf: () => null,
+  note: () => undefined,
+  noted: () => null,
+  hashed: async () => withoutKeys(),
+  destroy: async () => withoutKeys(),
+};
+
 export interface Rotated {
   /** Blocks that are encrypted with the newest key now, and were not before. */
   readonly wrapped: number;

@@ -29,7 +29,15 @@ export interface RequestRecord {
   /** As stores and events have it: equal for equal keys of an organization. */
   readonly idempotencyKey: string | null;
   readonly wrote: readonly Written[];
+  /**
+   * What an operator or a person in the console asked for: codes of cards and ids, by which the records are
+   * found. None for other callers.
+   */
+  readonly subjects: readonly string[];
 }
+
+/** Where a list of requests goes on: after a request, the newest first. */
+export type RequestPlace = Pick<RequestRecord, 'at' | 'id'>;
 
 /**
  * The requests of the last time. A record becomes durable a second later or so; a crash before that loses it.
@@ -39,6 +47,8 @@ export interface RequestRows {
   /** A record whose id is there already changes nothing. */
   save(records: readonly RequestRecord[]): Promise<void>;
   find(id: string): Promise<RequestRecord | null>;
+  /** Requests that have the subject, the newest first. */
+  about(subject: string, after: RequestPlace | null, limit: number): Promise<readonly RequestRecord[]>;
   /** Removes what came before, bit by bit, until the signal aborts. */
   removeOld(before: Milliseconds, signal: AbortSignal): Promise<void>;
 }
@@ -47,6 +57,8 @@ export interface RequestRows {
 export interface Requests {
   /** Called on every request, so it must be cheap. */
   record(request: RequestRecord): void;
+  /** Those that are saved, the newest first. Throws `invalid_cursor` for an unknown id to start after. */
+  about(subject: string, startingAfter: string | null, limit: number): Promise<readonly RequestRecord[]>;
   /** Rejects while the database is away. */
   find(id: string): Promise<RequestRecord | null>;
   removeOld(before: Milliseconds, signal: AbortSignal): Promise<void>;

@@ -453,6 +453,17 @@ export const verbs: readonly Verb[] = [
   },
   {
     noun: 'request',
+    verb: 'list',
+    description: 'List who has asked for a card, a contact, an account or an organization',
+    options: [{ name: 'subject', description: 'the code of a card, or an id', required: true }, ...paging],
+    call: (input) => ({
+      method: 'GET',
+      path: '/requests',
+      query: { subject: input.text('subject'), ...pagingOf(input) },
+    }),
+  },
+  {
+    noun: 'request',
     verb: 'show',
     description: 'Show a request, and the events that it wrote',
     argument: 'id',

@@ -92,6 +92,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
   });
   const tiles = shownTiles(options, events.tiles);
   const masters = personalMasters();
+  if (masters === null) throw new TypeError('one process opens personal data');
   const keys = await openOwnKeys(events.eventStore, masters, options).catch(async (error: unknown) => {
     await events.close();
     throw error;

@@ -21,7 +21,7 @@ import { readingsOf } from '../../adapters/mongodb/readers.js';
 import { SeenBuilds } from '../../adapters/mongodb/seen-builds.js';
 import { followRebuildRequests, requestRebuild } from '../../adapters/mongodb/rebuild-requests.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
-import { keyRing } from '../../application/personal/key-ring.js';
+import { keyRing, noKeys, type KeyRing } from '../../application/personal/key-ring.js';
 import { assertOthersThere, assertOwnKeys } from '../../application/personal/own-keys.js';
 import { openedEvents } from '../../application/personal/personal.js';
 import { BufferedRequests } from '../../application/request-log.js';
@@ -35,6 +35,7 @@ import { untilAborted } from '../../application/until-aborted.js';
 import { writesWait } from '../../application/projecting/read-your-writes.js';
 import { allProjections } from '../../projections/all.js';
 import type { Milliseconds } from '../../domain/ids.js';
+import type { MasterKeys } from '../../domain/webhook-signing.js';
 import type { EngineOptions, Stores } from '../engine.js';
 import { EngineCalls } from '../engine-calls.js';
 import { reporter } from '../reporter.js';
@@ -60,35 +61,33 @@ export const openMongoStores = (
 
   const personalKeyStore = new MongoPersonalKeys(database);
   const masters = options.personalMasters();
-  const comparing = {
-    log: raw,
-    store: personalKeyStore,
-    masters,
-    place: 'the collections personal_keys, personal_key_uses and personal_key_state of MongoDB',
-    onOther: otherLogSaid(log),
-  };
   const failIfFinal = (error: unknown): never => {
     if (error instanceof FinalError) fail(error);
     throw error;
   };
   const admitting = new AbortController();
   let admission: Promise<void> = Promise.resolve();
-  const admitted = untilAborted({ clock, signal: admitting.signal, pause: looksEvery, onError }, async () => {
-    admission = assertOwnKeys(comparing);
-    await admission.catch((error: unknown) => {
-      if (!(error instanceof FinalError)) throw error;
-    });
-    admitting.abort();
-  }).then(() => admission.catch(failIfFinal));
-  admitted.catch(() => undefined);
-  const personalKeys = keyRing({
-    store: personalKeyStore,
-    admitted,
-    onMissing: () => assertOthersThere(comparing).catch(failIfFinal),
-    masters,
-    clock,
-    entropy,
-  });
+  let admitted: Promise<void> = admission;
+  const ringWith = (known: MasterKeys): KeyRing => {
+    const comparing = {
+      log: raw,
+      store: personalKeyStore,
+      masters: known,
+      place: 'the collections personal_keys, personal_key_uses and personal_key_state of MongoDB',
+      onOther: otherLogSaid(log),
+    };
+    admitted = untilAborted({ clock, signal: admitting.signal, pause: looksEvery, onError }, async () => {
+      admission = assertOwnKeys(comparing);
+      await admission.catch((error: unknown) => {
+        if (!(error instanceof FinalError)) throw error;
+      });
+      admitting.abort();
+    }).then(() => admission.catch(failIfFinal));
+    admitted.catch(() => undefined);
+    const onMissing = () => assertOthersThere(comparing).catch(failIfFinal);
+    return keyRing({ store: personalKeyStore, admitted, onMissing, masters: known, clock, entropy });
+  };
+  const personalKeys = masters === null ? noKeys : ringWith(masters);
   const store = openedEvents(raw, personalKeys, clock);
   const onIncident = incidentLog(log, clock, 'projector');
   // Before a request needs them: on much data of an older version it takes minutes.

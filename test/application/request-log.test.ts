@@ -24,6 +24,7 @@ const record = (id: string): RequestRecord => ({
   address: '127.0.0.1',
   idempotencyKey: null,
   wrote: [],
+  subjects: [],
 });
 
 describe('the request log', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -11,6 +11,7 @@ import type { Role } from '../../bin/roles.js';
 import { startService } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
 import { EventStoreDbStandIn } from '../engines/eventstoredb-stand-in.js';
+import { writeKeyFile } from '../support/runner/wiring.js';
 import { aCard, clientsOf } from '../support/http/service.js';
 import { describeWithEngines } from '../support/runner/engines.js';
 import { eventually } from '../support/time/eventually.js';
@@ -25,9 +26,8 @@ describeWithEngines(
   (mongo) => {
     it('ends at the start and while it runs, with exit code 1 and a message that names both', async () => {
       const directory = await mkdtemp(join(tmpdir(), 'cards-'));
-      const keys = join(directory, 'secret.key');
+      const keys = writeKeyFile(directory);
       writeEventKeys(directory);
-      await writeFile(keys, `test:${entropy.bytes(32).toString('base64')}\n`, { mode: 0o600 });
       const url = `${mongo.replace(/^(mongodb(\+srv)?:\/\/[^/?]+).*$/, '$1')}/other_${entropy.bytes(6).toString('hex')}`;
       const servers = [await EventStoreDbStandIn.start(clock), await EventStoreDbStandIn.start(clock)];
       const failures: unknown[] = [];

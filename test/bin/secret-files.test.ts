@@ -3,10 +3,13 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { parse } from 'yaml';
+import { z } from 'zod';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { openEngine } from '../../bin/engines/open.js';
-import type { Role } from '../../bin/roles.js';
+import { logKeys } from '../../bin/log-keys.js';
+import { roles, type Role } from '../../bin/roles.js';
 import {
   isOpenToOthers,
   masterKeys,
@@ -15,10 +18,8 @@ import {
   writeSecret,
 } from '../../bin/secret-files.js';
 import { startService } from '../../bin/service.js';
-import { readSettings } from '../../bin/settings.js';
-import { signerText } from '../../domain/signed-note.js';
-import { signer } from '../support/fixtures/notarized.js';
-import { eventKeys } from '../support/fixtures/seal-events.js';
+import { readSettings, type Settings } from '../../bin/settings.js';
+import { read } from '../support/runner/repository.js';
 
 const entropy = new SystemEntropy();
 
@@ -110,63 +111,129 @@ describe('a secret file', () => {
   });
 });
 
-describe('a role', () => {
+const files = [
+  'OPERATOR_TOKEN_FILE',
+  'SECRET_KEY_FILE',
+  'PERSONAL_KEY_FILE',
+  'EVENT_KEY_FILE',
+  'LOG_KEY_FILE',
+] as const;
+type SecretFile = (typeof files)[number];
+const onServers = roles.filter((role) => role !== 'all');
+
+describe('a role on servers', () => {
   let directory: string;
+  let settings: Settings;
+  const pathOf = (file: SecretFile): string => join(directory, 'secrets', file);
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'cards-'));
+    const paths = Object.fromEntries(files.map((file) => [file, pathOf(file)]));
+    settings = readSettings({ DATA_DIR: directory, PORT: '0', DEMO: 'off', ...paths });
+    masterKeys(settings.secretKeyFile, entropy, true);
+    masterKeys(settings.personalKeyFile, entropy, true, 'PERSONAL_KEY_FILE');
+    masterKeys(settings.eventKeyFile, entropy, true, 'EVENT_KEY_FILE');
+    operatorToken(settings.operatorTokenFile, entropy);
+    logKeys(settings, entropy, true);
   });
   afterEach(() => rm(directory, { recursive: true, force: true }));
 
-  /**
-   * The secret file that a start of the role looks for first, told by its complaint: there is none. And
-   * whether it opens its engine with the keys of events.
-   */
-  const wants = async (role: Role): Promise<readonly [file: string, eventKeys: boolean]> => {
-    let hasEventKeys = false;
-    const files = readSettings({ DATA_DIR: directory, PORT: '0', DEMO: 'off' });
-    const settings = {
-      ...files,
-      eventStoreUrl: 'esdb://127.0.0.1:1',
-      mongoUrl: 'mongodb://127.0.0.1:1/x',
-      rabbitUrl: 'amqp://127.0.0.1:1',
-      operatorTokenFile: join(directory, 'operator.token'),
-      secretKeyFile: join(directory, 'no', 'keys'),
-    };
-    await writeFile(settings.operatorTokenFile, 'short', { mode: 0o600 });
+  const urls = { eventStoreUrl: 'esdb://a:1', mongoUrl: 'mongodb://a:1/x', rabbitUrl: 'amqp://a:1' };
+  /** Why a start of the role is refused; null if it starts. */
+  const refusal = async (role: Role): Promise<string | null> => {
+    const spare = masterKeys(join(directory, 'spare'), entropy, true);
     try {
       const service = await startService({
-        settings,
+        settings: { ...settings, ...urls },
         role,
         clock: new SystemClock(),
         entropy,
         log: pino({ level: 'silent' }),
         fail: () => undefined,
         open: (options) => {
-          hasEventKeys = options.eventKeys !== null;
-          return openEngine({ ...options, settings: files, eventKeys: () => eventKeys });
+          const masters = options.personalMasters() ?? spare;
+          const eventKeys = options.eventKeys ?? (() => spare);
+          return openEngine({ ...options, settings, personalMasters: () => masters, eventKeys });
         },
       });
       await service.stop();
-      return ['nothing', hasEventKeys];
+      return null;
     } catch (error) {
-      if (error instanceof UnusableSecretFile) return [error.message.split(' ')[0] ?? '', hasEventKeys];
+      if (error instanceof UnusableSecretFile) return error.message;
       throw error;
     }
   };
 
-  for (const [role, wanted, eventKeysWanted] of [
-    ['api', 'OPERATOR_TOKEN_FILE', true],
-    ['webhooks', 'SECRET_KEY_FILE', true],
-    ['projector', 'nothing', false],
-    ['relay', 'nothing', false],
-    ['reconciler', 'nothing', true],
-  ] as const)
-    it(`loads only the secrets that it needs: ${role}`, async () => {
-      expect(await wants(role)).to.deep.equal([wanted, eventKeysWanted]);
+  for (const role of onServers)
+    it(`reads the secret files that the table in docs/operations.md names, and no other: ${role}`, async () => {
+      expect(await refusal(role)).to.equal(null);
+      const read: SecretFile[] = [];
+      for (const file of files) {
+        // Whoever reads a file that others may read refuses it.
+        await chmod(pathOf(file), 0o644);
+        if ((await refusal(role))?.includes(`${pathOf(file)} holds a secret`) === true) read.push(file);
+        await chmod(pathOf(file), 0o600);
+      }
+      expect(read).to.deep.equal(files.filter((file) => inTable(file, role)));
     });
-  it('loads only the secrets that it needs: notary', async () => {
-    expect(await wants('notary')).to.deep.equal(['LOG_KEY_FILE', false]);
-    await writeFile(join(directory, 'log.key'), `${signerText(signer)}\n`, { mode: 0o600 });
-    expect(await wants('notary')).to.deep.equal(['nothing', true]);
+
+  for (const [role, file] of [
+    ['api', 'SECRET_KEY_FILE'],
+    ['webhooks', 'SECRET_KEY_FILE'],
+    ['api', 'PERSONAL_KEY_FILE'],
+    ['projector', 'PERSONAL_KEY_FILE'],
+    ['relay', 'PERSONAL_KEY_FILE'],
+    ['reconciler', 'PERSONAL_KEY_FILE'],
+    ['notary', 'LOG_KEY_FILE'],
+  ] as const)
+    it(`does not start without a key that it needs: ${role} without ${file}`, async () => {
+      await rm(pathOf(file));
+      expect(await refusal(role)).to.match(new RegExp(`^${file} \\S+ (does not exist|is missing)`));
+    });
+
+  it('gets in docker-compose.yml the files that it reads, each by itself, and no volume with others', () => {
+    const { services } = Compose.parse(parse(read('docker-compose.yml'), { merge: true }));
+    for (const role of onServers) {
+      const { volumes, environment } = services[role] ?? { volumes: [], environment: {} };
+      const wanted = files.filter((file) => inTable(file, role));
+      const mounted = volumes.filter((volume) => typeof volume !== 'string');
+      expect(
+        Object.keys(environment).filter((name) => files.some((file) => file === name)),
+        role,
+      ).to.have.members(wanted);
+      expect(mounted, role).to.have.deep.members(
+        wanted.map((file) => ({
+          type: 'volume',
+          source: 'secrets',
+          target: environment[file],
+          read_only: true,
+          volume: { subpath: environment[file]?.replace('/secrets/', ''), nocopy: true },
+        })),
+      );
+      expect(
+        volumes.filter((volume) => typeof volume === 'string' && volume.startsWith('secrets')),
+      ).to.deep.equal([]);
+    }
   });
 });
+
+const Compose = z.object({
+  services: z.record(
+    z.string(),
+    z.object({
+      environment: z.record(z.string(), z.string()).default({}),
+      volumes: z.array(z.union([z.string(), z.record(z.string(), z.unknown())])).default([]),
+    }),
+  ),
+});
+
+/** Whether the table under "Secret files" says that the role reads the file. */
+const inTable = (file: SecretFile, role: Role): boolean => {
+  const [, section = ''] = read('docs/operations.md').split('### Secret files');
+  const rows = section
+    .split('### ')[0]
+    ?.split('\n')
+    .filter((line) => line.startsWith('|'))
+    .map((line) => line.split('|').map((cell) => cell.trim().replaceAll('`', '')));
+  const column = rows?.[0]?.indexOf(role) ?? -1;
+  return rows?.find(([, name]) => name === file)?.[column] === 'reads';
+};

@@ -14,6 +14,7 @@ const request = (number: number, more: Partial<RequestRecord> = {}): RequestReco
   org: 'org-1',
   address: '127.0.0.1',
   idempotencyKey: 'one',
+  subjects: [],
   wrote: [{ stream: 'card-HC-7K3M9QX' as StreamName, revision: 0 }],
   ...more,
 });
@@ -50,6 +51,21 @@ export const requestsContract = (name: string, open: () => Promise<Opened>): voi
         expect(await rows.find('req_1')).to.deep.equal(request(1));
         expect(await rows.find('req_2')).to.deep.equal(request(2, nothing));
         expect(await rows.find('req_3')).to.equal(null);
+      }));
+
+    it('finds those that are about a subject, the newest first and page by page, until they are removed', () =>
+      using(async (rows) => {
+        const [card, org] = [['HC-7K3M9QX'], ['org-1', 'HC-7K3M9QX']];
+        await rows.save([1, 2, 3, 4].map((number) => request(number, { subjects: number < 4 ? card : org })));
+        await rows.save([request(5), request(6, { subjects: ['HC-0000000'] })]);
+        const ids = async (subject: string, after: RequestRecord | null, limit = 10) =>
+          (await rows.about(subject, after, limit)).map(({ id }) => id);
+        expect(await ids('HC-7K3M9QX', null, 2)).to.deep.equal(['req_4', 'req_3']);
+        expect(await ids('HC-7K3M9QX', request(3), 2)).to.deep.equal(['req_2', 'req_1']);
+        expect(await ids('HC-7K3M9QX', request(1))).to.deep.equal([]);
+        expect(await rows.about('org-1', null, 10)).to.deep.equal([request(4, { subjects: org })]);
+        await rows.removeOld(Date.parse(request(4).at), new AbortController().signal);
+        expect(await ids('HC-7K3M9QX', null)).to.deep.equal(['req_4']);
       }));
 
     it('keeps the record that came first', () =>

@@ -169,6 +169,7 @@ const request = fc
     address: '127.0.0.1',
     idempotencyKey: known ? 'ein Schlüssel' : null,
     wrote: known ? [{ stream: 'card-HC-7K3M9QX' as StreamName, revision: second }] : [],
+    subjects: known ? ['HC-7K3M9QX'] : [],
   }));
 
 const onRequestRows = drawing<RequestRows>();

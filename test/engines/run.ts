@@ -116,6 +116,7 @@ const run = async (wanted: readonly EngineName[]): Promise<number> => {
     if (running.length === 0) return 69;
     masterKeys(join(directory, 'secret.key'), new SystemEntropy(), true);
     masterKeys(join(directory, 'event.key'), new SystemEntropy(), true, 'EVENT_KEY_FILE');
+    masterKeys(join(directory, 'personal.key'), new SystemEntropy(), true, 'PERSONAL_KEY_FILE');
     for (const { name, engine } of found) if (engine !== null) say(`${name}: ${engines[name].about}`);
     say('Paste this into another terminal, then `npm start` there:');
     for (const { name, engine } of found)

@@ -9,6 +9,8 @@ import {
   type Reply,
   type RunningService,
 } from '../support/http/service.js';
+import { memberOf, operatorOf } from '../support/http/visitor.js';
+import { eventually } from '../support/time/eventually.js';
 
 const idOf = ({ headers }: Reply): string => headers.get('x-request-id') ?? '';
 
@@ -43,6 +45,7 @@ describe('GET /operator/v1/requests/{id}', () => {
       actor: { kind: 'key', id: keyId },
       organization: org,
       idempotency_key: order.request,
+      subjects: [],
     });
     expect(order.request).to.have.length(43);
     expect([typeof ms, String(address)]).to.deep.equal(['number', '127.0.0.1']);
@@ -55,6 +58,52 @@ describe('GET /operator/v1/requests/{id}', () => {
     const own = shown.find(({ type }) => type === 'CardScheduled');
     expect([own?.['position'], rows[0]?.['request_id']]).to.deep.equal([rows[0]?.['position'], idOf(sent)]);
     expect(wrote).to.deep.equal(shown.map(({ position }) => position));
+  });
+
+  it('tells who has asked for a card: operators, an export, people in the console, and not API keys', async () => {
+    const { api, org } = await service.tenant();
+    const { id: card } = await api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
+    const { id: other } = await api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
+    await api(`/api/v1/cards/${card}`);
+    await operator(`/operator/v1/cards/${other}`);
+    const read = await operator(`/operator/v1/cards/${card.toLowerCase()}`);
+    await operator(`/operator/v1/cards/${card}/history`);
+    const exported = await fetch(`${service.baseUrl}/operator/v1/exports?card=${card}&personal=include`, {
+      headers: { authorization: `Bearer ${service.operatorToken}` },
+    });
+    await exported.text();
+    const owner = await memberOf(service, org, 'owner');
+    await owner.get(`/cards/${card}`);
+    await owner.get(`/cards/${other}`);
+    const about = (subject: string, more = '') => operator(`/operator/v1/requests?subject=${subject}${more}`);
+    const rows = await eventually(async () => {
+      const found = (await about(card)).rows;
+      return found.length === 4 && found;
+    });
+    expect(rows.map(({ route, subjects }) => [route, subjects])).to.deep.equal([
+      ['/cards/{code}', [card]],
+      ['/operator/v1/exports', [card]],
+      ['/operator/v1/cards/{card_code}/history', [card]],
+      ['/operator/v1/cards/{card_code}', [card]],
+    ]);
+    expect(rows[3]?.['id']).to.equal(idOf(read));
+    expect(rows.map(({ actor }) => (actor as Fields)['kind'])).to.deep.equal([
+      'member',
+      'operator',
+      'operator',
+      'operator',
+    ]);
+    const first = await about(card, '&limit=3');
+    const next = await about(card, `&limit=3&starting_after=${String(first.body['next_cursor'])}`);
+    expect([first.rows, next.rows].flat()).to.deep.equal(rows);
+    expect((await about(card, '&starting_after=req_nothing')).code).to.equal('invalid_cursor');
+    expect((await about('Xanthippe')).rows).to.deep.equal([]);
+    expect((await about(org)).rows.length).to.be.above(0);
+    const staff = await operatorOf(service);
+    const page = await staff.get(`/console/${org}/requests?q=${card}`);
+    expect(page.text)
+      .to.include('Who has asked for it')
+      .and.include('/operator/v1/cards/{card_code}/history');
   });
 
   it('keeps refusals and reads, too, and no key that was sent', async () => {

@@ -60,6 +60,7 @@ const admitted = async (
   const visitor = requireSignedIn(context.visitor);
   const { requestId, traceparent } = context;
   const by = { actor: actorOf(visitor), requestId, traceparent };
+  request.concerns({ visitor: by.actor });
   const inside = { ...context, visitor, by } as Context;
   if (!path.includes('/:org'))
     return need === 'signed-in' ? { context: inside, here: null } : inHouse(inside, visitor, need);

@@ -29,7 +29,7 @@ export interface ConsoleDeps
     ImportDeps,
     SendCardDeps {
   readonly personalKeys: KeyRing;
-  readonly requests: Pick<Requests, 'find'>;
+  readonly requests: Pick<Requests, 'find' | 'about'>;
   readonly rateLimiter: RateLimiter;
   readonly judge: PasswordJudge;
   readonly devices: Devices;

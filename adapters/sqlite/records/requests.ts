@@ -6,19 +6,34 @@ import type { SqliteWriter } from '../writer/writer.js';
 /** Removing this many at a time delays nobody who waits for the writer. */
 const removedAtOnce = 200;
 
+/** After every time as it is stored. */
+const endOfTime = '9999';
+
 /** The request log, in events.db. */
 export const sqliteRequests = (writer: SqliteWriter, database: Database): RequestRows => {
   const select = database.prepare('select record from requests where id = ?');
   const oldest = database.prepare('select id from requests where at < ? order by at limit ?');
+  const bySubject = database.prepare(`
+    select record from request_subjects s join requests r on r.id = s.id
+    where s.subject = ? and (s.at, s.id) < (?, ?) order by s.at desc, s.id desc limit ?`);
   return {
     save: (records) =>
       writer.run(
         'saveRequests',
-        records.map((record) => [record.id, record.at, JSON.stringify(record)] as const),
+        records.map((record) => [record.id, record.at, JSON.stringify(record), record.subjects] as const),
       ),
     find: (id) => {
       const row: { readonly record: string } | undefined = select.get(id);
       return Promise.resolve(row === undefined ? null : (JSON.parse(row.record) as RequestRecord));
+    },
+    about: (subject, after, limit) => {
+      const rows: readonly { readonly record: string }[] = bySubject.all(
+        subject,
+        after?.at ?? endOfTime,
+        after?.id ?? '',
+        limit,
+      );
+      return Promise.resolve(rows.map(({ record }) => JSON.parse(record) as RequestRecord));
     },
     removeOld: async (before, signal) => {
       const end = new Date(before).toISOString();

@@ -8,6 +8,10 @@ export class BufferedRequests implements Requests {
     return Promise.resolve(null);
   }
 
+  about(): Promise<readonly []> {
+    return Promise.resolve([]);
+  }
+
   removeOld(): Promise<void> {
     return Promise.resolve();
   }

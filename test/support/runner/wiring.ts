@@ -55,10 +55,11 @@ const databaseUrl = (server: string, name: string): string => {
   return `${address.replace(/^(mongodb(\+srv)?:\/\/[^/]+).*$/, '$1')}/${name}${options === undefined ? '' : `?${options}`}`;
 };
 
-/** A key file for services whose events are on a server; it is not made by them. */
+/** The key files of services whose events are on a server; they are not made by them. */
 export const writeKeyFile = (directory: string): string => {
   const path = join(directory, 'secret.key');
-  writeFileSync(path, `test:${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
+  for (const file of [path, join(directory, 'personal.key')])
+    writeFileSync(file, `test:${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
   return path;
 };
 

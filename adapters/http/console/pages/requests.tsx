@@ -3,11 +3,12 @@ import { DomainError, errorCodes } from '../../../../domain/errors.js';
 import { parseCardCode } from '../../../../domain/card-code.js';
 import { idOf } from '../../../../domain/ids.js';
 import { Field } from '../../web/form.js';
-import { Badge, Empty } from '../../web/parts.js';
+import { Badge, Empty, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { ErrorCodeLink } from '../error-code.js';
 import { Tabs } from '../tabs.js';
+import { subjectFrom } from '../../request-log.js';
 import { page, type OrgContext } from '../page.js';
 import { paths } from '../paths.js';
 
@@ -22,6 +23,8 @@ const found = async ({ deps, org }: OrgContext, id: string): Promise<ShownReques
   }
 };
 
+const mostAsked = 100;
+
 export const requestsPage = page({
   path: paths.requests,
   may: 'integrations.read',
@@ -31,22 +34,53 @@ export const requestsPage = page({
     const shown = q === '' ? null : await found(context, q);
     const nameOf = actorNames(context.deps, context.visitor.kind === 'operator');
     const actor = shown?.request.actor ?? null;
-    return { q, shown, by: actor === null ? 'nobody who was let in' : await nameOf(actor) };
+    const subject = shown === null ? subjectFrom(q) : null;
+    const asked = subject === null ? [] : await context.deps.requests.about(subject, null, mostAsked);
+    const rows = await Promise.all(
+      asked
+        .filter(({ org }) => org === context.org || context.visitor.kind === 'operator')
+        .map(async (request) => ({ request, who: request.actor && (await nameOf(request.actor)) })),
+    );
+    return { q, rows, shown, by: actor === null ? 'nobody who was let in' : await nameOf(actor) };
   },
   title: () => 'Requests',
-  view: ({ q, shown, by }, context) => {
+  view: ({ q, rows, shown, by }, context) => {
     const { url, timeZone } = context;
     const code = errorCodes.find((known) => known === shown?.request.code);
     return (
       <>
         <Tabs context={context} of="Integrations" here="Requests" />
         <form method="get" class="search" role="search">
-          <Field name="q" label="Request" hint="As in x-request-id: req_…" type="search" value={q} />
+          <Field
+            name="q"
+            label="Request"
+            hint="As in x-request-id: req_…; or a card or an id, to see who has asked for it"
+            type="search"
+            value={q}
+          />
           <button type="submit" class="second">
             Find
           </button>
         </form>
-        {shown === null ? (
+        {rows.length > 0 ? (
+          <Table
+            label="Who has asked for it"
+            rows={rows}
+            columns={[
+              { name: 'When', cell: ({ request }) => <Time at={request.at} zone={timeZone} /> },
+              { name: 'Who', cell: ({ who }) => who ?? 'nobody who was let in' },
+              {
+                name: 'Request',
+                kind: 'head',
+                cell: ({ request: { id, method, route } }) => (
+                  <a href={url(paths.requests, {}, { q: id })}>
+                    {method} {route}
+                  </a>
+                ),
+              },
+            ]}
+          />
+        ) : shown === null ? (
           <Empty title={q === '' ? 'What came of a request?' : 'No request is like this'}>
             Every response names its request in x-request-id, and every page at its foot. It is known here a
             second later, and for as long as requests are kept.
