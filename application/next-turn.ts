@@ -20,15 +20,26 @@ export const turnAlone = (): Promise<void> =>
     if (waiting.push(resolve) === 1) setImmediate(letOneIn);
   });
 
-/** How many milliseconds a piece of long work may hold up the thread. */
-const longestPiece = 5;
+/** In milliseconds: how long a piece of long work may take, and the rest after it. */
+const longestPiece = 3;
+const longestRest = 100;
+/** How long the rest takes, as a multiple of the piece. */
+const rests = 2;
 
-/** For long work, to be awaited after each small step: once a few milliseconds are over, as `turnAlone`. */
-export const givingWay = (clock: Pick<Clock, 'monotonic'>): (() => Promise<void>) => {
+let rested: Promise<void> = Promise.resolve();
+
+/**
+ * For long work, to be awaited after each small step: it rests after a piece of some milliseconds. All such
+ * work of a process takes turns: a request that waits for ten turns of the event loop would otherwise meet a
+ * piece in each of them.
+ */
+export const givingWay = (clock: Pick<Clock, 'monotonic' | 'sleep'>): (() => Promise<void>) => {
   let began = clock.monotonic();
   return async () => {
-    if (clock.monotonic() - began < longestPiece) return;
-    await turnAlone();
+    const worked = clock.monotonic() - began;
+    if (worked < longestPiece) return;
+    rested = rested.then(() => clock.sleep(Math.min(rests * worked, longestRest)));
+    await rested;
     began = clock.monotonic();
   };
 };

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { derivedUuid, Instant, type Milliseconds, type OrganizationId, type Uuid } from '../../domain/ids.js';
+import { givingWay } from '../next-turn.js';
 import type { KeyRing } from '../personal/key-ring.js';
 import { openText, sealNext } from '../personal/personal.js';
 import type { FoundImportRecord, ImportRecords } from '../ports/import-records.js';
-import type { Entropy } from '../ports/system.js';
+import type { Clock, Entropy } from '../ports/system.js';
 
 export interface WaitingRowsDeps {
   readonly importRecords: ImportRecords;
@@ -146,19 +147,24 @@ const keysOf = (rows: readonly Opened[]): readonly string[] =>
  * ImportsUnavailable and PersonalKeysUnavailable.
  */
 export const removePart = async (deps: WaitingRowsDeps, upload: string, part: number): Promise<void> => {
-  const rows = await openedPart(deps, upload, part);
-  if (rows === null) return;
-  await deps.personalKeys.destroy(keysOf(rows));
+  const found = await deps.importRecords.find('import-part', partId(upload, part));
+  if (found === null) return;
+  const { rows } = Part.parse(found.data);
+  await deps.personalKeys.destroy(rows.flatMap((row) => ('sealed' in row ? [row.sealed.key] : [])));
   await deps.importRecords.remove('import-part', partId(upload, part));
 };
 
 /** Removes the parts of an upload from one on, and what announced it. */
 export const removeUpload = async (
-  deps: WaitingRowsDeps,
+  deps: WaitingRowsDeps & { readonly clock: Clock },
   upload: string,
   { from = 0, to = mostParts }: { readonly from?: number; readonly to?: number } = {},
 ): Promise<void> => {
-  for (let part = from; part < to; part += 1) await removePart(deps, upload, part);
+  const giveWay = givingWay(deps.clock);
+  for (let part = from; part < to; part += 1) {
+    await removePart(deps, upload, part);
+    await giveWay();
+  }
   await deps.importRecords.remove('import-upload', upload);
 };
 

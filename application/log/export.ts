@@ -10,6 +10,7 @@ import { idOf, type Milliseconds, type OrganizationId, type StreamName } from '.
 import { nodeHash, rootOf, tileWidth, type Hash } from '../../domain/merkle.js';
 import { signNote, type NoteSigner } from '../../domain/signed-note.js';
 import { checkedEvent, leafOf } from './checked-leaves.js';
+import { turnAlone } from '../next-turn.js';
 import { newCommand, type Initiator } from '../commands.js';
 import { withoutMac, type RawEvent } from './hash-chain.js';
 import { assertUndamaged, DamagedLog, logDamaged } from './damaged-log.js';
@@ -88,6 +89,7 @@ interface Leaf {
 /** Reads a tile with its events. Throws DamagedLog where they are not what was notarized. */
 const readTile = async ({ tiles, raw }: Pick<ExportDeps, 'tiles' | 'raw'>, n: number, size: number) => {
   const start = n * tileWidth;
+  await turnAlone();
   const found = await tiles.leaves(n);
   const hashes = found?.hashes.slice(0, size - start) ?? [];
   if (found === null || hashes.length < Math.min(tileWidth, size - start))
@@ -135,6 +137,8 @@ const proofsOf = async (tiles: LogTiles, { start, leaves }: Tile, size: number):
 };
 
 const rememberedStreams = 50_000;
+/** After so many events other work has its turn. */
+const checkedPerTurn = 64;
 
 /** The event before another one in its stream. */
 interface Before {
@@ -160,7 +164,9 @@ const chainChecker = (raw: RawLog) => {
       throw new DamagedLog(position, `${stream} has no revision ${revision - 1} before it`);
     return { hash: metadataOf(before).hash, isRemembered: false };
   };
+  let count = 0;
   return async (event: StoredEvent): Promise<Before | null> => {
+    if (++count % checkedPerTurn === 0) await turnAlone();
     const before = await beforeOf(event);
     const checked = checkedEvent(before?.hash ?? null, event);
     heads.set(event.stream, { revision: event.revision, hash: checked.hash });

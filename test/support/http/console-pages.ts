@@ -4,6 +4,9 @@ import { eventually } from '../time/eventually.js';
 import type { Lively } from './lively.js';
 import type { RunningService } from './service.js';
 
+/** An organization that has one of everything. */
+type Ones = Omit<Lively, 'pass'>;
+
 type Texts = Readonly<Record<string, string>>;
 
 /** A link of the operator that nobody has used. */
@@ -15,7 +18,7 @@ export const freshLink = async (service: RunningService): Promise<string> => {
 const lastOf = (path: string): string => path.split('/').at(-1) ?? '';
 
 /** An invitation that nobody has accepted, for the address of its page. */
-const freshInvitation = async ({ service, tenant }: Lively): Promise<string> => {
+const freshInvitation = async ({ service, tenant }: Ones): Promise<string> => {
   const { body } = await service.operator(`/operator/v1/organizations/${tenant.org}/members`, {
     body: { email: `guest-${counter()}@example.com`, name: 'A guest', role: 'viewer' },
   });
@@ -23,7 +26,7 @@ const freshInvitation = async ({ service, tenant }: Lively): Promise<string> => 
 };
 
 /** A link for a new password of somebody who has joined. */
-const freshReset = async ({ service, tenant }: Lively): Promise<string> => {
+const freshReset = async ({ service, tenant }: Ones): Promise<string> => {
   const members = `/operator/v1/organizations/${tenant.org}/members`;
   const { rows } = await service.operator(members);
   const joined = rows.find(({ email }) => email === 'bo@acme.example');
@@ -35,13 +38,13 @@ let counted = 0;
 const counter = (): number => ++counted;
 
 /** A delivery to the endpoint that fails. */
-const deliveryOf = async ({ tenant, endpoints }: Lively): Promise<string> => {
+const deliveryOf = async ({ tenant, endpoints }: Ones): Promise<string> => {
   const { rows } = await tenant.api(`/api/v1/deliveries?limit=1&endpoint=${endpoints.failing}`);
   return String(rows[0]?.['id']);
 };
 
 /** An import with a bad line, which is done. */
-const importOf = async ({ tenant, owner }: Lively): Promise<string> => {
+const importOf = async ({ tenant, owner }: Ones): Promise<string> => {
   const page = `/console/${tenant.org}/contacts/import`;
   const file = new Blob(['external_id,name\nimported,Valentina Tereshkova\n,Nobody\n']);
   const { location } = await owner.upload(page, { form: 'a page' }, file);
@@ -51,13 +54,13 @@ const importOf = async ({ tenant, owner }: Lively): Promise<string> => {
 };
 
 /** The one of which `:id` of a path speaks. */
-const idAt = (path: string, { hook }: Lively): string => {
+const idAt = (path: string, { hook }: Ones): string => {
   if (path.includes('/hooks/')) return hook;
   throw new Error(`Say in test/support/http/console-pages.ts what stands for :id of ${path}.`);
 };
 
 /** What stands for a parameter of a page's path. A page with a parameter of its own needs a line here. */
-const valueOf = async (name: string, path: string, lively: Lively): Promise<string> => {
+const valueOf = async (name: string, path: string, lively: Ones): Promise<string> => {
   const { tenant, cards } = lively;
   switch (name) {
     case 'org':
@@ -103,15 +106,18 @@ export interface Place {
 }
 
 /** Every page of the console with an address at which it can be seen. */
-export const placesOf = async (lively: Lively): Promise<readonly Place[]> => {
+export const placesOf = async (lively: Ones): Promise<readonly Place[]> => {
   const places: Place[] = [];
-  for (const page of pages) {
-    let address: string = page.path;
-    for (const [whole, name = ''] of page.path.matchAll(/:(\w+)/g))
-      address = address.replace(whole, await valueOf(name, page.path, lively));
-    places.push({ page, address });
-  }
+  for (const page of pages) places.push(await placeOf(page, lively));
   return places;
+};
+
+/** A page with an address at which it can be seen: each time another one, where that works once. */
+export const placeOf = async (page: Page, lively: Ones): Promise<Place> => {
+  let address: string = page.path;
+  for (const [whole, name = ''] of page.path.matchAll(/:(\w+)/g))
+    address = address.replace(whole, await valueOf(name, page.path, lively));
+  return { page, address };
 };
 
 /** A form as a page shows it, with what a person types into it. */

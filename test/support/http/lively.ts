@@ -15,6 +15,8 @@ export interface Lively {
   readonly endpoints: { readonly working: string; readonly failing: string };
   /** An address at which endpoints get 200. */
   readonly receiver: string;
+  /** Lets minutes pass for the clock of the service. */
+  readonly pass: (minutes: number) => void;
   readonly stop: () => Promise<void>;
 }
 
@@ -37,13 +39,14 @@ const progress = [6, 5, 4, 2, 1, 0, 0];
 const message = (name: string): string =>
   `Dear ${name.split(' ')[0] ?? name},\n\nthank you for your first year with us. It means the world.\n\nWarmly,\nBo and everybody at Acme`;
 
-export const startLively = async (): Promise<Lively> => {
+/** `environment`: settings besides its own. */
+export const startLively = async (environment: Readonly<Record<string, string>> = {}): Promise<Lively> => {
   const clock = settableClock('2026-03-02T14:05:00.000Z');
   const pass = (minutes: number): void => clock.set(new Date(clock.now() + minutes * 60_000).toISOString());
   const receiver = await startReceiver((response, { path }) =>
     response.writeHead(path === '/crm' ? 503 : 200).end(path === '/crm' ? 'down for maintenance' : ''),
   );
-  const settings = { ...receiverSettings, WEBHOOK_BACKOFF: '1m', WEBHOOK_DISABLE_AFTER: '3' };
+  const settings = { ...receiverSettings, WEBHOOK_BACKOFF: '1m', WEBHOOK_DISABLE_AFTER: '3', ...environment };
   const service = await startTestService(settings, clock, [authority.cert]);
   const tenant = await service.tenant({ credits: 250 });
   const { api } = tenant;
@@ -98,6 +101,7 @@ export const startLively = async (): Promise<Lively> => {
     hook: hook.id,
     endpoints: { working, failing },
     receiver: receiver.url,
+    pass,
     stop: async () => {
       await service.stop();
       await receiver.close();
