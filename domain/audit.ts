@@ -26,7 +26,7 @@ export const auditEvents = events({
     /** Of the head that was signed last, with its root in base64; null if that was lost, too. */
     size: z.int().nullable(),
     root: z.string().nullable(),
-    /** The size of the checkpoint from which the log goes on; 0 for its beginning. */
+    /** How many events the log holds, from which it goes on. */
     from: z.int(),
     /** The name of who has decided that. */
     by: z.string(),

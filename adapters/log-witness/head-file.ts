@@ -1,12 +1,12 @@
-import { open, readFile, rename } from 'node:fs/promises';
+import { open, readFile, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { UnusableHead, type SignedHeads } from '../../application/ports/signed-heads.js';
 import type { NoteKey } from '../../domain/signed-note.js';
 import { headIn } from './known-heads.js';
 
-const readIfThere = async (path: string): Promise<string | null> => {
+const ifThere = async <Found>(work: Promise<Found>): Promise<Found | null> => {
   try {
-    return await readFile(path, 'utf8');
+    return await work;
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
     throw error;
@@ -27,7 +27,7 @@ const sync = async (path: string, flags: string, text?: string): Promise<void> =
 export const headFile = (path: string, keys: readonly NoteKey[]): SignedHeads => ({
   place: `LOG_HEAD_FILE ${path}`,
   last: async () => {
-    const note = await readIfThere(path);
+    const note = await ifThere(readFile(path, 'utf8'));
     const head = note === null ? null : headIn(note, keys);
     if (note !== null && head === null)
       throw new UnusableHead(
@@ -35,6 +35,7 @@ export const headFile = (path: string, keys: readonly NoteKey[]): SignedHeads =>
       );
     return head;
   },
+  since: async () => (await ifThere(stat(path)))?.mtimeMs ?? null,
   keep: async (note) => {
     const unnamed = `${path}.${process.pid}.unfinished`;
     await sync(unnamed, 'w', note);

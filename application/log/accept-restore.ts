@@ -1,4 +1,4 @@
-import { emptyFrontier, rootOf } from '../../domain/merkle.js';
+import { rootOf } from '../../domain/merkle.js';
 import { audit, auditIdOf } from '../../domain/audit.js';
 import { newCommand, type Initiator } from '../commands.js';
 import { execute, type WriteDeps } from '../execute.js';
@@ -20,15 +20,13 @@ export class NothingGivenUp extends Error {
 export interface GivenUp {
   /** What is given up; null if nobody knows what was signed last. */
   readonly head: SignedHead | null;
-  /** How many events the log holds. */
+  /** How many events the log holds, from which it goes on. */
   readonly events: number;
-  /** The size of the newest checkpoint that is kept, from which it goes on. */
-  readonly from: number;
 }
 
 /**
  * Lets a log go on that lacks the head that was signed last, because an older copy was put back: records in
- * it which head is given up, and by whom, and puts the newest checkpoint that is kept in the head's place.
+ * it which head is given up, and by whom, and puts the head of the copy in its place.
  * `anew`: for a log whose last head is lost, or that was never signed. The log must be what its checkpoints
  * and anchors say; no notary may run. Throws NothingGivenUp, DamagedLog, UnusableHead, and what `execute`
  * throws.
@@ -45,7 +43,7 @@ export const acceptRestore = async (
     throw new NothingGivenUp(
       `${heads.place} is missing, so nobody knows which head is given up. If it is lost, or the log was never signed: --begin-anew.`,
     );
-  if (head !== null && anew)
+  if (head !== null && head.size > 0 && anew)
     throw new NothingGivenUp(`${heads.place} is there: leave --begin-anew out, so that it is recorded.`);
   const comparing = {
     log,
@@ -58,17 +56,17 @@ export const acceptRestore = async (
     restore: 'the log',
   };
   const events = await rebuildTree(comparing, onProgress);
-  if (head !== null && (await isPrefix(tiles, head, await tiles.tree())))
+  const tree = await tiles.tree();
+  if (head !== null && !anew && (await isPrefix(tiles, head, tree)))
     throw new NothingGivenUp(
       `The log of ${events} events holds the head of ${head.size} that was signed last.`,
     );
-  const newest = await ownNewest(tiles, heads);
-  const { size = 0, note = sign({ size: 0, root: rootOf(emptyFrontier) }) } = newest ?? {};
-  const event = {
-    type: 'HeadGivenUp' as const,
-    data: { size: head?.size ?? null, root: head?.root.toString('base64') ?? null, from: size, by },
-  };
+  await ownNewest(tiles, heads);
+  const given = anew ? null : head;
+  const root = given?.root.toString('base64') ?? null;
+  const data = { size: given?.size ?? null, root, from: events, by };
+  const event = { type: 'HeadGivenUp' as const, data };
   await execute(deps, audit, auditIdOf(null), newCommand(deps, initiator, null), () => [event]);
-  await heads.keep(note);
-  return { head, events, from: size };
+  await heads.keep(sign({ size: tree.size, root: rootOf(tree) }));
+  return { head: given, events };
 };

@@ -1,8 +1,10 @@
+import type { EventMetadata } from '../../domain/events.js';
+import type { Milliseconds } from '../../domain/ids.js';
 import { emptyFrontier, rootOf, verifyConsistency, type Frontier, type Hash } from '../../domain/merkle.js';
 import { DamagedLog } from './damaged-log.js';
 import { consistencyProof, MissingTiles } from './log-proofs.js';
 import type { Checkpoint, LogDamage, LogTiles } from '../ports/log-tiles.js';
-import type { RawLog } from '../ports/raw-log.js';
+import type { RawLog, StoredEvent } from '../ports/raw-log.js';
 import { UnusableHead, type SignedHead, type SignedHeads } from '../ports/signed-heads.js';
 
 /** Whether the head is that of a prefix of the tree. Throws MissingTiles. */
@@ -45,6 +47,18 @@ export const ownNewest = async (
   );
 };
 
+/** Processes that write to a new log begin beside the one that makes its key, and their clocks may differ. */
+const longestBeginning: Milliseconds = 3_600_000;
+
+/** The key of a log is made before its first event. Throws UnusableHead for one that was made later. */
+const assertNew = async ({ metadata }: StoredEvent, heads: SignedHeads): Promise<void> => {
+  const { occurredAt } = JSON.parse(metadata) as EventMetadata;
+  if (((await heads.since()) ?? 0) - Date.parse(occurredAt) <= longestBeginning) return;
+  throw new UnusableHead(
+    `${heads.place} says that nothing was signed yet, but the log has events since ${occurredAt}: the key was made later. Restore the key and the head that the log was signed with. If it was never signed: log accept-restore --begin-anew (docs/operations.md, "The log was restored").`,
+  );
+};
+
 /**
  * Makes sure, before anything is signed, that the keys are those of the log, and that its last signed head is
  * there; writes down the head of the empty tree if the log is a new one. Throws UnusableHead.
@@ -52,9 +66,12 @@ export const ownNewest = async (
 export const assertLastHead = async ({ log, tiles, heads, sign }: Signed): Promise<void> => {
   const newest = await ownNewest(tiles, heads);
   const head = await heads.last();
-  if (head !== null) return;
+  if (newest !== null && head !== null) return;
   if (newest !== null) throw missing(heads.place, `a checkpoint of ${newest.size} events is kept`);
-  if ((await log.readStored(0n, 1)).length > 0) throw missing(heads.place, 'the log holds events');
+  const [first] = await log.readStored(0n, 1);
+  if (head?.size === 0 && first !== undefined) await assertNew(first, heads);
+  if (head !== null) return;
+  if (first !== undefined) throw missing(heads.place, 'the log holds events');
   if (sign !== null) await heads.keep(sign({ size: 0, root: rootOf(emptyFrontier) }));
 };
 
@@ -78,9 +95,13 @@ export const assertNotSetBack = async (signed: Signed): Promise<void> => {
  * The notary may be making a lost tree again, or may not have looked yet.
  */
 const damageOf = async (tiles: LogTiles, heads: SignedHeads): Promise<LogDamage | null> => {
-  const head = await heads.last();
+  const head = await heads.last().catch((error: unknown) => {
+    if (error instanceof UnusableHead) return error;
+    throw error;
+  });
   // The tree grows before its head is signed, so it is read after that.
   const [known, tree] = await Promise.all([tiles.damage(), tiles.tree()]);
+  if (head instanceof UnusableHead) return known ?? { position: tree.position, reason: head.message };
   if (known !== null || head === null) return known;
   const isThere = await isPrefix(tiles, head, tree).catch((error: unknown) => {
     if (error instanceof MissingTiles) return false;

@@ -1,4 +1,5 @@
 import { FinalError } from '../../domain/errors.js';
+import type { Milliseconds } from '../../domain/ids.js';
 import type { Checkpoint } from './log-tiles.js';
 
 /** A head of the tree, and the note that says so. */
@@ -20,6 +21,9 @@ export interface SignedHeads {
 
   /** Null if there is none. Throws UnusableHead if no key of the log has signed what is there. */
   last(): Promise<SignedHead | null>;
+
+  /** When the last one was written; null if there is none. */
+  since(): Promise<Milliseconds | null>;
 
   /** Takes the place of the last one. It is durable when this has settled. */
   keep(note: string): Promise<void>;

@@ -133,7 +133,7 @@ const accept: LongVerb = {
     const progress = progressOn(running);
     const choice = { by: input.text('by') ?? '', anew: input.text('beginAnew') !== undefined };
     try {
-      const { head, events, from } = await acceptRestoreOf(readSettings(environment), choice, (done) =>
+      const { head, events } = await acceptRestoreOf(readSettings(environment), choice, (done) =>
         progress(() => `${count(done)} events`),
       );
       const given = head && { size: head.size, root: head.root.toString('base64') };
@@ -141,8 +141,8 @@ const accept: LongVerb = {
         given === null ? 'a head that is lost' : `the head of ${count(given.size)} events, ${given.root}`;
       print(
         json
-          ? JSON.stringify({ given_up: given, events, from })
-          : `HeadGivenUp records that ${what}, is given up. The log of ${count(events)} events goes on from its checkpoint of ${count(from)}: start the service. Checkpoints that others hold may contradict it from now on: docs/operations.md, "The log was restored".`,
+          ? JSON.stringify({ given_up: given, events })
+          : `HeadGivenUp records that ${what}, is given up. The log goes on from its ${count(events)} events: start the service. Checkpoints that others hold may contradict it from now on: docs/operations.md, "The log was restored".`,
       );
     } catch (error) {
       if (error instanceof EventStoreUnavailable) throw new Unreachable(error.message);

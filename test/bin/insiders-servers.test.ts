@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { MongoClient, type Document } from 'mongodb';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -12,6 +12,7 @@ import { SystemEntropy } from '../../adapters/system/entropy.js';
 import type { StoredEvent } from '../../application/ports/raw-log.js';
 import { OtherLog } from '../../application/same-log.js';
 import { explain } from '../../bin/exit.js';
+import { logKeys } from '../../bin/log-keys.js';
 import type { Role } from '../../bin/roles.js';
 import { startService, type Service } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
@@ -231,6 +232,19 @@ describeWithEngines(
         says: /LOG_KEY_FILE .* does not exist/,
       },
       {
+        what: 'log.key and the last signed head are deleted and made anew, and the collections of the log are emptied',
+        to: async () => {
+          await load(today, (name) => !ofLog(name));
+          await rm(join(directory, 'log.head'));
+          await rm(join(directory, 'log.key'));
+          logKeys(readSettings(settings()), entropy, true);
+          const later = clock.now() / 1_000 + 7_200;
+          await utimes(join(directory, 'log.head'), later, later);
+        },
+        code: 78,
+        says: /LOG_HEAD_FILE .* says that nothing was signed yet.*Restore the key/,
+      },
+      {
         what: 'log.key is replaced',
         to: anotherKey,
         code: 78,
@@ -300,7 +314,7 @@ describeWithEngines(
       expect([code, error, JSON.parse(out)]).to.deep.equal([
         0,
         '',
-        { given_up: { size: events.length, root }, events: left, from: left },
+        { given_up: { size: events.length, root }, events: left },
       ]);
       const recorded = (await store.readStored(0n, 10_000)).slice(left);
       expect(recorded.map(({ type, data }) => [type, JSON.parse(data) as unknown])).to.deep.equal([

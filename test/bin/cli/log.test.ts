@@ -7,6 +7,7 @@ import { pino } from 'pino';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { runCommandLine } from '../../../bin/cli/program.js';
+import { logKeys } from '../../../bin/log-keys.js';
 import { startService, type Service } from '../../../bin/service.js';
 import { readSettings } from '../../../bin/settings.js';
 import { emptyFrontier, rootOf } from '../../../domain/merkle.js';
@@ -224,6 +225,11 @@ describe('the log of the log, as the operator of an embedded service has it', fu
         const size = Number(text.split('\n')[1]);
         return text.includes('witness.example.com/w1') && size >= Number(position) ? text : null;
       });
+      const measured = async (of: Service) =>
+        /log_witness_refuses\{witness="witness.example.com\/w1"\} \d/.exec(
+          (await clientsOf(of).anonymous('/metrics')).text,
+        )?.[0] ?? null;
+      expect(await measured(again)).to.match(/ 0$/);
       await stop();
       for (const tail of ['', '-wal', '-shm']) await rm(join(directory, `events.db${tail}`), { force: true });
       await withoutReadModels();
@@ -236,9 +242,30 @@ describe('the log of the log, as the operator of an embedded service has it', fu
       );
       expect((await clientsOf(stale).anonymous('/log/checkpoint')).code).to.equal('log_damaged');
       expect(witness.head).to.deep.equal(signed);
+      expect(await measured(stale)).to.match(/ 1$/);
     } finally {
       await witness.stop();
     }
+  });
+
+  it('goes on under another name where its key is lost: with a new one, below which the vkey of the lost one stands', async () => {
+    const events = await signed();
+    const lost = vkeyOf(parseSigner((await readFile(join(directory, 'log.key'), 'utf8')).trim()));
+    await rm(join(directory, 'log.key'));
+    const elsewhere = join(directory, 'new');
+    const another = { LOG_ORIGIN: 'cards.example.com/log2' };
+    logKeys(readSettings({ ...another, DATA_DIR: elsewhere }), new SystemEntropy(), true);
+    const key = await readFile(join(elsewhere, 'log.key'), 'utf8');
+    await writeFile(join(directory, 'log.key'), key, { mode: 0o600 });
+    const without: unknown = await serve(another).catch(String);
+    expect(without).to.include('No key in LOG_KEY_FILE has signed the newest checkpoint');
+    await writeFile(join(directory, 'log.key'), `${key}${lost}\n`);
+    const running = await serve(another);
+    await clientsOf(running).operator('/operator/v1/organizations', { body: { name: 'After the loss' } });
+    await anchored(running, events + 1);
+    const note = (await clientsOf(running).anonymous('/log/checkpoint')).text;
+    expect(openNote(note, [parseSigner(key.trim())]).text).to.match(/^cards\.example\.com\/log2\n/);
+    expect(failures).to.deep.equal([]);
   });
 
   it('is for the operator alone with LOG_PUBLIC=off', async () => {
