@@ -1,16 +1,15 @@
 import { existsSync } from 'node:fs';
 
 import { keysPath, openPersonalKeys } from '../adapters/sqlite/keys/personal-keys.js';
-import { openEventsFile } from '../adapters/sqlite/log/events-file.js';
 import { SystemClock } from '../adapters/system/clock.js';
 import { SystemEntropy } from '../adapters/system/entropy.js';
 import { giveUpKeys } from '../application/personal/give-up.js';
 import { rotateKeys, type Rotated } from '../application/personal/key-ring.js';
 import type { UnreadableEvents } from '../application/personal/own-keys.js';
-import type { EventStore } from '../application/ports/event-store.js';
 import type { PersonalKeys } from '../application/ports/personal-keys.js';
 import { Streams } from '../application/streams.js';
 import type { MasterKeys } from '../domain/webhook-signing.js';
+import { openLog } from './opened-log.js';
 import { plainSealing } from './plain-sealing.js';
 import { masterKeys } from './secret-files.js';
 import type { Settings } from './settings.js';
@@ -57,23 +56,6 @@ export const rotateKeysOf = async (
   } finally {
     await close();
   }
-};
-
-const openLog = async ({
-  eventStoreUrl: url,
-  eventStorePrefix: prefix,
-  dataDir: directory,
-}: Settings): Promise<{ readonly store: EventStore; readonly close: () => Promise<void> }> => {
-  if (url === null) {
-    const fail = (error: Error): void => {
-      throw error;
-    };
-    const file = await openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
-    return { store: file.eventStore, close: file.close };
-  }
-  const { EventStoreDbEventStore } = await import('../adapters/eventstoredb/event-store.js');
-  const store = new EventStoreDbEventStore({ url, prefix, clock, entropy });
-  return { store, close: () => store.close() };
 };
 
 /**

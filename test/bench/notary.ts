@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { openLogFile } from '../../adapters/sqlite/notary/offline.js';
+import { openLogFile } from '../support/fixtures/offline-log.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { notarizeNow, scrubNow, type Notarizing } from '../../application/log/notarize.js';
 import { checkpointText, signerFrom, signNote } from '../../domain/signed-note.js';

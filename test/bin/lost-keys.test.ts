@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
-import { openLogFile } from '../../adapters/sqlite/notary/offline.js';
+import { openLogFile } from '../support/fixtures/offline-log.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { keyRing } from '../../application/personal/key-ring.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { openForWriting } from '../../../adapters/sqlite/database.js';
-import { openLogFile } from '../../../adapters/sqlite/notary/offline.js';
+import { openLogFile } from '../../support/fixtures/offline-log.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { runCommandLine } from '../../../bin/cli/program.js';

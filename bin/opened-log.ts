@@ -1,0 +1,59 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { openEventsFile } from '../adapters/sqlite/log/events-file.js';
+import { SystemClock } from '../adapters/system/clock.js';
+import { SystemEntropy } from '../adapters/system/entropy.js';
+import type { EventStore } from '../application/ports/event-store.js';
+import type { LogTiles } from '../application/ports/log-tiles.js';
+import type { RawLog } from '../application/ports/raw-log.js';
+import type { Settings } from './settings.js';
+
+const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
+
+export interface OpenedLog {
+  readonly store: EventStore;
+  readonly log: RawLog;
+  readonly tiles: LogTiles;
+  /** What a backup has to be put in place of if the log is damaged. */
+  readonly name: string;
+  readonly close: () => Promise<void>;
+}
+
+const throwIt = (error: Error): never => {
+  throw error;
+};
+
+/**
+ * Opens the log for a command, without a notary. Throws DataDirectoryInUse while the embedded service runs,
+ * and DamagedLog, unless it is for a command that finds damage out by itself.
+ */
+export const openLog = async (
+  settings: Settings,
+  { opensDamaged = false }: { readonly opensDamaged?: boolean } = {},
+): Promise<OpenedLog> => {
+  const { eventStoreUrl: url, eventStorePrefix: prefix, mongoUrl, dataDir: directory } = settings;
+  if (url === null || mongoUrl === null) {
+    const path = join(directory, 'events.db');
+    if (!existsSync(path)) throw new Error(`There is no ${path}. Set DATA_DIR.`);
+    const { eventStore, raw, tiles, close } = await openEventsFile({
+      directory,
+      clock,
+      opensDamaged,
+      onDamage: opensDamaged ? () => undefined : throwIt,
+      onUnknownOutcome: throwIt,
+    });
+    return { store: eventStore, log: raw, tiles, name: 'events.db', close };
+  }
+  const [{ EventStoreDbEventStore }, { MongoDatabase }, { MongoLogTiles }] = await Promise.all([
+    import('../adapters/eventstoredb/event-store.js'),
+    import('../adapters/mongodb/database.js'),
+    import('../adapters/mongodb/log-tiles.js'),
+  ]);
+  const database = new MongoDatabase(mongoUrl, clock);
+  const store = new EventStoreDbEventStore({ url, prefix, clock, entropy });
+  const close = async (): Promise<void> => {
+    await store.close();
+    await database.close();
+  };
+  return { store, log: store, tiles: new MongoLogTiles(database), name: 'the event store', close };
+};
