@@ -191,6 +191,8 @@ class Notary {
   async extend(): Promise<number> {
     const { tiles, log } = this.#deps;
     const tree = await tiles.tree();
+    if (tree.size < this.size)
+      throw new Error('the tree has become smaller: it is compared with the log anew');
     const events = await log.readStored(tree.position, batchSize);
     const last = events.at(-1);
     if (last === undefined) {

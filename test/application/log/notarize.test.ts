@@ -369,6 +369,26 @@ describe('a head that the notary has signed', () => {
     expect(tiles.checkpoints.map(({ size }) => size)).to.deep.equal([20]);
   });
 
+  it('is found out to be missing from stores that were swapped for older ones while the notary ran, before anything else happens', async () => {
+    const [tiles, heads, log] = [new MemoryLogTiles(), new MemorySignedHeads(), new MemoryRawLog([])];
+    await notarizeNow(notarizing(log, tiles, { heads }));
+    log.events = events.slice(0, 20);
+    await notarizeNow(notarizing(log, tiles, { heads }));
+    const yesterday = { checkpoints: tiles.checkpoints, leaves: [...tiles.leafList] };
+    const swap = async (): Promise<void> => {
+      log.events = events.slice(0, 20);
+      await tiles.reset();
+      await tiles.extend(0, yesterday.leaves, events[19]?.position ?? 0n, 9);
+      tiles.checkpoints = yesterday.checkpoints;
+    };
+    log.events = events;
+    const deps = notarizing(log, tiles, { heads, onScrubbed: () => void swap() });
+    const first = await damageOf(runNotary(deps, new AbortController().signal));
+    expect(String(first)).to.include('the tree has become smaller');
+    expect(await damageOf(runNotary(deps, new AbortController().signal))).to.include({ name: 'DamagedLog' });
+    expect(tiles.checkpoints).to.deep.equal(yesterday.checkpoints);
+  });
+
   it('is missed while the notary runs, too', async () => {
     const [tiles, heads] = [new MemoryLogTiles(), new MemorySignedHeads()];
     const log = new MemoryRawLog([]);
