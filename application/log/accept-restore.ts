@@ -18,7 +18,7 @@ export class NothingGivenUp extends Error {
 }
 
 export interface GivenUp {
-  /** What is given up; null if nobody knows what was signed last. */
+  /** What is given up; null if it is not known what was signed last. */
   readonly head: SignedHead | null;
   /** How many events the log holds, from which it goes on. */
   readonly events: number;
@@ -41,7 +41,7 @@ export const acceptRestore = async (
   const head = await heads.last();
   if (head === null && !anew)
     throw new NothingGivenUp(
-      `${heads.place} is missing, so nobody knows which head is given up. If it is lost, or the log was never signed: --begin-anew.`,
+      `${heads.place} is missing, so it is not known which head is given up. If it is lost, or the log was never signed: --begin-anew.`,
     );
   if (head !== null && head.size > 0 && anew)
     throw new NothingGivenUp(`${heads.place} is there: leave --begin-anew out, so that it is recorded.`);

@@ -112,7 +112,7 @@ const damageOf = async (tiles: LogTiles, heads: SignedHeads): Promise<LogDamage 
   return { position: tree.position, reason };
 };
 
-/** The tiles for whoever shows them: a tree without the last head that was signed counts as damaged. */
+/** The tiles as they are shown: a tree without the last head that was signed counts as damaged. */
 export const provenTiles = (tiles: LogTiles, heads: SignedHeads): LogTiles => ({
   damage: () => damageOf(tiles, heads),
   tree: () => tiles.tree(),

@@ -229,7 +229,7 @@ class Notary {
 
   /**
    * Signs the head of the tree if it has grown since. True if it did. The head is kept where the store is not
-   * before anybody else is shown it, and witnesses are asked before it is shown to readers.
+   * before witnesses are shown it, and they are asked before readers are.
    */
   async sign(signal: AbortSignal): Promise<boolean> {
     const { tiles, sign, clock, heads, witnesses, onCheckpoint } = this.#deps;

@@ -12,7 +12,7 @@ export type KnownHead = Pick<Checkpoint, 'size' | 'root'>;
 export class UnusableHead extends FinalError {}
 
 /**
- * The head of the tree that was signed last, kept where whoever has the store can't change it. It tells a log
+ * The head of the tree that was signed last, kept where writers to the stores can't change it. It tells a log
  * that was set back or made anew from the one that was signed.
  */
 export interface SignedHeads {

@@ -4,7 +4,7 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { openLogFile } from '../../adapters/sqlite/notary/offline.js';
+import { openLogFile } from '../support/fixtures/offline-log.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import type { Checkpoint } from '../../application/ports/log-tiles.js';

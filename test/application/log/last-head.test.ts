@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { provenTiles } from '../../../application/log/last-head.js';
 import { notarizeNow } from '../../../application/log/notarize.js';
 import { UnusableHead } from '../../../application/ports/signed-heads.js';
+import { macs } from '../../support/fixtures/seal-events.js';
 import { seventyHappenings, storedLog } from '../../support/fixtures/stored-log.js';
 import { MemoryLogTiles } from '../../support/memory/log-tiles.js';
 import { MemoryRawLog } from '../../support/memory/raw-log.js';
@@ -18,6 +19,7 @@ const signed = async (size: number) => {
     log,
     tiles,
     heads,
+    macs,
     clock,
     sign: (head: { readonly size: number; readonly root: Buffer }) =>
       `${head.size} ${head.root.toString('base64')}`,
