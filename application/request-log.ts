@@ -48,6 +48,7 @@ export class BufferedRequests implements Requests {
     startingAfter: string | null,
     limit: number,
   ): Promise<readonly RequestRecord[]> {
+    await this.#save();
     const last = startingAfter === null ? null : await this.#rows.find(startingAfter);
     if (startingAfter !== null && last === null) throw invalidCursor('request');
     return this.#rows.about(subject, last, limit);

@@ -51,7 +51,9 @@ const shownRequest = z
   })
   .meta({ id: 'Request' });
 
-const requestRow = shownRequest.omit({ wrote: true, events: true }).meta({ id: 'RequestRow' });
+const requestRow = shownRequest
+  .omit({ wrote: true, events: true })
+  .meta({ id: 'RequestRow', description: 'A request, without the events that it wrote.' });
 
 const rowOf = (request: RequestRecord) => {
   const { org, idempotencyKey, wrote: _, at, ...rest } = request;

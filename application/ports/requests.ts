@@ -57,7 +57,7 @@ export interface RequestRows {
 export interface Requests {
   /** Called on every request, so it must be cheap. */
   record(request: RequestRecord): void;
-  /** Those that are saved, the newest first. Throws `invalid_cursor` for an unknown id to start after. */
+  /** All that are known, the newest first. Throws `invalid_cursor` for an unknown id to start after. */
   about(subject: string, startingAfter: string | null, limit: number): Promise<readonly RequestRecord[]>;
   /** Rejects while the database is away. */
   find(id: string): Promise<RequestRecord | null>;

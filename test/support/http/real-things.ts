@@ -21,6 +21,7 @@ const beforehand: Readonly<Record<string, readonly (readonly [path: string, body
   reportStep: [['queue']],
   failCard: [['queue'], ['steps/card_stock_prepared', { status: 'in_progress' }]],
   erase: [['cancel']],
+  listRequests: [['hold', { reason: 'to be asked for' }], ['release']],
 };
 
 /** How the receiver responds that `realThings` gets. */
