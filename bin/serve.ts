@@ -13,8 +13,7 @@ const longestStop = 9_500;
 
 const readRole = (argument: string | undefined): Role => {
   const role = roles.find((known) => known === (argument ?? 'all'));
-  if (role === undefined)
-    throw new RangeError(`There is no role "${argument}": use ${roles.join(', ')}, or migrate.`);
+  if (role === undefined) throw new RangeError(`There is no role "${argument}": use ${roles.join(', ')}.`);
   return role;
 };
 
@@ -62,12 +61,6 @@ const serve = async (): Promise<void> => {
   process.umask(ownerOnly);
   const [, , argument] = process.argv;
   const clock = new SystemClock();
-  if (argument === 'migrate') {
-    const { migrate } = await import('./migrate.js');
-    const say = (line: string) => void process.stdout.write(`${line}\n`);
-    await migrate({ settings: readSettings(process.env), clock, say });
-    return;
-  }
   const role = readRole(argument);
   const settings = readSettings(process.env);
   // Wrong settings are refused before the service itself is loaded, which takes longer than all of this.

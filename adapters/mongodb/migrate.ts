@@ -22,8 +22,8 @@ const indexes = {
 } as const;
 
 /**
- * Makes the indexes that an older version of the service did not know, one after the other, however long it
- * takes. Other processes may be at work meanwhile. Throws a MongoError.
+ * Makes the indexes that are missing, one after the other, however long it takes. Other processes may be at
+ * work meanwhile. Throws a MongoError.
  */
 export const migrateMongo = async (database: MongoDatabase, report: IndexReport): Promise<void> => {
   for (const [collection, wanted] of Object.entries(indexes))

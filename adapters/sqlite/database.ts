@@ -18,13 +18,6 @@ export const numberFrom = (
   return typeof value === 'number' ? value : null;
 };
 
-/** Adds a column to a table that an older version of the service made without it. */
-export const addColumn = (database: Database, table: string, column: string): void => {
-  const [name = ''] = column.split(' ');
-  const known = database.prepare('select 1 from pragma_table_info(?) where name = ?');
-  if (numberFrom(known, table, name) === null) database.exec(`alter table ${table} add column ${column}`);
-};
-
 /** The SQLite result codes that matter here. An extended code has the primary code in its low byte. */
 export const resultCode = {
   error: 1,

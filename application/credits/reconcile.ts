@@ -72,10 +72,8 @@ const SavedWork = z.object({
   debts: z.array(Debt),
   copies: z.array(Copy),
   early: z.array(z.string()),
-  /** Absent in what an older version of the service saved. */
-  orders: z.array(Order).default([]),
-  /** Absent in what an older version of the service saved. */
-  revisions: z.array(z.tuple([OrganizationId, z.int()])).default([]),
+  orders: z.array(Order),
+  revisions: z.array(z.tuple([OrganizationId, z.int()])),
 });
 
 /**

@@ -338,13 +338,6 @@ describe('the service as a process', () => {
       expect(message).to.include(file).and.match(complaint);
     }
   });
-  it('makes the indexes of a new version and ends if it is started as migrate', async () => {
-    expect(await run('serve', ['migrate'], { DATA_DIR: directory })).to.deep.equal({
-      code: 0,
-      out: `There are no data in ${directory} yet: nothing to do.\n`,
-      error: '',
-    });
-  });
   it('ends with 1 where its port is taken, and says so', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');

@@ -12,7 +12,6 @@ import { nextTurn } from '../../../application/next-turn.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { Projection } from '../../../projections/projection.js';
 import {
-  addColumn,
   checkpointPages,
   emptyWriteAheadLog,
   errcodeOf,
@@ -402,8 +401,6 @@ const openFile = (path: string): Database => {
       `pragma journal_mode = wal; pragma synchronous = normal; pragma secure_delete = on; pragma wal_autocheckpoint = ${checkpointPages}; pragma cache_size = -65536`,
     );
     database.exec(buildsTable);
-    addColumn(database, 'builds', 'event text');
-    addColumn(database, 'builds', 'mixed integer not null default 0');
     return database;
   } catch (error) {
     database.close();

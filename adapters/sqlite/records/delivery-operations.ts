@@ -1,7 +1,7 @@
 import { deliveryStatuses, erasedReason, expiredReason } from '../../../application/ports/delivery-log.js';
 import { erasedPayload } from '../../../domain/delivery-payload.js';
 import type { AttemptOutcome } from '../../../application/ports/delivery-claims.js';
-import { addColumn, type Database } from '../database.js';
+import type { Database } from '../database.js';
 import type { OperationSet } from '../writer/operation-set.js';
 import { rowsPerStep, type DeliveryInput, type EndpointRow, type EndpointState } from './delivery-rows.js';
 
@@ -82,7 +82,9 @@ const schema = `
     allowed integer not null,
     due integer,
     expires integer not null,
-    drop_reason text
+    drop_reason text,
+    ended_at integer,
+    traceparent text
   ) strict;
   create index if not exists deliveries_of_organizations on deliveries (org, seq);
   create index if not exists deliveries_by_kind on deliveries (org, status, type, seq);
@@ -103,7 +105,8 @@ const schema = `
     failures integer not null default 0,
     consecutive integer not null default 0,
     last_success integer,
-    last_failure text
+    last_failure text,
+    changed_at integer not null default 0
   ) strict, without rowid;
   create index if not exists delivery_targets_by_state on delivery_targets (state);
   create table if not exists delivery_counts (status text primary key, count integer not null) strict, without rowid;
@@ -128,15 +131,9 @@ const withoutBodies = (attempts: string): string =>
 /** The writes of SqliteDeliveries. They share transactions with the appends to the log. */
 export const deliveryOperations = (database: Database) => {
   database.exec(schema);
-  addColumn(database, 'deliveries', 'ended_at integer');
-  addColumn(database, 'deliveries', 'traceparent text');
-  addColumn(database, 'delivery_targets', 'changed_at integer not null default 0');
-  // Counted once, when a version that keeps no counts has left its rows.
   database.exec(`
     insert into delivery_counts select column1, 0 from (values ${deliveryStatuses.map((status) => `('${status}')`).join(', ')})
-      where not exists (select 1 from delivery_counts);
-    update delivery_counts set count = (select count(*) from deliveries where deliveries.status = delivery_counts.status)
-      where (select sum(count) from delivery_counts) = 0;`);
+      where not exists (select 1 from delivery_counts);`);
   const rowsOfCard = database.prepare(
     'select seq, id, endpoint, body, attempts from deliveries where card = ?',
   );

@@ -55,7 +55,7 @@ describe('a reconciler that starts again', () => {
 describe('the memory of a reconciler', () => {
   it('holds the revisions of the 10,000 ledgers that moved last', () => {
     const revisions = Array.from({ length: 10_002 }, (_, revision) => [`org-${revision}`, revision]);
-    const nothing = { spends: [], debts: [], copies: [], early: [] };
+    const nothing = { spends: [], debts: [], copies: [], early: [], orders: [] };
     const kept = OpenWork.restore({ ...nothing, revisions }).save();
     expect(kept.revisions).to.deep.equal(revisions.slice(2));
     expect(OpenWork.restore(kept).save()).to.deep.equal(kept);
