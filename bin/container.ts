@@ -59,7 +59,7 @@ import { registerProjectionMetrics } from './projection-parts.js';
 import { registerOpenWork } from './open-work.js';
 import { registerTotals } from './totals.js';
 import { isWitnessed, logPolicy } from './log-policy.js';
-import { registerForeignEvents } from './foreign-events.js';
+import { registerForeignEvents, registerUnreadable } from './foreign-events.js';
 import { spotCheckReports } from './spot-checks.js';
 import { allProjections } from '../projections/all.js';
 import { plays } from './roles.js';
@@ -224,6 +224,7 @@ const buildGraph = (context: ProcessContext) => {
   registerProcessMetrics(registry, clock, { version, role });
   registerProjectionMetrics(registry, () => projector.status(), measureLag(store, clock));
   registerForeignEvents(registry, () => engine.foreignEvents());
+  registerUnreadable(registry, () => engine.unreadable.count);
   calls.register(registry);
   if (plays(role, 'api') || plays(role, 'notary'))
     registerLogMetrics(registry, { tiles: engine.tiles, store, clock, witnesses: context.witnesses });

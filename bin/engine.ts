@@ -3,6 +3,7 @@ import type { Checkpoints } from '../application/ports/checkpoints.js';
 import type { Deliveries } from '../application/ports/deliveries.js';
 import type { DeliveryQueue } from '../application/ports/delivery-queue.js';
 import type { KeyRing } from '../application/personal/key-ring.js';
+import type { Unreadable } from '../application/personal/unreadable.js';
 import type { EventStore } from '../application/ports/event-store.js';
 import type { HookCalls } from '../application/ports/hook-calls.js';
 import type { IdempotencyStore } from '../application/ports/idempotency-store.js';
@@ -38,6 +39,8 @@ export interface Engine {
   readonly personalKeyStore: PersonalKeys;
   /** The MACs of events; throws where the process neither writes nor checks events. */
   readonly eventMacs: EventMacs;
+  /** Hears of events that no key opens, and counts those that are not erased. */
+  readonly unreadable: Unreadable;
   readonly idempotency: IdempotencyStore;
   /** To be queried through `currentReadModels`. */
   readonly readModels: ReadModels;

@@ -1,13 +1,25 @@
 import { Counter, type Registry } from 'prom-client';
 
-export const registerForeignEvents = (registry: Registry, count: () => number): void => {
-  const counter = new Counter({
-    name: 'foreign_events_total',
-    help: 'Events of other programs that were passed over, in streams of the event store with names of this service.',
-    registers: [registry],
-    collect: () => {
-      counter.reset();
-      counter.inc(count());
-    },
-  });
-};
+const registerCount =
+  (name: string, help: string) =>
+  (registry: Registry, count: () => number): void => {
+    const counter = new Counter({
+      name,
+      help,
+      registers: [registry],
+      collect: () => {
+        counter.reset();
+        counter.inc(count());
+      },
+    });
+  };
+
+export const registerForeignEvents = registerCount(
+  'foreign_events_total',
+  'Events of other programs that were passed over, in streams of the event store with names of this service.',
+);
+
+export const registerUnreadable = registerCount(
+  'personal_unreadable_total',
+  'Events whose personal data could not be read although no erasure covers them.',
+);

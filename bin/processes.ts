@@ -9,6 +9,7 @@ import { runReconciler } from '../application/credits/reconcile.js';
 import { runImports } from '../application/contacts/run-imports.js';
 import { runSpotChecks } from '../application/projecting/spot-check.js';
 import { runRelay } from '../application/webhooks/relay.js';
+import { compareKeys } from '../application/personal/unreadable.js';
 import { runShredder } from '../application/personal/shred.js';
 import { FinalError } from '../domain/errors.js';
 import { untilAborted } from '../application/until-aborted.js';
@@ -114,11 +115,18 @@ const reconcilerProcesses = (container: DependencyContainer): readonly Process[]
   const { store, personalKeys, personalKeyStore: place, importRecords } = engine;
   const shredding = { store, personalKeys, place, importRecords, clock };
   const shredder: Process = (signal) => runShredder(shredding, signal, reporter(context, 'shredder'));
+  const { unreadable } = engine;
+  const comparing = { store, keys: personalKeys, unreadable, clock };
+  const comparer = (signal: AbortSignal): Promise<void> =>
+    untilAborted(
+      { clock, signal, pause: settings.logScrubEvery, onError: reporter(context, 'comparison of keys') },
+      () => compareKeys(comparing, signal),
+    );
   const importing = { ...reconciler, personalKeys, importRecords, readContact };
   const importer: Process = (signal) => runImports(importing, signal, reporter(context, 'imports'));
   return [
     (signal) => engine.exclusively('reconciler', signal, sideBySide(work)),
-    (signal) => engine.exclusively('shredder', signal, shredder),
+    (signal) => engine.exclusively('shredder', signal, sideBySide([shredder, comparer])),
     (signal) => engine.exclusively('imports', signal, importer),
   ];
 };

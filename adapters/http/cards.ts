@@ -46,6 +46,13 @@ const reference = z
   .nullable()
   .describe(`The reference that was sent, cut at ${longestReference} characters; null if there was none.`);
 const erasedAt = instant('When the personal data of the card was erased; absent if it was not.').optional();
+/** In place of `erased_at` where nothing was erased. */
+export const unreadable = z
+  .literal(true)
+  .optional()
+  .describe(
+    "True if the personal data can't be read although nothing erased it: its key is lost. Else absent.",
+  );
 const orderPage = z.string().meta({ format: 'uri', description: "The address of the card's order page." });
 
 const recipient = z
@@ -58,7 +65,7 @@ const recipient = z
     zip: z.string().nullable(),
     country: z.string().nullable(),
   })
-  .describe('Every field is null once the personal data of the card was erased.')
+  .describe('Every field is null once the personal data of the card was erased, or if it is unreadable.')
   .meta({ id: 'Recipient' });
 const nobody = { name: null, line1: null, line2: null, city: null, state: null, zip: null, country: null };
 
@@ -88,11 +95,12 @@ export const cardRow = z
     status: z.enum(cardStatuses),
     recipient: z
       .object({ name: z.string().nullable(), city: z.string().nullable(), state: z.string().nullable() })
-      .describe('Every field is null once the personal data of the card was erased.'),
+      .describe('Every field is null once the personal data of the card was erased, or if it is unreadable.'),
     arrives_between: window,
     mailed_at: instant('When the card was handed to the carrier.').nullable(),
     created_at: instant('When the card was accepted.'),
     erased_at: erasedAt,
+    unreadable,
     reference,
   })
   .meta({ id: 'CardRow' });
@@ -127,6 +135,7 @@ export const wholeCard = z
     mailed_at: instant('When the card was handed to the carrier.').nullable(),
     created_at: instant('When the card was accepted.'),
     erased_at: erasedAt,
+    unreadable,
     reference,
     url: orderPage,
   })
@@ -160,8 +169,13 @@ export const pathCode = text({
 export const cardCodeParam = z.object({ card_code: pathCode });
 
 /** Documents of the version before say nothing of it. */
-const erasedAtOf = ({ erasedAt: at }: Partial<Pick<CardDocument, 'erasedAt'>>) =>
-  at ? { erased_at: timestamp(at) } : {};
+const goneOf = ({
+  erasedAt: at,
+  recipient: to,
+}: Pick<CardDocument, 'recipient'> & Partial<Pick<CardDocument, 'erasedAt'>>) => {
+  if (at) return { erased_at: timestamp(at) };
+  return to === null ? { unreadable: true } : {};
+};
 
 /** The card on lookup. */
 export const cardBody = (card: CardDocument, baseUrl: string) => ({
@@ -179,7 +193,7 @@ export const cardBody = (card: CardDocument, baseUrl: string) => ({
   })),
   mailed_at: card.mailedAt && timestamp(card.mailedAt),
   created_at: timestamp(card.createdAt),
-  ...erasedAtOf(card),
+  ...goneOf(card),
   reference: card.reference,
   url: `${baseUrl}/cards/${card.code}`,
 });
@@ -194,7 +208,7 @@ export const cardRowBody = (card: CardDocument) => {
     arrives_between: card.window,
     mailed_at: card.mailedAt && timestamp(card.mailedAt),
     created_at: timestamp(card.createdAt),
-    ...erasedAtOf(card),
+    ...goneOf(card),
     reference: card.reference,
   };
 };

@@ -1,3 +1,4 @@
+import { unreadable } from './cards.js';
 import { z } from 'zod';
 import { organizationOf } from '../../application/organizations/administer.js';
 import { newCommand, type Initiator } from '../../application/commands.js';
@@ -47,6 +48,7 @@ const contactResponse = z
     erased_at: instant(
       'When the details were erased, unless they were saved again since; else absent.',
     ).optional(),
+    unreadable,
   })
   .meta({ id: 'Contact' });
 
@@ -64,7 +66,7 @@ const nothingKnown = {
   workAnniversary: null,
 };
 
-const bodyOf = (id: string, { details, createdAt, updatedAt, erasedAt }: KnownContact): object => {
+const bodyOf = (id: string, { details, createdAt, updatedAt, erasedAt, deletedAt }: KnownContact): object => {
   const known = details ?? nothingKnown;
   return {
     id,
@@ -83,7 +85,9 @@ const bodyOf = (id: string, { details, createdAt, updatedAt, erasedAt }: KnownCo
     created_at: timestamp(createdAt),
     updated_at: timestamp(updatedAt),
     // Documents of the version before don't have it.
-    ...(erasedAt && { erased_at: timestamp(erasedAt) }),
+    ...(erasedAt
+      ? { erased_at: timestamp(erasedAt) }
+      : details === null && deletedAt === null && { unreadable: true }),
   };
 };
 

@@ -98,7 +98,7 @@ export const placeInLog = async (
 const pageSize = 1_000;
 
 /** The events after a position, a page at a time. */
-async function* logPages(log: Pick<LogReader, 'readLog'>, after: bigint) {
+export async function* logPages(log: Pick<LogReader, 'readLog'>, after: bigint) {
   for (let position = after; ;) {
     const page = await log.readLog(position, pageSize);
     if (page.length > 0) yield page;

@@ -3,6 +3,7 @@ import type { RecordedEvent } from '../../domain/events.js';
 import type { Uuid } from '../../domain/ids.js';
 import { isPlainObject } from '../../domain/plain-object.js';
 import type { JustSealed, KeyRing } from './key-ring.js';
+import type { OnUnopened } from './unreadable.js';
 import type { EventStore, LogReader } from '../ports/event-store.js';
 import type { Clock, Entropy } from '../ports/system.js';
 import type { ProtectedData } from '../log/hash-chain.js';
@@ -141,12 +142,15 @@ export const openText = (key: Buffer, event: Uuid, stored: unknown): string | nu
  * process has just sealed with that key, for that event, need not be opened.
  */
 const openedData = (
-  { id, type, data }: RecordedEvent,
+  event: RecordedEvent,
   key: Buffer | null,
   noted: JustSealed | null,
+  unopened: OnUnopened,
 ): object => {
+  const { id, type, data } = event;
   const { personal }: { readonly personal?: unknown } = data;
   const text = key === null ? null : noted?.event === id ? noted.text : openText(key, id, personal);
+  if (text === null) unopened(event);
   const opened: unknown = text === null ? null : JSON.parse(text);
   return isPlainObject(opened) ? putBack(type, data, opened) : withPart(type, data, null);
 };
@@ -187,6 +191,7 @@ const openedOnDemand = <Position extends bigint | null>(
   event: RecordedEvent & { readonly position: Position },
   key: Buffer | null,
   noted: JustSealed | null,
+  unopened: OnUnopened,
 ): RecordedEvent & { readonly position: Position } => {
   const { id, stream, revision, position, type, metadata } = event;
   let data: object | null = null;
@@ -197,7 +202,7 @@ const openedOnDemand = <Position extends bigint | null>(
     position,
     type,
     get data() {
-      return (data ??= openedData(event, key, noted));
+      return (data ??= openedData(event, key, noted, unopened));
     },
     metadata,
   };
@@ -211,9 +216,12 @@ type Opening = <Position extends bigint | null>(
   events: readonly (RecordedEvent & { readonly position: Position })[],
 ) => Promise<readonly (RecordedEvent & { readonly position: Position })[]>;
 
+/** Keys, and who hears of events that none of them opens. */
+type Opener = Pick<KeyRing, 'load' | 'keyOf' | 'noted'> & { readonly unopened?: OnUnopened };
+
 /** Opens the sealed ones among events. Throws PersonalKeysUnavailable. */
 const opening =
-  (keys: Pick<KeyRing, 'load' | 'keyOf' | 'noted'>): Opening =>
+  ({ unopened = () => undefined, ...keys }: Opener): Opening =>
   async (events) => {
     const keyIds = events.map(({ metadata }) => metadata.keyId);
     const sealed = keyIds.filter((keyId) => keyId !== null);
@@ -221,7 +229,7 @@ const opening =
     await keys.load(sealed);
     return events.map((event, index) => {
       const keyId = keyIds[index] ?? null;
-      return keyId === null ? event : openedOnDemand(event, keys.keyOf(keyId), keys.noted(keyId));
+      return keyId === null ? event : openedOnDemand(event, keys.keyOf(keyId), keys.noted(keyId), unopened);
     });
   };
 
@@ -232,11 +240,7 @@ const pauseAfterFailure = 1_000;
  * has `personal: null`. While the keys can't be reached, followers wait and other reads throw
  * PersonalKeysUnavailable.
  */
-export const openedLog = (
-  log: LogReader,
-  keys: Pick<KeyRing, 'load' | 'keyOf' | 'noted'>,
-  clock: Clock,
-): LogReader => {
+export const openedLog = (log: LogReader, keys: Opener, clock: Clock): LogReader => {
   const open = opening(keys);
   return {
     readLog: async (after, limit) => open(await log.readLog(after, limit)),
@@ -259,11 +263,7 @@ export const openedLog = (
 };
 
 /** As `openedLog`, for the whole store. */
-export const openedEvents = (
-  store: EventStore,
-  keys: Pick<KeyRing, 'load' | 'keyOf' | 'noted'>,
-  clock: Clock,
-): EventStore => {
+export const openedEvents = (store: EventStore, keys: Opener, clock: Clock): EventStore => {
   const open = opening(keys);
   return {
     ...openedLog(store, keys, clock),

@@ -28,7 +28,7 @@ import { measureLag } from '../projection-lag.js';
 import { projectionParts } from '../projection-parts.js';
 import { logPart } from '../log-part.js';
 import { alone } from './alone.js';
-import { otherLogSaid } from './incidents.js';
+import { otherLogSaid, watchUnreadable } from './incidents.js';
 
 /** After a kill or a power loss: what of the run before there is. A stopped one leaves nothing to say. */
 const sayWhatWasFound = async ({ left, eventStore }: EventsFile, log: Logger): Promise<void> => {
@@ -98,6 +98,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     throw error;
   });
   const personalKeys = keyRing({ store: keys, masters, clock, entropy });
+  const unreadable = watchUnreadable(events.eventStore, log);
   const projected = await openReadFile({
     directory: dataDir,
     log: events.shared,
@@ -128,9 +129,10 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
   );
   const keyUses = new BufferedKeyUses(sqliteKeyUses(events.writer, events.database), clock);
   return {
-    store: openedEvents(events.eventStore, personalKeys, clock),
+    store: openedEvents(events.eventStore, { ...personalKeys, unopened: unreadable.note }, clock),
     personalKeys,
     eventMacs,
+    unreadable,
     raw: events.raw,
     tiles,
     notarize: null,

@@ -1,4 +1,6 @@
 import type { Logger } from 'pino';
+import { Unreadable } from '../../application/personal/unreadable.js';
+import type { EventStore } from '../../application/ports/event-store.js';
 import type { OtherLog } from '../../application/same-log.js';
 import type { Clock } from '../../application/ports/system.js';
 import { messageOf } from '../../domain/errors.js';
@@ -12,6 +14,15 @@ export const otherLogSaid =
       { reason: message },
       'the keys of personal data were used with a later state of the log: what is erased only there is unreadable here',
     );
+
+/** Counts events that can't be read, and says so once for each block of keys. */
+export const watchUnreadable = (store: EventStore, log: Logger): Unreadable =>
+  new Unreadable(store, ({ stream, revision, metadata: { org, keyId } }) =>
+    log.error(
+      { stream, revision, org, key: keyId },
+      'an event can not be read, and no erasure covers it: its key of personal data is lost or damaged',
+    ),
+  );
 
 const repeatedAfter: Milliseconds = 5_000;
 

@@ -39,7 +39,7 @@ import type { MasterKeys } from '../../domain/webhook-signing.js';
 import type { EngineOptions, Stores } from '../engine.js';
 import { EngineCalls } from '../engine-calls.js';
 import { reporter } from '../reporter.js';
-import { incidentLog, otherLogSaid } from './incidents.js';
+import { incidentLog, otherLogSaid, watchUnreadable } from './incidents.js';
 import { thisMachine } from './machine.js';
 
 /**
@@ -88,7 +88,10 @@ export const openMongoStores = (
     return keyRing({ store: personalKeyStore, admitted, onMissing, masters: known, clock, entropy });
   };
   const personalKeys = masters === null ? noKeys : ringWith(masters);
-  const store = openedEvents(raw, personalKeys, clock);
+  const unreadable = watchUnreadable(raw, log);
+  // Without what keys are encrypted with, nothing is to be read.
+  const opener = masters === null ? personalKeys : { ...personalKeys, unopened: unreadable.note };
+  const store = openedEvents(raw, opener, clock);
   const onIncident = incidentLog(log, clock, 'projector');
   // Before a request needs them: on much data of an older version it takes minutes.
   const indexing = new AbortController();
@@ -139,6 +142,7 @@ export const openMongoStores = (
     store,
     personalKeys,
     personalKeyStore,
+    unreadable,
     idempotency: new MongoIdempotencyStore({ database, clock }),
     readModels: new MongoReadModels({ database, clock, seen }),
     readYourWrites: writesWait(board),

@@ -113,6 +113,8 @@ export interface components {
             reference: string | null;
             /** @enum {string} */
             status: "pending" | "queued" | "in_production" | "written" | "packed" | "posted" | "blocked" | "cancelled" | "failed";
+            /** @constant */
+            unreadable?: true;
         };
         Card: {
             arrives_between: components["schemas"]["ArrivalWindow"];
@@ -139,6 +141,8 @@ export interface components {
                 /** @enum {string} */
                 step: "card_stock_prepared" | "card_written" | "envelope_addressed" | "packed" | "stamped" | "posted";
             }[];
+            /** @constant */
+            unreadable?: true;
             /** Format: uri */
             url: string;
         };

@@ -86,11 +86,19 @@ describe('events whose keys were lost and given up', () => {
     const looked = await api()(`/api/v1/cards/${lost}`);
     expect(looked.status).to.equal(200);
     expect(looked.body['recipient']).to.deep.equal(nobody);
-    expect(looked.body['status']).to.equal('pending');
+    expect([looked.body['status'], looked.body['unreadable'], looked.body['erased_at']]).to.deep.equal([
+      'pending',
+      true,
+      undefined,
+    ]);
     const { rows } = await api()('/api/v1/cards');
-    expect(rows.map(({ id, recipient }) => ({ id, recipient }))).to.deep.equal([
-      { id: kept, recipient: { name: 'Ada Lovelace', city: 'Springfield', state: 'IL' } },
-      { id: lost, recipient: { name: null, city: null, state: null } },
+    expect(rows.map(({ id, recipient, unreadable }) => ({ id, recipient, unreadable }))).to.deep.equal([
+      {
+        id: kept,
+        recipient: { name: 'Ada Lovelace', city: 'Springfield', state: 'IL' },
+        unreadable: undefined,
+      },
+      { id: lost, recipient: { name: null, city: null, state: null }, unreadable: true },
     ]);
     const forOperator = await operator()(`/operator/v1/cards/${lost}`);
     expect([forOperator.status, forOperator.body['message']]).to.deep.equal([200, null]);
@@ -109,11 +117,19 @@ describe('events whose keys were lost and given up', () => {
 
   it('leave a contact in the list, without its details, and let it be saved again', async () => {
     const { rows } = await api()('/api/v1/contacts');
-    expect(rows.map(({ name, external_id: externalId, email }) => [name, externalId, email])).to.deep.equal([
-      [null, null, null],
-    ]);
+    expect(rows).to.have.length(1);
+    expect(rows[0]).to.include({ name: null, external_id: null, email: null, unreadable: true });
     const saved = await api()('/api/v1/contacts', { body: { external_id: 'c-1', name: 'Ada King' } });
     expect([saved.status, saved.body['name']]).to.deep.equal([200, 'Ada King']);
+  });
+
+  it('are counted in personal_unreadable_total, each once', async () => {
+    const total = async () => {
+      const { text } = await operator()('/metrics');
+      return Number(/^personal_unreadable_total (\d+)$/m.exec(text)?.[1]);
+    };
+    // Two cards' letters and the first details of a contact are gone with their block, and one address.
+    expect(await eventually(async () => (await total()) >= 3 && (await total()))).to.equal(3);
   });
 
   it('leave the do-not-mail list readable', async () => {

@@ -2,6 +2,7 @@ import { Instant } from '../../../domain/ids.js';
 import type { CardDocument } from '../../../projections/cards.js';
 import { Table } from '../web/parts.js';
 import { Day, Time } from '../web/time.js';
+import { gone } from './gone.js';
 import type { Context } from './page.js';
 import { paths } from './paths.js';
 import { Status } from './status.js';
@@ -12,8 +13,8 @@ interface Props {
 }
 
 /** To whom a card goes, in a line. */
-export const addressee = ({ recipient }: CardDocument): string =>
-  recipient === null ? 'erased' : `${recipient.name}, ${recipient.city} ${recipient.state}`;
+export const addressee = ({ recipient, erasedAt }: CardDocument): string =>
+  recipient === null ? gone(erasedAt) : `${recipient.name}, ${recipient.city} ${recipient.state}`;
 
 export const CardsTable = ({ cards, context: { url, timeZone } }: Props) => (
   <Table

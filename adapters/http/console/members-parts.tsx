@@ -1,3 +1,4 @@
+import { gone } from './gone.js';
 import { Instant } from '../../../domain/ids.js';
 import type { Member } from '../../../domain/members.js';
 import type { Role } from '../../../domain/permissions.js';
@@ -77,7 +78,7 @@ export const MemberRows = ({ members, roles, context }: RowsProps) => {
         {members.map((member) => (
           <li>
             <span>
-              <strong>{member.person?.name ?? 'erased'}</strong>{' '}
+              <strong>{member.person?.name ?? gone(null)}</strong>{' '}
               {isSelf(member) ? <Badge tone="good">you</Badge> : null}
               <span class="under">
                 {member.person?.email} · {member.role}

@@ -1,3 +1,4 @@
+import { gone } from '../gone.js';
 import { steps } from '../../../../domain/card.js';
 import { cancelCard } from '../../../../application/cards/change-card.js';
 import { newCommand } from '../../../../application/commands.js';
@@ -60,7 +61,7 @@ export const cardPage = page({
         <p class="crumbs">
           <a href={url(paths.cards, { org })}>Cards</a> › {card.code}
         </p>
-        <Head title={`Card for ${card.recipient?.name ?? 'somebody who was erased'}`}>
+        <Head title={`Card for ${card.recipient?.name ?? `somebody who is ${gone(card.erasedAt)}`}`}>
           <span id="status" data-refresh>
             <Status status={card.status} />
           </span>
@@ -98,7 +99,7 @@ export const cardPage = page({
             <h2 id="inside">Inside</h2>
             <p class="quiet small">Written by a pen in {card.handwriting}.</p>
             {message === null ? (
-              <p class="letter">The message was erased.</p>
+              <p class="letter">The message is {gone(card.erasedAt)}.</p>
             ) : (
               <Letter message={message} hand={card.handwriting} />
             )}
@@ -107,7 +108,7 @@ export const cardPage = page({
             <h2 id="envelope">Envelope</h2>
             <address class="letter envelope">
               {card.recipient === null
-                ? 'erased'
+                ? gone(card.erasedAt)
                 : [
                     card.recipient.name,
                     card.recipient.line1,

@@ -1,3 +1,4 @@
+import { gone } from '../gone.js';
 import { newCommand } from '../../../../application/commands.js';
 import { removeContact, replaceContact } from '../../../../application/contacts/change-contact.js';
 import { Uuid } from '../../../../domain/ids.js';
@@ -19,6 +20,9 @@ const loadContact = async (context: OrgContext) => {
   return contact;
 };
 
+const titleOf = ({ erasedAt }: { readonly erasedAt?: Parameters<typeof gone>[0] }): string =>
+  erasedAt ? 'Erased contact' : 'Unreadable contact';
+
 export const contactPage = page({
   path: paths.contact,
   may: 'contacts.read',
@@ -28,17 +32,17 @@ export const contactPage = page({
     const isOpen = may(context.role, 'contacts.write') && contact.details !== null;
     return { contact, forms: isOpen ? { save: newForm(context), remove: newForm(context) } : null };
   },
-  title: ({ contact }) => contact.details?.name ?? 'Erased contact',
-  view: ({ contact: { id, details, createdAt, updatedAt }, forms }, context, refused) => {
+  title: ({ contact }) => contact.details?.name ?? titleOf(contact),
+  view: ({ contact: { id, details, createdAt, updatedAt, erasedAt }, forms }, context, refused) => {
     const { url, org, role, timeZone, query } = context;
     // A form that was refused stays one of what was seen then.
     const seen = <input type="hidden" name="seen" value={refused?.sent('seen') ?? updatedAt} />;
     return (
       <>
         <p class="crumbs">
-          <a href={url(paths.contacts, { org })}>Contacts</a> › {details?.name ?? 'erased'}
+          <a href={url(paths.contacts, { org })}>Contacts</a> › {details?.name ?? gone(erasedAt)}
         </p>
-        <Head title={details?.name ?? 'Erased contact'}>
+        <Head title={details?.name ?? titleOf({ erasedAt })}>
           {may(role, 'cards.send') && details !== null ? (
             <a class="button" href={url(paths.send, { org }, { contact: id })}>
               Send a card

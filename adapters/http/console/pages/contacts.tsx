@@ -1,3 +1,4 @@
+import { gone } from '../gone.js';
 import { newCommand } from '../../../../application/commands.js';
 import { saveContactRecord } from '../../../../application/contacts/save-contact.js';
 import { CommandId, derivedUuid } from '../../../../domain/ids.js';
@@ -58,9 +59,9 @@ export const contactsPage = page({
               {
                 name: 'Name',
                 kind: 'head',
-                cell: ({ id, details }) => (
+                cell: ({ id, details, erasedAt }) => (
                   <>
-                    <a href={url(paths.contact, { org, contact: id })}>{details?.name ?? 'erased'}</a>
+                    <a href={url(paths.contact, { org, contact: id })}>{details?.name ?? gone(erasedAt)}</a>
                     <span class="under">{details?.company}</span>
                   </>
                 ),

@@ -1,3 +1,4 @@
+import { gone } from '../gone.js';
 import { addToDoNotMail, removeFromDoNotMail } from '../../../../application/organizations/administer.js';
 import { listDoNotMail } from '../../../../application/organizations/read-office-lists.js';
 import { may } from '../../../../domain/permissions.js';
@@ -57,7 +58,7 @@ export const doNotMailPage = page({
               {shown.map(({ email, addedAt }) => (
                 <li>
                   <span>
-                    {email ?? 'erased'}
+                    {email ?? gone(null)}
                     <span class="under">
                       since <Time at={addedAt} zone={timeZone} />
                     </span>

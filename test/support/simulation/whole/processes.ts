@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { pino } from 'pino';
 import type { AdministrationDeps } from '../../../../application/organizations/administer.js';
 import { BufferedRequests } from '../../../../application/request-log.js';
+import { Unreadable } from '../../../../application/personal/unreadable.js';
 import { keyRing } from '../../../../application/personal/key-ring.js';
 import { runNotary } from '../../../../application/log/notarize.js';
 import { openedEvents } from '../../../../application/personal/personal.js';
@@ -230,6 +231,9 @@ const engineOf = (
     personalKeys,
     eventMacs: macs,
     personalKeyStore,
+    unreadable: new Unreadable(store, ({ stream, revision }) =>
+      house.problems.push(`code: ${stream}@${revision} can not be read`),
+    ),
     idempotency,
     readModels,
     readYourWrites: house.embedded ? readsWait(board, () => BigInt(head)) : writesWait(board),

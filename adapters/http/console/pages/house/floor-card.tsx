@@ -1,3 +1,4 @@
+import { gone } from '../../gone.js';
 import { changeCard } from '../../../../../application/cards/change-card.js';
 import { newCommand } from '../../../../../application/commands.js';
 import { codeFrom } from '../../../../../application/cards/read-cards.js';
@@ -79,7 +80,7 @@ export const floorCardPage = page({
             <Day day={card.due} />
           </dd>
           <dt>To</dt>
-          <dd>{card.recipient?.name ?? 'erased'}</dd>
+          <dd>{card.recipient?.name ?? gone(card.erasedAt)}</dd>
           <dt>Handwriting</dt>
           <dd>{card.handwriting}</dd>
         </dl>

@@ -1,3 +1,4 @@
+import { gone } from '../../gone.js';
 import { layOut } from '../../../../../domain/letter-layout.js';
 import { Sheet } from '../../../web/letter.js';
 import { cardOn } from '../../floor-data.js';
@@ -10,7 +11,7 @@ export const sheetsPage = page({
   may: 'floor.work',
   load: cardOn,
   title: ({ card }) => `Envelope and card ${card.code}`,
-  view: ({ card: { code, recipient, handwriting }, message }, { url }) => (
+  view: ({ card: { code, recipient, handwriting, erasedAt }, message }, { url }) => (
     <>
       <p class="crumbs">
         <a href={url(paths.floorCard, { code })}>{code}</a> › Envelope and card
@@ -20,7 +21,7 @@ export const sheetsPage = page({
       <section class="printed envelope-page" aria-label="Envelope">
         <address>
           {recipient === null
-            ? 'erased'
+            ? gone(erasedAt)
             : [
                 recipient.name,
                 recipient.line1,
@@ -34,7 +35,7 @@ export const sheetsPage = page({
       </section>
       <section class="printed card-page" aria-label="Card">
         {message === null ? (
-          <p>The message was erased.</p>
+          <p>The message is {gone(erasedAt)}.</p>
         ) : (
           <Sheet hand={handwriting} layout={layOut(message, handwriting)} />
         )}

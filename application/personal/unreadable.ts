@@ -1,0 +1,94 @@
+import { LRUCache } from 'lru-cache';
+import { erasures } from '../../domain/erasures.js';
+import type { RecordedEvent } from '../../domain/events.js';
+import type { Milliseconds } from '../../domain/ids.js';
+import type { EventStore } from '../ports/event-store.js';
+import type { Clock } from '../ports/system.js';
+import { blockOf, type KeyRing } from './key-ring.js';
+import { logPages } from './own-keys.js';
+
+/** Hears of an event whose personal data could not be opened, whether it is erased or not. */
+export type OnUnopened = (event: RecordedEvent) => void;
+
+const mostRemembered = 10_000;
+/** More are left out: whoever reads them again tells of them again. */
+const mostWaiting = 1_000;
+
+/**
+ * Counts the events that can't be read although no erasure covers them, each once, and tells of the first of
+ * each block of keys.
+ */
+export class Unreadable {
+  readonly #store: Pick<EventStore, 'readStream'>;
+  readonly #tell: OnUnopened;
+  /** Events that were looked at, and blocks that were told of. */
+  readonly #seen = new LRUCache<string, true>({ max: mostRemembered });
+  readonly #waiting: RecordedEvent[] = [];
+  #isLooking = false;
+  #count = 0;
+
+  constructor(store: Pick<EventStore, 'readStream'>, tell: OnUnopened) {
+    this.#store = store;
+    this.#tell = tell;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  readonly note: OnUnopened = (event) => {
+    if (this.#seen.has(event.id) || this.#waiting.length >= mostWaiting) return;
+    this.#seen.set(event.id, true);
+    this.#waiting.push(event);
+    if (!this.#isLooking) void this.#look();
+  };
+
+  async #look(): Promise<void> {
+    this.#isLooking = true;
+    for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift())
+      try {
+        const later = await this.#store.readStream(event.stream, event.revision + 1);
+        if (!later.some(({ type }) => erasures.has(type))) this.#found(event);
+      } catch {
+        // Whoever reads it again tells of it again.
+        this.#seen.delete(event.id);
+      }
+    this.#isLooking = false;
+  }
+
+  #found(event: RecordedEvent): void {
+    this.#count += 1;
+    const block = `block ${blockOf(event.metadata.keyId ?? '')}`;
+    if (!this.#seen.has(block)) this.#tell(event);
+    this.#seen.set(block, true);
+  }
+}
+
+const rest: Milliseconds = 50;
+
+/** Looks for the key of every event of the log, with rests, and notes those that have none. */
+export const compareKeys = async (
+  {
+    store,
+    keys,
+    unreadable,
+    clock,
+  }: {
+    readonly store: EventStore;
+    readonly keys: Pick<KeyRing, 'load' | 'keyOf'>;
+    readonly unreadable: Pick<Unreadable, 'note'>;
+    readonly clock: Clock;
+  },
+  signal: AbortSignal,
+): Promise<void> => {
+  for await (const page of logPages(store, 0n)) {
+    const sealed = page.flatMap((event) => {
+      const { keyId } = event.metadata;
+      return keyId === null ? [] : [{ event, keyId }];
+    });
+    await keys.load(sealed.map(({ keyId }) => keyId));
+    for (const { event, keyId } of sealed) if (keys.keyOf(keyId) === null) unreadable.note(event);
+    await clock.sleep(rest, signal);
+    if (signal.aborted) return;
+  }
+};
