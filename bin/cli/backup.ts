@@ -16,6 +16,10 @@ import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { checkCopy, copyEvents, syncFile, type CopiedLog } from '../../adapters/sqlite/backup.js';
 import { makeDirectory } from '../../adapters/sqlite/database.js';
+import type { EventStore } from '../../application/ports/event-store.js';
+import type { MongoDatabase } from '../../adapters/mongodb/database.js';
+import { SystemClock } from '../../adapters/system/clock.js';
+import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { messageOf } from '../../domain/errors.js';
 import { markRestored } from '../restored.js';
 import { readSettings, type Settings } from '../settings.js';
@@ -57,15 +61,111 @@ const digestOf = (path: string): string => {
 
 const refused = (message: string): ServiceRefused => new ServiceRefused(message, '', 0);
 
-/** The settings of the embedded engine. Throws WrongUsage. */
-const embedded = (environment: Environment): Settings => {
-  const settings = readSettings(environment);
-  if (settings.eventStoreUrl !== null)
-    throw new WrongUsage(
-      'EVENTSTORE_URL is set: backups of the servers are made with their own tools (docs/operations.md, "Back up").',
-    );
-  return settings;
+/** The secret files by the names that they have in a backup. */
+const secretsOf = ({
+  secretKeyFile,
+  personalKeyFile,
+  eventKeyFile,
+  operatorTokenFile,
+  logKeyFile,
+}: Settings) => ({
+  'secret.key': secretKeyFile,
+  'personal.key': personalKeyFile,
+  'event.key': eventKeyFile,
+  'operator.token': operatorTokenFile,
+  'log.key': logKeyFile,
+});
+
+/** On servers the log is backed up later: the head is of what it holds. */
+const kept = (settings: Settings) => ({ ...secretsOf(settings), [headName]: settings.logHeadFile });
+
+/** After the events: a key is in its file before anything is derived from it. */
+const copyAll = (to: string, places: Readonly<Record<string, string>>): readonly string[] =>
+  Object.entries(places).flatMap(([name, path]) => {
+    if (!existsSync(path)) return [];
+    copyFile(path, join(to, name));
+    return [name];
+  });
+
+/** Throws ServiceRefused if a file that is to be put back is there, and another one. */
+const assertSame = (from: string, places: Readonly<Record<string, string>>): void => {
+  for (const [name, place] of Object.entries(places)) {
+    const kept = join(from, name);
+    // A head that is there was signed later: the start compares it with the log.
+    if (name !== headName && existsSync(kept) && existsSync(place) && digestOf(place) !== digestOf(kept))
+      throw refused(`${place} is another file than the one in the backup. Move one of them aside.`);
+  }
 };
+
+/** Copies the files of a backup to their places, but for those that are there. */
+const putBack = (from: string, places: Readonly<Record<string, string>>): void => {
+  for (const [name, place] of Object.entries(places))
+    if (existsSync(join(from, name)) && !existsSync(place)) copyFile(join(from, name), place);
+};
+
+const assertNew = (to: string): void => {
+  if (existsSync(to) && (isFile(to) || readdirSync(to).length > 0))
+    throw refused(`${to} is there already. Name a new one: a backup never replaces another.`);
+};
+
+/** Last: a folder without its list is no finished backup. */
+const finished = (to: string, names: readonly string[], log: CopiedLog): BackedUp => {
+  const files = Object.fromEntries(names.map((name) => [name, digestOf(join(to, name))]));
+  writeFileSync(join(to, manifestName), `${JSON.stringify({ format: 1, ...log, files })}\n`, { mode: 0o600 });
+  syncFile(join(to, manifestName));
+  return { path: to, files: names, ...log };
+};
+
+interface OnServers {
+  readonly log: EventStore;
+  readonly database: MongoDatabase;
+}
+
+/** Works with the servers that the settings name. */
+const withServers = async <T>(
+  { eventStoreUrl: url, eventStorePrefix: prefix, mongoUrl }: Settings,
+  work: (servers: OnServers) => Promise<T>,
+): Promise<T> => {
+  if (url === null || mongoUrl === null) throw new WrongUsage('Set EVENTSTORE_URL and MONGODB_URL.');
+  const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
+  const [{ EventStoreDbEventStore }, { MongoDatabase: Database }] = await Promise.all([
+    import('../../adapters/eventstoredb/event-store.js'),
+    import('../../adapters/mongodb/database.js'),
+  ]);
+  const database = new Database(mongoUrl, clock);
+  const log = new EventStoreDbEventStore({ url, prefix, clock, entropy });
+  try {
+    await database.ping();
+    return await work({ log, database });
+  } finally {
+    await log.close();
+    await database.close();
+  }
+};
+
+/** Copies what lies in MongoDB and can't be made again; of a name that ends in `.keys` the keys alone. */
+const backUpServers = (to: string, settings: Settings): Promise<BackedUp> =>
+  withServers(settings, async ({ log, database }) => {
+    assertNew(to);
+    makeDirectory(to);
+    const { dumpRecords } = await import('../../adapters/mongodb/backup.js');
+    const { position, event } = await log.head();
+    const onlyKeys = to.endsWith('.keys');
+    const files = await dumpRecords(database, to, { onlyKeys });
+    const secrets = onlyKeys ? [] : copyAll(to, kept(settings));
+    return finished(to, [...files, ...secrets], { position: String(position), hash: event?.hash ?? null });
+  });
+
+const restoreServers = (from: string, settings: Settings): Promise<BackedUp> =>
+  withServers(settings, async ({ database }) => {
+    const { loadRecords } = await import('../../adapters/mongodb/backup.js');
+    const { files } = openBackup(from);
+    assertSame(from, kept(settings));
+    await loadRecords(database, from, files);
+    putBack(from, kept(settings));
+    const { position, hash } = manifestIn(from);
+    return { path: 'MONGODB_URL', files, position, hash };
+  });
 
 /** The file of the log in a data directory, and in a backup. */
 const logName = 'events.db';
@@ -85,34 +185,17 @@ const copyFile = (from: string, to: string): void => {
  * which gets the secret files, too; or a name that ends in `.db`, for the events without them. The copy has
  * been read back when this returns. Throws WrongUsage, ServiceRefused.
  */
-export const backUp = (to: string, environment: Environment): BackedUp => {
-  const {
-    dataDir,
-    secretKeyFile,
-    personalKeyFile,
-    eventKeyFile,
-    operatorTokenFile,
-    logKeyFile,
-    logHeadFile,
-  } = embedded(environment);
+const backUpFiles = (to: string, settings: Settings): BackedUp => {
+  const { dataDir, logHeadFile } = settings;
   const source = join(dataDir, logName);
   if (!existsSync(source)) throw refused(`There is no ${source} to back up. Set DATA_DIR.`);
-  if (existsSync(to) && (isFile(to) || readdirSync(to).length > 0))
-    throw refused(`${to} is there already. Name a new one: a backup never replaces another.`);
+  assertNew(to);
   if (isFile(to)) return { path: to, files: [basename(to)], ...copied(() => copyEvents(source, to)) };
   makeDirectory(to);
   const names = [logName];
   // Before the events: what was signed is in the log.
   const head = existsSync(logHeadFile) ? readFileSync(logHeadFile) : null;
   const log = copied(() => copyEvents(source, join(to, logName)));
-  // After the events: a key is in its file before anything is derived from it.
-  const secrets = {
-    'secret.key': secretKeyFile,
-    'personal.key': personalKeyFile,
-    'event.key': eventKeyFile,
-    'operator.token': operatorTokenFile,
-    'log.key': logKeyFile,
-  };
   if (head !== null) {
     writeFileSync(join(to, headName), head, { mode: 0o600 });
     syncFile(join(to, headName));
@@ -123,16 +206,16 @@ export const backUp = (to: string, environment: Environment): BackedUp => {
     copyKeys(keysPath(dataDir), join(to, keysName));
     names.push(keysName);
   }
-  for (const [name, path] of Object.entries(secrets))
-    if (existsSync(path)) {
-      copyFile(path, join(to, name));
-      names.push(name);
-    }
-  const files = Object.fromEntries(names.map((name) => [name, digestOf(join(to, name))]));
-  // Last: a folder without it is no finished backup.
-  writeFileSync(join(to, manifestName), `${JSON.stringify({ format: 1, ...log, files })}\n`, { mode: 0o600 });
-  syncFile(join(to, manifestName));
-  return { path: to, files: names, ...log };
+  return finished(to, [...names, ...copyAll(to, secretsOf(settings))], log);
+};
+
+/**
+ * Backs up what can't be made again, also while the service runs: with files everything, on servers what lies
+ * in MongoDB. Throws WrongUsage, ServiceRefused.
+ */
+export const backUp = async (to: string, environment: Environment): Promise<BackedUp> => {
+  const settings = readSettings(environment);
+  return settings.eventStoreUrl === null ? backUpFiles(to, settings) : backUpServers(to, settings);
 };
 
 /** Says what went wrong with a copy in words for the person who asked for it. */
@@ -153,16 +236,16 @@ const manifestIn = (folder: string): Manifest => {
 };
 
 /** What stands in a backup, each file as its list says. Throws ServiceRefused. */
-const openBackup = (from: string): { readonly log: string; readonly secrets: readonly string[] } => {
+const openBackup = (from: string): { readonly log: string; readonly files: readonly string[] } => {
   if (!existsSync(from)) throw refused(`There is no backup at ${from}.`);
-  if (isFile(from)) return { log: from, secrets: [] };
+  if (isFile(from)) return { log: from, files: [basename(from)] };
   const { files } = manifestIn(from);
   for (const [name, digest] of Object.entries(files)) {
     const path = join(from, basename(name));
     if (!existsSync(path) || digestOf(path) !== digest)
       throw refused(`${path} is missing, or not what was backed up.`);
   }
-  return { log: join(from, logName), secrets: Object.keys(files).filter((name) => name !== logName) };
+  return { log: join(from, logName), files: Object.keys(files) };
 };
 
 /**
@@ -170,36 +253,14 @@ const openBackup = (from: string): { readonly log: string; readonly secrets: rea
  * files, but no data. Until WEBHOOK_DELIVERY is set, the service delivers no webhook from there. Throws
  * WrongUsage, ServiceRefused.
  */
-export const restore = (from: string, environment: Environment): BackedUp => {
-  const {
-    dataDir,
-    secretKeyFile,
-    personalKeyFile,
-    eventKeyFile,
-    operatorTokenFile,
-    logKeyFile,
-    logHeadFile,
-  } = embedded(environment);
-  const { log, secrets } = openBackup(from);
+const restoreFiles = (from: string, settings: Settings): BackedUp => {
+  const { dataDir, logHeadFile } = settings;
+  const { log, files } = openBackup(from);
   const target = join(dataDir, logName);
   if ([target, join(dataDir, 'read.db')].some((path) => existsSync(path)))
     throw refused(`${dataDir} holds data already. Move it aside, or set DATA_DIR to a new folder.`);
-  const places: Readonly<Record<string, string>> = {
-    'secret.key': secretKeyFile,
-    'personal.key': personalKeyFile,
-    'event.key': eventKeyFile,
-    'operator.token': operatorTokenFile,
-    [keysName]: keysPath(dataDir),
-    'log.key': logKeyFile,
-    [headName]: logHeadFile,
-  };
-  for (const name of secrets) {
-    const place = places[name];
-    // A head that is there was signed later: the start compares it with the log.
-    if (name === headName) continue;
-    if (place !== undefined && existsSync(place) && digestOf(place) !== digestOf(join(from, name)))
-      throw refused(`${place} is another file than the one in the backup. Move one of them aside.`);
-  }
+  const places = { ...secretsOf(settings), [keysName]: keysPath(dataDir), [headName]: logHeadFile };
+  assertSame(from, places);
   makeDirectory(dataDir);
   copyFile(log, target);
   let whole: CopiedLog;
@@ -209,10 +270,13 @@ export const restore = (from: string, environment: Environment): BackedUp => {
     rmSync(target, { force: true });
     throw refused(`${log} can't be restored: ${messageOf(error)}`);
   }
-  for (const name of secrets) {
-    const place = places[name];
-    if (place !== undefined && !existsSync(place)) copyFile(join(from, name), place);
-  }
+  putBack(from, places);
   markRestored(dataDir, { from, ...whole });
-  return { path: dataDir, files: [logName, ...secrets], ...whole };
+  return { path: dataDir, files, ...whole };
+};
+
+/** Puts a backup back; on servers, what is missing in MongoDB. Throws WrongUsage, ServiceRefused. */
+export const restore = async (from: string, environment: Environment): Promise<BackedUp> => {
+  const settings = readSettings(environment);
+  return settings.eventStoreUrl === null ? restoreFiles(from, settings) : restoreServers(from, settings);
 };

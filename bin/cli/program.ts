@@ -159,19 +159,20 @@ const addFileCommands = (program: Command, { print, environment }: Session): voi
     {
       usage: 'backup <to>',
       description:
-        'Back up DATA_DIR, also while the service runs, to a new folder (with the secret files) or to a file named *.db (without)',
-      run: (path: string, json: boolean) =>
-        show(backUp(path, environment), json, `Backed up to ${path}, and read back.`),
+        'Back up DATA_DIR, or what lies in MongoDB, also while the service runs, to a new folder with the secret files; *.db: the events alone; on servers *.keys: the keys of personal data alone',
+      run: async (path: string, json: boolean) =>
+        show(await backUp(path, environment), json, `Backed up to ${path}.`),
     },
     {
       usage: 'restore <from>',
-      description: 'Make DATA_DIR from a backup; it must hold no data yet',
-      run: (path: string, json: boolean) => {
-        const restored = restore(path, environment);
+      description:
+        'Make DATA_DIR from a backup, which must hold no data yet; on servers, put back what is missing in MongoDB',
+      run: async (path: string, json: boolean) => {
+        const restored = await restore(path, environment);
         show(
           restored,
           json,
-          `Restored to ${restored.path}. It delivers no webhooks until WEBHOOK_DELIVERY is set to on.`,
+          `Restored to ${restored.path}. A data directory delivers no webhooks until WEBHOOK_DELIVERY is set to on.`,
         );
       },
     },

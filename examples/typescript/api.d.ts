@@ -1,5 +1,5 @@
 // Made by types.mjs of the document with this digest, not edited by hand.
-// c1a72238acd728d7e0bcf3468e9ac8060c3a5d58eb20718f900cee00adea3b5f
+// 1e1292d290bc0366730614de876aea41ea6a385f5591c69667bab7416a02d963
 export interface paths {
     "/api/v1/cards": {
         parameters: {

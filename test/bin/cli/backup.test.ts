@@ -171,22 +171,6 @@ describe('a backup of the embedded engine', () => {
     expect(await readdir(at('copy'))).to.deep.equal([]);
   });
 
-  it('is of the embedded engine alone', async () => {
-    const environment = {
-      ...settingsIn('data'),
-      EVENTSTORE_URL: 'esdb://127.0.0.1:1',
-      MONGODB_URL: 'mongodb://127.0.0.1:1/x',
-    };
-    let error = '';
-    const complain = (text: string) => void (error += text);
-    const code = await runCommandLine(['backup', at('copy')], {
-      environment,
-      write: () => undefined,
-      complain,
-    });
-    expect([code, error.includes('EVENTSTORE_URL is set')]).to.deep.equal([2, true]);
-  });
-
   it('delivers no webhooks where it is restored until it is told to', async () => {
     await serve('data');
     await stop();

@@ -1,0 +1,158 @@
+import { expect } from 'chai';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { MongoDatabase } from '../../adapters/mongodb/database.js';
+import { SystemClock } from '../../adapters/system/clock.js';
+import { SystemEntropy } from '../../adapters/system/entropy.js';
+import { runCommandLine } from '../../bin/cli/program.js';
+import { explain } from '../../bin/exit.js';
+import { startService, type Service } from '../../bin/service.js';
+import { readSettings } from '../../bin/settings.js';
+import { aCard, clientOf, clientsOf, type Fields } from '../support/http/service.js';
+import { describeWithEngines } from '../support/runner/engines.js';
+import { read } from '../support/runner/repository.js';
+import { distributedWiring } from '../support/runner/wiring.js';
+import { eventually } from '../support/time/eventually.js';
+
+const page = read('docs/operations.md');
+
+/** The commands of the page below a heading, up to the next one, as they stand. */
+const commandsBelow = (heading: string): readonly string[] => {
+  const [, below = ''] = page.split(new RegExp(`^#+ ${heading}$`, 'm'));
+  const [section = ''] = below.split(/^#+ /m);
+  return [...section.matchAll(/```sh\n(.*?)```/gs)].flatMap(([, block = '']) =>
+    block
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== ''),
+  );
+};
+
+const wordsOf = (command: string): readonly string[] =>
+  [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '');
+
+describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'incident pages, run as they stand', () => {
+  let directory = '';
+  let wiring: Awaited<ReturnType<typeof distributedWiring>>;
+  let database: MongoDatabase;
+  let service: Service | null = null;
+  const failures: unknown[] = [];
+  const cards: string[] = [];
+  let key = '';
+  let org = '';
+
+  const environment = () => ({
+    PORT: '0',
+    DATA_DIR: directory,
+    DEMO: 'off',
+    LOG_ON_DAMAGE: 'report',
+    ...wiring.environment,
+  });
+
+  const start = async (): Promise<void> => {
+    failures.length = 0;
+    service = await startService({
+      settings: readSettings(environment()),
+      role: 'all',
+      clock: new SystemClock(),
+      entropy: new SystemEntropy(),
+      log: pino({ level: 'silent' }),
+      namespace: wiring.namespace,
+      fail: (error) => failures.push(error),
+    });
+  };
+  const stop = async (): Promise<void> => {
+    await service?.stop();
+    service = null;
+  };
+
+  /** What a command of a page is here: the command line is the real one, and servers have stand-ins. */
+  const standIns: readonly (readonly [RegExp, (words: readonly string[]) => Promise<unknown>])[] = [
+    [/^docker compose stop /, stop],
+    [/^docker compose start /, start],
+    [
+      /^npm run -s cli -- /,
+      async (words) => {
+        let complaint = '';
+        const code = await runCommandLine(
+          words.slice(5).map((word) => word.replace(/^\/backups/, directory)),
+          {
+            environment: { ...environment(), EVENTSTORE_PREFIX: wiring.namespace },
+            write: () => undefined,
+            complain: (text) => void (complaint += text),
+          },
+        );
+        expect([code, complaint]).to.deep.equal([0, '']);
+      },
+    ],
+  ];
+
+  const run = async (command: string): Promise<void> => {
+    const [, standIn] = standIns.find(([pattern]) => pattern.test(command)) ?? [];
+    if (standIn === undefined) throw new Error(`nothing stands for: ${command}`);
+    await standIn(wordsOf(command));
+  };
+
+  const api = () => clientOf(service?.baseUrl ?? '', key);
+  const send = (idempotencyKey: string) =>
+    api()('/api/v1/cards', { body: aCard(), headers: { 'idempotency-key': idempotencyKey } });
+
+  const shown = async (): Promise<readonly unknown[]> => {
+    const { rows } = await api()('/api/v1/cards');
+    return rows.map(({ recipient, unreadable = false }) => [(recipient as Fields)['name'], unreadable]);
+  };
+
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'cards-'));
+    wiring = await distributedWiring(directory);
+    database = new MongoDatabase(wiring.environment['MONGODB_URL'] ?? '', new SystemClock());
+    await start();
+    await service?.prepared;
+    if (service === null) throw new Error('the service runs');
+    ({ org, key } = await clientsOf(service).tenant());
+    cards.push((await send('monday')).id);
+  });
+
+  after(async () => {
+    await stop();
+    await database.close();
+    await wiring.clear();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  it('Back up, then MongoDB is lost: every card has its recipient, and Idempotency-Keys of the backup hold', async () => {
+    // The first command of the page is for a data directory.
+    const [, records = '', keys = '', ...more] = commandsBelow('Back up');
+    expect(more).to.deep.equal([]);
+    await run(records);
+    await stop();
+    await start();
+    // Between the records and the keys, by a process with new blocks of keys.
+    cards.push((await send('tuesday')).id);
+    await run(keys);
+    await stop();
+    await database.dropAll();
+    for (const command of commandsBelow('MongoDB is lost')) await run(command);
+    await eventually(async () => (await shown()).length === 2);
+    expect(await shown()).to.deep.equal(Array(2).fill(['Ada Lovelace', false]));
+    expect((await send('monday')).id).to.equal(cards[0]);
+    expect(failures).to.deep.equal([]);
+  }).timeout(60_000);
+
+  it('Keys of personal data are lost: the start is refused, then serves what is unreadable as that', async () => {
+    await stop();
+    await database.dropAll();
+    await start();
+    await eventually(() => failures.length > 0);
+    expect(explain(failures[0]).code).to.equal(78);
+    expect(explain(failures[0]).message).to.include(`${org} (2)`);
+    await stop();
+    for (const command of commandsBelow('Keys of personal data are lost')) await run(command);
+    await start();
+    await eventually(async () => (await shown()).length === 2);
+    expect(await shown()).to.deep.equal(Array(2).fill([null, true]));
+    expect(failures).to.deep.equal([]);
+  }).timeout(60_000);
+});
