@@ -46,7 +46,6 @@ import { Suspensions } from '../application/organizations/suspensions.js';
 import { organizationsOf, RememberedOrganizations } from '../application/organizations/organizations.js';
 import { notingWrites, Writings } from '../application/request-log.js';
 import { currentReadModels } from '../application/projecting/read-your-writes.js';
-import type { OpenWork } from '../application/credits/reconcile.js';
 import { Streams } from '../application/streams.js';
 import { countTotals } from '../application/organizations/totals.js';
 import { noTracing, tracedAppends } from '../application/traced.js';
@@ -55,8 +54,8 @@ import type { ProcessContext } from './process-context.js';
 import { registerLogMetrics } from './log-part.js';
 import { registerProcessMetrics } from './process-metrics.js';
 import { measureLag } from './projection-lag.js';
-import { registerProjectionMetrics } from './projection-parts.js';
-import { registerOpenWork } from './open-work.js';
+import { registerProjectionMetrics, registerReadiness } from './projection-parts.js';
+import { registerLateness } from './late.js';
 import { registerTotals } from './totals.js';
 import { isWitnessed, logPolicy } from './log-policy.js';
 import { registerForeignEvents, registerUnreadable } from './foreign-events.js';
@@ -108,9 +107,7 @@ const buildGraph = (context: ProcessContext) => {
     sessions: new Sessions({ signInRecords, clock, entropy }),
   };
   const floor = { ...changing, readModels, planning };
-  let openWork: OpenWork | null = null;
-  const watched = (work: OpenWork | null): void => void (openWork = work);
-  const reconciler = { ...writing, ledgers, checkpoints, reconcileAfter, watched };
+  const reconciler = { ...writing, ledgers, checkpoints, reconcileAfter };
 
   // Webhooks
   const policy = { backoff: webhookSettings.backoff, disableAfter: webhookSettings.disableAfter };
@@ -222,21 +219,23 @@ const buildGraph = (context: ProcessContext) => {
     ...pageRoutes(pagesOver(endpoints)),
   ];
   registerProcessMetrics(registry, clock, { version, role });
-  registerProjectionMetrics(registry, () => projector.status(), measureLag(store, clock));
+  const readiness = (): ReturnType<typeof engine.readiness> => engine.readiness();
+  registerReadiness(registry, clock, readiness);
+  registerProjectionMetrics(registry, clock, () => projector.status(), measureLag(store, clock));
   registerForeignEvents(registry, () => engine.foreignEvents());
   registerUnreadable(registry, () => engine.unreadable.count);
   calls.register(registry);
   if (plays(role, 'api') || plays(role, 'notary'))
     registerLogMetrics(registry, { tiles: engine.tiles, store, clock, witnesses: context.witnesses });
-  if (plays(role, 'reconciler')) {
-    registerOpenWork(registry, clock, () => openWork);
+  if (plays(role, 'api'))
+    registerLateness(registry, { store, checkpoints, deliveries: deliveries.log, suspensions, clock });
+  if (plays(role, 'reconciler'))
     registerTotals(
       registry,
       clock,
       (failed) => countTotals(engine.readModels, failed),
       (err) => log.warn({ err }, 'cards or credits could not be counted for the metrics'),
     );
-  }
   const common = {
     // Every role serves its health and its metrics; the API is served by one of them.
     routes: plays(role, 'api') && webhooks !== null ? apiRoutes(webhooks) : [],
@@ -255,7 +254,7 @@ const buildGraph = (context: ProcessContext) => {
     registry,
     version,
     metrics: httpMetrics(registry),
-    readiness: () => engine.readiness(),
+    readiness,
     baseUrl,
   };
   const listeners =
@@ -287,7 +286,7 @@ const buildGraph = (context: ProcessContext) => {
           keys: webhooks.keys,
           policy,
           tracing,
-          metrics: deliveryMetrics(registry, deliveries.log, clock),
+          metrics: deliveryMetrics(registry),
           disable: (tripped: TrippedEndpoint) => disableEndpoint(webhooks, tripped),
           freshAttempts: politePace(clock, () => listeners.open.begun()),
           ...(timeouts.sweep !== undefined && { sweepEvery: timeouts.sweep }),

@@ -1,9 +1,10 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { Part } from '../adapters/http/health.js';
 import type { LogReader } from '../application/ports/event-store.js';
 import type { WitnessStatus } from '../application/log/witnesses.js';
 import type { LogTiles } from '../application/ports/log-tiles.js';
 import type { Clock } from '../application/ports/system.js';
+import { measured, registerGauge, registerGauges } from './measured.js';
 
 /**
  * The log of the log as a part of readiness: not ready while the log is known to be damaged. A service whose
@@ -45,53 +46,36 @@ export const registerLogMetrics = (
     readonly witnesses: () => readonly WitnessStatus[];
   },
 ): void => {
-  const gauge = (name: string, help: string, read: () => Promise<number | null>): void => {
-    const measured = new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect: async () => {
-        const value = await read().catch(() => null);
-        if (value === null) measured.reset();
-        else measured.set(value);
-      },
-    });
-  };
-  gauge(
+  const signed = measured(clock, async () => {
+    const [tree, newest] = await Promise.all([tiles.tree(), tiles.newest()]);
+    const waiting = await store.readLog(tree.position, mostCounted);
+    return { newest, unsigned: Math.max(0, tree.size - (newest?.size ?? 0)) + waiting.length };
+  });
+  registerGauge(
+    registry,
     'log_checkpoint_age_seconds',
-    'How long ago the newest checkpoint of the log was signed; 0 if there is none.',
+    'How long ago the newest checkpoint of the log was signed; absent if there is none.',
     async () => {
-      const newest = await tiles.newest();
-      return newest === null ? 0 : Math.max(0, clock.now() - Date.parse(newest.at)) / 1_000;
+      const newest = (await signed())?.newest ?? null;
+      return newest && Math.max(0, clock.now() - Date.parse(newest.at)) / 1_000;
     },
   );
-  gauge(
+  registerGauge(
+    registry,
     'log_events_unsigned',
     `How many events no checkpoint covers yet; of those that the notary has not reached, at most ${mostCounted} are counted.`,
-    async () => {
-      const [tree, newest] = await Promise.all([tiles.tree(), tiles.newest()]);
-      const waiting = await store.readLog(tree.position, mostCounted);
-      return Math.max(0, tree.size - (newest?.size ?? 0)) + waiting.length;
-    },
+    async () => (await signed())?.unsigned ?? null,
   );
   const ofWitnesses = (
     name: string,
     help: string,
     read: (of: WitnessStatus, signed: number) => number,
-  ): void => {
-    const measured = new Gauge({
-      name,
-      help,
-      labelNames: ['witness'],
-      registers: [registry],
-      collect: async () => {
-        const all = witnesses();
-        const signed = all.length === 0 ? 0 : ((await tiles.newest().catch(() => null))?.size ?? 0);
-        measured.reset();
-        for (const each of all) measured.set({ witness: each.name }, read(each, signed));
-      },
+  ): void =>
+    registerGauges(registry, [name, 'witness'], help, async () => {
+      const all = witnesses();
+      const size = all.length === 0 ? 0 : ((await signed())?.newest?.size ?? 0);
+      return all.map((each) => [each.name, read(each, size)] as const);
     });
-  };
   ofWitnesses(
     'log_witness_refuses',
     'Whether the witness refuses to sign the log, because it has signed another or a larger tree: 1 or 0.',

@@ -5,13 +5,8 @@ import type { Clock } from '../application/ports/system.js';
 /** How often the loop is looked at, in milliseconds. The histogram counts it as a part of each delay. */
 const resolution = 20;
 const nanoseconds = 1e9;
-const quantiles = [0.5, 0.99, 1] as const;
 
-const secondsLate = (delays: IntervalHistogram, quantile: number): number => {
-  if (delays.count === 0) return 0;
-  const late = quantile === 1 ? delays.max : delays.percentile(quantile * 100);
-  return Math.max(0, late / nanoseconds - resolution / 1000);
-};
+const secondsLate = (delay: number): number => Math.max(0, delay / nanoseconds - resolution / 1000);
 
 /**
  * Registers what the process itself costs, and which version it is. The loop is watched from the first scrape
@@ -62,19 +57,25 @@ export const registerProcessMetrics = (
     },
   });
   let delays: IntervalHistogram | null = null;
-  const lag = new Gauge({
-    name: 'event_loop_lag_seconds',
-    help: 'How much later than planned the main thread came to its work since the scrape before: half of the times, 99 of 100, at most.',
-    labelNames: ['quantile'] as const,
+  const p99: Gauge = new Gauge({
+    name: 'event_loop_lag_p99_seconds',
+    help: 'How much later than planned the main thread came to its work since the scrape before, in 99 of 100 times at most.',
     registers,
+    // Before the next gauge is read, which it fills, too.
     collect: () => {
       if (delays === null) {
         delays = monitorEventLoopDelay({ resolution });
         delays.enable();
       }
-      for (const quantile of quantiles)
-        lag.set({ quantile: String(quantile) }, secondsLate(delays, quantile));
+      const isEmpty = delays.count === 0;
+      p99.set(isEmpty ? 0 : secondsLate(delays.percentile(99)));
+      max.set(isEmpty ? 0 : secondsLate(delays.max));
       delays.reset();
     },
+  });
+  const max = new Gauge({
+    name: 'event_loop_lag_max_seconds',
+    help: 'How much later than planned the main thread came to its work since the scrape before, at most.',
+    registers,
   });
 };

@@ -1,9 +1,8 @@
 import type { LogReader } from '../application/ports/event-store.js';
-import type { ProjectorStatus } from '../application/projecting/projection-board.js';
 import type { Clock } from '../application/ports/system.js';
 import type { Milliseconds } from '../domain/ids.js';
 
-/** The end of the log, and how late a projection with a checkpoint is. */
+/** The end of the log, and how late a reader with a checkpoint is. */
 export interface LogLag {
   readonly head: bigint;
   readonly of: (checkpoint: bigint) => Milliseconds;
@@ -12,15 +11,15 @@ export interface LogLag {
 export const noLag: LogLag = { head: 0n, of: () => 0 };
 
 /**
- * Measures how late projections are, in time: positions are bytes in one event store and events in another. A
- * projection is as late as the first event that it lacks is older than the last one, and at least as late as
- * it has been seen standing still behind the log. Throws EventStoreUnavailable.
+ * Measures how late readers of the log are, in time: positions are bytes in one event store and events in
+ * another. A reader is as late as the first event that it lacks is older than the last one, and at least as
+ * late as its checkpoint has been seen standing still behind the log. Throws EventStoreUnavailable.
  */
 export const measureLag = (
   log: Pick<LogReader, 'head' | 'readLog'>,
   clock: Clock,
-): ((status: ProjectorStatus) => Promise<LogLag>) => {
-  /** Where projections stood behind the log when this was last asked, and since when. */
+): ((checkpoints: readonly bigint[]) => Promise<LogLag>) => {
+  /** Where readers stood behind the log when this was last asked, and since when. */
   let behind: ReadonlyMap<bigint, Milliseconds> = new Map();
   const lagAt = async (
     checkpoint: bigint,
@@ -31,12 +30,11 @@ export const measureLag = (
     if (missing === undefined) return 0;
     return Math.max(newest - Date.parse(missing.metadata.occurredAt), clock.monotonic() - since);
   };
-  return async ({ projections }) => {
+  return async (checkpoints) => {
     const { position: head, event } = await log.head();
     const newest = event === null ? 0 : Date.parse(event.at);
-    const checkpoints = projections.map(({ checkpoint }) => checkpoint).filter((at) => at < head);
     const now = clock.monotonic();
-    behind = new Map(checkpoints.map((at) => [at, behind.get(at) ?? now]));
+    behind = new Map(checkpoints.filter((at) => at < head).map((at) => [at, behind.get(at) ?? now]));
     const lags = new Map<bigint, Milliseconds>();
     for (const [at, since] of behind) lags.set(at, await lagAt(at, newest, since));
     return { head, of: (checkpoint) => lags.get(checkpoint) ?? 0 };

@@ -1,9 +1,10 @@
-import { Gauge, type Registry } from 'prom-client';
-import type { Part } from '../adapters/http/health.js';
+import type { Registry } from 'prom-client';
+import type { Part, Readiness } from '../adapters/http/health.js';
 import type { Clock } from '../application/ports/system.js';
 import type { ProjectionStatus, ProjectorStatus } from '../application/projecting/projection-board.js';
 import { larger } from '../application/positions.js';
 import type { Milliseconds } from '../domain/ids.js';
+import { measured, registerGauges } from './measured.js';
 import type { LogLag } from './projection-lag.js';
 
 /** A projection that is less late than this counts as caught up. */
@@ -30,6 +31,17 @@ export const projectionParts = (
       ...(down === null ? [] : [down]),
     ].join('; '),
   }));
+};
+
+/** Registers which parts of the process are ready. */
+export const registerReadiness = (registry: Registry, clock: Clock, readiness: Readiness): void => {
+  const parts = measured(clock, readiness);
+  registerGauges(
+    registry,
+    ['part_ready', 'part'],
+    'Whether a part is ready, as /readyz says it: 1 or 0.',
+    async () => ((await parts()) ?? []).map(({ name, ready }) => [name, Number(ready)] as const),
+  );
 };
 
 /**
@@ -64,52 +76,48 @@ export const patientParts = (clock: Clock): typeof projectionParts => {
  */
 export const registerProjectionMetrics = (
   registry: Registry,
+  clock: Clock,
   status: () => ProjectorStatus,
-  measure: (status: ProjectorStatus) => Promise<LogLag>,
+  measure: (checkpoints: readonly bigint[]) => Promise<LogLag>,
 ): void => {
-  const gauge = (
+  const projections = measured(clock, async () => {
+    // In this order: what was passed before the head is read can't be beyond it.
+    const now = status().projections;
+    return { now, lag: await measure(now.map(({ checkpoint }) => checkpoint)).catch(() => null) };
+  });
+  const register = (
     name: string,
     help: string,
     read: (projection: ProjectionStatus, lag: LogLag | null) => bigint | number | null,
-  ): void => {
-    const measured = new Gauge({
-      name,
-      help,
-      labelNames: ['projection'],
-      registers: [registry],
-      collect: async () => {
-        // In this order: what was passed before the head is read can't be beyond it.
-        const now = status();
-        const lag = await measure(now).catch(() => null);
-        measured.reset();
-        for (const projection of now.projections) {
-          const value = read(projection, lag);
-          if (value !== null) measured.set({ projection: projection.name }, Number(value));
-        }
-      },
+  ): void =>
+    registerGauges(registry, [name, 'projection'], help, async () => {
+      const { now, lag } = (await projections()) ?? { now: [], lag: null };
+      return now.flatMap((projection) => {
+        const value = read(projection, lag);
+        return value === null ? [] : [[projection.name, Number(value)] as const];
+      });
     });
-  };
-  gauge(
+  register(
     'projection_position',
     'The position of the log that the projection has passed.',
     ({ checkpoint }) => checkpoint,
   );
-  gauge(
+  register(
     'projection_rebuild_position',
     'The position of the log that the rebuild of the projection has passed.',
     ({ rebuilding }) => rebuilding,
   );
-  gauge(
+  register(
     'projection_positions_ahead',
     'How many positions the projection is ahead of the head of the log: anything but 0 means that events are missing, or that it is another log.',
     ({ checkpoint }, lag) => lag && larger(0n, checkpoint - lag.head),
   );
-  gauge(
+  register(
     'projection_events_behind',
     'How many positions the projection is behind the head of the log.',
     ({ checkpoint }, lag) => lag && larger(0n, lag.head - checkpoint),
   );
-  gauge(
+  register(
     'projection_lag_seconds',
     'How much older the first event that the projection lacks is than the last of the log; 0 if it lacks none.',
     ({ checkpoint }, lag) => lag && lag.of(checkpoint) / 1_000,

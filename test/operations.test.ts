@@ -53,10 +53,12 @@ const promql: ReadonlySet<string> = new Set([
   'increase',
   'label_replace',
   'max',
+  'min',
   'or',
   'rate',
   'sum',
   'time',
+  'unless',
 ]);
 
 interface Panel {

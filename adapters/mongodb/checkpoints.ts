@@ -1,5 +1,6 @@
 import type { Checkpoint, Checkpoints } from '../../application/ports/checkpoints.js';
 import type { EventMark } from '../../application/ports/event-store.js';
+import type { Milliseconds } from '../../domain/ids.js';
 import type { MongoDatabase } from './database.js';
 import { isDuplicate } from './refusals.js';
 
@@ -8,8 +9,15 @@ interface CheckpointRow {
   readonly position: bigint;
   /** Absent in a row of an older version of the service. */
   readonly event?: EventMark | null;
+  readonly openSince: Milliseconds | null;
   readonly state: string;
 }
+
+const progressOf = ({ position, event = null, openSince }: Omit<CheckpointRow, 'state'>) => ({
+  position,
+  ...(event !== null && { event }),
+  ...(openSince !== null && { openSince }),
+});
 
 /** The positions up to which processes have handled the log, one document each. */
 export class MongoCheckpoints implements Checkpoints {
@@ -23,24 +31,23 @@ export class MongoCheckpoints implements Checkpoints {
     const row = await this.#rows().findOne({ _id: { $eq: name } });
     if (row === null) return null;
     const state: unknown = JSON.parse(row.state);
-    const { position, event = null } = row;
-    return { position, ...(event !== null && { event }), state };
+    return { ...progressOf(row), state };
   }
 
-  /** How far each process has read. */
-  async all(): Promise<readonly ({ readonly reader: string } & Omit<Checkpoint, 'state'>)[]> {
+  async all(): ReturnType<Checkpoints['all']> {
     const rows = await this.#rows()
       .find({}, { projection: { state: 0 } })
       .toArray();
-    return rows.map(({ _id, position, event = null }) => ({
-      reader: `The process ${_id}`,
-      position,
-      ...(event !== null && { event }),
-    }));
+    return rows.map((row) => ({ name: row._id, ...progressOf(row) }));
   }
 
-  async save(name: string, { position, event, state }: Checkpoint): Promise<void> {
-    const row = { position, event: event ?? null, state: JSON.stringify(state ?? null) };
+  async save(name: string, { position, event, openSince, state }: Checkpoint): Promise<void> {
+    const row = {
+      position,
+      event: event ?? null,
+      openSince: openSince ?? null,
+      state: JSON.stringify(state ?? null),
+    };
     const advance = () =>
       this.#rows().updateOne({ _id: { $eq: name }, position: { $lte: position } }, { $set: row });
     if ((await advance()).matchedCount === 1) return;

@@ -151,11 +151,20 @@ export class MongoDeliveryEndpoints {
     return (await endpointRows(this.#database).deleteMany(gone)).deletedCount;
   }
 
-  async allOpen(): Promise<ReadonlySet<string>> {
+  /** The active endpoints, and whose they are. */
+  async allOpen(): Promise<ReadonlyMap<string, OrganizationId>> {
     const rows = await endpointRows(this.#database)
-      .find({ state: 'open' }, { projection: { _id: 1 } })
+      .find({ state: 'open' }, { projection: { _id: 1, org: 1 } })
       .toArray();
-    return new Set(rows.map(({ _id }) => _id));
+    return new Map(rows.map(({ _id, org }) => [_id, org as OrganizationId]));
+  }
+
+  /** The endpoints that nothing is sent to. */
+  async allDisabled(): Promise<readonly string[]> {
+    const rows = await endpointRows(this.#database)
+      .find({ state: { $in: ['off', 'tripped'] } }, { projection: { _id: 1 } })
+      .toArray();
+    return rows.map(({ _id }) => _id);
   }
 
   async tripped(): Promise<readonly TrippedEndpoint[]> {
@@ -189,6 +198,12 @@ interface FirstRow {
 /** Rows of an endpoint that are looked at if its first row is claimed: more than are claimed at a time. */
 const rowsBehindClaims = 100;
 
+interface EarliestDelivery {
+  readonly org: OrganizationId;
+  readonly claimable: Milliseconds;
+  readonly due: Milliseconds;
+}
+
 /**
  * For each active endpoint, when its first pending row can be claimed, and when the first is due. The server
  * jumps from one endpoint to the next in the index, however many rows each has.
@@ -196,7 +211,7 @@ const rowsBehindClaims = 100;
 export const earliestOf = async (
   database: MongoDatabase,
   endpoints: MongoDeliveryEndpoints,
-): Promise<ReadonlyMap<Uuid, { readonly claimable: Milliseconds; readonly due: Milliseconds }>> => {
+): Promise<ReadonlyMap<Uuid, EarliestDelivery>> => {
   const deliveries = await deliveryRows(database);
   const [open, first] = await Promise.all([
     endpoints.allOpen(),
@@ -219,11 +234,11 @@ export const earliestOf = async (
     return Math.min(...rows.map((row) => Math.max(row.due ?? 0, row.claimedUntil)));
   };
   const found = await Promise.all(
-    first
-      .filter(({ _id }) => open.has(_id))
-      .map(
-        async (row) => [Uuid.parse(row._id), { claimable: await claimableIn(row), due: row.due }] as const,
-      ),
+    first.map(async (row): Promise<readonly (readonly [Uuid, EarliestDelivery])[]> => {
+      const org = open.get(row._id);
+      if (org === undefined) return [];
+      return [[Uuid.parse(row._id), { org, claimable: await claimableIn(row), due: row.due }]];
+    }),
   );
-  return new Map(found);
+  return new Map(found.flat());
 };

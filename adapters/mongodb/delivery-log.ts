@@ -21,7 +21,7 @@ import { batchSize, chunks } from './chunks.js';
 import { guarded, type MongoDatabase } from './database.js';
 import { earliestOf, type MongoDeliveryEndpoints } from './delivery-endpoints.js';
 import { dateOldRows } from './delivery-retention.js';
-import { deliveryOf, deliveryRows, endpointRows } from './delivery-rows.js';
+import { deliveryOf, deliveryRows } from './delivery-rows.js';
 import type { MongoDeliveryWatch } from './delivery-watch.js';
 import { MongoRedrives } from './redrives.js';
 import type { MongoDeliveryWrites, MongoDeliveryWritesOptions } from './delivery-writes.js';
@@ -29,7 +29,7 @@ import type { MongoDeliveryWrites, MongoDeliveryWritesOptions } from './delivery
 /** How long the request of somebody who inserts rows may take. */
 const certainlyInserted: Milliseconds = 600_000;
 /** Up to where rows are counted for the metrics. */
-const mostCounted = 1_000_000;
+const mostCounted = 100_000;
 
 const indexFor = ({ endpoint, status, type, card }: DeliveryFilter): string => {
   if (card !== null) return 'of_card';
@@ -258,14 +258,16 @@ export class MongoDeliveryLog implements DeliveryLog {
   depth(now: Milliseconds): Promise<QueueDepth> {
     return guarded(DeliveriesUnavailable, async () => {
       const deliveries = await deliveryRows(this.#database);
-      const [pending, deadLetters, disabledEndpoints] = await Promise.all([
-        deliveries.countDocuments({ status: 'pending' }, { limit: mostCounted }),
-        deliveries.countDocuments({ status: 'exhausted' }, { limit: mostCounted }),
-        endpointRows(this.#database).countDocuments({ state: { $in: ['off', 'tripped'] } }),
+      const disabled = await this.#endpoints.allDisabled();
+      const counting = { limit: mostCounted, hint: 'by_status' };
+      const [pending, deadLetters, first] = await Promise.all([
+        deliveries.countDocuments({ status: 'pending', endpoint: { $nin: [...disabled] } }, counting),
+        deliveries.countDocuments({ status: 'exhausted' }, counting),
+        earliestOf(this.#database, this.#endpoints),
       ]);
-      const first = await earliestOf(this.#database, this.#endpoints);
-      const oldest = Math.min(...[...first.values()].map(({ due }) => due));
-      return { pending, deadLetters, oldestDue: oldest <= now ? oldest : null, disabledEndpoints };
+      const due = [...first.values()].filter((delivery) => delivery.due <= now);
+      const oldestDue = new Map(due.toSorted((a, b) => b.due - a.due).map((each) => [each.org, each.due]));
+      return { pending, deadLetters, oldestDue, disabledEndpoints: disabled.length };
     });
   }
 

@@ -11,5 +11,9 @@ export const readingsOf = async (database: MongoDatabase): Promise<readonly LogR
     position: row.checkpoint,
     ...eventAtCheckpoint(row),
   }));
-  return [...projections, ...(await new MongoCheckpoints(database).all())];
+  const processes = await new MongoCheckpoints(database).all();
+  return [
+    ...projections,
+    ...processes.map(({ name, ...progress }) => ({ reader: `The process ${name}`, ...progress })),
+  ];
 };

@@ -30,8 +30,6 @@ export interface ReconcilerDeps extends WriteDeps {
   readonly checkpoints: Checkpoints;
   /** How old open work must be before it is closed. */
   readonly reconcileAfter: Milliseconds;
-  /** Gets what the reconciler keeps as it begins, and null when it ends. */
-  readonly watched?: (openWork: OpenWork | null) => void;
 }
 
 /** `since`: a revision of the ledger from before the return could exist. (docs/money.md, rule 2) */
@@ -457,7 +455,7 @@ const makeCopy = async (deps: ReconcilerDeps, { org, id, slug }: Copy): Promise<
 const pause: Milliseconds = 1_000;
 /** Then the next pass begins beside one that goes on. */
 const longestPass: Milliseconds = 2_000;
-/** What the log brought since is read once more after a start. */
+/** What the log brought since is read once more after a start; from outside all of it looks as old. */
 const saveEvery: Milliseconds = 5_000;
 
 /**
@@ -475,7 +473,7 @@ export const runReconciler = async (
   await assertSameLog(store, 'The reconciler', saved ?? { position: 0n });
   let handled = saved?.position ?? 0n;
   let event: EventMark | undefined = saved?.event;
-  let saving = handled;
+  let kept = { handled, openSince: openWork.oldest };
   let savedAt = -Infinity;
 
   const observe = async (): Promise<void> => {
@@ -496,21 +494,22 @@ export const runReconciler = async (
     const passing: Promise<void> = pass().finally(() => passes.delete(passing));
     passes.add(passing);
     await within(clock, longestPass, passing, () => undefined);
-    if (saving < handled && clock.monotonic() - savedAt >= saveEvery) {
-      saving = handled;
-      savedAt = clock.monotonic();
-      await checkpoints.save(checkpointName, {
-        position: handled,
-        ...(event !== undefined && { event }),
-        state: openWork.save(),
-      });
-    }
+    const openSince = openWork.oldest;
+    const isNew = kept.handled < handled || kept.openSince !== openSince;
+    if (!isNew || clock.monotonic() - savedAt < saveEvery) return;
+    const next = { handled, openSince };
+    savedAt = clock.monotonic();
+    await checkpoints.save(checkpointName, {
+      position: handled,
+      ...(event !== undefined && { event }),
+      ...(openSince !== null && { openSince }),
+      state: openWork.save(),
+    });
+    kept = next;
   };
-  deps.watched?.(openWork);
   try {
     await Promise.all([observe(), untilAborted({ clock, signal, pause, onError: report }, act)]);
   } finally {
     await Promise.all(passes);
-    deps.watched?.(null);
   }
 };

@@ -1,3 +1,4 @@
+import type { Milliseconds } from '../../domain/ids.js';
 import type { EventMark } from './event-store.js';
 
 /**
@@ -8,6 +9,8 @@ export interface Checkpoint {
   readonly position: bigint;
   /** The event at the position; absent at the beginning, and if an older version of the service saved it. */
   readonly event?: EventMark;
+  /** When the oldest of the work that is left was begun; absent if there is none. */
+  readonly openSince?: Milliseconds;
   /** JSON, in a form of the process's own. */
   readonly state: unknown;
 }
@@ -16,4 +19,6 @@ export interface Checkpoints {
   load(name: string): Promise<Checkpoint | null>;
   /** Never lowers the position: an older checkpoint changes nothing. */
   save(name: string, checkpoint: Checkpoint): Promise<void>;
+  /** All of them, without their states. */
+  all(): Promise<readonly (Omit<Checkpoint, 'state'> & { readonly name: string })[]>;
 }

@@ -77,11 +77,13 @@ export interface Redriven {
   readonly more: boolean;
 }
 
+/** An adapter may count no further than 100,000. */
 export interface QueueDepth {
+  /** Deliveries that wait, without those of endpoints that nothing is sent to. */
   readonly pending: number;
   readonly deadLetters: number;
-  /** The due time of the oldest delivery that could be attempted now. */
-  readonly oldestDue: Milliseconds | null;
+  /** Of each organization, the due time of the oldest delivery that could be attempted now. */
+  readonly oldestDue: ReadonlyMap<OrganizationId, Milliseconds>;
   /** Endpoints that failed so often, or were switched off, that nothing is sent to them. */
   readonly disabledEndpoints: number;
 }

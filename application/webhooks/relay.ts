@@ -147,6 +147,8 @@ interface Planned {
 
 /** Events without a delivery that are handled before a save, since each save is a commit. */
 const mostUnsaved = 1_000;
+/** From outside a relay is as late as its checkpoint. */
+const saveEvery: Milliseconds = 5_000;
 /** How many events may wait for the store, beside those that are being stored. */
 const mostWaiting = 1_000;
 
@@ -343,9 +345,18 @@ export const runRelay = async (
     const outbox = new Outbox(deps, progress, hints, () => failed.abort());
     const run = { deps, publicEvents: new PublicEvents(store, deps), progress, outbox };
     const either = AbortSignal.any([signal, failed.signal]);
-    for await (const batch of store.follow(progress.saved.position, { signal: either, batch: batchSize }))
-      await handle(run, batch);
-    await outbox.emptied();
+    // Where this fails, making deliveries does, too.
+    const keeping = untilAborted({ clock, signal: either, pause: saveEvery, onError: () => undefined }, () =>
+      outbox.flush(),
+    );
+    try {
+      for await (const batch of store.follow(progress.saved.position, { signal: either, batch: batchSize }))
+        await handle(run, batch);
+      await outbox.emptied();
+    } finally {
+      failed.abort();
+      await keeping;
+    }
   });
   await hints.arrived();
 };

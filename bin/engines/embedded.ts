@@ -160,7 +160,8 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     exclusively: alone({ clock, log, fail }),
     readiness: async () => {
       const status = projected.status();
-      return [...projectionParts(status, await measure(status)), await logPart(tiles)];
+      const lag = await measure(status.projections.map(({ checkpoint }) => checkpoint));
+      return [...projectionParts(status, lag), await logPart(tiles)];
     },
     close: async () => {
       stopping.abort();

@@ -109,7 +109,7 @@ const engineOf = (
   const measure = measureLag(store, clock);
   let lag = noLag;
   const askLog = async (status: ProjectorStatus): Promise<void> => {
-    lag = await measure(status);
+    lag = await measure(status.projections.map(({ checkpoint }) => checkpoint));
   };
   return {
     ...stores,

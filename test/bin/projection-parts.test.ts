@@ -95,6 +95,7 @@ describe('the health of the projections', () => {
     const projections = [standing('a', 7n), standing('b', 9n, { rebuilding: 2n })];
     registerProjectionMetrics(
       registry,
+      new VirtualClock(),
       () => ({ down: null, projections }),
       () => (found === null ? Promise.reject(new Error('away')) : Promise.resolve(found)),
     );

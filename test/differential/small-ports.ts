@@ -16,13 +16,23 @@ export const checkpoints: Port<Checkpoints> = {
   name: 'checkpoints',
   operation: fc.oneof(
     onCheckpoints('load', processName, (known: Checkpoints, name) => known.load(name)),
+    onCheckpoints('all', fc.constant(null), async (known) =>
+      (await known.all()).toSorted((a, b) => a.name.localeCompare(b.name)),
+    ),
     onCheckpoints(
       'save',
-      fc.record({ name: processName, position: upTo(12), marked: fc.boolean(), state: fc.jsonValue() }),
-      (known, { name, position, marked, state }) =>
+      fc.record({
+        name: processName,
+        position: upTo(12),
+        marked: fc.boolean(),
+        openSince: fc.option(upTo(9), { nil: undefined }),
+        state: fc.jsonValue(),
+      }),
+      (known, { name, position, marked, openSince, state }) =>
         known.save(name, {
           position: BigInt(position),
           ...(marked && { event: { id: `event-${position}` as Uuid, hash: 'h', at: markedAt } }),
+          ...(openSince !== undefined && { openSince }),
           state,
         }),
     ),

@@ -4,35 +4,53 @@ import type { Database, Statement } from '../database.js';
 import { markFrom } from '../log/event-marks.js';
 import type { SqliteWriter } from '../writer/writer.js';
 
-const Row = z.object({ position: z.number(), event: z.string().nullable(), state: z.string() });
+const Progress = z.object({
+  position: z.number(),
+  event: z.string().nullable(),
+  open_since: z.int().nullable(),
+});
+const Row = Progress.extend({ state: z.string() });
+const NamedProgress = Progress.extend({ name: z.string() });
+
+const progressOf = ({ position, event, open_since: openSince }: z.infer<typeof Progress>) => ({
+  position: BigInt(position),
+  ...markFrom(event),
+  ...(openSince !== null && { openSince }),
+});
 
 /** Checkpoints in events.db. */
 export class SqliteCheckpoints implements Checkpoints {
   readonly #read: Statement;
+  readonly #all: Statement;
 
   constructor(
     private readonly writer: SqliteWriter,
     database: Database,
   ) {
-    this.#read = database.prepare('select position, event, state from checkpoints where name = ?');
+    this.#read = database.prepare('select * from checkpoints where name = ?');
+    this.#all = database.prepare('select name, position, event, open_since from checkpoints');
   }
 
   load(name: string): Promise<Checkpoint | null> {
     const found = this.#read.get(name);
     if (found === undefined) return Promise.resolve(null);
-    const { position, event, state } = Row.parse(found);
-    return Promise.resolve({
-      position: BigInt(position),
-      ...markFrom(event),
-      state: JSON.parse(state) as unknown,
+    const { state, ...progress } = Row.parse(found);
+    return Promise.resolve({ ...progressOf(progress), state: JSON.parse(state) as unknown });
+  }
+
+  async all(): ReturnType<Checkpoints['all']> {
+    return this.#all.all().map((row: unknown) => {
+      const { name, ...progress } = NamedProgress.parse(row);
+      return { name, ...progressOf(progress) };
     });
   }
 
-  async save(name: string, { position, event, state }: Checkpoint): Promise<void> {
+  async save(name: string, { position, event, openSince, state }: Checkpoint): Promise<void> {
     await this.writer.run('saveCheckpoint', {
       name,
       position: Number(position),
       event: event === undefined ? null : JSON.stringify(event),
+      openSince: openSince ?? null,
       state: JSON.stringify(state),
     });
   }

@@ -178,12 +178,13 @@ export class ClaimBook {
     );
   }
 
-  /** The due time of the oldest delivery of active endpoints, claimed or not; Infinity if there is none. */
-  async oldestDue(): Promise<Milliseconds> {
-    let oldest = Infinity;
-    for await (const [endpoint] of this.#open()) {
-      const [first]: readonly PendingRow[] = this.#pending.all(endpoint, 1);
-      oldest = Math.min(oldest, first?.due ?? Infinity);
+  /** Of each organization, the due time of its oldest delivery to an active endpoint, claimed or not. */
+  async oldestDue(now: Milliseconds): Promise<ReadonlyMap<OrganizationId, Milliseconds>> {
+    const oldest = new Map<OrganizationId, Milliseconds>();
+    for await (const [id, { endpoint }] of this.#open()) {
+      const [first]: readonly PendingRow[] = this.#pending.all(id, 1);
+      if (first !== undefined && first.due <= Math.min(now, oldest.get(endpoint.org) ?? now))
+        oldest.set(endpoint.org, first.due);
     }
     return oldest;
   }

@@ -34,6 +34,8 @@ export class SqliteDeliveryLog implements DeliveryLog {
   readonly #book: ClaimBook;
   readonly #byId: Statement;
   readonly #inactive: Statement;
+  readonly #countPending: Statement;
+  readonly #countDead: Statement;
   readonly #firstToExpire: Statement;
   /** By their SQL. */
   readonly #pages = new Map<string, Statement>();
@@ -43,6 +45,10 @@ export class SqliteDeliveryLog implements DeliveryLog {
     this.#database = database;
     this.#book = book;
     this.#byId = database.prepare('select * from deliveries where id = ?');
+    this.#countPending = database.prepare(`
+      select sum(count) from delivery_counts where status = 'pending'
+        and endpoint not in (select endpoint from delivery_targets where state in ('off', 'tripped'))`);
+    this.#countDead = database.prepare("select sum(count) from delivery_counts where status = 'exhausted'");
     this.#inactive = database.prepare(
       `select endpoint, state from delivery_targets where state in ('off', 'opening', 'closed')`,
     );
@@ -168,15 +174,10 @@ export class SqliteDeliveryLog implements DeliveryLog {
   }
 
   async depth(now: Milliseconds): Promise<QueueDepth> {
-    const oldest = await this.#book.oldestDue();
-    const counts: readonly { readonly status: string; readonly count: number }[] = this.#database
-      .prepare('select status, count from delivery_counts')
-      .all();
-    const countOf = (wanted: string) => counts.find(({ status }) => status === wanted)?.count ?? 0;
     return {
-      pending: countOf('pending'),
-      deadLetters: countOf('exhausted'),
-      oldestDue: oldest <= now ? oldest : null,
+      pending: numberFrom(this.#countPending) ?? 0,
+      deadLetters: numberFrom(this.#countDead) ?? 0,
+      oldestDue: await this.#book.oldestDue(now),
       disabledEndpoints: this.#book.disabled(),
     };
   }

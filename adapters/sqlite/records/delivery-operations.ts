@@ -1,4 +1,4 @@
-import { deliveryStatuses, erasedReason, expiredReason } from '../../../application/ports/delivery-log.js';
+import { erasedReason, expiredReason } from '../../../application/ports/delivery-log.js';
 import { erasedPayload } from '../../../domain/delivery-payload.js';
 import type { AttemptOutcome } from '../../../application/ports/delivery-claims.js';
 import type { Database } from '../database.js';
@@ -64,6 +64,9 @@ interface ChangedDelivery {
   readonly endpoint: string;
 }
 
+/** For the metrics. */
+const countedStatuses = "('pending', 'exhausted')";
+
 const schema = `
   create table if not exists deliveries (
     seq integer primary key,
@@ -109,16 +112,22 @@ const schema = `
     changed_at integer not null default 0
   ) strict, without rowid;
   create index if not exists delivery_targets_by_state on delivery_targets (state);
-  create table if not exists delivery_counts (status text primary key, count integer not null) strict, without rowid;
-  create trigger if not exists deliveries_inserted after insert on deliveries begin
-    update delivery_counts set count = count + 1 where status = new.status;
+  create table if not exists delivery_counts (
+    endpoint text not null,
+    status text not null,
+    count integer not null,
+    primary key (endpoint, status)
+  ) strict, without rowid;
+  create trigger if not exists deliveries_inserted after insert on deliveries when new.status in ${countedStatuses} begin
+    insert into delivery_counts values (new.endpoint, new.status, 1) on conflict do update set count = count + 1;
   end;
   create trigger if not exists deliveries_changed after update of status on deliveries when old.status <> new.status begin
-    update delivery_counts set count = count - 1 where status = old.status;
-    update delivery_counts set count = count + 1 where status = new.status;
+    update delivery_counts set count = count - 1 where endpoint = old.endpoint and status = old.status;
+    insert into delivery_counts select new.endpoint, new.status, 1 where new.status in ${countedStatuses}
+      on conflict do update set count = count + 1;
   end;
   create trigger if not exists deliveries_removed after delete on deliveries begin
-    update delivery_counts set count = count - 1 where status = old.status;
+    update delivery_counts set count = count - 1 where endpoint = old.endpoint and status = old.status;
   end;
   create table if not exists redrives (id integer primary key, input text not null) strict;
   create table if not exists relayed_endpoints (org text primary key, position integer not null, endpoints text not null) strict, without rowid;
@@ -131,9 +140,6 @@ const withoutBodies = (attempts: string): string =>
 /** The writes of SqliteDeliveries. They share transactions with the appends to the log. */
 export const deliveryOperations = (database: Database) => {
   database.exec(schema);
-  database.exec(`
-    insert into delivery_counts select column1, 0 from (values ${deliveryStatuses.map((status) => `('${status}')`).join(', ')})
-      where not exists (select 1 from delivery_counts);`);
   const rowsOfCard = database.prepare(
     'select seq, id, endpoint, body, attempts from deliveries where card = ?',
   );
@@ -159,6 +165,9 @@ export const deliveryOperations = (database: Database) => {
     delete from delivery_targets where endpoint in (
       select endpoint from delivery_targets where state = 'closed' and changed_at between 1 and ?1
         and not exists (select 1 from deliveries where deliveries.endpoint = delivery_targets.endpoint and status = 'pending') limit ?2)`);
+  const forgetCounts = database.prepare(
+    'delete from delivery_counts where count = 0 and endpoint not in (select endpoint from delivery_targets)',
+  );
   const resetConsecutive = database.prepare('update delivery_targets set consecutive = 0 where endpoint = ?');
   const dropPending = database.prepare(`
     update deliveries set status = 'dropped', due = null, drop_reason = ?, ended_at = ? where seq in (
@@ -392,7 +401,11 @@ export const deliveryOperations = (database: Database) => {
       },
 
       /** Forgets endpoints that were deleted before a time and have nothing pending. Returns how many. */
-      forgetEndpoints: (before: number): number => Number(forgetEndpoint.run(before, rowsPerStep).changes),
+      forgetEndpoints: (before: number): number => {
+        const { changes } = forgetEndpoint.run(before, rowsPerStep);
+        forgetCounts.run();
+        return Number(changes);
+      },
 
       /** Returns the endpoint as it is now, or null if the attempt was recorded before. */
       recordAttempt: (input: AttemptInput): EndpointRow | null => {

@@ -6,7 +6,7 @@ import { inNewDirectory, openDirectory } from './setup.js';
 const event = { id: Uuid.parse('an-id'), hash: 'a hash', at: Instant.parse('2026-03-01T12:00:00.000Z') };
 
 describe('the checkpoints of the events file', () => {
-  it('keep position, event and state, and are never taken back', () =>
+  it('keep position, event, state and since when work is open, and are never taken back', () =>
     inNewDirectory(async (directory) => {
       for (let start = 0; start < 2; start += 1) {
         const file = await openDirectory(directory);
@@ -16,6 +16,11 @@ describe('the checkpoints of the events file', () => {
           await checkpoints.save('relay', { position: 9n, event, state: null });
           await checkpoints.save('relay', { position: 8n, state: 'late' });
           expect(await checkpoints.load('relay')).to.deep.equal({ position: 9n, event, state: null });
+          await checkpoints.save('reconciler', { position: 3n, openSince: 1_000, state: [] });
+          expect(await checkpoints.all()).to.deep.equal([
+            { name: 'reconciler', position: 3n, openSince: 1_000 },
+            { name: 'relay', position: 9n, event },
+          ]);
         } finally {
           await file.close();
         }

@@ -244,7 +244,7 @@ describe('delivering webhooks', () => {
     await stop();
     const before = await office.rows();
     const again = {
-      ...office.checkpoints,
+      all: () => Promise.resolve([]),
       load: () => Promise.resolve({ position: 0n, state: { rebuiltTo: '0' } }),
       save: () => Promise.resolve(),
     };

@@ -8,6 +8,17 @@ export class MemoryCheckpoints implements Checkpoints {
     return Promise.resolve(this.#saved.get(name) ?? null);
   }
 
+  all(): ReturnType<Checkpoints['all']> {
+    return Promise.resolve(
+      [...this.#saved].map(([name, { position, event, openSince }]) => ({
+        name,
+        position,
+        ...(event !== undefined && { event }),
+        ...(openSince !== undefined && { openSince }),
+      })),
+    );
+  }
+
   save(name: string, checkpoint: Checkpoint): Promise<void> {
     const known = this.#saved.get(name);
     if (known === undefined || known.position <= checkpoint.position)

@@ -357,17 +357,17 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
   async depth(now: Milliseconds): Promise<QueueDepth> {
     this.#assertReachable();
     const rows = [...this.#rows.values()];
-    const dues = [...this.#endpoints].flatMap(([endpoint, { state }]) =>
-      state === 'active' ? this.#pendingOf(endpoint).map(({ due }) => due ?? 0) : [],
-    );
-    const oldest = Math.min(...dues);
+    const oldestDue = new Map<OrganizationId, Milliseconds>();
+    for (const [endpoint, { state }] of this.#endpoints)
+      for (const { org, due } of state === 'active' ? this.#pendingOf(endpoint) : [])
+        if (due !== null && due <= Math.min(now, oldestDue.get(org) ?? now)) oldestDue.set(org, due);
+    const isDisabled = (endpoint: Uuid): boolean =>
+      ['disabled', 'tripped'].includes(this.#endpoints.get(endpoint)?.state ?? '');
     return {
-      pending: rows.filter(({ status }) => status === 'pending').length,
+      pending: rows.filter(({ status, endpoint }) => status === 'pending' && !isDisabled(endpoint)).length,
       deadLetters: rows.filter(({ status }) => status === 'exhausted').length,
-      oldestDue: oldest <= now ? oldest : null,
-      disabledEndpoints: [...this.#endpoints.values()].filter(
-        ({ state }) => state === 'disabled' || state === 'tripped',
-      ).length,
+      oldestDue,
+      disabledEndpoints: [...this.#endpoints.keys()].filter(isDisabled).length,
     };
   }
 

@@ -28,6 +28,7 @@ export const longFiles: readonly string[] = [
   'crash/webhooks',
   'differential/differential',
   'examples/clients',
+  'faults/alarms',
   'faults/console',
   'faults/event-store',
   'faults/mongodb',

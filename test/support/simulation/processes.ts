@@ -127,6 +127,10 @@ export class MemoryCheckpoints implements Checkpoints {
     return this.#saved.get(name) ?? null;
   }
 
+  async all(): ReturnType<Checkpoints['all']> {
+    return [...this.#saved].map(([name, { position }]) => ({ name, position }));
+  }
+
   async save(name: string, { position, state }: Checkpoint): Promise<void> {
     const known = this.#saved.get(name);
     if (known === undefined || known.position < position)
