@@ -69,7 +69,7 @@ const serve = async (): Promise<void> => {
     import('./service.js'),
     tracingOfProcess(),
   ]);
-  const log = await makeLog(settings.logLevel);
+  const log = await makeLog(settings.logLevel, clock);
   const warning = nodeWarning(process.versions.node);
   if (warning !== null) log.warn({ node: process.versions.node }, warning);
   const stopped = new Promise<void>((resolve) => {

@@ -13,10 +13,11 @@ import {
 import { uncounted, type CountCall } from '../../application/ports/count-call.js';
 import type { Clock } from '../../application/ports/system.js';
 import { within } from '../../application/within.js';
+import { WriteHealth } from '../../application/write-health.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { bounded, Bounds, MongoOverdue } from './bounds.js';
-import { duplicatesOf } from './refusals.js';
+import { duplicatesOf, refusesWrites } from './refusals.js';
 
 /** The database to use if the connection string names none. */
 const defaultName = 'handwritten_cards';
@@ -92,6 +93,7 @@ export class MongoDatabase {
   readonly #unhurried = new Set<MongoClient>();
   /** Of the client, by name: to make one takes longer than most of what the driver does for a request. */
   readonly #databases = new Map<string | undefined, Db>();
+  readonly #writes: WriteHealth;
   #client: MongoClient;
   #isAway = false;
   #isProbing = false;
@@ -109,6 +111,13 @@ export class MongoDatabase {
     // If the first try fails, the driver looks for a server and waits for its response a second time.
     this.#bounds = new Bounds(clock, 2 * (this.#limits.find + this.#limits.respond));
     this.#name = namesDatabase.test(url) ? undefined : defaultName;
+    this.#writes = new WriteHealth(clock, () =>
+      this.collection<{ readonly _id: string }>('probe').updateOne(
+        { _id: 'probe' },
+        { $set: { filler: 'x'.repeat(65_536), at: clock.instant() } },
+        { upsert: true },
+      ),
+    );
     this.#client = this.#newClient();
   }
 
@@ -148,6 +157,7 @@ export class MongoDatabase {
       this.#count(call);
       return this.#bounds.limit(request).catch((error: unknown) => {
         if (error instanceof MongoOverdue) this.#replace(client);
+        if (refusesWrites(error)) this.#writes.wrote(error);
         throw error;
       });
     });
@@ -240,7 +250,7 @@ export class MongoDatabase {
     await this.collection(name).drop();
   }
 
-  /** For readiness: rejects if no server responds. */
+  /** For readiness: rejects if no server responds, or if it takes no writes. */
   async ping(): Promise<void> {
     // Otherwise the driver would connect again.
     if (this.#isClosed) throw new MongoAway();
@@ -255,6 +265,8 @@ export class MongoDatabase {
       if (client === this.#client) this.#isAway = true;
       throw error;
     }
+    const failure = await this.#writes.failure();
+    if (failure !== null) throw new MongoError(`MongoDB takes no writes: ${failure}`);
   }
 
   /** Checks whether the server is back; one check at a time. */

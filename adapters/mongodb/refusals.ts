@@ -24,3 +24,13 @@ export const duplicatesOf = (error: unknown): ReadonlySet<number> | null => {
     error.result.getWriteConcernError() === undefined;
   return isOnlyThat ? new Set(failed.map(({ index }) => index)) : null;
 };
+
+/** Unauthorized, UserWritesBlocked, AtlasError (its space is used up), OutOfDiskSpace. */
+const lasting: ReadonlySet<unknown> = new Set([13, 371, 8_000, 14_031]);
+
+/** Whether the server will refuse other writes, too, until something is done about it. */
+export const refusesWrites = (error: unknown): boolean =>
+  error instanceof MongoServerError &&
+  (lasting.has(error.code) ||
+    (error instanceof MongoBulkWriteError &&
+      [error.writeErrors].flat().some(({ code }) => lasting.has(code))));

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { growingTo } from '../growing.js';
-import { FinalError } from '../../domain/errors.js';
+import { FinalError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import type { MasterKey, MasterKeys } from '../../domain/webhook-signing.js';
 import type { PersonalKey } from './personal.js';
@@ -22,8 +22,13 @@ export interface KeyRing {
    * PersonalKeysUnavailable.
    */
   next(): PersonalKey;
-  /** Resolves when there are keys for `next`, or when waiting for them has been in vain. Never rejects. */
+  /**
+   * Resolves when there are keys for `next`, or when waiting for them would be in vain: for too long, or
+   * after making some has failed. Never rejects.
+   */
   ready(): Promise<void>;
+  /** Fills the supply of unused keys, if it isn't full. Throws PersonalKeysUnavailable. */
+  fill(): Promise<void>;
   /** Makes sure that `keyOf` knows these keys. Throws PersonalKeysUnavailable. */
   load(ids: readonly string[]): Promise<void>;
   /** A key that was loaded; null if it is destroyed or lost. */
@@ -187,6 +192,8 @@ export const keyRing = ({
   const noted = new Map<string, JustSealed>();
   const unused: PersonalKey[] = [];
   let filling: Promise<void> | null = null;
+  /** Why the supply could not be filled, and when; null since it could. */
+  let failure: { readonly error: unknown; readonly at: Milliseconds } | null = null;
   let index: Promise<Buffer> | null = null;
 
   const keep = (number: number, keys: Buffer | null): void =>
@@ -234,13 +241,14 @@ export const keyRing = ({
     }
   };
 
-  /** One at a time. After a failure the next caller tries again, a moment later. */
   const fill = (): Promise<void> => {
     filling ??= (async () => {
       try {
         while (unused.length < supply) await addBlocks(addedAtOnce);
-      } catch {
-        await clock.sleep(pauseAfterFailure);
+        failure = null;
+      } catch (error) {
+        failure = { error, at: clock.monotonic() };
+        throw error;
       } finally {
         filling = null;
       }
@@ -248,10 +256,17 @@ export const keyRing = ({
     return filling;
   };
 
+  /** After a failure it is tried again a moment later, and nobody waits for that. */
+  const refill = async (): Promise<void> => {
+    if (failure === null || clock.monotonic() >= failure.at + pauseAfterFailure)
+      await fill().catch(() => undefined);
+  };
+
   const waitForKeys = async (): Promise<void> => {
     const until = clock.monotonic() + longestWait;
-    while (unused.length < enough && clock.monotonic() < until)
-      await within(clock, longestWait, fill(), () => undefined);
+    while (unused.length < enough && failure === null && clock.monotonic() < until)
+      await within(clock, longestWait, refill(), () => undefined);
+    if (failure !== null) void refill();
   };
 
   const isFresh = (number: number): boolean => {
@@ -308,11 +323,14 @@ export const keyRing = ({
   return {
     next: () => {
       const key = unused.shift();
-      if (unused.length < supply) void fill();
-      if (key === undefined) throw new PersonalKeysUnavailable('There is no key for personal data at hand.');
-      return key;
+      if (unused.length < supply) void refill();
+      if (key !== undefined) return key;
+      const reason =
+        failure === null ? 'Making keys for personal data takes too long.' : messageOf(failure.error);
+      throw new PersonalKeysUnavailable(reason, { cause: failure?.error });
     },
     ready: () => (unused.length >= enough ? Promise.resolve() : waitForKeys()),
+    fill,
     load,
     keyOf: (id) => {
       const place = placeOf(id);
@@ -351,6 +369,7 @@ const withoutKeys = (): never => {
 export const noKeys: KeyRing = {
   next: withoutKeys,
   ready: () => Promise.resolve(),
+  fill: async () => withoutKeys(),
   load: () => Promise.resolve(),
   keyOf: () => null,
   note: () => undefined,

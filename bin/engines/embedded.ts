@@ -22,6 +22,7 @@ import { BufferedKeyUses } from '../../application/access/buffered-key-uses.js';
 import { untilAborted } from '../../application/until-aborted.js';
 import { MissingEventKey, type EventMacs } from '../../domain/event-mac.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
+import { WriteHealth } from '../../application/write-health.js';
 import type { Engine, EngineOptions } from '../engine.js';
 import { macsOf, notarized, shownTiles } from './notarized.js';
 import { measureLag } from '../projection-lag.js';
@@ -43,6 +44,9 @@ const sayWhatWasFound = async ({ left, eventStore }: EventsFile, log: Logger): P
   );
 };
 
+/** Where so much has room, many sends have. */
+const probeBytes = 65_536;
+
 /**
  * Throws MissingEventKey if EVENT_KEY_FILE lacks the key of the newest event, as one from an old backup may.
  * What else is wrong with the event the notary finds.
@@ -63,11 +67,12 @@ const openOwnKeys = async (
   eventStore: EventStore,
   masters: MasterKeys,
   { settings: { dataDir }, log }: EngineOptions,
+  onFailure: (error: Error) => void,
 ): Promise<ReturnType<typeof openPersonalKeys>> => {
   const place = keysPath(dataDir);
   const comparing = { log: eventStore, masters, place, onOther: otherLogSaid(log) };
   if (!existsSync(place)) await assertOwnKeys({ ...comparing, store: noKeys });
-  const keys = openPersonalKeys(place);
+  const keys = openPersonalKeys(place, { onFailure });
   try {
     await assertOwnKeys({ ...comparing, store: keys });
     return keys;
@@ -84,7 +89,17 @@ const openOwnKeys = async (
 export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
   const { settings, clock, entropy, personalMasters, log, fail } = options;
   const { dataDir } = settings;
-  const events = await openEventsFile({ directory: dataDir, clock, ...notarized(options) });
+  const writes = new WriteHealth(clock, async () => {
+    await events.writer.run('probe', probeBytes);
+    await personalKeys.fill();
+  });
+  const onUnwritten = (error: Error): void => writes.wrote(error);
+  const events = await openEventsFile({
+    directory: dataDir,
+    clock,
+    onUnwritten,
+    ...notarized(options),
+  });
   const eventMacs = macsOf(options);
   await assertNewestKey(events, eventMacs).catch(async (error: unknown) => {
     await events.close();
@@ -93,10 +108,12 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
   const tiles = shownTiles(options, events.tiles);
   const masters = personalMasters();
   if (masters === null) throw new TypeError('one process opens personal data');
-  const keys = await openOwnKeys(events.eventStore, masters, options).catch(async (error: unknown) => {
-    await events.close();
-    throw error;
-  });
+  const keys = await openOwnKeys(events.eventStore, masters, options, onUnwritten).catch(
+    async (error: unknown) => {
+      await events.close();
+      throw error;
+    },
+  );
   const personalKeys = keyRing({ store: keys, masters, clock, entropy });
   const unreadable = watchUnreadable(events.eventStore, log);
   const projected = await openReadFile({
@@ -161,7 +178,9 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     readiness: async () => {
       const status = projected.status();
       const lag = await measure(status.projections.map(({ checkpoint }) => checkpoint));
-      return [...projectionParts(status, lag), await logPart(tiles)];
+      const failure = await writes.failure();
+      const disk = { name: 'disk', ready: failure === null, detail: failure };
+      return [disk, ...projectionParts(status, lag), await logPart(tiles)];
     },
     close: async () => {
       stopping.abort();

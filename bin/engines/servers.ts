@@ -2,10 +2,11 @@ import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.
 import type { Part } from '../../adapters/http/health.js';
 import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
 import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
-import type { EventStore } from '../../application/ports/event-store.js';
+import { EventStoreUnavailable, type EventStore } from '../../application/ports/event-store.js';
 import { assertSameLog } from '../../application/same-log.js';
 import type { ProjectorStatus } from '../../application/projecting/projection-board.js';
 import { within } from '../../application/within.js';
+import { WriteHealth } from '../../application/write-health.js';
 import { withAppend } from '../../application/with-append.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
@@ -73,6 +74,8 @@ export const openWithServers = async (options: EngineOptions): Promise<Engine> =
 };
 
 const longestResponse: Milliseconds = 2_000;
+/** How long a refused append counts: another one, only to find out, would stay in the log forever. */
+const refusedFor: Milliseconds = 10_000;
 
 /** `owned`: what to close after the stores. `eventStoreDb`: the event store, if it is one. */
 const engineOf = (
@@ -104,15 +107,29 @@ const engineOf = (
     );
     return { name, ready: detail === null, detail };
   };
-  const { ping, store } = stores;
+  const { ping } = stores;
+  const appends = new WriteHealth(clock, () => Promise.resolve(), refusedFor);
+  const store = withAppend(stores.store, async (writes, completing) => {
+    try {
+      const outcomes = await stores.store.append(writes, completing);
+      appends.wrote(null);
+      return outcomes;
+    } catch (error) {
+      if (error instanceof EventStoreUnavailable) appends.wrote(error);
+      throw error;
+    }
+  });
   const projectionParts = patientParts(clock);
   const measure = measureLag(store, clock);
   let lag = noLag;
   const askLog = async (status: ProjectorStatus): Promise<void> => {
     lag = await measure(status.projections.map(({ checkpoint }) => checkpoint));
+    const failure = await appends.failure();
+    if (failure !== null) throw new EventStoreUnavailable(`it takes no events: ${failure}`);
   };
   return {
     ...stores,
+    store,
     tiles,
     raw,
     notarize,

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
+import type { Part } from '../../adapters/http/health.js';
 import { seed } from '../bench/seed.js';
 import { eventually } from '../support/time/eventually.js';
 import { aCard, clientsOf, type Reply, type Tenant } from '../support/http/service.js';
@@ -18,6 +19,7 @@ const works = (program: string, ...args: readonly string[]): boolean =>
 describe('a service whose disk', function () {
   let dataDir: string;
   let port: number;
+  let mounted = false;
   const running: ServiceProcess[] = [];
   before(async () => {
     port = await freePort();
@@ -27,6 +29,7 @@ describe('a service whose disk', function () {
   });
   afterEach(async () => {
     for (const service of running.splice(0)) await service.end('SIGKILL');
+    if (mounted) mounted = !works('umount', dataDir);
     await rm(dataDir, { recursive: true, force: true });
   });
 
@@ -122,6 +125,69 @@ describe('a service whose disk', function () {
       );
     await endures(tenant, fill, () => rm(filler));
   });
+
+  it('is full is not ready, refuses at once, says so once a second, and is ready by itself when there is room', async function () {
+    mounted = works('mount', '-t', 'tmpfs', '-o', 'size=12m', 'tmpfs', dataDir);
+    if (!mounted) return this.skip();
+    const { service, tenant } = await started();
+    const codes: string[] = [];
+    const sendOne = async (key: string | null = null): Promise<Reply> => {
+      const reply = await send(tenant, key);
+      if (reply.status === 201) codes.push(reply.id);
+      return reply;
+    };
+    const diskOf = async () => {
+      const response = await fetch(`${service.url}/readyz`);
+      const { parts } = (await response.json()) as { readonly parts: readonly Part[] };
+      return { status: response.status, disk: parts.find(({ name }) => name === 'disk') };
+    };
+    for (let count = 0; count < 20; count += 1) await sendOne();
+    await eventually(async () => (await diskOf()).status === 200);
+    const filler = join(dataDir, 'filler');
+    const fill = () =>
+      writeFile(filler, Buffer.alloc(16 * 1024 * 1024), { flag: 'a' }).catch(() => undefined);
+    await fill();
+    await eventually(async () => (await sendOne()).status !== 201);
+    const failedAt = performance.now();
+    const { status, disk } = await diskOf();
+    expect([status, disk?.ready, disk?.detail]).to.deep.equal([503, false, 'database or disk is full']);
+    expect(performance.now() - failedAt).to.be.lessThan(1_000);
+
+    // Each takes a key for personal data, and in the end there are none: what leaves room is filled again.
+    const saidBefore = service.lines().length;
+    const took: number[] = [];
+    const refused = async (): Promise<void> => {
+      const began = performance.now();
+      const reply = await sendOne(took.length % 2 === 0 ? null : `key ${took.length}`);
+      took.push(performance.now() - began);
+      expect([reply.status, reply.code]).to.deep.equal([500, 'order_failed']);
+    };
+    for (let flight = 0; flight < 70; flight += 1) {
+      await fill();
+      await Promise.all(Array.from({ length: 20 }, refused));
+    }
+    // They waited for five seconds. Here much else has to be done at the same time.
+    expect(Math.max(...took)).to.be.lessThan(3_000);
+    const flights = took.length;
+    for (let count = 0; count < 21; count += 1) await refused();
+    expect(took.slice(flights).toSorted((a, b) => a - b)[10]).to.be.lessThan(250);
+    const seconds = (performance.now() - failedAt) / 1_000;
+    const said = service.lines().slice(saidBefore);
+    expect(said.length, said.join('\n')).to.be.within(1, Math.ceil(seconds) + 1);
+    expect(said.at(-1)).to.include('disk is full');
+    expect(await readable(tenant, codes[0] ?? '')).to.deep.equal([200, 200, 200, 200, 200, 200]);
+    expect((await diskOf()).status).to.equal(503);
+
+    await rm(filler);
+    await eventually(async () => (await diskOf()).status === 200);
+    expect((await sendOne('key 1')).status).to.equal(201);
+    await service.end('SIGKILL');
+    const again = spawned();
+    await again.ready;
+    await eventually(async () => (await diskOf()).status === 200);
+    for (const code of codes) expect((await tenant.api(`/api/v1/cards/${code}`)).status).to.equal(200);
+    expect(await tenant.balance()).to.equal(1_000_000 - codes.length);
+  }).timeout(240_000);
 
   it('is read-only refuses cards with order_failed, charges nothing, keeps serving reads, and recovers by itself', async function () {
     if (!works('strace', '-f', '-o', '/dev/null', 'true')) return this.skip();

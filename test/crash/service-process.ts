@@ -16,6 +16,8 @@ export interface ServiceProcess {
   /** Resolves when it listens; rejects with its output if it ended before that. */
   readonly ready: Promise<void>;
   readonly stderr: () => string;
+  /** Lines of the log so far; warnings and worse, unless another level was asked for. */
+  readonly lines: () => readonly string[];
   /** Sends a signal and waits for it to end. */
   readonly end: (signal: 'SIGKILL' | 'SIGTERM') => Promise<number | null>;
 }
@@ -72,6 +74,7 @@ export const spawnService = (
     ended,
     ready,
     stderr: () => complained,
+    lines: () => said.split('\n').filter((line) => line.startsWith('{')),
     end: (signal) => {
       child.kill(signal);
       return ended;

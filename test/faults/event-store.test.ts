@@ -1,3 +1,4 @@
+import { status } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { startCluster, type Cluster, type Node } from '../support/servers/cluster.js';
 import { describeWithEngines } from '../support/runner/engines.js';
@@ -146,5 +147,33 @@ describeWithEngines(
       await witness.settled(node, [party]);
       expect((await party.api('/api/v1/cards')).rows.length).to.be.within(3, 4);
     }).timeout(240_000);
+
+    it('that takes no events: says so and refuses at once, shows what there is, and goes on by itself', async function () {
+      const { standIn } = cluster;
+      if (standIn === null) return this.skip();
+      const party = await witness.party(node);
+      const { answer } = await witness.send(node, party);
+      const refusal = {
+        kind: 'refused',
+        code: status.PERMISSION_DENIED,
+        exception: 'access-denied',
+      } as const;
+      standIn.appendFates.push(...Array.from({ length: 1_000 }, () => refusal));
+      const took: number[] = [];
+      for (let count = 0; count < 11; count += 1) {
+        const place = witness.history.length;
+        const began = performance.now();
+        await witness.send(node, party);
+        took.push(performance.now() - began);
+        expect([...witness.answersSince(place)]).to.deep.equal(['500 order_failed']);
+      }
+      expect(took.toSorted((a, b) => a - b)[5]).to.be.lessThan(250);
+      expect(await notReady(node)).to.deep.equal(['event store']);
+      for (const path of [...paths, `cards/${answer?.card}`])
+        expect([path, (await party.api(`/api/v1/${path}`)).status]).to.deep.equal([path, 200]);
+      standIn.appendFates.length = 0;
+      await isReady(node);
+      await witness.settled(node, [party]);
+    }).timeout(120_000);
   },
 );

@@ -3,6 +3,8 @@ import { startCluster, type Cluster, type Node } from '../support/servers/cluste
 import { describeWithEngines } from '../support/runner/engines.js';
 import { sampleOf } from '../support/runner/effort.js';
 import { eventually } from '../support/time/eventually.js';
+import { aCard, clientOf } from '../support/http/service.js';
+import { RefusingMongo } from '../support/servers/refusing-mongo.js';
 import { isReady, notReady, Witness, type Party } from '../support/servers/witness.js';
 
 describeWithEngines(
@@ -138,5 +140,42 @@ describeWithEngines(
           expect(answer?.status).to.equal(201);
         }));
     }
+
+    it('that takes no writes: says so, refuses keys at once, shows what there is, and goes on by itself', async () => {
+      const url = cluster.environment['MONGODB_URL'] ?? '';
+      const refusing = await RefusingMongo.before(url);
+      try {
+        const other = await cluster.start('api', 'up', { MONGODB_URL: refusing.urlFor(url) });
+        await isReady(other);
+        const party = await witness.party(node);
+        const { answer } = await witness.send(node, party);
+        const client = clientOf(other.baseUrl, party.key);
+        const keyed = (key: string) =>
+          client('/api/v1/cards', { body: aCard(), headers: { 'idempotency-key': key } });
+        refusing.refuse({
+          commands: ['insert', 'update', 'findAndModify', 'delete'],
+          times: Infinity,
+          refusal: { refuses: { code: 14_031, codeName: 'OutOfDiskSpace' } },
+        });
+        const took: number[] = [];
+        for (let count = 0; count < 11; count += 1) {
+          const began = performance.now();
+          const reply = await keyed(`key ${count}`);
+          took.push(performance.now() - began);
+          expect([reply.status, reply.code]).to.deep.equal([400, 'invalid_idempotency_key']);
+        }
+        expect(took.toSorted((a, b) => a - b)[5]).to.be.lessThan(250);
+        expect(await notReady(other)).to.include('mongodb');
+        expect((await client(`/api/v1/cards/${answer?.card}`)).status).to.equal(200);
+        expect((await client('/api/v1/cards')).status).to.equal(200);
+        expect(refusing.caught.filter((command) => command === 'update probe').length).to.be.lessThan(5);
+        refusing.refuse();
+        await isReady(other);
+        expect((await keyed('key 0')).status).to.equal(201);
+        await other.stop();
+      } finally {
+        await refusing.close();
+      }
+    }).timeout(120_000);
   },
 );

@@ -60,7 +60,12 @@ export const openPersonalKeys = (
   {
     readOnly = false,
     inGate = (work) => work(),
-  }: { readonly readOnly?: boolean; readonly inGate?: InsideGate } = {},
+    onFailure = () => undefined,
+  }: {
+    readonly readOnly?: boolean;
+    readonly inGate?: InsideGate;
+    readonly onFailure?: (error: PersonalKeysUnavailable) => void;
+  } = {},
 ): PersonalKeys & { readonly close: () => void } => {
   const database = inGate(() => open(path, readOnly));
 
@@ -68,9 +73,10 @@ export const openPersonalKeys = (
     try {
       return inGate(work);
     } catch (error) {
-      throw new PersonalKeysUnavailable(`The keys of personal data can't be reached: ${messageOf(error)}`, {
-        cause: error,
-      });
+      const reason = `The keys of personal data can't be read or written: ${messageOf(error)}`;
+      const failure = new PersonalKeysUnavailable(reason, { cause: error });
+      onFailure(failure);
+      throw failure;
     }
   };
 
@@ -81,7 +87,8 @@ export const openPersonalKeys = (
       database.exec('commit');
       return result;
     } catch (error) {
-      database.exec('rollback');
+      // A full disk has rolled it back already.
+      if (database.isTransaction) database.exec('rollback');
       throw error;
     }
   };

@@ -4,7 +4,7 @@ import { lockDirectory, makeDirectory, openForReading, syncDirectory, type Datab
 import { DamagedLog } from '../../../application/log/damaged-log.js';
 import type { LogTiles } from '../../../application/ports/log-tiles.js';
 import type { RawLog } from '../../../application/ports/raw-log.js';
-import { CheckpointPastHead, type UnknownOutcome } from '../errors.js';
+import { CheckpointPastHead, type NotWritten, type UnknownOutcome } from '../errors.js';
 import { newGate, whileShut, insideGate, type Gate } from '../gate.js';
 import { SqliteEventStore } from './event-store.js';
 import { SqliteIdempotencyStore } from '../records/idempotency-store.js';
@@ -23,6 +23,8 @@ export interface EventsFileOptions {
   readonly clock: Clock;
   /** A commit may or may not be on disk: end the process with exit code 75. No write settles after this. */
   readonly onUnknownOutcome: (error: UnknownOutcome) => void;
+  /** A write left nothing behind. */
+  readonly onUnwritten?: (error: NotWritten) => void;
   /** The log turned out to be damaged: end the process with exit code 1. */
   readonly onDamage: (error: DamagedLog) => void;
   /** Absent: the log is not notarized, and only what the start reads is read back. */
@@ -107,7 +109,7 @@ export const openEventsFile = async ({
   };
   try {
     const left = assertWhole(shared.path);
-    const writer = await SqliteWriter.open({ ...shared, onUnknownOutcome, onDamage });
+    const writer = await SqliteWriter.open({ ...options, ...shared, onUnknownOutcome, onDamage });
     opened.push(writer);
     syncDirectory(directory);
     const database = openForReading(shared.path);

@@ -8,6 +8,15 @@ import { requestOperations } from '../records/request-operations.js';
 import { keyUseOperations } from '../records/key-use-operations.js';
 import { recordOperations } from '../records/record-operations.js';
 
+/** A write whose only purpose is to succeed. */
+const probeOperations = (database: Database) => {
+  database.exec(
+    'create table if not exists probe (one integer primary key check (one = 1), filler blob not null) strict',
+  );
+  const write = database.prepare('insert or replace into probe values (1, zeroblob(?))');
+  return { operations: { probe: (bytes: number): void => void write.run(bytes) } };
+};
+
 /**
  * Every write to events.db. They share one queue, one thread and its commits. `onHead` is called with the
  * position of the log's last event after each commit that appended events.
@@ -22,6 +31,7 @@ export const openOperationSets = (database: Database, onHead: (position: number)
     requestOperations(database),
     tileOperations(database),
     recordOperations(database),
+    probeOperations(database),
   ] as const;
 
 type Sets = ReturnType<typeof openOperationSets>;

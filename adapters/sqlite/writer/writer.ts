@@ -17,6 +17,8 @@ export interface WriterOptions {
   readonly gate: Gate;
   /** A commit may or may not be on disk. No request settles any more; end the process with exit code 75. */
   readonly onUnknownOutcome: (error: UnknownOutcome) => void;
+  /** A write left nothing behind. */
+  readonly onUnwritten?: (error: NotWritten) => void;
   /** A write found the file damaged. End the process. */
   readonly onDamage: (error: DamagedLog) => void;
 }
@@ -135,8 +137,11 @@ export class SqliteWriter {
     for (const [index, request] of this.#open.splice(0, replies.length).entries()) {
       const reply = replies[index];
       if (reply?.kind === 'done') request.settle(reply.output);
-      else if (reply?.kind === 'unwritten') request.reject(new NotWritten(reply.message));
-      else request.reject(new Error(reply?.message ?? 'the write has no result'));
+      else if (reply?.kind === 'unwritten') {
+        const error = new NotWritten(reply.message);
+        this.#options.onUnwritten?.(error);
+        request.reject(error);
+      } else request.reject(new Error(reply?.message ?? 'the write has no result'));
     }
     for (const listener of this.#listeners) listener();
   }

@@ -5,12 +5,14 @@ import { z } from 'zod';
 import { rawOf, storedTexts, verifies } from '../../../application/log/hash-chain.js';
 import { assertChained } from '../../../application/log/chained.js';
 import {
+  keyRing,
   LostIndexKey,
   MissingPersonalKey,
   rotateKeys,
   type KeyRing,
 } from '../../../application/personal/key-ring.js';
 import { openedEvents, openText, sealText } from '../../../application/personal/personal.js';
+import { PersonalKeysUnavailable } from '../../../application/ports/personal-keys.js';
 import type { EventMetadata, LoggedEvent } from '../../../domain/events.js';
 import { derivedUuid, Uuid } from '../../../domain/ids.js';
 import type { MasterKeys } from '../../../domain/webhook-signing.js';
@@ -199,6 +201,36 @@ describe('the key ring', () => {
     await take(ringOver(store, masters, 2), 600);
     await take(ringOver(new MemoryPersonalKeys(), masters, 3), 600);
     expect(ids.size).to.equal(1_800);
+  });
+
+  it('says at once why it has no keys left while its store takes none, and has some when it does', async () => {
+    const store = new MemoryPersonalKeys();
+    const clock = new VirtualClock();
+    const ring = keyRing({ store, masters, clock, entropy: new SeededEntropy(3) });
+    await ring.ready();
+    const began = clock.monotonic();
+    const add = store.add.bind(store);
+    let tries = 0;
+    store.add = () => {
+      tries += 1;
+      return Promise.reject(new PersonalKeysUnavailable('database or disk is full'));
+    };
+    const take = async (): Promise<string> => {
+      await ring.ready();
+      return ring.next().id;
+    };
+    const why = await (async () => {
+      for (let taken = 0; taken < 10_000; taken += 1) await take();
+      return null;
+    })().catch((error: unknown) => error);
+    expect(String(why)).to.equal('EventStoreUnavailable: database or disk is full');
+    // No time has passed, so nothing was tried again.
+    expect([clock.monotonic() - began, tries]).to.deep.equal([0, 1]);
+    store.add = add;
+    await clock.advance(250);
+    await take().catch(() => undefined);
+    await ring.fill();
+    expect(await take()).to.match(/^\d+\.\d+$/);
   });
 
   it('hashes a text alike in every process, before and after a rotation, and otherwise over another store', async () => {

@@ -39,9 +39,9 @@ const isAge = (series: string): boolean => /^[a-z_]+_(lag|age|oldest|oldest_due)
 const evaluatedAfter = '15m';
 
 /**
- * The pages that go out a quarter of an hour later if everything stays as it is in the later of two scrapes, and
- * ages that have grown since the earlier one grow on. Each is its name and what it is about, such as
- * `RoleMissing relay`.
+ * The pages that go out a quarter of an hour later if everything stays as it is in the later of two scrapes,
+ * and ages that have grown since the earlier one grow on. Each is the alert's name and what it is about, such
+ * as `RoleMissing relay`.
  */
 export const alertsAfter = async (
   earlier: readonly Scrape[],
