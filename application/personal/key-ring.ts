@@ -48,6 +48,11 @@ export interface KeyRing {
    * MissingPersonalKey.
    */
   hashed(...parts: readonly string[]): Promise<string>;
+  /**
+   * Looks whether the keys that are given out next are still in the store; if not, others take their place.
+   * Throws PersonalKeysUnavailable, and what `onMissing` throws.
+   */
+  check(): Promise<void>;
   /** Destroys keys for good; those that are gone already are passed over. Throws PersonalKeysUnavailable. */
   destroy(ids: readonly string[]): Promise<void>;
 }
@@ -345,6 +350,12 @@ export const keyRing = ({
       if (oldest?.done === false) noted.delete(oldest.value);
     },
     noted: (id) => noted.get(id) ?? null,
+    check: async () => {
+      const block = blockOf(unused[0]?.id ?? '');
+      if (block === null) return;
+      await refresh([block]);
+      if (opened.peek(block)?.keys === null) unused.length = 0;
+    },
     hashed: async (...parts) =>
       createHmac('sha256', await indexKey())
         .update(JSON.stringify(parts))
@@ -374,6 +385,7 @@ export const noKeys: KeyRing = {
   keyOf: () => null,
   note: () => undefined,
   noted: () => null,
+  check: () => Promise.resolve(),
   hashed: async () => withoutKeys(),
   destroy: async () => withoutKeys(),
 };

@@ -121,6 +121,9 @@ export const openMongoStores = (
     stopped.signal,
   );
   const watchingClock = watchClock({ database, clock, report: clockLog(log), onError }, stopped.signal);
+  const watchingKeys = untilAborted({ clock, signal: stopped.signal, pause: looksForKeys, onError }, () =>
+    personalKeys.check(),
+  );
   const keyUses = new BufferedKeyUses(mongoKeyUses(database), clock);
   const requests = new BufferedRequests(mongoRequests(database), personalKeys, clock, onError);
   const leased = leasedWork(options, database, onError);
@@ -197,7 +200,7 @@ export const openMongoStores = (
       await keyUses.close();
       await requests.close();
       await database.close();
-      await Promise.allSettled([makingIndexes, admitted]);
+      await Promise.allSettled([makingIndexes, admitted, watchingKeys]);
     },
   };
 };
@@ -264,6 +267,8 @@ interface Projecting {
 }
 
 const looksEvery: Milliseconds = 250;
+/** A database of keys that was replaced while the process runs is noticed after this time. */
+const looksForKeys: Milliseconds = 2_000;
 /** Builds of a release are kept for longer than this after somebody has said that they are needed. */
 const saysThatNeeded: Milliseconds = 10 * 60_000;
 /** Several signs of life of a projector of another release fall into this time. */

@@ -272,6 +272,20 @@ describe('the key ring', () => {
     ]);
   });
 
+  it('gives out no keys of a block that is gone from the store', async () => {
+    const store = new MemoryPersonalKeys();
+    const ring = ringOver(store);
+    await ring.ready();
+    const { id: before } = ring.next();
+    await ring.check();
+    expect(ring.next().id.split('.')[0]).to.equal(before.split('.')[0]);
+    store.blocks.clear();
+    await ring.check();
+    await ring.ready().catch(() => undefined);
+    expect(() => ring.next()).to.not.throw();
+    expect(store.blocks.has(Number(ring.next().id.split('.')[0]))).to.equal(true);
+  });
+
   it('knows keys that another process has made, and keys that were destroyed by their lack', async () => {
     const store = new MemoryPersonalKeys();
     const [one, two] = [ringOver(store), ringOver(store, masters, 2)];
