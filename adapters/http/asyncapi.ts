@@ -205,7 +205,7 @@ const payload = (category: Category, type: string, schema: z.ZodObject): Node =>
     id: { type: 'string', format: 'uuid', description: 'The same however often the event is delivered.' },
     type: { const: type, description: 'The type of the event.' },
     at: { ...instant, description: 'When the event occurred.' },
-    data: { ...withMeanings(dataSchema(schema)), description: 'What happened.' },
+    data: { ...withMeanings(dataSchema(schema), [type]), description: 'What happened.' },
     metadata: { $ref: '#/components/schemas/Metadata' },
   },
 });

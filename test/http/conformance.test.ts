@@ -213,6 +213,7 @@ describe('successful responses and the OpenAPI document', () => {
     await good(operator, 'GET', '/operator/v1/keys');
     await good(operator, 'DELETE', `/operator/v1/keys/${own.id}`);
     await good(operator, 'GET', `/operator/v1/requests/${own.headers.get('x-request-id') ?? ''}`);
+    await good(operator, 'GET', `/operator/v1/requests?subject=${tenant.org}`);
     await good(operator, 'GET', '/operator/v1/anchor');
     await good(operator, 'POST', '/operator/v1/projections/cards/rebuild');
     await refused(operator, 'GET', '/operator/v1/organizations/nothing/keys', 404);

@@ -190,6 +190,8 @@ describe('a failure of the service', () => {
       '/api/v1/deliveries/{id}': [404, 'not_found'],
       '/operator/v1/organizations/{org}/deliveries/{id}': [404, 'not_found'],
       '/operator/v1/requests/{request_id}': [404, 'not_found'],
+      // It asks for a subject before anything is read, and the request log is in neither store.
+      '/operator/v1/requests': [400, 'invalid_parameter'],
     };
     expect(paths.length).to.be.above(15);
     for (const path of paths) {

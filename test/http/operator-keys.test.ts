@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { house } from '../../domain/members.js';
 import { settableClock } from '../support/http/http.js';
-import { memberOf } from '../support/http/visitor.js';
+import { memberOf, password, pathOf, Visitor } from '../support/http/visitor.js';
 import {
   aCard,
   clientOf,
@@ -118,7 +118,11 @@ describe('the keys of operators', () => {
     const invited = { email: 'ada@example.com', name: 'Ada' };
     expect((await office(membersOf(org), { body: { ...invited, role: 'owner' } })).status).to.equal(201);
     await memberOf(service, org, 'viewer', 'bo@example.com');
-    await memberOf(service, house, 'floor', 'bo@example.com');
+    const { body: toHouse } = await root(membersOf(house), {
+      body: { email: 'bo@example.com', name: 'Bo', role: 'floor' },
+    });
+    const bo = new Visitor(service);
+    await bo.submit(pathOf(toHouse['url']), 'joinWith', { current: password });
     await memberOf(service, org, 'viewer', 'cy@example.com');
     const idOf = async (where: string, email: string) =>
       String((await root(membersOf(where))).rows.find((row) => row['email'] === email)?.['id']);
