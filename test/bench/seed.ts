@@ -23,8 +23,10 @@ import { cardCode, type CardCode } from '../../domain/card-code.js';
 import { ledger, movementId, purchase, spend, type Ledger } from '../../domain/credits.js';
 import { derivedUuid, LocalDate, OrganizationId, type Milliseconds, type Uuid } from '../../domain/ids.js';
 import { deliveryIdOf } from '../../domain/public-events.js';
+import { signerFrom } from '../../domain/signed-note.js';
 import { register, webhookEndpoints } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
+import { writeLogKey } from '../support/fixtures/log-key.js';
 import { anOrder, letter, nothingProjected } from '../support/fixtures/world.js';
 import { MemoryKeyUses } from '../support/memory/key-uses.js';
 import { eventMacs } from '../../domain/event-mac.js';
@@ -73,6 +75,7 @@ export const seed = async (
   const fail = (error: unknown): void => {
     throw error;
   };
+  await writeLogKey(directory, signerFrom('seeded/log', 'note', entropy.bytes(32)));
   const file = await openEventsFile({ directory, clock, onUnknownOutcome: fail, onDamage: fail });
   const keys = openPersonalKeys(keysPath(directory));
   try {

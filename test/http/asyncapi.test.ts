@@ -54,7 +54,7 @@ const closed = (schema: unknown): unknown => {
 const Published = z.looseObject({ position: z.string(), stream: z.string(), type: z.string() });
 type Published = z.infer<typeof Published>;
 
-/** Events that only a dying process, a failing receiver, an offline command or a form of the console causes. */
+/** Events that only a dying process, a failing receiver, an offline command or a console form causes. */
 const notMadeHere = [
   'HeadGivenUp',
   'KeysLost',
