@@ -102,6 +102,8 @@ const addedAtOnce = 4;
 const enough = keysInBlock;
 const longestWait: Milliseconds = 5_000;
 const pauseAfterFailure: Milliseconds = 250;
+/** A store that has failed is refused for at once, unless it recovers within this time. */
+const maxWaitAfterFailure: Milliseconds = 25;
 
 /** PERSONAL_KEY_FILE lacks a key: data would look as if it were erased. */
 export class MissingPersonalKey extends FinalError {
@@ -229,8 +231,9 @@ export const keyRing = ({
 
   const addBlocks = async (count: number): Promise<void> => {
     await indexKey();
-    const made = Array.from({ length: count }, () => ({
-      number: entropy.bytes(numberBytes).readUIntBE(0, numberBytes),
+    const numbers = entropy.bytes(count * numberBytes);
+    const made = Array.from({ length: count }, (_, at) => ({
+      number: numbers.readUIntBE(at * numberBytes, numberBytes),
       keys: entropy.bytes(blockBytes),
     }));
     await store.add(
@@ -261,7 +264,7 @@ export const keyRing = ({
     return filling;
   };
 
-  /** After a failure it is tried again a moment later, and nobody waits for that. */
+  /** After a failure it is tried again a moment later. */
   const refill = async (): Promise<void> => {
     if (failure === null || clock.monotonic() >= failure.at + pauseAfterFailure)
       await fill().catch(() => undefined);
@@ -271,7 +274,7 @@ export const keyRing = ({
     const until = clock.monotonic() + longestWait;
     while (unused.length < enough && failure === null && clock.monotonic() < until)
       await within(clock, longestWait, refill(), () => undefined);
-    if (failure !== null) void refill();
+    if (failure !== null) await within(clock, maxWaitAfterFailure, refill(), () => undefined);
   };
 
   const isFresh = (number: number): boolean => {

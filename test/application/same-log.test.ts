@@ -119,7 +119,10 @@ describe('a process with a checkpoint of another log', () => {
       const [one, other] = await twoWorlds();
       const { position, event } = await one.store.head();
       const checkpoints = new MemoryCheckpoints();
-      const state = name === 'relay' ? { rebuiltTo: '0' } : { spends: [], debts: [], copies: [], early: [] };
+      const state =
+        name === 'relay'
+          ? { rebuiltTo: '0' }
+          : { spends: [], debts: [], copies: [], early: [], orders: [], revisions: [] };
       await checkpoints.save(name, { position, ...(event !== null && { event }), state });
       const stop = new AbortController();
       const reported: unknown[] = [];

@@ -18,7 +18,8 @@ export class MemoryPersonalKeys implements PersonalKeys {
   }
 
   async add(blocks: readonly NumberedBlock[]): Promise<void> {
-    if (blocks.some(({ number }) => this.blocks.has(number)))
+    const numbers = new Set(blocks.map(({ number }) => number));
+    if (numbers.size < blocks.length || [...numbers].some((number) => this.blocks.has(number)))
       throw new PersonalKeysUnavailable('A block of this number is there.');
     for (const block of blocks) this.blocks.set(block.number, { ...block, version: 1 });
   }
