@@ -243,7 +243,7 @@ describe('the pulse of a service', function () {
     return worstForms(fields, sampleOfKinds(page.path)).map(([name, changes]) => ({
       name: `${page.path} ${action}: ${name}`,
       send: async () => {
-        if ('password' in fields) await beating.aMinuteLater();
+        if (['password', 'current', 'next'].some((name) => name in fields)) await beating.aMinuteLater();
         place ??= await placeOf(page, beating.lively);
         const sent = { ...fields, ...right, ...changes, form: formId() };
         const { status } = await visitorFor(place).post(place.address, sent);
