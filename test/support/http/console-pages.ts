@@ -47,10 +47,11 @@ const deliveryOf = async ({ tenant, endpoints }: Ones): Promise<string> => {
 const importOf = async ({ tenant, owner }: Ones): Promise<string> => {
   const page = `/console/${tenant.org}/contacts/import`;
   const file = new Blob(['external_id,name\nimported,Valentina Tereshkova\n,Nobody\n']);
-  const { location } = await owner.upload(page, { form: 'a page' }, file);
+  const { status, location } = await owner.upload(page, { form: 'a page' }, file);
+  if (location === null) throw new Error(`a file of contacts was refused with ${status}`);
   // What it does by itself must not look like the work of a page.
-  await eventually(async () => (await owner.get(location ?? '')).text.includes('>done<'));
-  return lastOf(location ?? '');
+  await eventually(async () => (await owner.get(location)).text.includes('>done<'));
+  return lastOf(location);
 };
 
 /** The one of which `:id` of a path speaks. */
