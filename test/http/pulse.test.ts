@@ -275,7 +275,7 @@ describe('the pulse of a service', function () {
       for (const form of await formsOf(page)) {
         // A form may take minutes of the service's clock, and sessions end after hours without use.
         for (const visitor of [beating.lively.owner, operator])
-          expect((await visitor.get('/console')).text).not.to.include('Forgotten?');
+          expect((await visitor.get('/console')).location ?? '').not.to.include('/sign-in');
         // It ends the session of who sends it.
         if (form.action !== 'signOut') found.push(...(await stopping(formAttacks(page, form))));
       }

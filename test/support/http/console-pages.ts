@@ -48,7 +48,8 @@ const importOf = async ({ tenant, owner }: Ones): Promise<string> => {
   const page = `/console/${tenant.org}/contacts/import`;
   const file = new Blob(['external_id,name\nimported,Valentina Tereshkova\n,Nobody\n']);
   const { status, location } = await owner.upload(page, { form: 'a page' }, file);
-  if (location === null) throw new Error(`a file of contacts was refused with ${status}`);
+  if (location?.startsWith(page) !== true)
+    throw new Error(`a file of contacts was not taken: ${status}, ${location}`);
   // What it does by itself must not look like the work of a page.
   await eventually(async () => (await owner.get(location)).text.includes('>done<'));
   return lastOf(location);
