@@ -17,22 +17,23 @@ export type Moment =
   | { readonly position: null; readonly at: Instant };
 
 /**
- * The moment of a position. Throws `invalid_parameter`, with `param` as its name, for one that the log has
- * not reached.
+ * The moment of a position: that of an event, or 0. Throws `invalid_parameter`, with `param` as its name, for
+ * one that is none of this log's. (decision 73: positions are opaque)
  */
 export const momentOf = async (
   store: Pick<EventStore, 'head' | 'markAt'>,
   position: bigint,
   param: string,
-): Promise<Moment> => {
+): Promise<Moment & { readonly position: bigint }> => {
+  const mark = position === 0n ? null : await store.markAt(position);
+  if (mark !== null || position === 0n) return { position, at: mark?.at ?? null };
   const { position: head } = await store.head();
-  if (position > head)
-    throw new DomainError(
-      'invalid_parameter',
-      `\`${param}\` is ${position}, but the log ends at ${head}.`,
-      param,
-    );
-  return { position, at: (await store.markAt(position))?.at ?? null };
+  const reason = position > head ? `the log ends at ${head}` : 'the log has no event there';
+  throw new DomainError(
+    'invalid_parameter',
+    `${param} is ${position}, but ${reason}. If you have read that far, it was another log: compare the log's id with the one you know (GET /operator/v1/anchor).`,
+    param,
+  );
 };
 
 /**

@@ -14,6 +14,6 @@ export const withAppend = (
   readLog: (after, limit) => store.readLog(after, limit),
   head: () => store.head(),
   markAt: (position) => store.markAt(position),
-  positionBefore: (time, signal) => store.positionBefore(time, signal),
+  positionBefore: (place, signal) => store.positionBefore(place, signal),
   follow: (after, options) => store.follow(after, options),
 });

@@ -2,7 +2,6 @@ import type { Registry } from 'prom-client';
 import type { Part, Readiness } from '../adapters/http/health.js';
 import type { Clock } from '../application/ports/system.js';
 import type { ProjectionStatus, ProjectorStatus } from '../application/projecting/projection-board.js';
-import { larger } from '../application/positions.js';
 import type { Milliseconds } from '../domain/ids.js';
 import { measured, registerGauges } from './measured.js';
 import type { LogLag } from './projection-lag.js';
@@ -110,12 +109,12 @@ export const registerProjectionMetrics = (
   register(
     'projection_positions_ahead',
     'How many positions the projection is ahead of the head of the log: anything but 0 means that events are missing, or that it is another log.',
-    ({ checkpoint }, lag) => lag && larger(0n, checkpoint - lag.head),
+    ({ checkpoint }, lag) => lag && Math.max(0, Number(checkpoint) - Number(lag.head)),
   );
   register(
     'projection_events_behind',
     'How many positions the projection is behind the head of the log.',
-    ({ checkpoint }, lag) => lag && larger(0n, lag.head - checkpoint),
+    ({ checkpoint }, lag) => lag && Math.max(0, Number(lag.head) - Number(checkpoint)),
   );
   register(
     'projection_lag_seconds',

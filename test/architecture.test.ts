@@ -123,6 +123,29 @@ const clockReads = (path: string, text: string): string[] => {
   return found;
 };
 
+/** The engines: what a position is made of is known there alone. */
+const isOfEngine = (path: string): boolean => /^(test|adapters\/(eventstoredb|sqlite|mongodb))\//.test(path);
+
+const arithmetic = new Set(['+', '-', '*', '/', '%', '**', '+=', '-=', '++', '--']);
+
+/** Places that calculate with positions: with whole numbers of any size, or by the names they have. */
+const calculations = (path: string, text: string): string[] => {
+  const isNumber = (node: unknown): boolean =>
+    property(node, 'bigint') !== undefined || property(property(node, 'callee'), 'name') === 'BigInt';
+  const isPosition = (node: unknown): boolean => {
+    const name = property(node, 'name') ?? property(property(node, 'property'), 'name');
+    return typeof name === 'string' && /(position|checkpoint|head)$/i.test(name);
+  };
+  const found: string[] = [];
+  parseSource(path, text).walk((node) => {
+    if (!arithmetic.has(String(node['operator']))) return;
+    const operands = [node['left'], node['right'], node['argument']].filter((each) => each !== undefined);
+    if (operands.some(isPosition) || (operands.some(isNumber) && !operands.every(isNumber)))
+      found.push(`${path}: ${text.slice(Number(node['start']), Number(node['end']))}`);
+  });
+  return found;
+};
+
 describe('the architecture', () => {
   it('has no import that its table forbids', () => {
     expect(sources.length).to.be.greaterThan(20);
@@ -223,6 +246,31 @@ describe('the architecture', () => {
     expect(
       clockReads('domain/x.ts', 'const a = new Date(); const b = Date(); const c = new Date(0);'),
     ).to.deep.equal(['domain/x.ts: new Date()', 'domain/x.ts: Date()']);
+  });
+});
+
+describe('the positions of the log', () => {
+  it('are calculated with by engines alone', () => {
+    const checked = sources.filter((path) => !isOfEngine(path));
+    expect(checked.length).to.be.greaterThan(200);
+    expect(checked.flatMap((path) => calculations(path, read(path)))).to.deep.equal([]);
+    const made = [
+      'const a = from.position - 1n;',
+      'const b = after + 1n;',
+      'after += BigInt(step);',
+      'const c = checkpoint - head;',
+      'this.position++;',
+      'const d = a > b ? larger(after, position) : 2n ** 64n;',
+    ];
+    expect(calculations('application/x.ts', made.join('\n'))).to.deep.equal(
+      [
+        'from.position - 1n',
+        'after + 1n',
+        'after += BigInt(step)',
+        'checkpoint - head',
+        'this.position++',
+      ].map((expression) => `application/x.ts: ${expression}`),
+    );
   });
 });
 

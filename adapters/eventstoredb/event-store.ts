@@ -1,7 +1,7 @@
 import { uncounted, type CountCall } from '../../application/ports/count-call.js';
 import { nextTurn } from '../../application/next-turn.js';
 import {
-  clockTolerance,
+  type Place,
   type EventMark,
   type EventStore,
   type LogHead,
@@ -11,7 +11,7 @@ import {
 import type { PlacedEvent, RawLog, StoredEvent } from '../../application/ports/raw-log.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
-import type { Milliseconds, StreamName } from '../../domain/ids.js';
+import type { StreamName } from '../../domain/ids.js';
 import { Appends } from './appends.js';
 import { Connection } from './connection.js';
 import { backoffOf, usualTimes, type Context, type EventStoreDbTimes } from './context.js';
@@ -123,8 +123,8 @@ export class EventStoreDbEventStore implements EventStore, RawLog {
     return decoded;
   }
 
-  async positionBefore(time: Milliseconds, signal?: AbortSignal): Promise<bigint> {
-    return this.#reads.positionBefore(time - clockTolerance, signal);
+  async positionBefore(place: Place, signal?: AbortSignal): Promise<bigint> {
+    return this.#reads.positionBefore(place, signal);
   }
 
   async head(): Promise<LogHead> {

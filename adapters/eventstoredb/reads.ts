@@ -12,14 +12,16 @@ import {
   type ResolvedEvent,
 } from '@eventstore/db-client';
 import {
+  clockTolerance,
   EventStoreUnavailable,
   markOf,
   type EventMark,
   type LogHead,
+  type Place,
 } from '../../application/ports/event-store.js';
 import type { PlacedEvent, StoredEvent, UnknownCategory } from '../../application/ports/raw-log.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
-import type { Milliseconds, StreamName } from '../../domain/ids.js';
+import type { StreamName } from '../../domain/ids.js';
 import type { Session } from './connection.js';
 import { explainDenial, unavailable, type Context } from './context.js';
 import { unknownCategory, loggedEvent, recordedEvent } from './events.js';
@@ -229,15 +231,18 @@ export class Reads {
   }
 
   /**
-   * The position of the last event of ours that is older than the time; 0 if there is none. The server finds
-   * no event by its time, and a position between two events is an error, so it is looked for from the end.
+   * The position of the last event of ours before the place; 0 if there is none. The server finds no event by
+   * its time, and a position between two events is an error, so a time is looked for from the end.
    */
-  positionBefore(time: Milliseconds, signal?: AbortSignal): Promise<bigint> {
+  async positionBefore(place: Place, signal?: AbortSignal): Promise<bigint> {
+    if ('position' in place && place.position === 0n) return 0n;
+    const from: ReadPosition = 'position' in place ? startAfter(place.position) : END;
+    const before = 'position' in place ? Infinity : place.time - clockTolerance;
     return this.#repeated(async (session) => {
-      for await (const resolved of this.#logBackwards(session)) {
+      for await (const resolved of this.#logBackwards(session, { from })) {
         const event = loggedEvent(resolved, this.#context);
         if (event === null) continue;
-        if (signal?.aborted === true || Date.parse(event.metadata.occurredAt) < time) return event.position;
+        if (signal?.aborted === true || Date.parse(event.metadata.occurredAt) < before) return event.position;
       }
       return 0n;
     });

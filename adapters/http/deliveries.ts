@@ -3,7 +3,6 @@ import {
   deliveryStatuses,
   type DeliveryAttempt,
   type Delivery,
-  type Place,
 } from '../../application/ports/delivery-log.js';
 import { replayEvents } from '../../application/webhooks/replay-events.js';
 import {
@@ -14,13 +13,13 @@ import {
   type WebhookDeps,
 } from '../../application/webhooks/webhooks.js';
 import { parseCardCode } from '../../domain/card-code.js';
-import { DomainError } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { publicEventTypes } from '../../domain/public-events.js';
 import { optionalChoice, optionalText, pageLimit, text } from './fields.js';
 import { ClientGone } from './errors.js';
+import { placeFrom } from './moments.js';
 import { readAll } from './read.js';
-import { instant, isoTime, listOf, pageOf, timestampAt } from './responses.js';
+import { instant, listOf, pageOf, timestampAt } from './responses.js';
 import type { HttpRequest, JsonResponse, ServerSentEvent, TextResponse } from './route.js';
 
 // What operators and owners of endpoints see and say about deliveries.
@@ -111,18 +110,6 @@ export const deliveryQuery = z.object({
 export const place = (description: string) =>
   ({ number: 'text', hint: 'a position in the log or an ISO 8601 time', description }) as const;
 export const replay = z.object({ from: text(place('Events from this position or time on, inclusive.')) });
-/** Reads a position or a time. Throws `invalid_parameter`. */
-export const placeOf = (sent: string, param: string): Place => {
-  if (/^\d{1,18}$/.test(sent)) return { position: BigInt(sent) };
-  const time = isoTime.test(sent) ? Date.parse(sent) : NaN;
-  if (Number.isNaN(time))
-    throw new DomainError(
-      'invalid_parameter',
-      `\`${param}\` must be a position in the log or an ISO 8601 time.`,
-      param,
-    );
-  return { time };
-};
 
 /** Makes a card code canonical; a text that isn't a card code matches nothing. */
 const cardFilter = (sent: string | null): string | null => {
@@ -187,7 +174,7 @@ export const replayed = async (
   id: string,
   { body, signal }: Pick<HttpRequest, 'body' | 'signal'>,
 ): Promise<JsonResponse> => {
-  const since = placeOf(readAll(replay, body).from, 'from');
+  const since = await placeFrom(deps.store, readAll(replay, body).from, 'from');
   const deliveries = await replayEvents(deps, org, id, since, signal);
   if (deliveries === null) throw new ClientGone();
   return { status: 202, body: { deliveries } };

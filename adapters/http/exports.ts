@@ -6,10 +6,9 @@ import { DomainError } from '../../domain/errors.js';
 import { OrganizationId } from '../../domain/ids.js';
 import { optionalChoice, optionalText } from './fields.js';
 import { byOperator, operatorAccess, operatorOperation } from './operator.js';
-import { isoTime } from './responses.js';
+import { placeFrom } from './moments.js';
 import { route, type Route } from './route.js';
 
-const position = /^[0-9]{1,18}$/;
 const treeSize = /^[0-9]{1,15}$/;
 
 const wanted = z.object({
@@ -41,18 +40,17 @@ const wanted = z.object({
 });
 type Wanted = z.output<typeof wanted>;
 
-const momentOf = (text: string | null, name: 'from' | 'to'): Moment | null => {
-  if (text === null) return null;
-  if (position.test(text)) return BigInt(text);
-  const time = isoTime.test(text) ? Date.parse(text) : NaN;
-  if (!Number.isNaN(time)) return time;
-  throw new DomainError('invalid_parameter', `\`${name}\` must be a position or an ISO 8601 time.`, name);
-};
-
 const alone = (name: string): DomainError =>
   new DomainError('invalid_parameter', 'Ask for a `card`, or an `organization`, or a period.', name);
 
-const subjectOf = ({ card, organization, from, to }: Wanted): ExportSubject => {
+const subjectOf = async (
+  { store }: ExportDeps,
+  { card, organization, from, to }: Wanted,
+): Promise<ExportSubject> => {
+  const momentOf = async (text: string | null, name: 'from' | 'to'): Promise<Moment | null> => {
+    const place = text === null ? null : await placeFrom(store, text, name);
+    return place && ('position' in place ? place.position : place.time);
+  };
   const org = organization === null ? null : OrganizationId.parse(organization);
   if (card !== null) {
     if (org !== null) throw alone('organization');
@@ -60,7 +58,7 @@ const subjectOf = ({ card, organization, from, to }: Wanted): ExportSubject => {
     return { kind: 'card', code: codeFrom(card) };
   }
   if (from !== null || to !== null)
-    return { kind: 'period', org, from: momentOf(from, 'from'), to: momentOf(to, 'to') };
+    return { kind: 'period', org, from: await momentOf(from, 'from'), to: await momentOf(to, 'to') };
   if (org === null) throw alone('card');
   return { kind: 'organization', org };
 };
@@ -90,7 +88,7 @@ export const exportRoutes = (deps: ExportDeps): readonly Route[] => [
       },
     },
     handle: async (request) => {
-      const subject = subjectOf(request.query);
+      const subject = await subjectOf(deps, request.query);
       if (subject.kind !== 'card' && subject.org !== null) await organizationOf(deps, subject.org);
       const { personal, since } = request.query;
       const lines = await exportLog(

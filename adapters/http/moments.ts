@@ -1,5 +1,5 @@
 import { latest, momentOf, type AsOf, type Moment, type Past } from '../../application/as-of.js';
-import type { EventStore } from '../../application/ports/event-store.js';
+import type { EventStore, Place } from '../../application/ports/event-store.js';
 import { z } from 'zod';
 import { DomainError } from '../../domain/errors.js';
 import type { Instant } from '../../domain/ids.js';
@@ -13,14 +13,20 @@ const position = /^\d{1,18}$/;
 export const momentParam = (description: string, example = '2026-03-31T23:59:59Z') =>
   optionalText({ code: 'invalid_parameter', description, examples: [example] });
 
-/** Reads a moment. Throws `invalid_parameter`, also for a position that the log has not reached. */
-export const momentFrom = async (
-  store: Pick<EventStore, 'head' | 'markAt'>,
-  sent: string | null,
-  param: string,
-): Promise<Moment | null> => {
-  if (sent === null) return null;
-  if (position.test(sent)) return momentOf(store, BigInt(sent), param);
+type Log = Pick<EventStore, 'head' | 'markAt'>;
+
+/** Reads a moment. Throws `invalid_parameter`, also for a position that is none of this log's. */
+export const momentFrom = async (log: Log, sent: string | null, param: string): Promise<Moment | null> =>
+  sent === null ? null : readMoment(log, sent, param);
+
+/** Reads a place in the log. Throws as `momentFrom`. */
+export const placeFrom = async (log: Log, sent: string, param: string): Promise<Place> => {
+  const { position, at } = await readMoment(log, sent, param);
+  return position === null ? { time: Date.parse(at) } : { position };
+};
+
+const readMoment = async (log: Log, sent: string, param: string): Promise<Moment> => {
+  if (position.test(sent)) return momentOf(log, BigInt(sent), param);
   const time = isoTime.test(sent) ? Date.parse(sent) : NaN;
   if (Number.isNaN(time))
     throw new DomainError(

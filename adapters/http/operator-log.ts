@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { EventStore } from '../../application/ports/event-store.js';
-import { assertInLog, externalEvent, LogWatch, withoutPersonal } from '../../application/log/watch-log.js';
+import { momentOf } from '../../application/as-of.js';
+import { externalEvent, LogWatch, withoutPersonal } from '../../application/log/watch-log.js';
 import { logIdOf } from '../../application/same-log.js';
 import type { LogTiles } from '../../application/ports/log-tiles.js';
 import { DomainError } from '../../domain/errors.js';
@@ -97,15 +98,11 @@ const marksOf = (watch: LogWatch): (() => ServerSentEvent | null) => {
   };
 };
 
-/** Reads `until`. Throws `invalid_parameter` for a position that the log has not reached. */
+/** Reads `until`. Throws `invalid_parameter` for a position that is none of this log's. */
 const endOf = async (store: EventStore, until: string | null): Promise<bigint | null> => {
   if (until === null) return null;
-  const { position: head } = await store.head();
-  if (until === 'head') return head;
-  const end = BigInt(until);
-  if (end > head)
-    throw new DomainError('invalid_parameter', `\`until\` is ${end}, but the log ends at ${head}.`, 'until');
-  return end;
+  const { position } = await (until === 'head' ? store.head() : momentOf(store, BigInt(until), 'until'));
+  return position;
 };
 
 /** Reads `types`: names of events, separated by commas. Throws `invalid_parameter` for an unknown one. */
@@ -172,7 +169,7 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
       handle: async (request) => {
         const { from, category, stream, organization, types, until, personal } = request.query;
         const after = BigInt(lastSeen(request) ?? from ?? 0);
-        await assertInLog(store, after);
+        await momentOf(store, after, 'from');
         const filter = { category, stream: stream as StreamName | null, organization, types: typesOf(types) };
         const end = await endOf(store, until);
         const watch = new LogWatch(store, { after, until: end, filter, signal: request.signal });

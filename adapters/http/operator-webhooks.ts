@@ -21,7 +21,6 @@ import {
   deliveryStream,
   oneDelivery,
   place,
-  placeOf,
   replay,
   replayed,
   tested,
@@ -38,7 +37,7 @@ import {
   orgParam,
   orgPath,
 } from './operator.js';
-import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from './moments.js';
+import { asOfBody, asOfField, atErrors, atQuery, momentFrom, placeFrom } from './moments.js';
 import { readAll } from './read.js';
 import { listOf, wholeList } from './responses.js';
 import { route, type Route } from './route.js';
@@ -115,8 +114,8 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
       const org = orgOf(request.params);
       const { from, to, endpoint } = readAll(redrive, request.body);
       const which = {
-        from: placeOf(from, 'from'),
-        to: to === null ? null : placeOf(to, 'to'),
+        from: await placeFrom(deps.store, from, 'from'),
+        to: to === null ? null : await placeFrom(deps.store, to, 'to'),
         endpoint: endpoint?.toLowerCase() ?? null,
       };
       await organizationOf(deps, org);

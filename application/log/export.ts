@@ -228,7 +228,8 @@ async function* leavesOfStream(
   const events = await deps.store.readStream(stream, 0);
   const [first] = events;
   if (first === undefined) return;
-  const start = first.position ?? (await deps.store.positionBefore(Date.parse(first.metadata.occurredAt)));
+  const start =
+    first.position ?? (await deps.store.positionBefore({ time: Date.parse(first.metadata.occurredAt) }));
   let n = await deps.tiles.tileOf(start);
   let tile: Tile | null = null;
   for (const { id, position } of events) {
@@ -352,7 +353,7 @@ async function* periodParts(
 /** The size of the tree at the beginning of a period, or at its end. */
 const sizeAt = async (deps: ExportDeps, moment: Moment, isEnd: boolean, size: number): Promise<number> => {
   if (typeof moment === 'bigint') return countUpTo(deps, moment, size);
-  const begins = await countUpTo(deps, await deps.store.positionBefore(moment), size);
+  const begins = await countUpTo(deps, await deps.store.positionBefore({ time: moment }), size);
   return isEnd ? lastBefore(deps, moment, begins, size) : begins;
 };
 

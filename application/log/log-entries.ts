@@ -58,7 +58,7 @@ export const placeOf = async (
   const [event] = await log.raw.readStoredStream(stream, revision, 1);
   if (event?.revision !== revision) return null;
   const { occurredAt } = JSON.parse(event.metadata) as { readonly occurredAt: string };
-  const from = event.position ?? (await log.store.positionBefore(Date.parse(occurredAt)));
+  const from = event.position ?? (await log.store.positionBefore({ time: Date.parse(occurredAt) }));
   // If the place is not known, it is looked for from a place before it on.
   for (let n = await log.tiles.tileOf(from); ; n += 1) {
     const entries = await entriesOf(log, n);

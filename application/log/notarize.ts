@@ -202,7 +202,7 @@ class Notary {
       const missing = this.#unproven.at(-1);
       if (missing !== undefined)
         throw new DamagedLog(
-          tree.position + 1n,
+          tree.position,
           `the log ends after ${tree.size} events; a checkpoint of ${missing.size} was signed ${ifRestored}`,
         );
       return 0;

@@ -25,7 +25,7 @@ const batchSize = 500;
 const publishedAgain: Milliseconds = 7 * 24 * 3_600_000;
 
 const beginning = async ({ store, clock }: PublishEventsDeps, signal: AbortSignal) => ({
-  position: await store.positionBefore(clock.now() - publishedAgain, signal),
+  position: await store.positionBefore({ time: clock.now() - publishedAgain }, signal),
 });
 
 /** A crash repeats what was published since. */

@@ -120,7 +120,7 @@ export class Scrub {
     const longest = known.at(-1)?.size ?? 0;
     if (longest > tree.size)
       throw new DamagedLog(
-        tree.position + 1n,
+        tree.position,
         `the tree holds ${tree.size} events; a head of ${longest} was signed ${ifRestored}`,
       );
     return new Scrub(deps, tree, known);
@@ -148,10 +148,7 @@ export class Scrub {
       const events = await log.readStored(this.#position, Math.min(batchSize, size - from));
       const last = events.at(-1);
       if (last === undefined)
-        throw new DamagedLog(
-          this.#position + 1n,
-          `the log ends after ${from} events; ${size} were notarized`,
-        );
+        throw new DamagedLog(this.#position, `the log ends after ${from} events; ${size} were notarized`);
       const checked = await this.#check(events, events.length).catch(async (error: unknown) => {
         if (!(error instanceof DamagedLog)) throw error;
         const first = await this.#firstWrong(events).catch(() => null);

@@ -1,8 +1,7 @@
-import { DomainError } from '../../domain/errors.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { categoryOf, type StreamName, type Uuid } from '../../domain/ids.js';
 import { withheldData } from '../personal/personal.js';
-import type { EventStore, LogReader } from '../ports/event-store.js';
+import type { EventStore } from '../ports/event-store.js';
 
 /** Null: any. */
 export interface LogFilter {
@@ -39,24 +38,6 @@ export const externalEvent = (
   data,
   metadata,
 });
-
-/**
- * Refuses a position that is none of this log's: past its end, or, in EventStoreDB, between its events.
- * Whoever asks for it has read another log.
- */
-export const assertInLog = async (
-  log: Pick<LogReader, 'head' | 'markAt'>,
-  position: bigint,
-): Promise<void> => {
-  if (position === 0n || (await log.markAt(position)) !== null) return;
-  const { position: head } = await log.head();
-  const reason = position > head ? `the log ends at ${head}` : 'the log has no event there';
-  throw new DomainError(
-    'invalid_parameter',
-    `from is ${position}, but ${reason}. If you have read that far, it was another log: compare the log's id with the one you know (GET /operator/v1/anchor).`,
-    'from',
-  );
-};
 
 /** Small, because each event is written out before anybody else has a turn. */
 const batchSize = 100;

@@ -275,6 +275,6 @@ export const openedEvents = (store: EventStore, keys: Opener, clock: Clock): Eve
       const last = await store.readLast(stream);
       return last === null ? null : ((await open([last]))[0] ?? null);
     },
-    positionBefore: (time, signal) => store.positionBefore(time, signal),
+    positionBefore: (place, signal) => store.positionBefore(place, signal),
   };
 };

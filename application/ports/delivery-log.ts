@@ -1,3 +1,4 @@
+import type { Place } from './event-store.js';
 import type { Brand, Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
 
 /** One event for one endpoint. Derived from both, so it never changes. */
@@ -60,9 +61,6 @@ export interface DeliveryFilter {
   readonly type: string | null;
   readonly card: string | null;
 }
-
-/** A place in the log: a position, or the time of an event. */
-export type Place = { readonly position: bigint } | { readonly time: Milliseconds };
 
 /** Dead letters of events from one place to another, both included. */
 export interface DeadLetterFilter {

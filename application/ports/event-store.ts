@@ -60,6 +60,12 @@ export interface LogHead {
 /** How far apart the times of neighbouring events may be in the wrong order. */
 export const clockTolerance: Milliseconds = 15 * 60_000;
 
+/**
+ * A place in the log: the position of an event, or 0, or the time of an event. Positions are opaque: they are
+ * compared, and never calculated with.
+ */
+export type Place = { readonly position: bigint } | { readonly time: Milliseconds };
+
 /** The log, for processes that follow it. */
 export interface LogReader {
   /**
@@ -119,11 +125,12 @@ export interface EventStore extends LogReader {
   readStream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly RecordedEvent[]>;
 
   /**
-   * A position before all events that occurred at a time or later, as far as the clocks of the processes that
-   * wrote them differed by less than `clockTolerance`; 0 if it is before the first event. It is found by
-   * search, or from the end of the log, until `signal` aborts. Throws EventStoreUnavailable.
+   * The position after which a reader begins who wants the event at a place and all that follow; 0 if it is
+   * the first. Of a time: all events that occurred then or later, as far as the clocks of the processes that
+   * wrote them differed by less than `clockTolerance`. It is found by search, or from the end of the log,
+   * until `signal` aborts. Throws EventStoreUnavailable.
    */
-  positionBefore(time: Milliseconds, signal?: AbortSignal): Promise<bigint>;
+  positionBefore(place: Place, signal?: AbortSignal): Promise<bigint>;
 
   /** The last event of a stream, or null. Throws EventStoreUnavailable. */
   readLast(stream: StreamName): Promise<RecordedEvent | null>;

@@ -119,7 +119,7 @@ const anyNeighbour = async (
   { document }: Stored<unknown>,
   newest: bigint,
 ): Promise<Subject | null> => {
-  const before = BigInt(entropy.below(Number(newest))) + 2n;
+  const before = BigInt(entropy.below(Number(newest)) + 2);
   const [row] = await readModels.page(projection, { org: projection.org(document), before, limit: 1 });
   if (row === undefined) return null;
   return { projection, stream: streamName(projection.category, row.key), key: row.key };

@@ -2,7 +2,8 @@ import type { LoggedEvent } from '../../domain/events.js';
 import { categoryOf, type OrganizationId } from '../../domain/ids.js';
 import { card } from '../../domain/card.js';
 import { endpointOf, subscribes, webhookEndpoints, type Endpoint } from '../../domain/webhook-endpoints.js';
-import type { Place, NewDelivery } from '../ports/delivery-log.js';
+import type { NewDelivery } from '../ports/delivery-log.js';
+import type { Place } from '../ports/event-store.js';
 import { announcedBy, attemptsOf, deliveryOf, PublicEvents, windowOf } from './public-deliveries.js';
 import { announce, type WebhookDeps } from './webhooks.js';
 
@@ -31,7 +32,7 @@ export const replayEvents = async (
   const endpoint = endpointOf((await streams.load(webhookEndpoints, org)).state, id);
   const publicEvents = new PublicEvents(store);
   const { position: head } = await store.head();
-  let after = await startOf(deps, from, signal);
+  let after = await store.positionBefore(from, signal);
   let count = 0;
   while (after < head && !signal.aborted) {
     const batch = await store.readLog(after, batchSize);
@@ -44,11 +45,6 @@ export const replayEvents = async (
   }
   await announce(deps, endpoint.id);
   return signal.aborted ? null : count;
-};
-
-const startOf = async ({ store }: WebhookDeps, from: Place, signal: AbortSignal): Promise<bigint> => {
-  if ('time' in from) return store.positionBefore(from.time, signal);
-  return from.position > 0n ? from.position - 1n : 0n;
 };
 
 const rowOf = async (

@@ -54,7 +54,8 @@ const probeBytes = 65_536;
 const assertNewestKey = async ({ eventStore, raw }: EventsFile, macs: EventMacs): Promise<void> => {
   const { position } = await eventStore.head();
   if (position === 0n) return;
-  await eventChecker(raw, macs)(await raw.readStored(position - 1n, 1), 1).catch((error: unknown) => {
+  const before = await eventStore.positionBefore({ position });
+  await eventChecker(raw, macs)(await raw.readStored(before, 1), 1).catch((error: unknown) => {
     if (error instanceof MissingEventKey) throw error;
   });
 };

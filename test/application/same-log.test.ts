@@ -6,7 +6,7 @@ import { publishEvents } from '../../application/log/publish-events.js';
 import { runReconciler } from '../../application/credits/reconcile.js';
 import { runRelay } from '../../application/webhooks/relay.js';
 import { assertSameLog, logIdOf, OtherLog } from '../../application/same-log.js';
-import { assertInLog } from '../../application/log/watch-log.js';
+import { momentOf } from '../../application/as-of.js';
 import { markOf } from '../../application/ports/event-store.js';
 import { DomainError, messageOf } from '../../domain/errors.js';
 import { allProjections } from '../../projections/all.js';
@@ -186,8 +186,8 @@ describe('a position from which events are asked for', () => {
   it('is refused if the log has not reached it', async () => {
     const { store } = await makeWorld({ atomic: true });
     const { position: head } = await store.head();
-    for (const position of [0n, 1n, head]) await assertInLog(store, position);
-    const error: unknown = await assertInLog(store, head + 1n).catch((reason: unknown) => reason);
+    for (const position of [0n, 1n, head]) await momentOf(store, position, 'from');
+    const error: unknown = await momentOf(store, head + 1n, 'from').catch((reason: unknown) => reason);
     expect(error).to.be.instanceOf(DomainError);
     expect(error).to.deep.include({ code: 'invalid_parameter', param: 'from' });
     expect(messageOf(error)).to.contain(`from is ${head + 1n}, but the log ends at ${head}.`);

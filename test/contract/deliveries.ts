@@ -4,7 +4,6 @@ import type {
   Delivery,
   DeliveryId,
   NewDelivery,
-  Place,
 } from '../../application/ports/delivery-log.js';
 import type {
   AttemptOutcome,
@@ -12,6 +11,7 @@ import type {
   EndpointClaims,
 } from '../../application/ports/delivery-claims.js';
 import type { Deliveries } from '../../application/ports/deliveries.js';
+import type { Place } from '../../application/ports/event-store.js';
 import type { DeliveryEndpoint } from '../../application/ports/endpoint-gates.js';
 import { expiredReason } from '../../application/ports/delivery-log.js';
 import type { OrganizationId, Uuid } from '../../domain/ids.js';

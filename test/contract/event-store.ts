@@ -556,12 +556,25 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
         const [outcome] = await store.append([{ stream, expected: noStream, events }]);
         positions.push(positionOf(outcome));
       }
-      const found = await Promise.all([...hours, 99].map((hour) => store.positionBefore(timeOf(hour))));
+      const found = await Promise.all(
+        [...hours, 99].map((hour) => store.positionBefore({ time: timeOf(hour) })),
+      );
       expect(found.slice(1)).to.deep.equal(positions);
       expect(Number(found[0])).to.be.lessThan(Number(positions[0]));
       const almost = timeOf(3) + clockTolerance - 1;
-      expect(await store.positionBefore(almost)).to.equal(positions[2]);
-      expect(await store.positionBefore(almost + 2)).to.equal(positions[3]);
+      expect(await store.positionBefore({ time: almost })).to.equal(positions[2]);
+      expect(await store.positionBefore({ time: almost + 2 })).to.equal(positions[3]);
+    });
+
+    it('finds the position after which a reader begins who wants the event at a position', async () => {
+      await appended(store, newStream(), noStream, sealed('card-A' as StreamName, 'a', [{ n: 0 }, { n: 1 }]));
+      const log = await store.readLog(0n, 1_000);
+      for (const { position } of log.slice(-3)) {
+        const [first] = await store.readLog(await store.positionBefore({ position }), 1);
+        expect(first?.position).to.equal(position);
+      }
+      const [first] = await store.readLog(await store.positionBefore({ position: 0n }), 1);
+      expect(first).to.deep.equal(log[0]);
     });
 
     describe('completing claims', () => {

@@ -1,12 +1,8 @@
 import fc from 'fast-check';
 import type { Deliveries } from '../../application/ports/deliveries.js';
+import type { Place } from '../../application/ports/event-store.js';
 import type { AttemptOutcome } from '../../application/ports/delivery-claims.js';
-import {
-  deliveryStatuses,
-  type DeliveryId,
-  type NewDelivery,
-  type Place,
-} from '../../application/ports/delivery-log.js';
+import { deliveryStatuses, type DeliveryId, type NewDelivery } from '../../application/ports/delivery-log.js';
 import { unusedEndpoint } from '../../application/ports/endpoint-gates.js';
 import { payload } from '../../domain/delivery-payload.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';

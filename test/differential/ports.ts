@@ -368,6 +368,10 @@ export const eventStore: Port<EventStore> = {
       fc.tuple(upTo(30), fc.integer({ min: 1, max: 10 })),
       async (store, [after, limit]) => (await store.readLog(await placeOf(store, after), limit)).map(shown),
     ),
+    onEventStore('positionBefore', upTo(30), async (store, index) => {
+      const position = await placeOf(store, index);
+      return (await store.readLog(await store.positionBefore({ position }), 2)).map(shown);
+    }),
     onEventStore('head', fc.constant(null), async (store) => {
       const { position, event } = await store.head();
       return [position === ((await positionsOf(store)).at(-1) ?? 0n), event];

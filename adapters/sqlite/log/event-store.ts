@@ -3,16 +3,18 @@ import { growingTo } from '../../../application/growing.js';
 import { storedTexts } from '../../../application/log/hash-chain.js';
 import { turnAlone } from '../../../application/next-turn.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../../domain/events.js';
-import type { Milliseconds, StreamName, Uuid } from '../../../domain/ids.js';
+import type { StreamName, Uuid } from '../../../domain/ids.js';
 import {
   clockTolerance,
   EventStoreUnavailable,
   type EventMark,
   type EventStore,
   type LogHead,
+  type Place,
   type StreamWrite,
   type WriteOutcome,
 } from '../../../application/ports/event-store.js';
+import { larger } from '../../../application/positions.js';
 import type { KeyClaim } from '../../../application/ports/idempotency-store.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { EventTexts, WriteInput, WriteResult } from '../writer/append.js';
@@ -106,8 +108,9 @@ export class SqliteEventStore implements EventStore {
     return this.#logAfter(after, limit);
   }
 
-  async positionBefore(time: Milliseconds): Promise<bigint> {
-    return this.#options.queries.positionBefore(time - clockTolerance);
+  async positionBefore(place: Place): Promise<bigint> {
+    if ('position' in place) return larger(place.position - 1n, 0n);
+    return this.#options.queries.positionBefore(place.time - clockTolerance);
   }
 
   async head(): Promise<LogHead> {

@@ -307,9 +307,10 @@ describe('reading from EventStoreDB', () => {
       }
       const positions = (await store.readLog(0n, 10)).map(({ position }) => position);
       const found = [];
-      for (const hours of [0, 1, 2, 9]) found.push(await store.positionBefore(start + hours * hour));
+      for (const hours of [0, 1, 2, 9])
+        found.push(await store.positionBefore({ time: start + hours * hour }));
       expect(found).to.deep.equal([0n, ...positions]);
-      expect(await store.positionBefore(start, AbortSignal.abort())).to.equal(positions[2]);
+      expect(await store.positionBefore({ time: start }, AbortSignal.abort())).to.equal(positions[2]);
     }));
 
   it('refuses a stream whose beginning is hidden, and says how: no decision rests on a part of it', () =>

@@ -1,3 +1,4 @@
+import type { Place } from '../../../application/ports/event-store.js';
 import { expect } from 'chai';
 import { createHash } from 'node:crypto';
 import { MemoryDeliveries } from '../../support/memory/deliveries.js';
@@ -173,7 +174,7 @@ describe('delivering webhooks', () => {
     const places: bigint[] = [];
     const watched = Object.assign(Object.create(store) as typeof store, {
       head: () => store.head(),
-      positionBefore: (time: number) => store.positionBefore(time),
+      positionBefore: (place: Place) => store.positionBefore(place),
       readLog: (after: bigint, limit: number) => {
         places.push(after);
         return store.readLog(after, limit);

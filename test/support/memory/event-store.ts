@@ -6,12 +6,13 @@ import {
   type EventStore,
   type EventMark,
   type LogHead,
+  type Place,
   type StreamWrite,
   type WriteOutcome,
 } from '../../../application/ports/event-store.js';
 import type { KeyClaim } from '../../../application/ports/idempotency-store.js';
 import type { LoggedEvent, RecordedEvent } from '../../../domain/events.js';
-import type { Milliseconds, StreamName } from '../../../domain/ids.js';
+import type { StreamName } from '../../../domain/ids.js';
 
 /**
  * What happens to writes on their way.
@@ -123,10 +124,13 @@ export class MemoryEventStore implements EventStore {
     return this.#log.slice(passed, passed + limit);
   }
 
-  async positionBefore(time: Milliseconds): Promise<bigint> {
+  async positionBefore(place: Place): Promise<bigint> {
     this.#assertReachable();
-    const isOlder = ({ metadata }: LoggedEvent) => Date.parse(metadata.occurredAt) < time - clockTolerance;
-    return this.#log.findLast(isOlder)?.position ?? 0n;
+    const isBefore = ({ position, metadata }: LoggedEvent) =>
+      'position' in place
+        ? position < place.position
+        : Date.parse(metadata.occurredAt) < place.time - clockTolerance;
+    return this.#log.findLast(isBefore)?.position ?? 0n;
   }
 
   async head(): Promise<LogHead> {
@@ -137,8 +141,8 @@ export class MemoryEventStore implements EventStore {
 
   async markAt(position: bigint): Promise<EventMark | null> {
     this.#assertReachable();
-    const event = position < 1n ? undefined : this.#log[this.#passedAt(position) - 1];
-    return event?.position !== position ? null : markOf(event);
+    const event = this.#log.find((logged) => logged.position === position);
+    return event === undefined ? null : markOf(event);
   }
 
   async *follow(
@@ -234,8 +238,10 @@ export class MemoryEventStore implements EventStore {
     return BigInt(this.#log.length * this.#bytesPerEvent);
   }
 
-  /** How many events are at a position or before it. */
+  /** How many events are at a position or before it. As in EventStoreDB, it can't lie inside a record. */
   #passedAt(position: bigint): number {
+    if (Number(position) % this.#bytesPerEvent > 0)
+      throw new Error(`there is no event at position ${position}`);
     return Math.floor(Number(position) / this.#bytesPerEvent);
   }
 
