@@ -38,10 +38,7 @@ const withAttempt = (row: EndpointRow, { at, failure, enabledAt, disableAfter }:
 };
 
 /** What the endpoint's row says was counted last. */
-const countedIn = ({ lastCount, counted = [] }: EndpointRow): readonly string[] => [
-  ...(lastCount?.attempts ?? []),
-  ...counted,
-];
+const countedIn = ({ lastCount }: EndpointRow): readonly string[] => lastCount?.attempts ?? [];
 
 /**
  * The write that counts attempts for an endpoint. Its filter matches only while the fields that it computes
@@ -63,12 +60,10 @@ const countingWrite = (before: EndpointRow, attempts: readonly Uncounted[]) => {
     ...(before.lastCount === undefined
       ? { lastCount: { $exists: false } }
       : { 'lastCount.id': before.lastCount.id }),
-    counted: { $nin: ids },
   };
   const update = {
     $set: { state, failures, consecutive, lastFailure, lastCount },
     ...(lastSuccess !== null && { $max: { lastSuccess } }),
-    $unset: { counted: '' as const },
   };
   return { row: { ...counted, lastCount }, write: { updateOne: { filter: same, update } } };
 };
@@ -142,9 +137,7 @@ export const countAttempts = async (
       return uncounted.length === 0 ? [] : [{ before: row, ...countingWrite(row, uncounted) }];
     });
     const stale = changes.flatMap(({ before }) =>
-      cleared.get(before._id) === before.lastCount?.id && before.counted === undefined
-        ? []
-        : countedIn(before),
+      cleared.get(before._id) === before.lastCount?.id ? [] : countedIn(before),
     );
     await removeNotes(database, stale);
     const { matchedCount } =

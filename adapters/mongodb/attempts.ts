@@ -6,14 +6,16 @@ import {
   type EndpointClaims,
   type Recorded,
 } from '../../application/ports/delivery-claims.js';
-import type { DeliveryAttempt, DeliveryId } from '../../application/ports/delivery-log.js';
+import { attemptsKept, type DeliveryAttempt, type DeliveryId } from '../../application/ports/delivery-log.js';
 import type { DeliveryEndpoint } from '../../application/ports/endpoint-gates.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
-import type { Milliseconds, Uuid } from '../../domain/ids.js';
+import { erasedPayload } from '../../domain/delivery-payload.js';
+import { Uuid, type Milliseconds } from '../../domain/ids.js';
 import { countAttempts, uncountedOf, readEndpoints } from './attempt-counts.js';
 import type { MongoDatabase } from './database.js';
 import {
   changed,
+  claimed,
   deliveryRows,
   deliveryEndpointOf,
   endpointRows,
@@ -23,6 +25,7 @@ import {
   type EndpointRow,
   type Uncounted,
 } from './delivery-rows.js';
+import { eraseRows, erasedAmong } from './erased-cards.js';
 import { Batcher } from './batcher.js';
 
 /**
@@ -50,6 +53,7 @@ interface Recording {
 
 interface Due {
   readonly _id: string;
+  readonly card: string;
   readonly due: Milliseconds;
 }
 
@@ -57,6 +61,7 @@ interface Due {
 interface Candidates {
   readonly endpoint: Uuid;
   readonly ids: readonly string[];
+  readonly cards: readonly string[];
   readonly next: Milliseconds | null;
 }
 
@@ -193,6 +198,19 @@ export class MongoAttempts {
     this.#startable.delete(endpoint);
   }
 
+  /** Returns when no attempt may start any more under a claim that any process has on the deliveries now. */
+  async revokeClaims(which: Filter<DeliveryRow>): Promise<void> {
+    const deliveries = await deliveryRows(this.#database);
+    const rows = await deliveries
+      .find({ ...which, ...claimed })
+      .project<Pick<DeliveryRow, '_id' | 'endpoint'>>({ endpoint: 1 })
+      .toArray();
+    for (const { _id, endpoint } of rows)
+      this.#startable.get(Uuid.parse(endpoint))?.delete(_id as DeliveryId);
+    // Those of other processes start soon or never.
+    if (rows.length > 0) await this.#clock.sleep(startsWithin);
+  }
+
   async release({ id, delivery, endpoint }: DeliveryClaim): Promise<void> {
     this.#startable.get(endpoint.endpoint)?.delete(delivery);
     this.#held.delete(delivery);
@@ -236,8 +254,10 @@ export class MongoAttempts {
     const claimable = rows.filter(({ _id }) => !this.#held.has(_id));
     const due = claimable.filter((row) => row.due <= now);
     if (due.length > limit) this.#backlog.set(endpoint, due.slice(limit));
-    const ids = due.slice(0, limit).map(({ _id }) => _id);
-    return { endpoint, ids, next: claimable[ids.length]?.due ?? (known.length > 0 ? now : null) };
+    const first = due.slice(0, limit);
+    const ids = first.map(({ _id }) => _id);
+    const cards = first.map(({ card }) => card);
+    return { endpoint, ids, cards, next: claimable[ids.length]?.due ?? (known.length > 0 ? now : null) };
   }
 
   /** The first pending rows of an endpoint that nobody has claimed. */
@@ -247,9 +267,9 @@ export class MongoAttempts {
       .find({ endpoint: { $eq: endpoint as string }, status: 'pending', claimedUntil: { $lte: began } })
       .sort({ due: 1, seq: 1 })
       .limit(limit)
-      .project<Pick<DeliveryRow, '_id' | 'due'>>({ due: 1 })
+      .project<Pick<DeliveryRow, '_id' | 'card' | 'due'>>({ card: 1, due: 1 })
       .toArray();
-    return rows.map(({ _id, due }) => ({ _id, due: due ?? 0 }));
+    return rows.map(({ _id, card, due }) => ({ _id, card, due: due ?? 0 }));
   }
 
   async #claimFree(
@@ -289,8 +309,12 @@ export class MongoAttempts {
     };
     await deliveries.updateMany(free, { $set: { claim, claimedUntil: began + this.#claimLasts } });
     const claimedAt = this.#clock.now();
-    const [rows, open] = await Promise.all([
+    const [rows, erased, open] = await Promise.all([
       deliveries.find({ _id: { $in: [...ids] }, claim: { $eq: claim } }).toArray(),
+      erasedAmong(
+        this.#database,
+        candidates.flatMap(({ cards }) => cards),
+      ),
       // Nothing may start for an endpoint that was disabled or deleted meanwhile. Whoever deletes one from
       // now on sees the claims and waits for them.
       this.#openEndpoints(candidates.map(({ endpoint }) => endpoint)),
@@ -298,7 +322,14 @@ export class MongoAttempts {
     await countAttempts(this.#database, rows.flatMap(uncountedOf));
     const notOpen = rows.filter(({ endpoint }) => !open.has(endpoint)).map(({ _id }) => _id);
     await this.#unclaim(claim, notOpen);
-    return { rows: new Map(rows.map((row) => [row._id, row])), open, claimedAt };
+    // Stored at the moment of the erasure, by a process that has yet to see it or has died.
+    const isLeft = (row: DeliveryRow): boolean => !row.erased && erased.has(row.card);
+    await eraseRows(
+      this.#database,
+      rows.filter(isLeft).map(({ card }) => card),
+    );
+    const claimable = rows.map((row) => (isLeft(row) ? { ...row, body: erasedPayload(row.body) } : row));
+    return { rows: new Map(claimable.map((row) => [row._id, row])), open, claimedAt };
   }
 
   #rememberUncertain(claim: string, ids: readonly string[]): void {
@@ -372,7 +403,8 @@ export class MongoAttempts {
 
   /**
    * Writes attempts into their deliveries and returns those whose claim still held. One that an earlier try
-   * has written, whose response was lost, is recognized by the claim in its note.
+   * has written, whose response was lost, is recognized by the claim in its note. What the receiver of an
+   * erased card's delivery responded is left out.
    */
   async #write(
     recordings: readonly Recording[],
@@ -390,12 +422,23 @@ export class MongoAttempts {
     const writes = recordings.map(({ claim: { id, delivery, number }, attempt, outcome, uncounted }) => {
       const { filter, set } = change(outcome, attempt.at);
       const { at, httpStatus, error, duration, body } = attempt;
-      const held = { ...filter, _id: { $eq: delivery as string }, claim: { $eq: id }, made: number - 1 };
+      const held = {
+        ...filter,
+        ...(body !== null && { erased: false }),
+        _id: { $eq: delivery as string },
+        claim: { $eq: id },
+        made: number - 1,
+      };
       const update = changed('attempted', { ...set, ...unclaimed, made: number, uncounted }, now);
       return {
         updateOne: {
           filter: held,
-          update: { ...update, $push: { attempts: { at, httpStatus, error, duration, body } } },
+          update: {
+            ...update,
+            $push: {
+              attempts: { $each: [{ at, httpStatus, error, duration, body }], $slice: -attemptsKept },
+            },
+          },
         },
       };
     });
@@ -404,9 +447,18 @@ export class MongoAttempts {
     const ids = recordings.map(({ claim }) => claim.delivery as string);
     const rows = await deliveries
       .find({ _id: { $in: ids } })
-      .project<Pick<DeliveryRow, '_id' | 'uncounted'>>({ uncounted: 1 })
+      .project<Pick<DeliveryRow, '_id' | 'erased' | 'uncounted'>>({ erased: 1, uncounted: 1 })
       .toArray();
-    const claims = new Map(rows.map(({ _id, uncounted }) => [_id, uncounted?.claim]));
-    return recordings.filter(({ claim }) => claims.get(claim.delivery) === claim.id);
+    const byId = new Map(rows.map((row) => [row._id, row]));
+    const isWritten = ({ claim }: Recording) => byId.get(claim.delivery)?.uncounted?.claim === claim.id;
+    const withoutBody = recordings.flatMap((recording) => {
+      const { claim, attempt } = recording;
+      const isRefused = byId.get(claim.delivery)?.erased === true && attempt.body !== null;
+      return isRefused && !isWritten(recording)
+        ? [{ ...recording, attempt: { ...attempt, body: null } }]
+        : [];
+    });
+    const then = new Set((await this.#write(withoutBody, change)).map(({ claim }) => claim));
+    return recordings.filter((recording) => isWritten(recording) || then.has(recording.claim));
   }
 }

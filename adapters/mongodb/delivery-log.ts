@@ -15,13 +15,13 @@ import {
 } from '../../application/ports/delivery-log.js';
 import type { Entropy } from '../../application/ports/system.js';
 import { Uuid, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
-import { erasedPayload } from '../../domain/delivery-payload.js';
 import { publicEventTypes } from '../../domain/public-events.js';
+import type { MongoAttempts } from './attempts.js';
 import { batchSize, chunks } from './chunks.js';
 import { guarded, type MongoDatabase } from './database.js';
 import { earliestOf, type MongoDeliveryEndpoints } from './delivery-endpoints.js';
-import { dateOldRows } from './delivery-retention.js';
 import { deliveryOf, deliveryRows } from './delivery-rows.js';
+import { eraseRows, erasedCards, rememberErased } from './erased-cards.js';
 import type { MongoDeliveryWatch } from './delivery-watch.js';
 import { MongoRedrives } from './redrives.js';
 import type { MongoDeliveryWrites, MongoDeliveryWritesOptions } from './delivery-writes.js';
@@ -40,6 +40,7 @@ const indexFor = ({ endpoint, status, type, card }: DeliveryFilter): string => {
 /** The rows of deliveries. Every change is one guarded update of one document. */
 export class MongoDeliveryLog implements DeliveryLog {
   readonly #database: MongoDatabase;
+  readonly #attempts: MongoAttempts;
   readonly #endpoints: MongoDeliveryEndpoints;
   readonly #writes: MongoDeliveryWrites;
   readonly #watch: MongoDeliveryWatch;
@@ -49,14 +50,20 @@ export class MongoDeliveryLog implements DeliveryLog {
   constructor({
     database,
     entropy,
+    attempts,
     endpoints,
     watch,
     writes,
     keep,
-  }: MongoDeliveryWritesOptions & { readonly entropy: Entropy; readonly writes: MongoDeliveryWrites }) {
+  }: MongoDeliveryWritesOptions & {
+    readonly entropy: Entropy;
+    readonly attempts: MongoAttempts;
+    readonly writes: MongoDeliveryWrites;
+  }) {
     this.#redrives = new MongoRedrives({ database, entropy, endpoints, watch, writes, keep });
     this.#keep = keep;
     this.#database = database;
+    this.#attempts = attempts;
     this.#endpoints = endpoints;
     this.#writes = writes;
     this.#watch = watch;
@@ -71,27 +78,23 @@ export class MongoDeliveryLog implements DeliveryLog {
     });
   }
 
-  erase(card: string): Promise<void> {
+  erase(card: string, now: Milliseconds): Promise<void> {
     return guarded(DeliveriesUnavailable, async () => {
-      const deliveries = await deliveryRows(this.#database);
+      await rememberErased(this.#database, card, now);
       const of = { card: { $eq: card } };
       while ((await this.#writes.dropSome(of, erasedReason)) === batchSize);
-      for (const { _id, body, made } of await deliveries.find(of).toArray()) {
-        const responses = Object.fromEntries(
-          Array.from({ length: made }, (_, index) => [`attempts.${index}.body`, null]),
-        );
-        await deliveries.updateOne(
-          { _id: { $eq: _id }, made: { $eq: made } },
-          { $set: { body: erasedPayload(body), ...responses } },
-        );
-      }
+      await eraseRows(this.#database, [card]);
+      await this.#attempts.revokeClaims(of);
     });
   }
 
   dropExpired(now: Milliseconds): Promise<number> {
     return guarded(DeliveriesUnavailable, async () => {
+      // Deliveries of a process that died before it could see that their card had been erased meanwhile.
+      const recently = { at: { $gt: now - certainlyInserted } };
+      await eraseRows(this.#database, await erasedCards(this.#database).distinct('_id', recently));
       let count = 0;
-      for (const { _id, state, closedBecause, changedAt = 0 } of await this.#endpoints.inactive()) {
+      for (const { _id, state, closedBecause, changedAt } of await this.#endpoints.inactive()) {
         const of = { endpoint: { $eq: _id } };
         const which =
           state === 'closed' ? of : { ...of, expires: { $lte: state === 'off' ? now : changedAt } };
@@ -111,7 +114,6 @@ export class MongoDeliveryLog implements DeliveryLog {
 
   removeEnded(before: Milliseconds): Promise<number> {
     return guarded(DeliveriesUnavailable, async () => {
-      await dateOldRows(this.#database, this.#keep);
       const deliveries = await deliveryRows(this.#database);
       // The server removes them too, if it can; this is for those that can't.
       const ended = { removeAt: { $lte: new Date(before + this.#keep) } };
@@ -127,6 +129,7 @@ export class MongoDeliveryLog implements DeliveryLog {
         count += rows.length;
       }
       await this.#endpoints.forget(before);
+      await erasedCards(this.#database).deleteMany({ at: { $lte: before } });
       return count;
     });
   }

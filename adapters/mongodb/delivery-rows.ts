@@ -14,6 +14,7 @@ import type {
   DeliveryEndpoint,
   TrippedEndpoint,
 } from '../../application/ports/endpoint-gates.js';
+import { erasedPayload } from '../../domain/delivery-payload.js';
 import { OrganizationId, Uuid, type Milliseconds } from '../../domain/ids.js';
 import type { DatedSecret } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
@@ -43,9 +44,11 @@ export interface DeliveryRow {
   readonly card: string;
   readonly position: bigint;
   readonly occurredAt: Milliseconds;
-  /** Absent if there is none, and in rows of older versions. */
+  /** Absent if there is none. */
   readonly traceparent?: string;
   readonly body: string;
+  /** Its card was erased: neither this body nor those of attempts hold anything personal ever again. */
+  readonly erased: boolean;
   readonly status: DeliveryStatus;
   readonly attempts: readonly DeliveryAttempt[];
   /** The number of attempts. */
@@ -54,8 +57,8 @@ export interface DeliveryRow {
   readonly due: Milliseconds | null;
   readonly expires: Milliseconds;
   readonly dropReason: string | null;
-  /** When the server may remove it; null while it is pending. Rows of older versions have none. */
-  readonly removeAt?: Date | null;
+  /** When the server may remove it; null while it is pending. */
+  readonly removeAt: Date | null;
   readonly claim: string | null;
   /** When the claim ends, unless it is recorded or released before. */
   readonly claimedUntil: Milliseconds;
@@ -82,8 +85,8 @@ export interface EndpointRow {
   readonly closedBecause: string | null;
   readonly version: number;
   readonly enabledAt: number;
-  /** When it was last opened, disabled or deleted. Rows of older versions have none. */
-  readonly changedAt?: Milliseconds;
+  /** When it was last opened, disabled or deleted; 0 if it never was. */
+  readonly changedAt: Milliseconds;
   /** Deleted, and nothing is pending for it. */
   readonly isClean?: boolean;
   readonly failures: number;
@@ -92,8 +95,6 @@ export interface EndpointRow {
   readonly lastFailure: string;
   /** The attempts that were counted last, so that none is counted twice. */
   readonly lastCount?: { readonly id: string; readonly attempts: readonly string[] };
-  /** What older versions keep instead: the last 500. */
-  readonly counted?: readonly string[];
 }
 
 /** Rows that are claimed: few, and found by an index. */
@@ -149,6 +150,7 @@ export const newDeliveryRow = (
   delivery: NewDelivery,
   seq: number,
   dropReason: string | null,
+  erased: boolean,
   now: Milliseconds,
   keep: Milliseconds,
 ): DeliveryRow => {
@@ -165,7 +167,8 @@ export const newDeliveryRow = (
     position,
     occurredAt,
     ...(traceparent !== undefined && { traceparent }),
-    body,
+    body: erased ? erasedPayload(body) : body,
+    erased,
     allowed,
     expires,
     dropReason,
@@ -237,6 +240,7 @@ export const newEndpointRow = ({
   closedBecause: null,
   version,
   enabledAt,
+  changedAt: 0,
   failures: 0,
   consecutive: 0,
   lastSuccess: null,

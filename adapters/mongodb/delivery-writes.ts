@@ -6,6 +6,7 @@ import { batchSize } from './chunks.js';
 import type { MongoDatabase } from './database.js';
 import { duplicatesOf, isDuplicate } from './refusals.js';
 import { changed, deliveryRows, newDeliveryRow, type DeliveryRow } from './delivery-rows.js';
+import { erasedAmong, eraseRows } from './erased-cards.js';
 import type { MongoDeliveryEndpoints } from './delivery-endpoints.js';
 import type { MongoDeliveryWatch } from './delivery-watch.js';
 
@@ -41,13 +42,15 @@ export class MongoDeliveryWrites {
 
   /**
    * Inserts the deliveries that are missing, at most one chunk, and returns which these were. Those of
-   * deleted endpoints are dropped.
+   * deleted endpoints are dropped, and those of erased cards hold nothing personal.
    */
   async insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
     if (rows.length === 0) return [];
     const deliveries = await deliveryRows(this.#database);
-    const [deleted, last] = await Promise.all([
+    const cards = rows.map(({ card }) => card);
+    const [deleted, erased, last] = await Promise.all([
       this.#endpoints.deleted(rows.map(({ endpoint }) => endpoint)),
+      erasedAmong(this.#database, cards),
       this.#reserveNumbers(rows.length),
     ]);
     const now = this.#clock.now();
@@ -56,6 +59,7 @@ export class MongoDeliveryWrites {
         row,
         last - rows.length + 1 + index,
         row.dropReason ?? deleted.get(row.endpoint) ?? null,
+        erased.has(row.card),
         now,
         this.#keep,
       ),
@@ -69,8 +73,15 @@ export class MongoDeliveryWrites {
       present = duplicates;
     }
     const added = rows.filter((_, index) => !present.has(index));
-    // An endpoint may have been deleted while its rows were being inserted.
-    const deletedNow = await this.#endpoints.deleted(added.map(({ endpoint }) => endpoint));
+    // An endpoint may have been deleted, and a card erased, while their rows were being inserted.
+    const [deletedNow, erasedNow] = await Promise.all([
+      this.#endpoints.deleted(added.map(({ endpoint }) => endpoint)),
+      erasedAmong(this.#database, cards),
+    ]);
+    await eraseRows(
+      this.#database,
+      [...erasedNow].filter((card) => !erased.has(card)),
+    );
     for (const [endpoint, reason] of deletedNow)
       if (!deleted.has(endpoint)) await this.dropSome({ endpoint: { $eq: endpoint } }, reason);
     return added.map(({ id }) => id);

@@ -7,27 +7,23 @@ import type {
   EndpointHealth,
   TrippedEndpoint,
 } from '../../application/ports/endpoint-gates.js';
-import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
 import { countLeftovers } from './attempt-counts.js';
-import { startsWithin, type MongoAttempts } from './attempts.js';
+import type { MongoAttempts } from './attempts.js';
 import { batchSize } from './chunks.js';
 import { guarded, type MongoDatabase } from './database.js';
 import type { MongoDeliveryEndpoints } from './delivery-endpoints.js';
-import { claimed, deliveryRows } from './delivery-rows.js';
 import type { MongoDeliveryWrites, MongoDeliveryWritesOptions } from './delivery-writes.js';
 
 /** Opens and closes the endpoints, and revokes the claims that may not start any more. */
 export class MongoEndpointGates implements EndpointGates {
   readonly #database: MongoDatabase;
-  readonly #clock: Clock;
   readonly #attempts: MongoAttempts;
   readonly #endpoints: MongoDeliveryEndpoints;
   readonly #writes: MongoDeliveryWrites;
 
   constructor({
     database,
-    clock,
     attempts,
     endpoints,
     writes,
@@ -36,7 +32,6 @@ export class MongoEndpointGates implements EndpointGates {
     readonly writes: MongoDeliveryWrites;
   }) {
     this.#database = database;
-    this.#clock = clock;
     this.#attempts = attempts;
     this.#endpoints = endpoints;
     this.#writes = writes;
@@ -67,10 +62,7 @@ export class MongoEndpointGates implements EndpointGates {
       if (!(await this.#endpoints.delete(org, endpoint, reason, now))) return;
       this.#attempts.revoke(endpoint);
       await this.#writes.dropSome({ endpoint: { $eq: endpoint } }, reason);
-      // Claims of other processes can't be revoked, but they start soon or never.
-      const deliveries = await deliveryRows(this.#database);
-      if ((await deliveries.findOne({ endpoint: { $eq: endpoint as string }, ...claimed })) !== null)
-        await this.#clock.sleep(startsWithin);
+      await this.#attempts.revokeClaims({ endpoint: { $eq: endpoint as string } });
     });
   }
 

@@ -33,7 +33,7 @@ interface SequenceRow {
 }
 
 /** What a hook was used for. It outlives the calls. */
-interface UseRow {
+export interface UseRow {
   readonly _id: string;
   readonly calls: number;
   readonly fires: number;
@@ -113,13 +113,11 @@ export class MongoHookCalls implements HookCalls {
   }
 
   use(hooks: readonly Uuid[]): Promise<ReadonlyMap<Uuid, HookUse>> {
-    return this.#with(async (calls) => {
+    return guarded(HookCallsUnavailable, async () => {
       const uses = await this.#uses()
         .find({ _id: { $in: [...hooks] } })
         .project<Omit<UseRow, 'counted'>>({ counted: 0 })
         .toArray();
-      const known = new Set(uses.map(({ _id }) => _id));
-      for (const hook of hooks) if (!known.has(hook)) uses.push(await this.#begin(calls, hook));
       return new Map(
         uses.map(({ _id, fires, lastFiredAt }) => [
           Uuid.parse(_id),
@@ -142,36 +140,17 @@ export class MongoHookCalls implements HookCalls {
         {
           $inc: { calls: 1, fires: made ? 1 : 0 },
           $push: { counted: { $each: [id], $slice: -countedKept } },
-          ...(made && { $set: { lastFiredAt: at } }),
+          ...(made ? { $set: { lastFiredAt: at } } : { $setOnInsert: { lastFiredAt: null } }),
         },
-        { returnDocument: 'after', projection: { counted: 0 } },
+        { upsert: true, returnDocument: 'after', projection: { counted: 0 } },
       );
-    const counted = await count();
-    if (counted !== null) return counted.calls;
-    if ((await this.#uses().findOne({ _id: { $eq: hook as string } })) !== null) return null;
-    await this.#with((calls) => this.#begin(calls, hook));
-    return (await count())?.calls ?? null;
-  }
-
-  /** Begins to count for a hook, with the calls that an older version of the service recorded. */
-  async #begin(calls: Collection<CallRow>, hook: Uuid): Promise<UseRow> {
-    const of = { hook: { $eq: hook as string } };
-    const made = { ...of, card: { $ne: null } };
-    const [last] = await calls.find(made).sort({ number: -1 }).limit(1).toArray();
-    const row: UseRow = {
-      _id: hook,
-      calls: await calls.countDocuments(of),
-      fires: last === undefined ? 0 : await calls.countDocuments(made),
-      lastFiredAt: last?.at ?? null,
-      counted: [],
+    const unlessPresent = (error: unknown) => {
+      if (isDuplicate(error)) return null;
+      throw error;
     };
-    try {
-      await this.#uses().insertOne(row);
-    } catch (error) {
-      if (!isDuplicate(error)) throw error;
-      return (await this.#uses().findOne({ _id: { $eq: hook as string } })) ?? row;
-    }
-    return row;
+    // Another call may have made the document meanwhile; if it is still there, this one was counted in it.
+    const counted = (await count().catch(unlessPresent)) ?? (await count().catch(unlessPresent));
+    return counted?.calls ?? null;
   }
 
   /** Gives ends to the calls that are no longer among the newest of their hook, and have none yet. */

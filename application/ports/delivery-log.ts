@@ -47,9 +47,13 @@ export const expiredReason = 'the endpoint stayed disabled until the end of the 
 /** Why a delivery was dropped whose card was erased. */
 export const erasedReason = 'personal data erased';
 
+/** How many attempts of a delivery are kept: it may be retried by hand any number of times. */
+export const attemptsKept = 50;
+
 /** A row of the delivery log. */
 export interface Delivery extends Omit<NewDelivery, 'due'> {
   readonly status: DeliveryStatus;
+  /** The last ones, at most `attemptsKept`. */
   readonly attempts: readonly DeliveryAttempt[];
   /** Null once it has ended. */
   readonly due: Milliseconds | null;
@@ -111,8 +115,8 @@ export interface DeliveryLog {
 
   /**
    * Removes the deliveries that ended before a time, some at a time. Returns how many it removed. The time is
-   * earlier than any claim that may still be recorded. Endpoints that were deleted before it may be
-   * forgotten: nobody may add or insert anything for them any more.
+   * earlier than any claim that may still be recorded. Endpoints that were deleted before it, and cards that
+   * were erased, may be forgotten: nothing of before is added or inserted for them any more.
    */
   removeEnded(before: Milliseconds): Promise<number>;
 
@@ -163,7 +167,8 @@ export interface DeliveryLog {
 
   /**
    * Takes everything personal out of a card's deliveries: out of what was sent, and out of the responses.
-   * Those that are pending are dropped.
+   * Those that are pending are dropped. None that is stored or attempted later holds anything personal, and
+   * once this returns, no attempt starts that would send it.
    */
   erase(card: string, now: Milliseconds): Promise<void>;
 

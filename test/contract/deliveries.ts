@@ -13,7 +13,7 @@ import type {
 import type { Deliveries } from '../../application/ports/deliveries.js';
 import type { Place } from '../../application/ports/event-store.js';
 import type { DeliveryEndpoint } from '../../application/ports/endpoint-gates.js';
-import { expiredReason } from '../../application/ports/delivery-log.js';
+import { attemptsKept, expiredReason } from '../../application/ports/delivery-log.js';
 import type { OrganizationId, Uuid } from '../../domain/ids.js';
 import { webhookEndpoints } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
@@ -228,6 +228,86 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
             JSON.stringify({ ...sent, data: cleared }),
           ]);
         }
+      }),
+    );
+
+    const named = (number: number, more: Partial<NewDelivery> = {}): NewDelivery => {
+      const data = { card: 'HC-1', recipient: 'Ada', reference: 'order 1', heldReason: null };
+      const sent = { id: `evt_${number}`, type: 'card.created', created: '2026-03-02T15:04:05.678Z' };
+      return row(number, { card: 'HC-1', body: JSON.stringify({ ...sent, data }), ...more });
+    };
+    const words = /Ada|order 1|answer/;
+
+    it(
+      'starts no attempt any more under a claim of before the erasure of its card',
+      using(async (deliveries) => {
+        await deliveries.log.insert([named(1), row(2)]);
+        const { claimed } = await claimSome(deliveries, endpoint, 2_000, 2);
+        expect(claimed.map((claim) => deliveries.claims.mayStart(claim))).to.deep.equal([true, true]);
+        await deliveries.log.erase('HC-1', 5_000);
+        const [erased] = claimed;
+        expect(erased && deliveries.claims.mayStart(erased)).to.equal(false);
+      }),
+    );
+
+    it(
+      'keeps no response to a delivery of an erased card: of no attempt under way, and of no later one',
+      using(async (deliveries, restarted) => {
+        const endpoints = [endpoint, other];
+        await deliveries.log.insert(
+          [1, 2, 3, 4].map((n) => named(n, { endpoint: endpoints[n % 2] ?? other })),
+        );
+        const claims = [
+          ...(await claimSome(deliveries, endpoint, 2_000, 2)).claimed,
+          ...(await claimSome(deliveries, other, 2_000, 2)).claimed,
+        ];
+        await deliveries.log.erase('HC-1', 5_000);
+        const recorded = await Promise.all(
+          claims.map((claim, index) =>
+            deliveries.claims.record(
+              claim,
+              attempt(6_000, index === 0 ? 200 : 500),
+              [delivered, exhausted, again(7_000)][index] ?? exhausted,
+              20,
+            ),
+          ),
+        );
+        expect(recorded.map((each) => each.recorded)).to.deep.equal([true, true, true, true]);
+        await deliveries.log.retry(org, claims[1]?.delivery ?? '', 7_000, 100_000);
+        const retried = await claimOne(deliveries, 7_000);
+        expect(retried.body).to.not.match(words);
+        expect(
+          (await deliveries.claims.record(retried, attempt(8_000, 500), exhausted, 20)).recorded,
+        ).to.equal(true);
+        for (const at of [deliveries, await restarted()]) {
+          const found = await all(at);
+          expect(found.map(({ attempts }) => attempts.map(({ body }) => body))).to.have.deep.members([
+            [null, null],
+            [null],
+            [null],
+            [null],
+          ]);
+          expect(JSON.stringify(found.map(({ body, attempts }) => [body, attempts]))).to.not.match(words);
+        }
+      }),
+    );
+
+    it(
+      'takes no name into the deliveries of an erased card, whoever stores, replays, redrives or retries them later',
+      using(async (deliveries, restarted) => {
+        await deliveries.log.insert([named(1), named(2)]);
+        const claim = await claimOne(deliveries, 2_000);
+        await deliveries.claims.record(claim, attempt(3_000, 500), exhausted, 20);
+        await deliveries.log.erase('HC-1', 5_000);
+        const later = await restarted();
+        await later.log.insert([named(3)]);
+        await later.log.replay([named(1), named(2), named(4)]);
+        await later.log.redrive(org, { from: { time: 0 }, to: null, endpoint: null }, 5_000, 100_000);
+        await later.log.retry(org, 'dlv_3', 5_000, 100_000);
+        const { claimed } = await claimSome(later, endpoint, 5_000, 10);
+        expect(idsOf(claimed).toSorted()).to.deep.equal(['dlv_1', 'dlv_2', 'dlv_3', 'dlv_4']);
+        expect(JSON.stringify(claimed.map(({ body }) => body))).to.not.match(words);
+        expect(JSON.stringify((await all(later)).map(({ body }) => body))).to.not.match(words);
       }),
     );
 
@@ -655,6 +735,21 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
           1_000,
         );
     };
+
+    it(
+      'keeps the last fifty attempts of a delivery, however often it is retried by hand',
+      using(async (deliveries, restarted) => {
+        await deliveries.log.insert([row(1)]);
+        const times = Array.from({ length: attemptsKept + 3 }, (_, index) => 2_000 + index);
+        for (const at of times) {
+          const claim = await claimOne(deliveries, at);
+          await deliveries.claims.record(claim, attempt(at, 500), exhausted, 1_000);
+          await deliveries.log.retry(org, 'dlv_1', at, 100_000);
+        }
+        const kept = times.slice(3).map((at) => attempt(at, 500));
+        expect((await only(await restarted(), 'dlv_1'))?.attempts).to.deep.equal(kept);
+      }),
+    );
 
     it(
       'redrives the dead letters of a range',

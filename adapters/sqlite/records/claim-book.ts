@@ -32,7 +32,14 @@ interface KnownEndpoint {
   /** Its deletion is durable. */
   isGone: boolean;
   /** By delivery. */
-  readonly claims: Map<string, { readonly id: string; readonly seq: number }>;
+  readonly claims: Map<string, HeldClaim>;
+}
+
+interface HeldClaim {
+  readonly id: string;
+  readonly seq: number;
+  /** No attempt may start under it any more. */
+  isRevoked: boolean;
 }
 
 /** A pending delivery. */
@@ -141,8 +148,18 @@ export class ClaimBook {
     return this.#endpoints.get(endpoint.endpoint)?.claims.get(delivery)?.id === id;
   }
 
-  mayStart(claim: DeliveryClaim): boolean {
-    return this.holds(claim) && this.#endpoints.get(claim.endpoint.endpoint)?.state === 'open';
+  mayStart({ id, delivery, endpoint }: DeliveryClaim): boolean {
+    const known = this.#endpoints.get(endpoint.endpoint);
+    const claim = known?.claims.get(delivery);
+    return claim?.id === id && !claim.isRevoked && known?.state === 'open';
+  }
+
+  /** What was claimed is sent no more: its body has changed. */
+  revoke(changed: readonly { readonly id: string; readonly endpoint: string }[]): void {
+    for (const { id, endpoint } of changed) {
+      const claim = this.#endpoints.get(endpoint as Uuid)?.claims.get(id);
+      if (claim !== undefined) claim.isRevoked = true;
+    }
   }
 
   remove({ delivery, endpoint }: DeliveryClaim): void {
@@ -211,7 +228,7 @@ export class ClaimBook {
     if (row === undefined) return [];
     const id = String(++this.#made);
     const { type, event, card, body, allowed } = row;
-    claims.set(row.id, { id, seq });
+    claims.set(row.id, { id, seq, isRevoked: false });
     return [
       {
         id,

@@ -66,7 +66,9 @@ export class SqliteDeliveryLog implements DeliveryLog {
   }
 
   async erase(card: string, now: Milliseconds): Promise<void> {
-    const changed = await this.#writes.run('eraseDeliveries', { card, now });
+    const changed = await this.#writes.run('eraseDeliveries', { card, now }, (erased) =>
+      this.#book.revoke(erased),
+    );
     this.#writes.publish('changed', idsOf(changed));
   }
 

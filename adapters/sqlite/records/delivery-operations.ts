@@ -1,4 +1,4 @@
-import { erasedReason, expiredReason } from '../../../application/ports/delivery-log.js';
+import { attemptsKept, erasedReason, expiredReason } from '../../../application/ports/delivery-log.js';
 import { erasedPayload } from '../../../domain/delivery-payload.js';
 import type { AttemptOutcome } from '../../../application/ports/delivery-claims.js';
 import type { Database } from '../database.js';
@@ -129,9 +129,14 @@ const schema = `
   create trigger if not exists deliveries_removed after delete on deliveries begin
     update delivery_counts set count = count - 1 where endpoint = old.endpoint and status = old.status;
   end;
+  create table if not exists erased_cards (card text primary key, at integer not null) strict, without rowid;
   create table if not exists redrives (id integer primary key, input text not null) strict;
   create table if not exists relayed_endpoints (org text primary key, position integer not null, endpoints text not null) strict, without rowid;
 `;
+
+/** The last attempts with one more, of an erased card without what the receiver responded. */
+const withAttempt = `json_insert(iif(made < ${attemptsKept}, attempts, json_remove(attempts, '$[0]')), '$[#]', json(
+  iif(exists (select 1 from erased_cards where erased_cards.card = deliveries.card), json_set(?1, '$.body', null), ?1)))`;
 
 /** Attempts without what the receivers responded. */
 const withoutBodies = (attempts: string): string =>
@@ -143,6 +148,9 @@ export const deliveryOperations = (database: Database) => {
   const rowsOfCard = database.prepare(
     'select seq, id, endpoint, body, attempts from deliveries where card = ?',
   );
+  const rememberErased = database.prepare('insert or ignore into erased_cards values (?, ?)');
+  const erasedCard = database.prepare('select 1 from erased_cards where card = ?');
+  const forgetErased = database.prepare('delete from erased_cards where at <= ?');
   const eraseRow = database.prepare('update deliveries set body = ?, attempts = ? where seq = ?');
   const dropOfCard = database.prepare(
     "update deliveries set status = 'dropped', due = null, drop_reason = ?, ended_at = ? where card = ? and status = 'pending'",
@@ -174,10 +182,10 @@ export const deliveryOperations = (database: Database) => {
       select seq from deliveries indexed by deliveries_expiring where endpoint = ? and status = 'pending' and expires <= ? order by expires limit ?)
     returning id, endpoint`);
   const recordSuccess = database.prepare(`
-    update deliveries set attempts = json_insert(attempts, '$[#]', json(?)), made = made + 1, status = 'delivered', due = null, drop_reason = null, ended_at = ?
+    update deliveries set attempts = ${withAttempt}, made = made + 1, status = 'delivered', due = null, drop_reason = null, ended_at = ?
     where id = ? and made = ?`);
   const recordFailure = database.prepare(`
-    update deliveries set attempts = json_insert(attempts, '$[#]', json(?)), made = made + 1,
+    update deliveries set attempts = ${withAttempt}, made = made + 1,
       due = iif(status = 'pending', ?, due), ended_at = iif(status = 'pending', ?, ended_at), status = iif(status = 'pending', ?, status)
     where id = ? and made = ?`);
   const countSuccess = database.prepare(`
@@ -286,7 +294,7 @@ export const deliveryOperations = (database: Database) => {
         card,
         position,
         occurredAt,
-        body,
+        erasedCard.get(card) === undefined ? body : erasedPayload(body),
         status,
         allowed,
         dropped ? null : due,
@@ -308,6 +316,7 @@ export const deliveryOperations = (database: Database) => {
         readonly card: string;
         readonly now: number;
       }): readonly ChangedDelivery[] => {
+        rememberErased.run(card, now);
         const rows: readonly (ChangedDelivery & {
           readonly seq: number;
           readonly body: string;
@@ -404,6 +413,7 @@ export const deliveryOperations = (database: Database) => {
       forgetEndpoints: (before: number): number => {
         const { changes } = forgetEndpoint.run(before, rowsPerStep);
         forgetCounts.run();
+        forgetErased.run(before);
         return Number(changes);
       },
 

@@ -15,7 +15,7 @@ import { OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { eventually } from '../../support/time/eventually.js';
-import { freshDatabase, noting, notingFilters, refusing } from './support.js';
+import { delaying, freshDatabase, noting, notingFilters, refusing } from './support.js';
 
 const clock = new SystemClock();
 const org = OrganizationId.parse('org-1');
@@ -244,6 +244,107 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     }),
   );
 
+  const named = (number: number): NewDelivery => {
+    const data = { card: 'HC-1', recipient: 'Ada', reference: 'order 1', heldReason: null };
+    return { ...row(number), card: 'HC-1', body: JSON.stringify({ id: `evt_${number}`, data }) };
+  };
+  const echoed: DeliveryAttempt = { ...failed, body: 'thanks for telling us of Ada' };
+  /** What the server holds of the deliveries, but for their ids. */
+  const stored = async (database: MongoDatabase): Promise<string> =>
+    JSON.stringify(
+      await database
+        .collection('deliveries')
+        .find({}, { projection: { position: 0 } })
+        .toArray(),
+    );
+
+  it(
+    'leave nothing of an erased card behind, whenever an attempt is recorded while it is erased',
+    using(async (database, process) => {
+      const worker = process();
+      await worker.log.insert(Array.from({ length: 12 }, (_, index) => named(index + 1)));
+      const left = [...(await claim(worker, 9_000, 12)).claimed];
+      // Two right before each write of the erasure.
+      const recordTwo = async (): Promise<void> => {
+        const two = await Promise.all(
+          left.splice(0, 2).map((one) => worker.claims.record(one, echoed, exhausted, 1_000)),
+        );
+        expect(two.filter(({ recorded }) => !recorded)).to.deep.equal([]);
+      };
+      const writes = ['updateOne deliveries', 'updateMany deliveries', 'bulkWrite deliveries'];
+      const eraser = new MongoDeliveries({
+        database: delaying(database, (call) => (writes.includes(call) ? recordTwo() : null)),
+        clock,
+        entropy: new SystemEntropy(),
+      });
+      await eraser.log.erase('HC-1', 9_000);
+      expect(left.length, 'some were recorded meanwhile').to.be.lessThan(12);
+      while (left.length > 0) await recordTwo();
+      const rows = await worker.log.page(
+        org,
+        { endpoint: null, status: null, type: null, card: 'HC-1' },
+        { startingAfter: null, limit: 20 },
+      );
+      expect(rows?.map(({ attempts }) => attempts.length)).to.deep.equal(Array.from({ length: 12 }, () => 1));
+      expect(await stored(database)).to.not.match(/Ada|order 1/);
+    }),
+  );
+
+  it(
+    'leave nothing of an erased card behind that is stored while it is erased',
+    using(async (database, process) => {
+      const inserting = (during: () => Promise<unknown>) =>
+        new MongoDeliveries({
+          database: delaying(database, (call) => (call === 'insertMany deliveries' ? during() : null)),
+          clock,
+          entropy: new SystemEntropy(),
+        });
+      const late = inserting(() => process().log.erase('HC-1', clock.now()));
+      await late.log.insert([named(1)]);
+      await late.log.replay([named(2)]);
+      expect(await stored(database))
+        .to.include('dlv_2')
+        .and.not.match(/Ada|order 1/);
+    }),
+  );
+
+  /** Stores a delivery of a card that is erased meanwhile, and dies before it could see that. */
+  const dieStoring = async (database: MongoDatabase, process: () => MongoDeliveries): Promise<void> => {
+    let looks = 0;
+    const dying = new MongoDeliveries({
+      database: refusing(
+        delaying(database, (call) =>
+          call === 'insertMany deliveries' ? process().log.erase('HC-1', clock.now()) : null,
+        ),
+        (call) => call === 'find erased_cards' && (looks += 1) > 1,
+      ),
+      clock,
+      entropy: new SystemEntropy(),
+    });
+    const outcome: unknown = await dying.log.insert([named(1)]).catch((error: unknown) => error);
+    expect(outcome).to.be.instanceOf(DeliveriesUnavailable);
+    expect(await stored(database)).to.include('Ada');
+  };
+
+  it(
+    'send no name of an erased card, even if a process stored one at that moment and died',
+    using(async (database, process) => {
+      await dieStoring(database, process);
+      const claims = await claimAll(process(), 5);
+      expect(claims.map(({ body }) => body.includes('Ada'))).to.deep.equal([false]);
+      expect(await stored(database)).to.not.match(/Ada|order 1/);
+    }),
+  );
+
+  it(
+    'remove a name of an erased card that a process stored at that moment and died, to whatever endpoint',
+    using(async (database, process) => {
+      await dieStoring(database, process);
+      await process().log.dropExpired(clock.now());
+      expect(await stored(database)).to.not.match(/Ada|order 1/);
+    }),
+  );
+
   it(
     'ask the server a few times for a hundred claims, and for a hundred attempts',
     using(async (database) => {
@@ -278,6 +379,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
         'find delivery_targets',
         'find delivery_targets',
         'find delivery_targets',
+        'find erased_cards',
       ];
       const marks = ['updateMany deliveries', 'updateMany deliveries'];
       const looks = endpoints.map(() => 'find deliveries');
@@ -444,9 +546,7 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       });
       await deliveries.gates.deleteEndpoint(org, endpoint, 'the endpoint was deleted', clock.now());
       const claimed = { claimedUntil: { $gt: 0 } };
-      expect(asked.filter(([call]) => call === 'findOne deliveries')).to.deep.equal([
-        ['findOne deliveries', { endpoint: { $eq: endpoint }, ...claimed }],
-      ]);
+      expect(asked).to.deep.include(['find deliveries', { endpoint: { $eq: endpoint }, ...claimed }]);
       const indexes = await database.collection('deliveries').indexes();
       expect(
         indexes.filter(({ partialFilterExpression }) => partialFilterExpression !== undefined),

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { MongoHookCalls } from '../../../adapters/mongodb/hook-calls.js';
+import { MongoHookCalls, type UseRow } from '../../../adapters/mongodb/hook-calls.js';
 import { newestKept, type HookCall } from '../../../application/ports/hook-calls.js';
 import type { Instant, OrganizationId, Uuid } from '../../../domain/ids.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
@@ -24,23 +24,30 @@ describeWithEngines(['MONGODB_URL'], 'hook calls in MongoDB', (url) => {
   it('have an end once 1,000 later ones of their hook are recorded, and the server removes them then', async () => {
     const { database, end } = freshDatabase(url);
     try {
-      // As an older version of the service left them: without counts and without ends.
-      const legacy = Array.from({ length: newestKept + 300 }, (_, index) => {
+      // As if the processes that recorded them had died before they gave any of them its end.
+      const earlier = Array.from({ length: newestKept + 300 }, (_, index) => {
         const { id, ...fields } = call(index);
         return { _id: id, number: index + 1, ...fields };
       });
-      const rows = database.collection<(typeof legacy)[number] & { readonly endsAt?: Date }>('hook_calls');
-      await rows.insertMany(legacy);
+      const rows = database.collection<(typeof earlier)[number] & { readonly endsAt?: Date }>('hook_calls');
+      await rows.insertMany(earlier);
       await database
         .collection<{ readonly _id: string; readonly last: number }>('sequences')
-        .insertOne({ _id: 'hook_calls', last: legacy.length });
+        .insertOne({ _id: 'hook_calls', last: earlier.length });
+      await database.collection<UseRow>('hook_uses').insertOne({
+        _id: hook,
+        calls: earlier.length,
+        fires: earlier.length / 2,
+        lastFiredAt: at,
+        counted: [],
+      });
       const calls = new MongoHookCalls({ database, keep: 30 * day });
       expect((await calls.use([hook])).get(hook)).to.deep.equal({
-        fireCount: legacy.length / 2,
+        fireCount: earlier.length / 2,
         lastFiredAt: at,
       });
-      await Promise.all(Array.from({ length: 99 }, (_, index) => calls.record(call(legacy.length + index))));
-      await calls.record(call(legacy.length + 99));
+      await Promise.all(Array.from({ length: 99 }, (_, index) => calls.record(call(earlier.length + index))));
+      await calls.record(call(earlier.length + 99));
       const all = await rows.find().sort({ number: 1 }).toArray();
       const ended = all.filter(({ endsAt }) => endsAt !== undefined);
       expect(ended.map(({ number }) => number)).to.deep.equal(
@@ -53,7 +60,7 @@ describeWithEngines(['MONGODB_URL'], 'hook calls in MongoDB', (url) => {
       const [ttl] = indexes.filter(({ name }) => name === 'ended');
       expect([ttl?.['key'], Number(ttl?.['expireAfterSeconds'])]).to.deep.equal([{ endsAt: 1 }, 0]);
       await rows.deleteMany({ endsAt: { $gt: new Date(0) } });
-      expect((await calls.use([hook])).get(hook)?.fireCount).to.equal((legacy.length + 100) / 2);
+      expect((await calls.use([hook])).get(hook)?.fireCount).to.equal((earlier.length + 100) / 2);
     } finally {
       await end();
     }

@@ -2,6 +2,7 @@ import { erasedPayload } from '../../../domain/delivery-payload.js';
 import { DeliveryChanges } from '../../../application/webhooks/delivery-changes.js';
 import { DeliveriesUnavailable, type Deliveries } from '../../../application/ports/deliveries.js';
 import {
+  attemptsKept,
   erasedReason,
   expiredReason,
   type DeliveryAttempt,
@@ -62,9 +63,14 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     OrganizationId,
     { readonly position: bigint; readonly endpoints: WebhookEndpoints }
   >();
+  /** Cards whose deliveries hold nothing personal any more, and when they were erased. */
+  #erased = new Map<string, Milliseconds>();
   /** The order in which they were made, and when they ended. */
   #made = new Map<DeliveryId, { readonly number: number; endedAt: Milliseconds }>();
-  #held = new Map<DeliveryId, { readonly claim: string; readonly until: Milliseconds }>();
+  #held = new Map<
+    DeliveryId,
+    { readonly claim: string; readonly until: Milliseconds; readonly isRevoked?: true }
+  >();
   /** What this process has claimed and not recorded or released: it claims none of it again. */
   readonly #mine = new Set<DeliveryId>();
   #changes = new DeliveryChanges();
@@ -83,6 +89,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     next.#pending = this.#pending;
     next.#endpoints = this.#endpoints;
     next.#remembered = this.#remembered;
+    next.#erased = this.#erased;
     next.#last = this.#last;
     if (this.claimTime === null) return next;
     next.#held = this.#held;
@@ -92,7 +99,10 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
 
   async erase(card: string, now: Milliseconds): Promise<void> {
     this.#assertReachable();
+    this.#erased.set(card, this.#erased.get(card) ?? now);
     for (const row of [...this.#rows.values()].filter((each) => each.card === card)) {
+      const held = this.#held.get(row.id);
+      if (held !== undefined) this.#held.set(row.id, { ...held, isRevoked: true });
       const attempts = row.attempts.map((attempt) => ({ ...attempt, body: null }));
       const erased = { ...row, attempts, body: erasedPayload(row.body) };
       if (row.status === 'pending') this.#drop(erased, erasedReason, now);
@@ -194,7 +204,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
   mayStart(claim: DeliveryClaim): boolean {
     const held = this.#held.get(claim.delivery);
     const { state } = this.#endpoints.get(claim.endpoint.endpoint) ?? {};
-    return held?.claim === claim.id && held.until > this.#elapsed && state === 'active';
+    return held?.claim === claim.id && !held.isRevoked && held.until > this.#elapsed && state === 'active';
   }
 
   async release(claim: DeliveryClaim): Promise<void> {
@@ -213,7 +223,8 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     const known = this.#endpoints.get(claim.endpoint.endpoint);
     const isHeld = this.#endClaim(claim);
     if (row === undefined || known === undefined || !isHeld) return { recorded: false, tripped: null };
-    const attempts = [...row.attempts, attempt];
+    const kept = this.#erased.has(row.card) ? { ...attempt, body: null } : attempt;
+    const attempts = [...row.attempts, kept].slice(-attemptsKept);
     const ended = row.status !== 'pending' && outcome.status !== 'delivered';
     if (outcome.status !== 'pending' && !ended) this.#endsAt(row.id, attempt.at);
     const due = outcome.status === 'pending' ? outcome.due : null;
@@ -245,6 +256,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     const old = [...this.#rows.values()].filter(
       ({ id, status }) => status !== 'pending' && (this.#made.get(id)?.endedAt ?? Infinity) <= before,
     );
+    for (const [card, at] of this.#erased) if (at <= before) this.#erased.delete(card);
     for (const { id } of old) {
       this.#rows.delete(id);
       this.#made.delete(id);
@@ -419,6 +431,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     this.#made.set(row.id, { number: ++this.#last.made, endedAt: row.occurredAt });
     this.#store('made', {
       ...row,
+      body: this.#erased.has(row.card) ? erasedPayload(row.body) : row.body,
       dropReason,
       attempts: [],
       status: dropReason === null ? 'pending' : 'dropped',
