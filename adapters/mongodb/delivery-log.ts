@@ -195,12 +195,14 @@ export class MongoDeliveryLog implements DeliveryLog {
         const added = await this.#writes.insert(open.filter(({ id }) => !known.has(id)));
         const revived: DeliveryId[] = [];
         for (const { id, due, expires, allowed } of open) {
-          const row = known.get(id);
-          if (
-            (row?.status === 'exhausted' || row?.status === 'dropped') &&
-            (await this.#writes.revive(row, due, expires, allowed))
-          )
-            revived.push(id);
+          let row = known.get(id) ?? null;
+          while (row?.status === 'exhausted' || row?.status === 'dropped') {
+            if (await this.#writes.revive(row, due, expires, allowed)) {
+              revived.push(id);
+              break;
+            }
+            row = await deliveries.findOne({ _id: { $eq: id as string } });
+          }
         }
         await this.#watch.announce([...added, ...revived]);
         count += added.length + revived.length;

@@ -143,7 +143,6 @@ export class MongoIdempotencyStore implements IdempotencyStore {
     }));
     const { matchedCount } = await keys.bulkWrite(updates, { ordered: false });
     if (matchedCount === held.length) return held.map(() => true);
-    if (matchedCount === 0) return held.map(() => false);
     const rows = await keys.find({ _id: { $in: held.map(idOf) } }).toArray();
     const mine = new Map(rows.filter((row) => row.completedBy === completedBy).map((row) => [row._id, row]));
     return held.map((claim) => {

@@ -345,6 +345,80 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
     }),
   );
 
+  /** Another process whose first update of a delivery waits until something else has changed it. */
+  const overtaken = (database: MongoDatabase, by: () => Promise<unknown>): MongoDeliveries => {
+    let isFirst = true;
+    const once = (call: string): Promise<unknown> | null => {
+      if (call !== 'updateOne deliveries' || !isFirst) return null;
+      isFirst = false;
+      return by();
+    };
+    return new MongoDeliveries({
+      database: delaying(database, once),
+      clock,
+      entropy: new SystemEntropy(),
+    });
+  };
+
+  it(
+    'make a dropped delivery due that is retried or replayed, although an attempt under way is recorded meanwhile',
+    using(async (database, process) => {
+      const worker = process();
+      for (const [number, again] of [
+        [1, (at: MongoDeliveries) => at.log.retry(org, 'dlv_1', 9_000, 9e15)],
+        [2, (at: MongoDeliveries) => at.log.replay([row(2)])],
+      ] as const) {
+        await worker.log.insert([row(number)]);
+        const [one] = (await claim(worker, 9_000, 1)).claimed;
+        if (one === undefined) throw new Error('one is due');
+        await database
+          .collection('deliveries')
+          .updateOne(
+            { event: one.event },
+            { $set: { status: 'dropped', due: null, dropReason: 'a reason' } },
+          );
+        await again(overtaken(database, () => worker.claims.record(one, failed, exhausted, 1_000)));
+        const found = await worker.log.get(org, one.delivery);
+        expect([found?.status, found?.attempts.length]).to.deep.equal(['pending', 1]);
+        await database.collection('deliveries').updateOne({ event: one.event }, { $set: { due: 9e15 } });
+      }
+    }),
+  );
+
+  it(
+    'count a dead letter for one of those who make it due at once',
+    using(async (database, process) => {
+      const worker = process();
+      await worker.log.insert([row(1)]);
+      const [one] = (await claim(worker, 9_000, 1)).claimed;
+      if (one === undefined) throw new Error('one is due');
+      await worker.claims.record(one, failed, exhausted, 1_000);
+      const late = overtaken(database, () => worker.log.retry(org, 'dlv_1', 9_000, 9e15));
+      const all = { from: { time: 0 }, to: null, endpoint: null };
+      expect((await late.log.redrive(org, all, 9_000, 9e15)).counts.size).to.equal(0);
+      expect((await claim(worker, 9_000, 5)).claimed.map(({ number }) => number)).to.deep.equal([2]);
+    }),
+  );
+
+  it(
+    'keep the newer version of an endpoint that another process stored meanwhile',
+    using(async (database, process) => {
+      const newer = { ...target, url: 'https://example.com/newer' as WebhookUrl, version: 2 };
+      let isFirst = true;
+      const late = new MongoDeliveries({
+        database: delaying(database, (call) => {
+          if (call !== 'updateOne delivery_targets' || !isFirst) return null;
+          isFirst = false;
+          return process().gates.upsertEndpoint(newer, 0);
+        }),
+        clock,
+        entropy: new SystemEntropy(),
+      });
+      await late.gates.upsertEndpoint({ ...target, version: 1 }, 0);
+      expect((await process().gates.addresses([endpoint])).get(endpoint)?.url).to.equal(newer.url);
+    }),
+  );
+
   it(
     'ask the server a few times for a hundred claims, and for a hundred attempts',
     using(async (database) => {

@@ -345,6 +345,14 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
       expect([await keys.complete(old), await keys.complete(next)]).to.deep.equal([false, true]);
     });
 
+    it('completes a claim for the request that holds it, although the answer was lost', async () => {
+      const keys = new MongoIdempotencyStore({ database, clock });
+      const claim = claimOf('one');
+      await keys.claim(claim);
+      lostAnswer('update', 'idempotency_keys');
+      expect([await keys.complete(claim), server.caught.length]).to.deep.equal([true, 1]);
+    });
+
     it('stores each delivery once', async () => {
       const deliveries = deliveriesOf();
       const rows = rowsOf();

@@ -1,0 +1,48 @@
+import { expect } from 'chai';
+import { followRebuildRequests, requestRebuild } from '../../../adapters/mongodb/rebuild-requests.js';
+import { SystemClock } from '../../../adapters/system/clock.js';
+import { describeWithEngines } from '../../support/runner/engines.js';
+import { eventually } from '../../support/time/eventually.js';
+import { delaying, freshDatabase } from './support.js';
+
+describeWithEngines(['MONGODB_URL'], 'a request for a rebuild in MongoDB', (url) => {
+  it('that comes while the one before is taken off the list has a rebuild of its own', async () => {
+    const { database, end } = freshDatabase(url);
+    const stop = new AbortController();
+    const rebuilt: string[] = [];
+    let isAskedAgain = false;
+    // A rebuild is seen once while it runs.
+    let looks = 0;
+    const rebuilding = { name: 'notes', version: 1, checkpoint: 0n, live: true, rebuilding: 0n };
+    const following = followRebuildRequests(
+      {
+        database: delaying(database, (call) => {
+          if (call !== 'deleteOne rebuild_requests' || isAskedAgain) return null;
+          isAskedAgain = true;
+          return requestRebuild(database, 'notes');
+        }),
+        clock: new SystemClock(),
+        rebuild: (name) => {
+          looks = 0;
+          rebuilt.push(name);
+          return true;
+        },
+        status: () => ({ down: null, projections: (looks += 1) === 1 ? [rebuilding] : [] }),
+        onError: (error) => {
+          throw error;
+        },
+      },
+      stop.signal,
+    );
+    try {
+      await requestRebuild(database, 'notes');
+      const left = () => database.collection('rebuild_requests').countDocuments({});
+      await eventually(async () => isAskedAgain && rebuilt.length === 2 && (await left()) === 0);
+      expect(rebuilt).to.deep.equal(['notes', 'notes']);
+    } finally {
+      stop.abort();
+      await following;
+      await end();
+    }
+  });
+});
