@@ -1,13 +1,8 @@
 import type { EventStore } from './ports/event-store.js';
 
 /** The store with another way to append. */
-export const withAppend = (
-  store: EventStore,
-  append: EventStore['append'],
-  completesClaims: boolean = store.completesClaims,
-): EventStore => ({
+export const withAppend = (store: EventStore, append: EventStore['append']): EventStore => ({
   atomic: store.atomic,
-  completesClaims,
   append,
   readStream: (stream, from, limit) => store.readStream(stream, from, limit),
   readLast: (stream) => store.readLast(stream),

@@ -3,16 +3,10 @@ import { SystemEntropy } from '../adapters/system/entropy.js';
 import { copyLog, NoCopy, type CopiedLog } from '../application/log/copy-log.js';
 import { assertUndamaged } from '../application/log/damaged-log.js';
 import { macsOfLog } from './secret-files.js';
-import type { Settings } from './settings.js';
+import type { Servers, Settings } from './settings.js';
 
 const clock = new SystemClock();
 const entropy = new SystemEntropy();
-
-/** The settings of a deployment on servers. */
-interface OnServers extends Settings {
-  readonly eventStoreUrl: string;
-  readonly mongoUrl: string;
-}
 
 /**
  * Copies the log in EventStoreDB to another EventStoreDB, once all of it is signed. Nobody may write to
@@ -20,7 +14,8 @@ interface OnServers extends Settings {
  */
 export const copyLogTo = async (
   url: string,
-  { eventStoreUrl, eventStorePrefix: prefix, mongoUrl, eventKeyFile }: OnServers,
+  { eventStoreUrl, mongoUrl }: Servers,
+  { eventStorePrefix: prefix, eventKeyFile }: Settings,
   onProgress: (events: number) => void,
 ): Promise<CopiedLog> => {
   const [{ EventStoreDbEventStore }, { MongoDatabase }, { MongoLogTiles }] = await Promise.all([

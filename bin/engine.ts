@@ -30,7 +30,7 @@ import type { MasterKeys } from '../domain/webhook-signing.js';
 import type { LogKeys } from './log-keys.js';
 import type { Settings } from './settings.js';
 
-/** What stands behind the ports in one deployment: files of this process, servers, or a mix. */
+/** What stands behind the ports in one deployment: files of this process, or servers. */
 export interface Engine {
   /** With personal data opened. */
   readonly store: EventStore;
@@ -93,8 +93,8 @@ export interface Engine {
 }
 
 /**
- * The part of an engine that is neither the event store nor messaging. `ping` rejects if the server that
- * keeps it does not respond; null if there is none.
+ * The part of an engine that is neither the event store nor messaging. `ping` rejects if MongoDB does not
+ * respond.
  */
 export type Stores = Omit<
   Engine,
@@ -109,7 +109,7 @@ export type Stores = Omit<
   | 'assertLog'
   | 'readiness'
 > & {
-  readonly ping: (() => Promise<void>) | null;
+  readonly ping: () => Promise<void>;
   /** Everybody who has read the log. */
   readings(): Promise<readonly LogReading[]>;
 };

@@ -66,9 +66,9 @@ const holdsEvents = (dataDir: string): boolean => {
 };
 
 /** What says that a log was signed with a key that is not there; null if nothing does. */
-const signOfLog = ({ dataDir, eventStoreUrl, logHeadFile }: Settings): string | null => {
+const signOfLog = ({ dataDir, servers, logHeadFile }: Settings): string | null => {
   if (existsSync(logHeadFile)) return `LOG_HEAD_FILE ${logHeadFile} is there`;
-  return eventStoreUrl === null && holdsEvents(dataDir) ? `DATA_DIR ${dataDir} holds a log` : null;
+  return servers === null && holdsEvents(dataDir) ? `DATA_DIR ${dataDir} holds a log` : null;
 };
 
 /**

@@ -31,8 +31,8 @@ export const openLog = async (
   settings: Settings,
   { opensDamaged = false }: { readonly opensDamaged?: boolean } = {},
 ): Promise<OpenedLog> => {
-  const { eventStoreUrl: url, eventStorePrefix: prefix, mongoUrl, dataDir: directory } = settings;
-  if (url === null || mongoUrl === null) {
+  const { servers, eventStorePrefix: prefix, dataDir: directory } = settings;
+  if (servers === null) {
     const path = join(directory, 'events.db');
     if (!existsSync(path)) throw new Error(`There is no ${path}. Set DATA_DIR.`);
     const { eventStore, raw, tiles, close } = await openEventsFile({
@@ -49,8 +49,8 @@ export const openLog = async (
     import('../adapters/mongodb/database.js'),
     import('../adapters/mongodb/log-tiles.js'),
   ]);
-  const database = new MongoDatabase(mongoUrl, clock);
-  const store = new EventStoreDbEventStore({ url, prefix, clock, entropy });
+  const database = new MongoDatabase(servers.mongoUrl, clock);
+  const store = new EventStoreDbEventStore({ url: servers.eventStoreUrl, prefix, clock, entropy });
   const close = async (): Promise<void> => {
     await store.close();
     await database.close();

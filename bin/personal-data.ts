@@ -25,13 +25,13 @@ interface OpenedKeys {
   readonly close: () => void | Promise<void>;
 }
 
-const openKeys = async ({ mongoUrl, dataDir }: Settings, make = false): Promise<OpenedKeys> => {
-  if (mongoUrl !== null) {
+const openKeys = async ({ servers, dataDir }: Settings, make = false): Promise<OpenedKeys> => {
+  if (servers !== null) {
     const [{ MongoDatabase }, { MongoPersonalKeys }] = await Promise.all([
       import('../adapters/mongodb/database.js'),
       import('../adapters/mongodb/personal-keys.js'),
     ]);
-    const database = new MongoDatabase(mongoUrl, clock);
+    const database = new MongoDatabase(servers.mongoUrl, clock);
     await database.ping().catch(async (error: unknown) => {
       await database.close();
       throw error;

@@ -17,10 +17,10 @@ export const markRestored = (directory: string, from: object): void =>
  */
 export const deliversWebhooks = ({
   dataDir,
-  eventStoreUrl,
+  servers,
   webhooks,
-}: Pick<Settings, 'dataDir' | 'eventStoreUrl' | 'webhooks'>): boolean => {
-  const isRestored = eventStoreUrl === null && existsSync(markOf(dataDir));
+}: Pick<Settings, 'dataDir' | 'servers' | 'webhooks'>): boolean => {
+  const isRestored = servers === null && existsSync(markOf(dataDir));
   if (webhooks.delivery === true && isRestored) rmSync(markOf(dataDir), { force: true });
   return webhooks.delivery ?? !isRestored;
 };

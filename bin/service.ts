@@ -24,7 +24,7 @@ import { knowsEventKeys, knowsOperator, opensPersonal, plays, signs, type Role }
 import { logKeys } from './log-keys.js';
 import type { WitnessStatus } from '../application/log/witnesses.js';
 import { masterKeys, operatorToken, UnusableSecretFile } from './secret-files.js';
-import { WrongSettings, type Settings } from './settings.js';
+import { serverSettings, WrongSettings, type Settings } from './settings.js';
 import { tokens } from './tokens.js';
 import type { Milliseconds } from '../domain/ids.js';
 
@@ -79,12 +79,10 @@ const clientAddress = (settings: Settings, port: number): string =>
   settings.baseUrl ?? listeningAddress(settings, port);
 
 /** A single role shares its work with other processes, which it can't do through files. */
-const assertServers = (role: Role, { eventStoreUrl, mongoUrl, rabbitUrl }: Settings): void => {
-  const needed = { EVENTSTORE_URL: eventStoreUrl, MONGODB_URL: mongoUrl, RABBITMQ_URL: rabbitUrl };
-  const missing = Object.entries(needed).flatMap(([name, url]) => (url === null ? [name] : []));
-  if (role === 'all' || missing.length === 0) return;
+const assertServers = (role: Role, { servers }: Settings): void => {
+  if (role === 'all' || servers !== null) return;
   throw new WrongSettings([
-    `The role ${role} works with other processes through servers: set ${missing.join(', ')} too, or start the role all.`,
+    `The role ${role} works with other processes through servers: set ${serverSettings.join(', ')} too, or start the role all.`,
   ]);
 };
 
@@ -123,7 +121,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   assertServers(role, settings);
   const calls = new EngineCalls();
   let witnesses: readonly WitnessStatus[] = [];
-  const isAlone = settings.eventStoreUrl === null;
+  const isAlone = settings.servers === null;
   const personalMasters = (): MasterKeys | null =>
     opensPersonal(role) ? masterKeys(settings.personalKeyFile, entropy, isAlone, 'PERSONAL_KEY_FILE') : null;
   const eventKeys = (isNew: boolean): MasterKeys =>

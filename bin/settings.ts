@@ -9,6 +9,13 @@ export interface Listener {
   readonly port: number;
 }
 
+/** The connection strings of the servers. */
+export interface Servers {
+  readonly eventStoreUrl: string;
+  readonly mongoUrl: string;
+  readonly rabbitUrl: string;
+}
+
 export interface Settings {
   readonly host: string;
   /** 0 for any free port. */
@@ -18,11 +25,10 @@ export interface Settings {
   /** Where the operator API, metrics and readiness are served; null if on the public listener. */
   readonly operatorListener: Listener | null;
   readonly dataDir: string;
-  readonly eventStoreUrl: string | null;
+  /** Null: everything is kept in files of the data directory. */
+  readonly servers: Servers | null;
   /** Before the name of every stream there. */
   readonly eventStorePrefix: string;
-  readonly mongoUrl: string | null;
-  readonly rabbitUrl: string | null;
   readonly secretKeyFile: string;
   /** What the keys of personal data are encrypted with. */
   readonly personalKeyFile: string;
@@ -98,6 +104,7 @@ export const settingNames = [
   'LOG_KEY_FILE', 'LOG_HEAD_FILE', 'LOG_ORIGIN', 'LOG_SCRUB_EVERY', 'LOG_PUBLIC', 'LOG_ON_DAMAGE', 'LOG_POLICY_FILE', 'LOG_ANCHOR_DIR', 'WEBHOOK_ALLOW_NETWORKS', 'WEBHOOK_ALLOW_PORTS', 'FLOOR_SIMULATION', 'CLAIM_TIMEOUT', 'RECONCILE_AFTER', 'LOG_LEVEL',
 ] as const; // prettier-ignore
 type SettingName = (typeof settingNames)[number];
+export const serverSettings = ['EVENTSTORE_URL', 'MONGODB_URL', 'RABBITMQ_URL'] as const;
 
 const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
@@ -163,13 +170,17 @@ export const readSettings = (environment: Environment): Settings => {
 
   const eventStoreUrl = url('EVENTSTORE_URL', ['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover']);
   const mongoUrl = url('MONGODB_URL', ['mongodb', 'mongodb+srv']);
-  if (eventStoreUrl !== null && mongoUrl === null)
-    problems.push(
-      'EVENTSTORE_URL needs MONGODB_URL beside it: claims on idempotency keys must outlive a process that is killed. Set both or neither',
-    );
   const rabbitUrl = url('RABBITMQ_URL', ['amqp', 'amqps']);
+  const missing = serverSettings.filter((name) => !isSet(name));
+  if (missing.length > 0 && missing.length < serverSettings.length)
+    problems.push(
+      `${missing.join(' and ')} must be set, too: the service runs on EventStoreDB, MongoDB and RabbitMQ together, or on files with none of them`,
+    );
+  const servers =
+    eventStoreUrl === null || mongoUrl === null || rabbitUrl === null
+      ? null
+      : { eventStoreUrl, mongoUrl, rabbitUrl };
   const dataDir = text('DATA_DIR', './data');
-  const embedded = eventStoreUrl === null;
   const host = hostName('HOST', '127.0.0.1');
   const port = whole('PORT', 8080, 0, 65_535);
   const publicUrl = read<string | null>(
@@ -179,7 +190,12 @@ export const readSettings = (environment: Environment): Settings => {
     'a URL that begins with http:// or https:// and has no query, fragment or user',
   );
   const isLocal = isLoopback(publicUrl === null ? host : new URL(publicUrl).hostname);
-  const demo = read<Demo>('DEMO', embedded && isLocal ? 'on' : 'off', demoSetting, 'on, off or public');
+  const demo = read<Demo>(
+    'DEMO',
+    servers === null && isLocal ? 'on' : 'off',
+    demoSetting,
+    'on, off or public',
+  );
   if (demo === 'on' && !isLocal)
     problems.push(
       `DEMO must be off where others than this machine reach the service (${publicUrl === null ? `HOST ${host}` : `BASE_URL ${publicUrl}`}): a demo prints its API key. Where that is what you want, it must be public`,
@@ -199,15 +215,13 @@ export const readSettings = (environment: Environment): Settings => {
       },
     ),
     dataDir,
-    eventStoreUrl,
+    servers,
     eventStorePrefix: read(
       'EVENTSTORE_PREFIX',
       '',
       (value) => (isPrefix(value) ? value : undefined),
       'at most 100 letters, digits and . _ - that begin with a letter or digit, and not with the name of a kind of streams such as card-',
     ),
-    mongoUrl,
-    rabbitUrl,
     secretKeyFile,
     personalKeyFile: text('PERSONAL_KEY_FILE', join(dirname(secretKeyFile), 'personal.key')),
     eventKeyFile: text('EVENT_KEY_FILE', join(dataDir, 'event.key')),

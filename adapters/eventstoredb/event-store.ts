@@ -44,7 +44,6 @@ export interface EventStoreDbSettings {
  */
 export class EventStoreDbEventStore implements EventStore, RawLog {
   readonly atomic = false;
-  readonly completesClaims = false;
   readonly #context: Context;
   readonly #reads: Reads;
   readonly #appends: Appends;

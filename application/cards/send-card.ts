@@ -147,7 +147,7 @@ const tryToSend = async (
     if (written.kind === 'taken') return await findTaken(deps, request, attempt, placed, written.paid);
     if (written.kind === 'unsettled')
       return await settle(deps, request, attempt, placed, cardWrite, written.paid);
-    return await finish(deps, request, attempt, placed, written.position, store.completesClaims);
+    return await finish(deps, request, attempt, placed, written.position, store.atomic);
   } catch (error) {
     const freed =
       error instanceof DomainError && error.code === 'no_credits'

@@ -268,7 +268,6 @@ export const openedEvents = (store: EventStore, keys: Opener, clock: Clock): Eve
   return {
     ...openedLog(store, keys, clock),
     atomic: store.atomic,
-    completesClaims: store.completesClaims,
     append: (writes, completing) => store.append(writes, completing),
     readStream: async (stream, from, limit) => open(await store.readStream(stream, from, limit)),
     readLast: async (stream) => {

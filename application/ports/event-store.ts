@@ -108,15 +108,12 @@ export interface EventStore extends LogReader {
    * Appends to one or more different streams, each with at least one event. Returns one outcome per write, in
    * their order. Arguments that break these rules throw before anything is written. On an atomic store either
    * every outcome is `appended`, or none is: the writes at fault are `conflict`, the others `skipped`.
-   * `completing`: claims that become completed in the same commit if the store `completesClaims`, and that it
-   * ignores otherwise. An append that is repeated with the same event ids and expected revision is `appended`
-   * again and stores nothing.
+   * `completing`: claims that an atomic store completes in the same commit, and that any other ignores. An
+   * append that is repeated with the same event ids and expected revision is `appended` again and stores
+   * nothing.
    * Throws EventStoreUnavailable if it is certain that nothing was written.
    */
   append(writes: readonly StreamWrite[], completing?: readonly KeyClaim[]): Promise<readonly WriteOutcome[]>;
-
-  /** Whether `append` completes claims in the same commit. */
-  readonly completesClaims: boolean;
 
   /**
    * A stream's events from a revision on, oldest first: at most `limit`, or all of them, for streams that

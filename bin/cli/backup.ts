@@ -22,8 +22,8 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { messageOf } from '../../domain/errors.js';
 import { markRestored } from '../restored.js';
-import { readSettings, type Settings } from '../settings.js';
-import { ServiceRefused, WrongUsage } from './client.js';
+import { readSettings, type Servers, type Settings } from '../settings.js';
+import { ServiceRefused } from './client.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -123,10 +123,10 @@ interface OnServers {
 
 /** Works with the servers that the settings name. */
 const withServers = async <T>(
-  { eventStoreUrl: url, eventStorePrefix: prefix, mongoUrl }: Settings,
+  { eventStoreUrl: url, mongoUrl }: Servers,
+  { eventStorePrefix: prefix }: Settings,
   work: (servers: OnServers) => Promise<T>,
 ): Promise<T> => {
-  if (url === null || mongoUrl === null) throw new WrongUsage('Set EVENTSTORE_URL and MONGODB_URL.');
   const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
   const [{ EventStoreDbEventStore }, { MongoDatabase: Database }] = await Promise.all([
     import('../../adapters/eventstoredb/event-store.js'),
@@ -144,8 +144,8 @@ const withServers = async <T>(
 };
 
 /** Copies what lies in MongoDB and can't be made again; of a name that ends in `.keys` the keys alone. */
-const backUpServers = (to: string, settings: Settings): Promise<BackedUp> =>
-  withServers(settings, async ({ log, database }) => {
+const backUpServers = (to: string, servers: Servers, settings: Settings): Promise<BackedUp> =>
+  withServers(servers, settings, async ({ log, database }) => {
     assertNew(to);
     makeDirectory(to);
     const { dumpRecords } = await import('../../adapters/mongodb/backup.js');
@@ -156,8 +156,8 @@ const backUpServers = (to: string, settings: Settings): Promise<BackedUp> =>
     return finished(to, [...files, ...secrets], { position: String(position), hash: event?.hash ?? null });
   });
 
-const restoreServers = (from: string, settings: Settings): Promise<BackedUp> =>
-  withServers(settings, async ({ database }) => {
+const restoreServers = (from: string, servers: Servers, settings: Settings): Promise<BackedUp> =>
+  withServers(servers, settings, async ({ database }) => {
     const { loadRecords } = await import('../../adapters/mongodb/backup.js');
     const { files } = openBackup(from);
     assertSame(from, kept(settings));
@@ -215,7 +215,8 @@ const backUpFiles = (to: string, settings: Settings): BackedUp => {
  */
 export const backUp = async (to: string, environment: Environment): Promise<BackedUp> => {
   const settings = readSettings(environment);
-  return settings.eventStoreUrl === null ? backUpFiles(to, settings) : backUpServers(to, settings);
+  const { servers } = settings;
+  return servers === null ? backUpFiles(to, settings) : backUpServers(to, servers, settings);
 };
 
 /** Says what went wrong with a copy in words for the person who asked for it. */
@@ -278,5 +279,6 @@ const restoreFiles = (from: string, settings: Settings): BackedUp => {
 /** Puts a backup back; on servers, what is missing in MongoDB. Throws WrongUsage, ServiceRefused. */
 export const restore = async (from: string, environment: Environment): Promise<BackedUp> => {
   const settings = readSettings(environment);
-  return settings.eventStoreUrl === null ? restoreFiles(from, settings) : restoreServers(from, settings);
+  const { servers } = settings;
+  return servers === null ? restoreFiles(from, settings) : restoreServers(from, servers, settings);
 };

@@ -89,16 +89,17 @@ const copy: LongVerb = {
   run: async (running) => {
     const { input, environment, print, json } = running;
     const settings = readSettings(environment);
-    const { eventStoreUrl, mongoUrl } = settings;
-    if (eventStoreUrl === null || mongoUrl === null)
+    const { servers } = settings;
+    if (servers === null)
       throw new WrongUsage(
         'EVENTSTORE_URL is not set: this copies from one EventStoreDB to another. The embedded log is copied with `backup`.',
       );
     const to = input.text('to') ?? '';
-    if (to === eventStoreUrl) throw new WrongUsage('--to is the EventStoreDB that EVENTSTORE_URL names.');
+    if (to === servers.eventStoreUrl)
+      throw new WrongUsage('--to is the EventStoreDB that EVENTSTORE_URL names.');
     const progress = progressOn(running);
     try {
-      const { events, root } = await copyLogTo(to, { ...settings, eventStoreUrl, mongoUrl }, (done) =>
+      const { events, root } = await copyLogTo(to, servers, settings, (done) =>
         progress(() => `${count(done)} events`),
       );
       print(

@@ -9,9 +9,12 @@ import { Unreachable, WrongUsage } from './client.js';
 import type { LongVerb, VerbContext } from './long-verbs.js';
 
 const broker = (environment: VerbContext['environment']): DeadLettersOptions => {
-  const { rabbitUrl, webhooks } = readSettings(environment);
-  if (rabbitUrl === null) throw new WrongUsage('Set RABBITMQ_URL: this verb talks to the broker itself.');
-  return { url: rabbitUrl, waits: webhooks.backoff };
+  const { servers, webhooks } = readSettings(environment);
+  if (servers === null)
+    throw new WrongUsage(
+      'Set RABBITMQ_URL and those of the other servers: this verb talks to the broker itself.',
+    );
+  return { url: servers.rabbitUrl, waits: webhooks.backoff };
 };
 
 /** A verb whose result is a number of messages in the broker. */

@@ -1,8 +1,8 @@
 import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
 import type { Part } from '../../adapters/http/health.js';
-import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
-import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
-import { EventStoreUnavailable, type EventStore } from '../../application/ports/event-store.js';
+import { RabbitDeliveryQueue } from '../../adapters/rabbitmq/delivery-queue.js';
+import { RabbitPublicStream } from '../../adapters/rabbitmq/public-stream.js';
+import { EventStoreUnavailable } from '../../application/ports/event-store.js';
 import { assertSameLog } from '../../application/same-log.js';
 import type { ProjectorStatus } from '../../application/projecting/projection-board.js';
 import { within } from '../../application/within.js';
@@ -13,11 +13,12 @@ import type { Milliseconds } from '../../domain/ids.js';
 import type { Engine, EngineOptions } from '../engine.js';
 import { EngineCalls } from '../engine-calls.js';
 import { measureLag, noLag } from '../projection-lag.js';
+import type { Servers } from '../settings.js';
 import { patientParts } from '../projection-parts.js';
 import { logPart } from '../log-part.js';
 import { incidentLog } from './incidents.js';
 import { openMongoStores } from './mongo-stores.js';
-import { macsOf, notarized, notaryOf, shownTiles } from './notarized.js';
+import { macsOf, notaryOf, shownTiles } from './notarized.js';
 
 /** The last failure of the event store, which may be one that is tried again. */
 interface LastFailure {
@@ -50,48 +51,32 @@ const openEventStoreDb = (
   });
 };
 
-/** An event store whose claims on keys are kept elsewhere, so that an append can't complete them. */
-const withoutClaims = (store: EventStore): EventStore =>
-  withAppend(store, (writes) => store.append(writes), false);
-
-/** Read models and operational state in MongoDB, and events in EventStoreDB or in files. */
-export const openWithServers = async (options: EngineOptions): Promise<Engine> => {
-  const { eventStoreUrl, mongoUrl, dataDir } = options.settings;
-  if (eventStoreUrl !== null && mongoUrl !== null) {
-    const eventMacs = macsOf(options);
-    const failed: LastFailure = { error: null, at: -Infinity };
-    const store = openEventStoreDb(eventStoreUrl, options, failed);
-    const stores = openMongoStores(options, mongoUrl, store);
-    const notarize = notaryOf(options, { log: store, tiles: stores.tiles });
-    return engineOf(options, { raw: store, notarize, eventMacs }, stores, [store], { store, failed });
-  }
-  if (mongoUrl === null) throw new TypeError('MONGODB_URL is not set');
-  const { clock } = options;
-  const files = await openEventsFile({ directory: dataDir, clock, ...notarized(options) });
-  const store = withoutClaims(files.eventStore);
-  const stores = { ...openMongoStores(options, mongoUrl, store), tiles: files.tiles };
-  return engineOf(options, { raw: files.raw, notarize: null, eventMacs: macsOf(options) }, stores, [files]);
-};
-
 const longestResponse: Milliseconds = 2_000;
 /** How long a refused append counts: another one, only to find out, would stay in the log forever. */
 const refusedFor: Milliseconds = 10_000;
 
-/** `owned`: what to close after the stores. `eventStoreDb`: the event store, if it is one. */
-const engineOf = (
+/** Events in EventStoreDB, read models and state in MongoDB, hints and the public stream in RabbitMQ. */
+export const openServers = (
   options: EngineOptions,
-  { raw, notarize, eventMacs }: Pick<Engine, 'raw' | 'notarize' | 'eventMacs'>,
-  stores: ReturnType<typeof openMongoStores>,
-  owned: readonly { close(): Promise<void> }[],
-  eventStoreDb: { readonly store: EventStoreDbEventStore; readonly failed: LastFailure } | null = null,
+  { eventStoreUrl, mongoUrl, rabbitUrl }: Servers,
 ): Engine => {
-  const { clock } = options;
+  const { settings, clock, log, namespace = '', calls = new EngineCalls() } = options;
+  const failed: LastFailure = { error: null, at: -Infinity };
+  const eventStore = openEventStoreDb(eventStoreUrl, options, failed);
+  const stores = openMongoStores(options, mongoUrl, eventStore);
   const tiles = shownTiles(options, stores.tiles);
+  const broker = {
+    url: rabbitUrl,
+    clock,
+    namespace,
+    onError: incidentLog(log, clock, 'RabbitMQ'),
+    count: calls.counterOf('RabbitMQ'),
+  };
+  const deliveryQueue = new RabbitDeliveryQueue({ ...broker, waits: settings.webhooks.backoff });
+  const publicStream = new RabbitPublicStream(broker);
   /** Why the event store has not answered since then, as far as it is known. */
   const reasonSince = (began: Milliseconds): string =>
-    eventStoreDb !== null && eventStoreDb.failed.at >= began
-      ? `: ${messageOf(eventStoreDb.failed.error)}`
-      : '';
+    failed.at >= began ? `: ${messageOf(failed.error)}` : '';
   const partOf = async (
     name: string,
     ask: () => Promise<unknown>,
@@ -107,7 +92,6 @@ const engineOf = (
     );
     return { name, ready: detail === null, detail };
   };
-  const { ping } = stores;
   const appends = new WriteHealth(clock, () => Promise.resolve(), refusedFor);
   const store = withAppend(stores.store, async (writes, completing) => {
     try {
@@ -131,27 +115,30 @@ const engineOf = (
     ...stores,
     store,
     tiles,
-    raw,
-    notarize,
-    eventMacs,
-    deliveryQueue: new InProcessDeliveryQueue(),
-    publicStream: null,
+    raw: eventStore,
+    notarize: notaryOf(options, { log: eventStore, tiles: stores.tiles }),
+    eventMacs: macsOf(options),
+    deliveryQueue,
+    publicStream,
     hasServers: true,
     assertLog: async () => {
       for (const { reader, ...read } of await stores.readings()) await assertSameLog(store, reader, read);
     },
-    foreignEvents: () => eventStoreDb?.store.foreignEvents ?? 0,
+    foreignEvents: () => eventStore.foreignEvents,
     readiness: async () => {
       const status = stores.projector.status();
       const parts = await Promise.all([
         partOf('event store', () => askLog(status), reasonSince),
-        ...(ping === null ? [] : [partOf('mongodb', ping)]),
+        partOf('mongodb', stores.ping),
       ]);
-      return [...parts, ...projectionParts(status, lag), await logPart(tiles)];
+      const down = deliveryQueue.down ?? publicStream.down;
+      const rabbit = { name: 'rabbitmq', ready: down === null, detail: down };
+      return [rabbit, ...parts, ...projectionParts(status, lag), await logPart(tiles)];
     },
     close: async () => {
+      await Promise.all([deliveryQueue.close(), publicStream.close()]);
       await stores.close();
-      for (const each of owned) await each.close();
+      await eventStore.close();
     },
   };
 };

@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { MongoDatabase } from '../../adapters/mongodb/database.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { explain } from '../../bin/exit.js';
@@ -11,24 +10,21 @@ import type { Role } from '../../bin/roles.js';
 import { startService } from '../../bin/service.js';
 import { readSettings } from '../../bin/settings.js';
 import { EventStoreDbStandIn } from '../engines/eventstoredb-stand-in.js';
-import { writeKeyFile } from '../support/runner/wiring.js';
+import { distributedWiring } from '../support/runner/wiring.js';
 import { aCard, clientsOf } from '../support/http/service.js';
 import { describeWithEngines } from '../support/runner/engines.js';
 import { eventually } from '../support/time/eventually.js';
-import { writeEventKeys } from '../support/fixtures/seal-events.js';
 
 const clock = new SystemClock();
 const entropy = new SystemEntropy();
 
 describeWithEngines(
-  ['MONGODB_URL'],
+  ['MONGODB_URL', 'RABBITMQ_URL'],
   'a service that finds another event store behind its checkpoints',
-  (mongo) => {
+  () => {
     it('ends at the start and while it runs, with exit code 1 and a message that names both', async () => {
       const directory = await mkdtemp(join(tmpdir(), 'cards-'));
-      const keys = writeKeyFile(directory);
-      writeEventKeys(directory);
-      const url = `${mongo.replace(/^(mongodb(\+srv)?:\/\/[^/?]+).*$/, '$1')}/other_${entropy.bytes(6).toString('hex')}`;
+      const { environment, namespace, clear } = await distributedWiring(directory);
       const servers = [await EventStoreDbStandIn.start(clock), await EventStoreDbStandIn.start(clock)];
       const failures: unknown[] = [];
       const start = (server: EventStoreDbStandIn | undefined, role: Role = 'all') =>
@@ -36,11 +32,11 @@ describeWithEngines(
           settings: readSettings({
             PORT: '0',
             DATA_DIR: directory,
-            SECRET_KEY_FILE: keys,
             DEMO: 'off',
+            ...environment,
             EVENTSTORE_URL: server?.url,
-            MONGODB_URL: url,
           }),
+          namespace,
           role,
           clock,
           entropy,
@@ -82,9 +78,7 @@ describeWithEngines(
         );
       } finally {
         for (const server of servers) server.down();
-        const database = new MongoDatabase(url, clock);
-        await database.dropAll();
-        await database.close();
+        await clear();
         await rm(directory, { recursive: true, force: true });
       }
     });

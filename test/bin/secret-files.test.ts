@@ -137,13 +137,13 @@ describe('a role on servers', () => {
   });
   afterEach(() => rm(directory, { recursive: true, force: true }));
 
-  const urls = { eventStoreUrl: 'esdb://a:1', mongoUrl: 'mongodb://a:1/x', rabbitUrl: 'amqp://a:1' };
+  const servers = { eventStoreUrl: 'esdb://a:1', mongoUrl: 'mongodb://a:1/x', rabbitUrl: 'amqp://a:1' };
   /** Why a start of the role is refused; null if it starts. */
   const refusal = async (role: Role): Promise<string | null> => {
     const spare = masterKeys(join(directory, 'spare'), entropy, true);
     try {
       const service = await startService({
-        settings: { ...settings, ...urls },
+        settings: { ...settings, servers },
         role,
         clock: new SystemClock(),
         entropy,

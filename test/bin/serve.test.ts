@@ -270,13 +270,22 @@ describe('the service as a process', () => {
     }
   };
 
-  it('refuses EVENTSTORE_URL without MONGODB_URL, which would lose claims on keys', async () => {
-    for (const more of [{}, { RABBITMQ_URL: 'amqp://127.0.0.1:1' }])
-      expect(await refusal({ EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false', ...more })).to.deep.equal({
+  it('refuses some of the servers with 78, and names those that are missing', async () => {
+    const servers = {
+      EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false',
+      MONGODB_URL: 'mongodb://127.0.0.1:1',
+      RABBITMQ_URL: 'amqp://127.0.0.1:1',
+    };
+    const names = Object.keys(servers);
+    for (let chosen = 1; chosen < 2 ** names.length - 1; chosen += 1) {
+      const isSet = (name: string): boolean => (chosen & (1 << names.indexOf(name))) !== 0;
+      const some = Object.fromEntries(Object.entries(servers).filter(([name]) => isSet(name)));
+      const missing = names.filter((name) => !isSet(name)).join(' and ');
+      expect(await refusal({ DATA_DIR: directory, ...some })).to.deep.equal({
         code: 78,
-        message:
-          'These settings are wrong:\n  EVENTSTORE_URL needs MONGODB_URL beside it: claims on idempotency keys must outlive a process that is killed. Set both or neither',
+        message: `These settings are wrong:\n  ${missing} must be set, too: the service runs on EventStoreDB, MongoDB and RabbitMQ together, or on files with none of them`,
       });
+    }
   });
 
   it('ends with the exit code and the message of a refusal', async () => {

@@ -20,6 +20,7 @@ describe('an event store that several deployments share', () => {
           EVENTSTORE_PREFIX: prefix,
           // Nobody is there, and nothing here needs it.
           MONGODB_URL: 'mongodb://127.0.0.1:1',
+          RABBITMQ_URL: 'amqp://127.0.0.1:1',
           DEMO: 'off',
         }),
         clock,

@@ -589,7 +589,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
       });
 
       it('completes a claim together with its events, and not if they conflict', async function () {
-        if (!store.completesClaims || idempotency === undefined) return this.skip();
+        if (!store.atomic || idempotency === undefined) return this.skip();
         const [stream, other] = [newStream(), newStream()];
         const [claim, lost] = [claimFor(stream), claimFor(other)];
         expect([await idempotency.claim(claim), await idempotency.claim(lost)]).to.deep.equal([
@@ -622,7 +622,7 @@ export const eventStoreContract = (name: string, make: () => Promise<MadeEventSt
       });
 
       it('completes several claims in one append', async function () {
-        if (!store.completesClaims || idempotency === undefined) return this.skip();
+        if (!store.atomic || idempotency === undefined) return this.skip();
         const stream = newStream();
         const claims = [claimFor(`${stream}-1`), claimFor(`${stream}-2`)];
         for (const claim of claims) await idempotency.claim(claim);

@@ -122,11 +122,7 @@ const run = async (wanted: readonly EngineName[]): Promise<number> => {
     for (const { name, engine } of found)
       if (engine !== null) process.stdout.write(`export ${engines[name].variable}='${engine.url}'\n`);
     process.stdout.write(`export DATA_DIR='${directory}' DEMO=on\n`);
-    if (
-      found.some(({ name, engine }) => name === 'eventstoredb' && engine !== null) &&
-      !found.some(({ name, engine }) => name === 'mongodb' && engine !== null)
-    )
-      say('The service takes EVENTSTORE_URL only with a MONGODB_URL.');
+    if (found.some(({ engine }) => engine === null)) say('The service starts only with all three of them.');
     say('Ctrl-C stops all of them and deletes what they hold.');
     const ended = running.map(({ ended: end }) => end.then(() => 'ended' as const));
     if ((await Promise.race([asked, ...ended])) !== 'ended' || stopping) return 0;

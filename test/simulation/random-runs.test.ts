@@ -38,7 +38,7 @@ for (const [name, weather] of Object.entries(weathers)) {
       });
 
       it('leave nothing for the reconciler to do, on a store that commits several streams at once', async () => {
-        const world = await makeWorld({ atomic: true, embedded: true, credits: 4 });
+        const world = await makeWorld({ atomic: true, credits: 4 });
         const simulation = new Simulation(world, weather, seed);
         await simulation.run(clients, calls);
         const log = await world.store.readLog(0n, 1_000_000);

@@ -241,7 +241,6 @@ describe('moving credits', () => {
     const { store } = world;
     const crowded: EventStore = {
       atomic: store.atomic,
-      completesClaims: store.completesClaims,
       append: async (writes) => {
         if (racing) await rival.move(buying(world, 1));
         return store.append(writes);

@@ -44,7 +44,12 @@ describeWithEngines(['MONGODB_URL'], 'a log in EventStoreDB', (mongo) => {
     [source, target] = [await EventStoreDbStandIn.start(clock), await EventStoreDbStandIn.start(clock)];
     const url = freshUrl(mongo);
     database = new MongoDatabase(url, clock);
-    environment = { DATA_DIR: directory, EVENTSTORE_URL: source.url, MONGODB_URL: url };
+    environment = {
+      DATA_DIR: directory,
+      EVENTSTORE_URL: source.url,
+      MONGODB_URL: url,
+      RABBITMQ_URL: 'amqp://127.0.0.1:1',
+    };
     stores = [source, target].map(
       (server) => new EventStoreDbEventStore({ url: server.url, clock, entropy }),
     );

@@ -36,7 +36,7 @@ export interface MemoryEventStoreOptions {
    * is atomic, otherwise one by one.
    */
   readonly onWrite?: (writes: readonly StreamWrite[]) => Promise<Fate>;
-  /** Completes a claim in the same commit. If it is given, the store `completesClaims`. */
+  /** Completes a claim in the same commit. An atomic store needs it where claims are made. */
   readonly completeClaim?: (claim: KeyClaim) => void;
 }
 
@@ -47,7 +47,6 @@ const neverSettles = new Promise<never>(() => {});
 /** A log in memory. If it is not atomic, it writes one stream at a time, like EventStoreDB. */
 export class MemoryEventStore implements EventStore {
   readonly atomic: boolean;
-  readonly completesClaims: boolean;
   /** How often each stream was read, and how many events the reads returned. */
   readonly reads = new Map<StreamName, { times: number; events: number }>();
   readonly #bytesPerEvent: number;
@@ -61,7 +60,6 @@ export class MemoryEventStore implements EventStore {
   constructor({ atomic, bytesPerEvent = 1, onWrite, completeClaim }: MemoryEventStoreOptions) {
     this.atomic = atomic;
     this.#bytesPerEvent = bytesPerEvent;
-    this.completesClaims = completeClaim !== undefined;
     this.#onWrite = onWrite;
     this.#completeClaim = completeClaim;
   }

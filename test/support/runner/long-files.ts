@@ -22,7 +22,6 @@ export const longFiles: readonly string[] = [
   'crash/console',
   'crash/disk',
   'crash/kill',
-  'crash/mixes',
   'crash/takeover',
   'crash/upgrade',
   'crash/webhooks',

@@ -25,7 +25,6 @@ export interface Interference {
 
 const eventStore = (store: EventStore, interference: Interference): EventStore => ({
   atomic: store.atomic,
-  completesClaims: store.completesClaims,
   append: (writes, completing) =>
     interference.append === undefined
       ? store.append(writes, completing)

@@ -74,7 +74,6 @@ const refused = (): never => {
 /** An event store as a process sees it that may die, and whose writes may get lost. */
 export const storeSeenFrom = (store: MemoryEventStore, life: Life): EventStore => ({
   atomic: store.atomic,
-  completesClaims: store.completesClaims,
   append: async (writes, completing = []) => {
     if (store.atomic)
       return life.write<readonly WriteOutcome[]>(
