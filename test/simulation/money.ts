@@ -219,7 +219,7 @@ export const simulateMoney = async ({ seed, weather, size }: Run): Promise<Outco
   const troubles = weathers[name];
   if (troubles === undefined) throw new UnknownWeather(name, weatherNames);
   const embedded = dice.below(2) === 0;
-  const world = await makeWorld({ atomic: embedded, embedded, credits: 4 });
+  const world = await makeWorld({ atomic: embedded, credits: 4 });
   const simulation = new Simulation(world, troubles, seed, dice.below(2) === 0);
   await simulation.run(size.clients, size.calls);
   const log = await world.store.readLog(0n, 1_000_000);

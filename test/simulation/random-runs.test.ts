@@ -182,7 +182,7 @@ describe('purchases under references, made again and again', () => {
   ] as const)
     for (const atomic of [false, true])
       it(`buy once in ${name}, on a store that writes ${atomic ? 'several streams' : 'one stream'} at a time`, async () => {
-        const world = await makeWorld({ atomic, embedded: atomic, credits: 4 });
+        const world = await makeWorld({ atomic, credits: 4 });
         const simulation = new Simulation(world, weathers[name] ?? expect.fail(name), seed, true);
         await simulation.run(4, 30);
         const log = await world.store.readLog(0n, 1_000_000);
