@@ -12,6 +12,11 @@ export class OutcomeUnknown extends Error {
   }
 }
 
+/** The request began too long ago to be carried out; it wrote nothing. */
+export class RequestOverdue extends Error {
+  override readonly name = 'RequestOverdue';
+}
+
 /** Other writers were always faster; this command wrote nothing. */
 export class TooContended extends Error {
   override readonly name = 'TooContended';

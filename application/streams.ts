@@ -7,7 +7,15 @@ import {
   type RecordedEvent,
 } from '../domain/events.js';
 import { growingTo } from './growing.js';
-import { derivedUuid, idOf, streamName, type Category, type StreamName, type Uuid } from '../domain/ids.js';
+import {
+  derivedUuid,
+  idOf,
+  streamName,
+  type Category,
+  type Instant,
+  type StreamName,
+  type Uuid,
+} from '../domain/ids.js';
 import { lastAt, pagesAt, type Moment } from './as-of.js';
 import { seal, type Protect, type Sign } from './log/hash-chain.js';
 import { noStream, type EventStore, type NewEvent, type StreamWrite } from './ports/event-store.js';
@@ -20,6 +28,8 @@ export interface Loaded<State> {
   /** The revision of the last event; -1 if there is none. */
   readonly revision: number;
   readonly hash: string | null;
+  /** When the last event occurred; null if there is none. */
+  readonly at: Instant | null;
 }
 
 /** An event to be recorded, and the command that it is recorded for. */
@@ -170,9 +180,12 @@ export class Streams {
     const events: NewEvent[] = [];
     const places = new Map<string, number>();
     let hash = at.hash;
+    let last = at.at;
     for (const { event, command, id } of decided) {
       const place = places.get(command.id) ?? 0;
       places.set(command.id, place + 1);
+      // Clocks differ and are set back; the times of a stream never go back, so that a time ends all alike.
+      last = last !== null && last > command.at ? last : command.at;
       const sealed = seal(
         { stream: at.stream, revision: at.revision + events.length + 1, previous: hash },
         {
@@ -187,7 +200,7 @@ export class Streams {
             correlationId: command.requestId ?? command.id,
             causationId: command.id,
             schemaVersion: aggregate.schemaVersion,
-            occurredAt: command.at,
+            occurredAt: last,
             subject: idOf(at.stream),
           },
         },
@@ -212,6 +225,7 @@ export class Streams {
       state: decided.reduce((state, { event }) => aggregate.evolve(state, event), at.state),
       revision: at.revision + write.events.length,
       hash: write.events.at(-1)?.metadata.hash ?? at.hash,
+      at: write.events.at(-1)?.metadata.occurredAt ?? at.at,
     };
     this.#remember(loaded);
     return loaded;
@@ -241,7 +255,7 @@ export class Streams {
     stream: StreamName,
   ): Loaded<State> {
     const cached = this.#cache.get(stream) as Loaded<State> | undefined;
-    return cached ?? { stream, state: aggregate.initial, revision: noStream, hash: null };
+    return cached ?? { stream, state: aggregate.initial, revision: noStream, hash: null, at: null };
   }
 
   #remember(loaded: Loaded<unknown>): void {
@@ -259,4 +273,5 @@ const advance = <State, Event extends DomainEvent>(
   state: aggregate.evolve(before.state, parseEvent(aggregate, stored)),
   revision: stored.revision,
   hash: stored.metadata.hash,
+  at: stored.metadata.occurredAt,
 });

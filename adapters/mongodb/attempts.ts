@@ -75,6 +75,7 @@ type OpenEndpoints = ReadonlyMap<string, EndpointRow>;
 interface Claimed {
   readonly rows: ReadonlyMap<string, DeliveryRow>;
   readonly open: OpenEndpoints;
+  /** By the monotonic clock. */
   readonly claimedAt: Milliseconds;
 }
 
@@ -189,7 +190,7 @@ export class MongoAttempts {
 
   mayStart({ id, delivery, endpoint }: DeliveryClaim): boolean {
     const startable = this.#startable.get(endpoint.endpoint)?.get(delivery);
-    return startable?.claim === id && this.#clock.now() < startable.until;
+    return startable?.claim === id && this.#clock.monotonic() < startable.until;
   }
 
   /** No claim of this process on the endpoint may start any more. */
@@ -279,7 +280,7 @@ export class MongoAttempts {
     began: Milliseconds,
   ): Promise<Claimed> {
     const ids = candidates.flatMap((of) => of.ids);
-    if (ids.length === 0) return { rows: new Map(), open, claimedAt: began };
+    if (ids.length === 0) return { rows: new Map(), open, claimedAt: 0 };
     const claim = this.#entropy.uuid();
     try {
       return await this.#claimFreeAs(claim, ids, candidates, now, began);
@@ -308,7 +309,7 @@ export class MongoAttempts {
       claimedUntil: { $lte: began },
     };
     await deliveries.updateMany(free, { $set: { claim, claimedUntil: began + this.#claimLasts } });
-    const claimedAt = this.#clock.now();
+    const claimedAt = this.#clock.monotonic();
     const [rows, erased, open] = await Promise.all([
       deliveries.find({ _id: { $in: [...ids] }, claim: { $eq: claim } }).toArray(),
       erasedAmong(

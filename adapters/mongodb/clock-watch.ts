@@ -5,7 +5,7 @@ import type { MongoDatabase } from './database.js';
 
 /** How far the clocks of a process and of the database may be apart before somebody should know. */
 export const toleratedSkew: Milliseconds = 30_000;
-const checkEvery: Milliseconds = 60_000;
+const checkEvery: Milliseconds = 10_000;
 const repeatEvery: Milliseconds = 3_600_000;
 
 export interface ClockWatchOptions {
@@ -31,7 +31,10 @@ const aheadOf = async (
   return there > after ? after - there : 0;
 };
 
-/** Compares the clock of this process with the database's until the signal aborts. Never rejects. */
+/**
+ * Lets this process go by the database's time, as all others do: no two of them compare times of clocks that
+ * differ, and a clock that is set changes nothing. Until the signal aborts. Never rejects.
+ */
 export const watchClock = (
   { database, clock, report, onError }: ClockWatchOptions,
   signal: AbortSignal,
@@ -39,6 +42,7 @@ export const watchClock = (
   let reportedAt: Milliseconds | null = null;
   return untilAborted({ clock, signal, pause: checkEvery, onError }, async () => {
     const ahead = await aheadOf(database, clock);
+    clock.agree?.(-ahead);
     const now = clock.monotonic();
     if (Math.abs(ahead) <= toleratedSkew) {
       if (reportedAt !== null) report(0);

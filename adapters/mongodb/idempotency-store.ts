@@ -1,6 +1,7 @@
 import { ObjectId, type Collection, type IndexDescription } from 'mongodb';
 import {
   IdempotencyUnavailable,
+  keptLonger,
   rememberedFor,
   type KeyClaim,
   type ClaimOutcome,
@@ -30,7 +31,7 @@ interface KeyRow {
 }
 
 export const keyIndexes: readonly IndexDescription[] = [
-  { key: { until: 1 }, name: 'until', expireAfterSeconds: 0 },
+  { key: { until: 1 }, name: 'until', expireAfterSeconds: keptLonger / 1_000 },
 ];
 
 const idOf = ({ org, key }: Pick<KeyClaim, 'org' | 'key'>): string => JSON.stringify([org, key]);
@@ -87,7 +88,7 @@ export class MongoIdempotencyStore implements IdempotencyStore {
         if (await this.#insertions.add(row)) return { kind: 'claimed' };
         const found = await keys.findOne({ _id: row._id });
         if (found === null) continue;
-        if (found.until.getTime() <= this.#clock.now()) {
+        if (found.until.getTime() <= Date.parse(wanted.claimedAt)) {
           // Expired, and the server has not deleted it yet.
           await keys.deleteOne({ _id: row._id, until: { $eq: found.until } });
           continue;

@@ -21,13 +21,20 @@ export class SystemClock implements Clock {
     instant: '' as Instant,
   };
 
+  /** By how much `now` is ahead of the monotonic clock, if it was agreed on. */
+  #agreed: Milliseconds | null = null;
+
   now(): Milliseconds {
-    return Date.now();
+    return this.#agreed === null ? Date.now() : Math.floor(this.#agreed + performance.now());
+  }
+
+  agree(by: Milliseconds): void {
+    this.#agreed = (this.#agreed ?? Date.now() - performance.now()) + by;
   }
 
   /** Formatted once per millisecond: a busy service asks several times in each. */
   instant(): Instant {
-    const now = Date.now();
+    const now = this.now();
     if (now !== this.#formatted.at)
       this.#formatted = { at: now, instant: new Date(now).toISOString() as Instant };
     return this.#formatted.instant;

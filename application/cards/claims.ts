@@ -79,7 +79,7 @@ const tryToClaim = async (
     code,
     owner: command.id,
     ledgerRevision,
-    claimedAt: clock.instant(),
+    claimedAt: command.at,
   };
   const outcome = await idempotency.claim(wanted);
   switch (outcome.kind) {

@@ -17,7 +17,7 @@ import {
 import { appendWrite, execute, positionOf } from '../execute.js';
 import { returnOf, spendFor } from '../credits/ledgers.js';
 import { decideFor, type SeenOrganization } from '../organizations/organizations.js';
-import { OutcomeUnknown } from '../outcome.js';
+import { OutcomeUnknown, RequestOverdue } from '../outcome.js';
 import {
   placeOrder,
   type CardDraft,
@@ -26,6 +26,7 @@ import {
   type PlaceOrderDeps,
   type SendRequest,
 } from './place-order.js';
+import type { Milliseconds } from '../../domain/ids.js';
 import { noStream, type StreamWrite } from '../ports/event-store.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 import { lastPosition } from '../positions.js';
@@ -40,6 +41,18 @@ export interface SendCardDeps extends ClaimDeps, PlaceOrderDeps {
   readonly unfinished?: UnfinishedWork;
 }
 
+/**
+ * How long a send may take until it spends anything, so that what it knows of its key is no older: by both
+ * clocks, because one of them may stand while a machine is suspended. (docs/contract.md#idempotency)
+ */
+const longestSend: Milliseconds = 45_000;
+
+/** When a send is given up, by each of the clocks. */
+interface End {
+  readonly now: Milliseconds;
+  readonly monotonic: Milliseconds;
+}
+
 /** The card's first event is all that a response needs, so it is the same in every replay. */
 export interface SentCard {
   readonly code: CardCode;
@@ -50,12 +63,16 @@ export interface SentCard {
 
 /**
  * Sends one card and spends one credit; a card that needs a person is held and spends nothing. One key makes
- * one card, whatever crashes when. Throws DomainErrors, EventStoreUnavailable, IdempotencyUnavailable and
- * TooContended if nothing was created and nothing stays charged; OutcomeUnknown.
+ * one card, whatever crashes when. Throws DomainErrors, EventStoreUnavailable, IdempotencyUnavailable,
+ * RequestOverdue and TooContended if nothing was created and nothing stays charged; OutcomeUnknown.
  * (docs/contract.md#sending-a-card, docs/money.md#the-flows)
  */
 export const sendCard = async (deps: SendCardDeps, request: SendRequest): Promise<SentCard> => {
-  const { organizations } = deps;
+  const { organizations, clock } = deps;
+  const end: End = {
+    now: Date.parse(request.command.at) + longestSend,
+    monotonic: clock.monotonic() + longestSend,
+  };
   // Beside the claim, which may take as long.
   const looking = organizations.current(request.org);
   looking.catch(() => undefined);
@@ -73,7 +90,7 @@ export const sendCard = async (deps: SendCardDeps, request: SendRequest): Promis
     return await retry(deps, async () => {
       if (!isFirst) seen = await organizations.current(request.org);
       isFirst = false;
-      const result = await tryToSend(deps, request, attempt, draft, seen);
+      const result = await tryToSend(deps, request, attempt, draft, seen, end);
       if ('event' in result) return result;
       attempt = result;
       return null;
@@ -122,8 +139,9 @@ const tryToSend = async (
   attempt: SendAttempt,
   draft: CardDraft,
   seen: SeenOrganization,
+  end: End,
 ): Promise<SentCard | SendAttempt> => {
-  const { store, streams } = deps;
+  const { store, streams, clock } = deps;
   const at = attempt.isFresh ? notYetMade(attempt.code) : await streams.load(card, attempt.code);
   if (isOurs(at.state, request)) return finishFound(deps, request, attempt, null);
   if (at.revision !== noStream) return drawNewCode(deps, attempt);
@@ -133,6 +151,7 @@ const tryToSend = async (
   await streams.ready();
   const cardWrite = streams.write(card, at, [{ event, command: request.command }]);
   const writes = store.atomic && copy !== null ? [cardWrite, copy.write] : [cardWrite];
+  if (clock.now() > end.now || clock.monotonic() > end.monotonic) throw new RequestOverdue();
 
   try {
     const written =
@@ -141,7 +160,7 @@ const tryToSend = async (
         : await writePaid(deps, request, attempt, writes);
     if (written.kind === 'conflict' && attempt.isFresh) {
       const again = await deps.organizations.current(request.org);
-      return await tryToSend(deps, request, { ...attempt, isFresh: false }, draft, again);
+      return await tryToSend(deps, request, { ...attempt, isFresh: false }, draft, again, end);
     }
     if (written.kind === 'conflict') return attempt;
     if (written.kind === 'taken') return await findTaken(deps, request, attempt, placed, written.paid);
@@ -167,6 +186,7 @@ const notYetMade = (code: CardCode): Loaded<Card> => ({
   state: card.initial,
   revision: noStream,
   hash: null,
+  at: null,
 });
 
 const writeUnpaid = async (

@@ -33,7 +33,8 @@ export class IdempotencyUnavailable extends Error {
 }
 
 /**
- * Idempotency keys, remembered for 24 hours from `claimedAt`, per organization. Every change is a
+ * Idempotency keys, remembered for 24 hours from `claimedAt`, per organization: a claim is answered as of its
+ * own `claimedAt`, however late it comes here. Every change is a
  * compare-and-set on (owner, code, running); it returns false if the claim has changed hands. (docs/money.md,
  * rule 6: claims are compared and set) All throw IdempotencyUnavailable.
  */
@@ -50,3 +51,6 @@ export interface IdempotencyStore {
 
 /** How long keys are remembered. (docs/contract.md#idempotency) */
 export const rememberedFor = 24 * 60 * 60 * 1000;
+
+/** How much longer keys are kept, for claims that come here late. */
+export const keptLonger = 60_000;

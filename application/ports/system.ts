@@ -9,6 +9,11 @@ export interface Clock {
    */
   monotonic(): Milliseconds;
   instant(): Instant;
+  /**
+   * Moves `now` by this, and keeps it at the pace of `monotonic` from then on, whatever the machine's clock
+   * does: for processes that go by the time of a server together.
+   */
+  agree?(by: Milliseconds): void;
   /** Resolves after the time, or as soon as the signal aborts. Never rejects. */
   sleep(time: Milliseconds, signal?: AbortSignal): Promise<void>;
 }

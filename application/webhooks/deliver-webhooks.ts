@@ -83,8 +83,15 @@ class Worker {
       void this.#askForRoutes();
       return;
     }
-    this.#schedule.lookAt(route, due, this.deps.clock.now());
+    this.#lookAt(route, due);
     this.#goOn();
+  }
+
+  /** The schedule goes by the monotonic clock: what rests doesn't rest longer because a clock is set back. */
+  #lookAt(route: Route, due: Milliseconds): void {
+    const { clock } = this.deps;
+    const now = clock.monotonic();
+    this.#schedule.lookAt(route, now + due - clock.now(), now);
   }
 
   async run(): Promise<void> {
@@ -98,7 +105,7 @@ class Worker {
   /** Waits for the clock and for nothing else, so that no slow or unavailable store delays a retry. */
   async #followClock(): Promise<void> {
     while (!this.signal.aborted) {
-      this.#schedule.takeDue(this.deps.clock.now());
+      this.#schedule.takeDue(this.deps.clock.monotonic());
       this.#claimTurns();
       await this.#sleepUntilDue();
     }
@@ -114,7 +121,7 @@ class Worker {
 
   async #sweep(): Promise<void> {
     const { gates, claims } = this.deps.deliveries;
-    this.#schedule.forget(this.deps.clock.now());
+    this.#schedule.forget(this.deps.clock.monotonic());
     for (const tripped of await gates.tripped()) await this.#disable(tripped);
     for (const [endpoint, due] of await claims.dueTimes()) this.notify({ endpoint, due });
   }
@@ -147,7 +154,7 @@ class Worker {
     this.#wake = wake;
     this.#sleepsUntil = this.#schedule.nextDue;
     this.signal.addEventListener('abort', wake, { once: true });
-    await clock.sleep(this.#sleepsUntil - clock.now(), woken.signal);
+    await clock.sleep(this.#sleepsUntil - clock.monotonic(), woken.signal);
     this.signal.removeEventListener('abort', wake);
     this.#wake = () => undefined;
   }
@@ -162,7 +169,7 @@ class Worker {
     const { freshAttempts, clock } = this.deps;
     if (this.signal.aborted) return new Map();
     const fresh = freshAttempts === undefined ? defaultFreshAttempts : freshAttempts();
-    return this.#schedule.nextTurns(fresh, clock.now(), startedTogether);
+    return this.#schedule.nextTurns(fresh, clock.monotonic(), startedTogether);
   }
 
   /**
@@ -190,7 +197,7 @@ class Worker {
     const now = clock.now();
     const lookAt = (endpoint: Uuid, due: Milliseconds): void => {
       const route = this.#routes.get(endpoint);
-      if (route !== undefined) this.#schedule.lookAt(route, due, now);
+      if (route !== undefined) this.#lookAt(route, due);
     };
     try {
       for (const [endpoint, { claimed, next }] of await deliveries.claims.claim(limits, now)) {
@@ -212,9 +219,9 @@ class Worker {
     const { clock } = this.deps;
     const { endpoint, org, url } = claim.endpoint;
     const route = { endpoint, org, host: hostOf(new URL(url)) };
-    const started = this.#schedule.started(route, clock.now());
+    const started = this.#schedule.started(route, clock.monotonic());
     const ended = (verdict: Verdict, pause: Milliseconds): void => {
-      const now = clock.now();
+      const now = clock.monotonic();
       this.#schedule.ended(started, verdict, now + pause, now);
       this.#goOn();
     };

@@ -181,11 +181,12 @@ export class PublicEvents {
   }
 }
 
-/** The delivery of an event to an endpoint. */
+/** The delivery of an event to an endpoint. Its first attempt is due when it is stored: at `due`. */
 export const deliveryOf = (
   { id, type, org, card: code, position, occurredAt, traceparent, body }: PublicEvent,
   endpoint: Pick<Endpoint, 'id'>,
   policy: DeliveryPolicy,
+  due: Milliseconds,
   dropReason: string | null,
 ): NewDelivery => ({
   id: deliveryIdOf(id, endpoint.id) as DeliveryId,
@@ -198,7 +199,7 @@ export const deliveryOf = (
   occurredAt,
   ...(traceparent !== undefined && { traceparent }),
   body,
-  due: occurredAt,
+  due,
   allowed: attemptsOf(policy),
   expires: occurredAt + windowOf(policy),
   dropReason,

@@ -134,7 +134,7 @@ const fanOut = async (
           ? tooOld
           : null
         : `the endpoint is disabled: ${endpoint.disabledReason}`;
-    return deliveryOf(event, endpoint, policy, dropReason);
+    return deliveryOf(event, endpoint, policy, clock.now(), dropReason);
   });
 };
 

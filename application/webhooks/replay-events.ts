@@ -60,8 +60,7 @@ const rowOf = async (
   if (event?.org !== org) return null;
   const now = clock.now();
   return {
-    ...deliveryOf(event, endpoint, policy, null),
-    due: now,
+    ...deliveryOf(event, endpoint, policy, now, null),
     allowed: attemptsOf(policy),
     expires: now + windowOf(policy),
   };

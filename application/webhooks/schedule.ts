@@ -86,8 +86,7 @@ export interface Started {
 }
 
 /** Whether an attempt has to open a connection. */
-const isOpening = ({ quickAt }: EndpointState, now: Milliseconds): boolean =>
-  Math.abs(now - quickAt) > connectedFor;
+const isOpening = ({ quickAt }: EndpointState, now: Milliseconds): boolean => now - quickAt > connectedFor;
 
 /**
  * Whose deliveries a worker attempts next, and how many at a time: slots go to organizations first, then to
@@ -333,11 +332,11 @@ export class Schedule {
     this.#countFresh(started.endpoint.org, -1);
   }
 
-  /** Ends what is no longer fresh. A clock that was set back doesn't keep anything fresh. */
+  /** Ends what is no longer fresh. */
   #age(now: Milliseconds): void {
     for (
       let oldest = this.#freshAttempts[this.#firstFresh];
-      oldest !== undefined && (!oldest.fresh || Math.abs(now - oldest.at) >= freshFor);
+      oldest !== undefined && (!oldest.fresh || now - oldest.at >= freshFor);
       oldest = this.#freshAttempts[++this.#firstFresh]
     )
       this.#endFresh(oldest);

@@ -213,7 +213,7 @@ const clockLog =
     else
       log.warn(
         { engine: 'MongoDB', ahead_ms: ahead },
-        "the clock differs from the database's: let NTP set the clocks of all machines",
+        "the clock differs from the database's, by which this process goes: let NTP set the clocks of all machines",
       );
   };
 

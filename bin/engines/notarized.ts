@@ -63,7 +63,8 @@ export const notarized = (
       scrubEvery: settings.logScrubEvery,
       elsewhere: elsewhereOf(settings, logKeys),
       ...(heads !== null && {
-        assertNotSetBack: (stored) => assertNotSetBack({ ...stored, heads, sign: signingWith(logKeys) }),
+        assertNotSetBack: (stored, last) =>
+          assertNotSetBack({ ...stored, heads, sign: signingWith(logKeys) }, last),
       }),
       ...(onWitnesses !== undefined && { onWitnesses }),
       onError: (reason) => log.error({ reason }, 'the notary failed, trying again'),

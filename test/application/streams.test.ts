@@ -54,6 +54,20 @@ for (const atomic of [true, false]) {
     });
   });
 
+  it(`never lets the times of a stream go back, whichever clocks wrote it, on ${store}`, async () => {
+    const world = await makeWorld({ atomic, credits: 1 });
+    const { code } = await sendCard(world, sendRequest(world));
+    const { clock } = world;
+    clock.set(clock.now() - 30_000);
+    await changeCard(world.restarted(), { code, org }, world.command(), cancel);
+    clock.set(clock.now() + 60_000);
+    await buy(world, 5);
+    for (const stream of [ledgerStream(org), cardStream(code)]) {
+      const times = (await world.store.readStream(stream, 0)).map(({ metadata }) => metadata.occurredAt);
+      expect(times).to.deep.equal(times.toSorted());
+    }
+  });
+
   describe(`a change of a card, on ${store}`, () => {
     const sent = async () => {
       const world = await makeWorld({ atomic, credits: 10 });

@@ -267,7 +267,13 @@ class Seeder {
   }
 
   #empty(number: number): Loaded<Card> {
-    return { stream: cardStream(seededCode(number)), state: card.initial, revision: -1, hash: null };
+    return {
+      stream: cardStream(seededCode(number)),
+      state: card.initial,
+      revision: -1,
+      hash: null,
+      at: null,
+    };
   }
 
   /** One event more for each card, in groups as a busy service commits them. */

@@ -301,6 +301,7 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
             state: card.initial,
             revision: -1,
             hash: null,
+            at: null,
           };
           return streams.write(card, at, [{ event: cardOf(org, number), command: command(org) }]);
         });

@@ -118,7 +118,7 @@ export const openEventsFile = async ({
     const tiles = new SqliteLogTiles({ database, write: (name, input) => writer.run(name, input) });
     const raw = new SqliteRawLog({ database });
     await checkedLog(database, tiles, { onDamage, opensDamaged }, () =>
-      notary?.assertNotSetBack?.({ log: raw, tiles }),
+      notary?.assertNotSetBack?.({ log: raw, tiles }, queries.headPosition()),
     );
     const thread =
       notary &&
@@ -168,7 +168,9 @@ const checkedLog = async (
   } catch (error) {
     if (!opensDamaged) throw error;
     const found =
-      error instanceof CheckpointPastHead ? new DamagedLog(error.head + 1n, 'the event is missing') : error;
+      error instanceof CheckpointPastHead
+        ? new DamagedLog(error.head, 'the event after it is missing')
+        : error;
     if (!(found instanceof DamagedLog)) throw error;
     const { position, reason } = found;
     await tiles.reportDamage({ position, reason });

@@ -25,7 +25,10 @@ export interface NotaryOptions {
   /** Says to the thread where heads of the log are kept elsewhere. It is copied to the thread. */
   readonly elsewhere?: unknown;
   /** Makes sure, before anything else is done with the log, that it can be the one that was signed last. */
-  readonly assertNotSetBack?: (log: { readonly log: RawLog; readonly tiles: LogTiles }) => Promise<void>;
+  readonly assertNotSetBack?: (
+    log: { readonly log: RawLog; readonly tiles: LogTiles },
+    last: bigint,
+  ) => Promise<void>;
   /** Hears what is known of the witnesses. */
   readonly onWitnesses?: (all: readonly WitnessStatus[]) => void;
   /** Hears what went wrong, and is tried again. */

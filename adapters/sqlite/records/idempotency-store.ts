@@ -66,13 +66,12 @@ export class SqliteIdempotencyStore implements IdempotencyStore {
     this.#options.claims.remove(held);
   }
 
-  #lookUp({ org, key }: KeyClaim): { readonly body: string; readonly code: string } | null {
-    const { clock } = this.#options;
+  #lookUp({ org, key, claimedAt }: KeyClaim): { readonly body: string; readonly code: string } | null {
     try {
       const found: { readonly body: string; readonly code: string } | undefined = this.#completed.get(
         org,
         key,
-        clock.now() - rememberedFor,
+        Date.parse(claimedAt) - rememberedFor,
       );
       return found ?? null;
     } catch (error) {

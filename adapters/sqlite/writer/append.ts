@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { growingTo } from '../../../application/growing.js';
 import { noStream } from '../../../application/ports/event-store.js';
-import { rememberedFor } from '../../../application/ports/idempotency-store.js';
+import { keptLonger, rememberedFor } from '../../../application/ports/idempotency-store.js';
 import { numberFrom, type Database } from '../database.js';
 import type { OperationSet } from './operation-set.js';
 
@@ -148,7 +148,7 @@ export const appendOperations = (database: Database, onHead: (position: number) 
       numberFrom(sameCard, org, key, code) === null
     )
       throw new Error("an idempotency key is completed already, and can't be completed with another card");
-    purge.run(acceptedAt - rememberedFor);
+    purge.run(acceptedAt - rememberedFor - keptLonger);
   };
 
   const append = ({ writes, completing }: AppendInput): readonly WriteResult[] => {

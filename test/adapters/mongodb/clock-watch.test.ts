@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { watchClock } from '../../../adapters/mongodb/clock-watch.js';
+import { SystemClock } from '../../../adapters/system/clock.js';
+import { eventually } from '../../support/time/eventually.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { VirtualClock } from '../../support/memory/clock.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
@@ -83,6 +85,27 @@ describe('the clock of a process with servers', () => {
 });
 
 describeWithEngines(['MONGODB_URL'], 'the time of MongoDB', (url) => {
+  it('is that of all processes, however far their clocks are apart, and if one is set', async () => {
+    const { database, end } = freshDatabase(url);
+    const stopped = new AbortController();
+    const clocks = [30_000, -30_000, -3_600_000].map((skew) => {
+      const clock = new SystemClock();
+      clock.agree(skew);
+      return clock;
+    });
+    const onError = (error: unknown): void => {
+      throw error;
+    };
+    const watching = clocks.map((clock) =>
+      watchClock({ database, clock, report: () => undefined, onError }, stopped.signal),
+    );
+    const apart = () => clocks.map((clock) => Math.abs(clock.now() - Date.now()));
+    await eventually(() => Math.max(...apart()) < 1_000);
+    stopped.abort();
+    await Promise.all(watching);
+    await end();
+  });
+
   it('is that of its machine', async () => {
     const { database, end } = freshDatabase(url);
     const before = Date.now();

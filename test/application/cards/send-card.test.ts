@@ -70,6 +70,38 @@ for (const atomic of [true, false]) {
       expect(await balanceOf(world)).to.equal(2);
     });
 
+    it('finds the card of a key that was remembered when the request came, however long it waits for it', async () => {
+      const world = await makeWorld({ atomic, credits: 3 });
+      const first = await sendCard(world, sendRequest(world, {}, 'order-1'));
+      await world.clock.advance(9_000);
+      const again = sendRequest(world, {}, 'order-1');
+      await world.clock.advance(86_400_000 - 5_000);
+      const sent = await sendCard(world, again);
+      expect([sent.code, sent.replay]).to.deep.equal([first.code, true]);
+      expect(await balanceOf(world)).to.equal(2);
+    });
+
+    const later = { 'by the clock': 'set', 'by the monotonic clock': 'skip' } as const;
+    for (const [how, move] of Object.entries(later))
+      it(`does nothing for a request that began a minute ago, ${how}, and frees its key`, async () => {
+        const world = await makeWorld({ atomic, credits: 3 });
+        const { clock } = world;
+        const request = sendRequest(world, {}, 'order-1');
+        const slow = {
+          ...request,
+          draft: () => {
+            const now = clock.now();
+            clock.skip(move === 'skip' ? 60_000 : 0);
+            clock.set(move === 'skip' ? now : now + 60_000);
+            return request.draft();
+          },
+        };
+        const [outcome] = await Promise.allSettled([sendCard(world, slow)]);
+        expect(outcome).to.have.nested.property('reason.name', 'RequestOverdue');
+        expect([await balanceOf(world), await cardStreams(world)]).to.deep.equal([3, 0]);
+        expect((await sendCard(world, sendRequest(world, {}, 'order-1'))).replay).to.equal(false);
+      });
+
     it('releases the key if the balance is empty, and sends with it after topping up', async () => {
       const world = await makeWorld({ atomic });
       const [refused] = await Promise.allSettled([sendCard(world, sendRequest(world, {}, 'order-1'))]);
@@ -113,7 +145,7 @@ for (const atomic of [true, false]) {
       const left = { org, ...named, code, owner: world.command().id, ledgerRevision: before };
       await world.idempotency.claim({ ...left, claimedAt: world.clock.instant() });
       world.clock.set(world.clock.now() + 600_000);
-      await sendCard(world, request);
+      await sendCard(world, { ...request, command: world.command() });
       expect(await balanceOf(world)).to.equal(0);
       // So did one that is at work, draws another code, and finds the balance empty.
       const drawn = cardCode([1, 2, 3, 4, 5, 6]);

@@ -216,15 +216,6 @@ describe('the schedule of attempts', () => {
     expect(schedule.inFlight).to.equal(8);
   });
 
-  it('keeps nothing fresh when the clock is set back', () => {
-    const schedule = opened();
-    lookAt(schedule, [a, b, c], 600_000);
-    start(schedule, 8, 600_000);
-    lookAt(schedule, [a, b, c], 600_000);
-    start(schedule, 8, 0);
-    expect(schedule.inFlight).to.equal(8);
-  });
-
   it('serves a quick organization at once beside ten that hold all they may', () => {
     const schedule = opened({ perEndpoint: 10 });
     const hostile = Array.from({ length: 10 }, (_, org) =>

@@ -48,6 +48,35 @@ describe('delivering webhooks', () => {
     expect(office.reported).to.deep.equal([]);
   });
 
+  it('makes the first attempt at once if the clock of the process that wrote the event is ahead', async () => {
+    const office = await openOffice();
+    await office.register(url);
+    await office.send();
+    office.world.clock.set(office.world.clock.now() - 20_000);
+    const stop = await office.start();
+    await office.until(() => office.sender.sent.length === 1);
+    await stop();
+  });
+
+  it('lets no endpoint rest any longer because the clock is set back', async () => {
+    const office = await openOffice();
+    const { clock } = office.world;
+    office.sender.manner = () => 500;
+    await office.register(url);
+    const stop = await office.start({ slots: { perEndpoint: 1 } });
+    for (let sent = 1; sent <= 12; sent += 1) {
+      await office.send();
+      if (sent < 12) await clock.advance(6_000);
+    }
+    office.sender.manner = () => 200;
+    const { length } = office.sender.sent;
+    clock.set(clock.now() - 3_600_000);
+    const last = await office.send();
+    await clock.advance(11_000);
+    expect(office.sender.sent.slice(length).some(({ body }) => body.includes(last))).to.equal(true);
+    await stop();
+  });
+
   it('makes no attempt after the first 2xx', async () => {
     const office = await openOffice();
     office.sender.manner = (_, attempt) => (attempt === 2 ? 204 : 503);

@@ -1,5 +1,6 @@
 import {
   IdempotencyUnavailable,
+  keptLonger,
   rememberedFor,
   type KeyClaim,
   type ClaimOutcome,
@@ -32,7 +33,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.#forgetExpired();
     const name = nameOf(wanted);
     const entry = this.#entries.get(name);
-    if (entry === undefined || entry.expires <= this.#clock.now()) {
+    if (entry === undefined || entry.expires <= Date.parse(wanted.claimedAt)) {
       this.#entries.delete(name);
       this.#entries.set(name, {
         claim: wanted,
@@ -91,7 +92,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   /** Entries are in the order of their claims, oldest first. */
   #forgetExpired() {
     for (const [name, { expires }] of this.#entries) {
-      if (expires > this.#clock.now()) return;
+      if (expires + keptLonger > this.#clock.now()) return;
       this.#entries.delete(name);
     }
   }

@@ -9,7 +9,7 @@ import {
 import { addCredits } from '../../../application/credits/credits.js';
 import { Ledgers } from '../../../application/credits/ledgers.js';
 import { organizationsOf } from '../../../application/organizations/organizations.js';
-import { OutcomeUnknown, TooContended } from '../../../application/outcome.js';
+import { OutcomeUnknown, RequestOverdue, TooContended } from '../../../application/outcome.js';
 import type { SendRequest } from '../../../application/cards/place-order.js';
 import type { Checkpoint, Checkpoints } from '../../../application/ports/checkpoints.js';
 import {
@@ -228,7 +228,11 @@ const refusalOf = (error: unknown): Pick<Answer, 'status' | 'error'> | null => {
   if (error instanceof OutcomeUnknown) return null;
   if (error instanceof DomainError) return { status: statuses[error.code] ?? 422, error: error.code };
   if (error instanceof IdempotencyUnavailable) return { status: 400, error: 'invalid_idempotency_key' };
-  if (error instanceof EventStoreUnavailable || error instanceof TooContended)
+  if (
+    error instanceof EventStoreUnavailable ||
+    error instanceof TooContended ||
+    error instanceof RequestOverdue
+  )
     return { status: 500, error: 'order_failed' };
   throw error;
 };
@@ -311,7 +315,7 @@ export const buyAs = (process: Process, reference: string, amount: number): Prom
   const bought = addCredits(process, initiator, org, { amount, reason: null, reference }).then(
     (balance): Purchased => ({ reference, balance }),
     (error: unknown): Purchased => {
-      const isUnanswered = [OutcomeUnknown, TooContended, EventStoreUnavailable].some(
+      const isUnanswered = [OutcomeUnknown, TooContended, RequestOverdue, EventStoreUnavailable].some(
         (expected) => error instanceof expected,
       );
       if (isUnanswered) return untold;
