@@ -63,6 +63,8 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     OrganizationId,
     { readonly position: bigint; readonly endpoints: WebhookEndpoints }
   >();
+  /** When nothing personal of a card was held any more, as the clock of claims says; by card. */
+  erasedAt = new Map<string, Milliseconds>();
   /** Cards whose deliveries hold nothing personal any more, and when they were erased. */
   #erased = new Map<string, Milliseconds>();
   /** The order in which they were made, and when they ended. */
@@ -90,6 +92,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     next.#endpoints = this.#endpoints;
     next.#remembered = this.#remembered;
     next.#erased = this.#erased;
+    next.erasedAt = this.erasedAt;
     next.#last = this.#last;
     if (this.claimTime === null) return next;
     next.#held = this.#held;
@@ -100,6 +103,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
   async erase(card: string, now: Milliseconds): Promise<void> {
     this.#assertReachable();
     this.#erased.set(card, this.#erased.get(card) ?? now);
+    this.erasedAt.set(card, this.erasedAt.get(card) ?? this.claimTime?.clock.now() ?? now);
     for (const row of [...this.#rows.values()].filter((each) => each.card === card)) {
       const held = this.#held.get(row.id);
       if (held !== undefined) this.#held.set(row.id, { ...held, isRevoked: true });

@@ -201,14 +201,28 @@ const look: Deed['does'] = (town, dice) => {
   return town.ask(dice, { method: 'GET', path: dice.pick(paths) ?? '', token: town.acme.key });
 }; // prettier-ignore
 
-const erase: Deed['does'] = (town, dice) => {
+/** Makes deliveries due by hand, whatever has become of them. */
+const retryAll = async (town: Town, dice: Dice, which: string): Promise<void> => {
+  const { key: token } = town.acme;
+  const list = await town.ask(dice, { method: 'GET', path: `/api/v1/deliveries?${which}`, token });
+  const rows: unknown = list?.body['data'];
+  for (const row of Array.isArray(rows) ? (rows as readonly unknown[]) : [])
+    if (typeof row === 'object' && row !== null && 'id' in row) {
+      town.retried.add(String(row.id));
+      await town.ask(dice, { method: 'POST', path: `/api/v1/deliveries/${String(row.id)}/retry`, token });
+    }
+};
+
+const erase: Deed['does'] = async (town, dice) => {
   const code = dice.pick(town.codes);
   const contact = dice.chance(300) ? dice.pick(town.contacts) : null;
   const what = contact === null ? { cards: code === null ? [] : [code] } : { contacts: [contact] };
-  return town.asOperator(dice, 'POST', `/organizations/${town.acme.org}/erasures`, {
+  const erased = await town.asOperator(dice, 'POST', `/organizations/${town.acme.org}/erasures`, {
     ...what,
     reason: 'asked',
   });
+  if (contact === null && code !== null && dice.chance(500)) await retryAll(town, dice, `card=${code}`);
+  return erased;
 };
 
 /** What belongs to one customer looks to another as if it were not there. */

@@ -4,6 +4,7 @@ import { PublicEvents, announcedBy } from '../../../../application/webhooks/publ
 import type { Delivery } from '../../../../application/ports/delivery-log.js';
 import { card } from '../../../../domain/card.js';
 import { ledger } from '../../../../domain/credits.js';
+import { erasedPayload } from '../../../../domain/delivery-payload.js';
 import { erasures as erasing } from '../../../../domain/erasures.js';
 import { parseEvent, type LoggedEvent } from '../../../../domain/events.js';
 import { categoryOf, idOf } from '../../../../domain/ids.js';
@@ -158,23 +159,27 @@ const deliveries: Oracle = async (left) => {
 };
 
 /**
- * 15. The same bytes each time, at most as many as allowed, none after a 2xx was told, none after the DELETE.
+ * 15. The same bytes each time, but for what was erased meanwhile, at most as many as allowed, none after a
+ * 2xx was told, none after the DELETE.
  */
 const attempts: Oracle = ({ town, deliveries: rows, received }) => {
   const known = new Map<string, Delivery>(rows.map((row) => [row.id, row]));
   return [...received].flatMap(([id, got]) => {
     const row = known.get(id);
+    const bytesOf = town.house.deliveries.erasedAt.has(row?.card ?? '') ? erasedPayload : String;
     const gone = row === undefined ? undefined : town.deletedAt.get(row.endpoint);
     const late = got.filter(({ began }) => gone !== undefined && began > gone);
     return [
-      ...(new Set(got.map(({ body }) => body)).size > 1 ? [`15: ${id} was sent with different bytes`] : []),
+      ...(new Set(got.map(({ body }) => bytesOf(body))).size > 1
+        ? [`15: ${id} was sent with different bytes`]
+        : []),
       ...late.map(({ began }) => `15: an attempt of ${id} began ${began - (gone ?? 0)} ms after the DELETE`),
       ...(row !== undefined && row.attempts.length > row.allowed
         ? [`15: ${id} has ${row.attempts.length} attempts, not ${row.allowed}`]
         : []),
       // Attempts are timed by the clocks of the processes that make them.
-      ...(town.house.troubles.steps > 0 ? [] : tooSoon(id, row)),
-      ...repeated(town, id, got, row),
+      ...(town.house.troubles.steps > 0 || town.retried.has(id) ? [] : tooSoon(id, row)),
+      ...(town.retried.has(id) ? [] : repeated(town, id, got, row)),
     ];
   });
 };
@@ -273,7 +278,10 @@ const tree: Oracle = async ({ town: { house } }) => {
   ];
 };
 
-/** 31. What was erased can't be opened any more, and no delivery holds it. */
+/**
+ * 31. What was erased can't be opened any more, no delivery holds it, neither sent nor responded, and nothing
+ * is sent that does. What events say of people is sealed.
+ */
 const erasures: Oracle = async ({ town: { house }, log, deliveries: rows }) => {
   const dice = new Dice(house.seed, 'eraser');
   const keys = keyRing({ store: house.personalKeys, masters, clock: house.clock, entropy: dice.entropy });
@@ -291,8 +299,26 @@ const erasures: Oracle = async ({ town: { house }, log, deliveries: rows }) => {
   const cards = new Set<string>(
     log.filter(({ type }) => type === 'CardErased').map(({ stream }) => idOf(stream)),
   );
-  const kept = rows.filter(({ card, body }) => cards.has(card) && body.includes('Lovelace'));
-  return [...wrong, ...kept.map(({ id }) => `31: the delivery ${id} of an erased card has its recipient`)];
+  const isNamed = (text: string | null): boolean => text?.includes('Lovelace') === true;
+  const kept = rows.filter(
+    ({ card, body, attempts: made }) =>
+      cards.has(card) && [body, ...made.map((attempt) => attempt.body)].some(isNamed),
+  );
+  const sent = house.receivers.received.filter(({ body, began }) => {
+    const { data }: { readonly data?: { readonly card?: string } } = JSON.parse(body);
+    return began > (house.deliveries.erasedAt.get(data?.card ?? '') ?? Infinity) && isNamed(body);
+  });
+  const open = (await house.raw.readStored(0n, 1_000_000)).filter((event) =>
+    Object.values(event).some((value) => typeof value === 'string' && isNamed(value)),
+  );
+  return [
+    ...wrong,
+    ...kept.map(({ id }) => `31: the delivery ${id} of an erased card has its recipient`),
+    ...sent.map(
+      ({ delivery }) => `31: the delivery ${delivery} was sent with a recipient who had been erased`,
+    ),
+    ...open.map(({ stream, type }) => `31: ${type} of ${stream} is stored with a name that can be read`),
+  ];
 };
 
 /** 34. Every event was published to other services; what comes early is a repeat. */

@@ -99,6 +99,6 @@ export class Receivers {
     const status = isHopeless || this.dice.chance(failing) ? (this.dice.chance(500) ? 500 : 302) : 200;
     const told = this.dice.chance(lying) ? (status === 200 ? 503 : 204) : status;
     note(told);
-    return { httpStatus: told, error: null, body: 'as the receiver says', duration };
+    return { httpStatus: told, error: null, body: `as the receiver says of ${body}`, duration };
   }
 }

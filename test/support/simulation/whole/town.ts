@@ -35,6 +35,8 @@ export class Town {
   readonly wishes: Wish[] = [];
   readonly codes: string[] = [];
   readonly contacts: string[] = [];
+  /** Deliveries that were made due by hand, whatever had become of them. */
+  readonly retried = new Set<string>();
   /** Endpoints by URL, and when the DELETE of each deleted one was answered. */
   readonly endpoints = new Map<string, string>();
   readonly deletedAt = new Map<string, number>();
