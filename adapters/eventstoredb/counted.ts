@@ -16,9 +16,9 @@ export const countCalls = (client: EventStoreDBClient, count: CountCall): void =
   for (const [method, call] of Object.entries(counted)) {
     const original: unknown = Reflect.get(client, method);
     if (typeof original !== 'function') throw new TypeError(`the client has no ${method}`);
-    Reflect.set(client, method, (...args: unknown[]): unknown => {
+    Reflect.set(client, method, function (this: unknown, ...args: unknown[]): unknown {
       count(call);
-      const result: unknown = Reflect.apply(original, client, args);
+      const result: unknown = Reflect.apply(original, this, args);
       return result;
     });
   }

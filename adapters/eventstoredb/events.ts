@@ -11,8 +11,8 @@ import { joinTexts } from './texts.js';
 
 /** The names of our streams on the server. Everything else in its log belongs to others. */
 export interface ServerNames {
-  /** Each of them begins with one of these. */
-  readonly beginnings: string[];
+  /** Each of them begins with it. */
+  readonly prefix: string;
   readonly nameOf: (stream: StreamName) => string;
   /** Null for a stream of others. */
   readonly streamOf: (name: string) => StreamName | null;
@@ -28,7 +28,7 @@ export const serverNames = (prefix: string): ServerNames => {
   const beginnings = categories.map((category) => `${prefix}${category}-`);
   const isOurs = (name: string): boolean => beginnings.some((beginning) => name.startsWith(beginning));
   return {
-    beginnings,
+    prefix,
     nameOf: (stream) => `${prefix}${stream}`,
     streamOf: (name) => (isOurs(name) ? (name.slice(prefix.length) as StreamName) : null),
     isOfAnother: (name) => !name.startsWith(prefix) || otherPrefix.test(name.slice(prefix.length)),

@@ -11,11 +11,12 @@ import type { Milliseconds } from '../../domain/ids.js';
 import type { Session } from './connection.js';
 import { explainDenial, type Context } from './context.js';
 import { loggedEvent } from './events.js';
-import { startAfter, type Reads } from './reads.js';
+import { searchWindow } from './filtered-reads.js';
+import type { Reads } from './reads.js';
 import type { LogPage, LogSource } from './shared-following.js';
-import { Overdue, supervised } from './supervision.js';
+import { supervised } from './supervision.js';
 
-/** How many records of the server a page has. */
+/** How many events under our prefix a page has. */
 const pageSize = 1_000;
 /**
  * A batch costs whoever takes it some requests, to MongoDB or RabbitMQ, however few events it has. With 64
@@ -42,7 +43,7 @@ export class ServerLog implements LogSource<PageStart> {
   }
 
   cursorAt(position: bigint): PageStart {
-    return { from: startAfter(position), after: position };
+    return { from: this.#reads.startAfter(position), after: position };
   }
 
   page(start: PageStart): Promise<LogPage<PageStart>> {
@@ -79,23 +80,17 @@ export class ServerLog implements LogSource<PageStart> {
   }
 
   async #read(session: Session, { from, after }: PageStart): Promise<LogPage<PageStart>> {
-    const { clock, times } = this.#context;
+    const began = this.#context.clock.monotonic();
     const maxCount = pageSize + 1;
-    const read = session.client.readAll(
-      { fromPosition: from, direction: FORWARDS, maxCount, resolveLinkTos: false },
+    const read = this.#reads.ours(
+      session,
+      { fromPosition: from, direction: FORWARDS, maxCount },
       { highWaterMark: pageSize },
     );
-    const source = supervised(read, {
-      clock,
-      time: times.read,
-      onSilence: async () => new Overdue(`EventStoreDB said nothing for ${times.read} ms`),
-      cancel: () => read.cancel(),
-      signals: [session.replaced],
-    });
     const events: LoggedEvent[] = [];
     let records = 0;
     let next: PageStart = { from, after };
-    for await (const first of source)
+    for await (const first of this.#reads.ofLog(session, read, after)) {
       for (let record: AllStreamResolvedEvent | null = first; record !== null; record = read.read()) {
         records += 1;
         if (record.event !== undefined)
@@ -106,6 +101,10 @@ export class ServerLog implements LogSource<PageStart> {
         const event = loggedEvent(record, this.#context);
         if (event !== null && event.position > after) events.push(event);
       }
+      // The server would look for another one.
+      if (records === maxCount) break;
+    }
+    if (events.length === 0) await this.#reads.passedOver(began);
     return { events, next, isLast: records < maxCount };
   }
 
@@ -140,24 +139,20 @@ async function* subscription(
 ): AsyncGenerator<readonly LoggedEvent[]> {
   const { clock, names, times } = context;
   let last = after;
-  let searched = after;
   const subscribed = session.client.subscribeToAll(
     {
-      fromPosition: startAfter(after),
+      fromPosition: reads.startAfter(after),
       resolveLinkTos: false,
-      filter: streamNameFilter({ prefixes: names.beginnings, maxSearchWindow: subscribedAhead }),
+      filter: streamNameFilter({ prefixes: [names.prefix], maxSearchWindow: searchWindow }),
     },
     { highWaterMark: subscribedAhead },
   );
   const onSilence = async (): Promise<Error | null> => {
-    const missed = await reads.firstAfter(searched > last ? searched : last);
-    if (!missed.found) {
-      searched = missed.searched;
-      return null;
-    }
+    const { position } = await reads.head();
+    if (position <= last) return null;
     // The event may be on its way.
     await clock.sleep(times.backoff.first);
-    return new Error(`the subscription has missed the event at ${missed.searched}`);
+    return new Error(`the subscription has missed the event at ${position}`);
   };
   const source = supervised(subscribed, {
     clock,

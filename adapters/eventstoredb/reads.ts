@@ -6,8 +6,9 @@ import {
   StreamDeletedError,
   StreamNotFoundError,
   type AllStreamResolvedEvent,
-  type ReadPosition,
   type Direction,
+  type Position,
+  type ReadPosition,
   type ReadRevision,
   type ResolvedEvent,
 } from '@eventstore/db-client';
@@ -26,6 +27,7 @@ import type { Session } from './connection.js';
 import { explainDenial, unavailable, type Context } from './context.js';
 import { unknownCategory, loggedEvent, recordedEvent } from './events.js';
 import { isNotReady } from './failures.js';
+import { readOurs } from './filtered-reads.js';
 import { pauseBefore } from './retries.js';
 import { keepingTexts, storedEvent } from './stored-texts.js';
 import { Overdue, supervised, type Source } from './supervision.js';
@@ -34,7 +36,7 @@ import { Overdue, supervised, type Source } from './supervision.js';
  * Where a read of `$all` or a subscription begins. The commit position stands for both halves of a server's
  * position: our events are written with two equal halves.
  */
-export const startAfter = (position: bigint): ReadPosition =>
+const startAfter = (position: bigint): ReadPosition =>
   position === 0n ? START : { commit: position, prepare: position };
 
 /** `last`: the last revision that was read, whoever wrote it; null if there is none. */
@@ -68,16 +70,36 @@ const stored: Form<PlacedEvent> = {
 /** A search for the last event of ours asks for at most this many at a time. */
 const largestHeadPage = 1_024;
 
+/** So fast does even a slow disk search the log, in bytes a millisecond. A search may be silent meanwhile. */
+const slowestSearch = 5_000;
+
+/** Who finds nothing for so long has passed over many events of others, and won't do so again. */
+const longestVain: Milliseconds = 100;
+
+type ReadAll = ReturnType<Session['client']['readAll']>;
+type ReadAllOptions = NonNullable<Parameters<Session['client']['readAll']>[0]>;
+
+/** What is known of the end of the log. */
+interface KnownHead extends LogHead {
+  /** Up to this record, nothing of ours follows the head. Null: it is not known. */
+  readonly searched: Position | null;
+  /** Whether events under our prefix follow in a category that this version does not know. */
+  readonly hasUnknown: boolean;
+}
+
+const nothingKnown: KnownHead = { position: 0n, event: null, searched: null, hasUnknown: false };
+
+/** Where in `$all` a record stands. The two halves differ for what others write in transactions. */
+const placeOf = ({ event, commitPosition }: AllStreamResolvedEvent): Position =>
+  event?.position ?? { commit: commitPosition ?? 0n, prepare: commitPosition ?? 0n };
+
 /** Reads streams and the log. Everything throws EventStoreUnavailable. */
 export class Reads {
   readonly #context: Context;
-  /** The last event of ours that a search for the head found, and how far such searches have come. */
-  #head: LogHead & { readonly searched: bigint } = { position: 0n, event: null, searched: -1n };
-
-  /**
-   * Where a read of stored events found nothing more, and how far it has looked: events of others may follow.
-   */
-  #scanned = { after: -1n, position: -1n };
+  #head = nothingKnown;
+  /** The last search for the head, and the one after it, which begins later. */
+  #searching: Promise<unknown> = Promise.resolve();
+  #nextSearch: Promise<LogHead> | null = null;
 
   constructor(context: Context) {
     this.#context = context;
@@ -133,7 +155,8 @@ export class Reads {
 
   async log(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
     if (limit < 1) return [];
-    return this.#repeated(async (session) => {
+    const began = this.#context.clock.monotonic();
+    const found = await this.#repeated(async (session) => {
       const found: LoggedEvent[] = [];
       for await (const resolved of this.#logAfter(session, after)) {
         const event = loggedEvent(resolved, this.#context);
@@ -142,31 +165,30 @@ export class Reads {
       }
       return found;
     });
+    if (found.length === 0) await this.passedOver(began);
+    return found;
   }
 
   /** As `log`, with the texts that the server keeps. Throws UnknownCategory, too. */
   async storedLog(after: bigint, limit: number): Promise<readonly StoredEvent[]> {
     if (limit < 1) return [];
-    const from = this.#scanned.after === after ? this.#scanned.position : after;
-    let scanned = from;
+    const began = this.#context.clock.monotonic();
     const stop: { at: UnknownCategory | null } = { at: null };
     const found = await this.#repeated(async (session) => {
       const events: StoredEvent[] = [];
-      scanned = from;
-      for await (const resolved of this.#logAfter(session, from, keepingTexts)) {
+      for await (const resolved of this.#logAfter(session, after, keepingTexts)) {
         stop.at = unknownCategory(resolved, this.#context);
         if (stop.at !== null) break;
         const event = loggedEvent(resolved, this.#context);
         if (event !== null && resolved.event !== undefined)
           events.push({ position: event.position, ...storedEvent(resolved.event, event) });
-        scanned = resolved.commitPosition ?? resolved.event?.position.commit ?? scanned;
         if (events.length === limit) break;
       }
       return events;
     });
     // What comes before it is given first.
     if (found.length === 0 && stop.at !== null) throw stop.at;
-    if (found.length === 0) this.#scanned = { after, position: scanned };
+    if (found.length === 0) await this.passedOver(began);
     return found;
   }
 
@@ -176,32 +198,105 @@ export class Reads {
   }
 
   /**
-   * The last event of ours; the server's own events after it don't count. Mostly it is the log's last, so one
-   * event is asked for, then more and more.
+   * The last event of ours. It costs one record if the log ends where it ended before, or with an event of
+   * ours, else a search of what came since. All who ask share one search. Whoever asks while one is under way
+   * may know of an event that it doesn't: they share the next.
    */
-  async head(): Promise<LogHead> {
-    return this.#repeated(async (session) => {
-      const known = this.#head;
-      let searched: bigint | null = null;
-      let from: ReadPosition = END;
-      for (let size = 1; size > 0; size = Math.min(size * 32, largestHeadPage)) {
-        let left = size;
-        for await (const resolved of this.#logBackwards(session, { from, size })) {
-          const event = loggedEvent(resolved, this.#context);
-          const position = resolved.commitPosition ?? resolved.event?.position.commit ?? 0n;
-          searched ??= position;
-          if (event !== null && position > known.searched)
-            this.#rememberHead({ position: event.position, event: markOf(event), searched });
-          if (event !== null || position <= known.searched) left = -Infinity;
-          if (left < 0) break;
-          from = startAfter(position);
-          left -= 1;
-        }
-        if (left !== 0) break;
+  head(): Promise<LogHead> {
+    this.#nextSearch ??= this.#searching
+      .catch(() => undefined)
+      .then(() => {
+        this.#nextSearch = null;
+        const search = this.#repeated((session) => this.#searchHead(session));
+        this.#searching = search;
+        return search;
+      });
+    return this.#nextSearch;
+  }
+
+  /** Where a read or a subscription begins that looks for what follows a position. */
+  startAfter(after: bigint): ReadPosition {
+    const { position, searched, hasUnknown } = this.#head;
+    const isSearched = searched !== null && !hasUnknown && position <= after && after < searched.commit;
+    return isSearched ? searched : startAfter(after);
+  }
+
+  /** Told when somebody began to look for events and found none, so that the next one finds that out sooner. */
+  async passedOver(began: Milliseconds): Promise<void> {
+    if (this.#context.clock.monotonic() - began > longestVain) await this.head().catch(() => undefined);
+  }
+
+  /** The end of the log is read before it is searched: what comes later is not taken for searched. */
+  async #searchHead(session: Session): Promise<LogHead> {
+    const last = await this.#lastRecord(session, this.#context.times.read);
+    const end = last === null ? null : placeOf(last);
+    const known = this.#head;
+    // It was set back.
+    if ((end?.commit ?? -1n) < (known.searched?.commit ?? -1n)) this.#head = nothingKnown;
+    const event = last && loggedEvent(last, this.#context);
+    if (event !== null)
+      this.#head = { position: event.position, event: markOf(event), searched: end, hasUnknown: false };
+    else if (end !== null && end.commit !== this.#head.searched?.commit)
+      this.#head = (await this.#isStillHead(session))
+        ? { ...this.#head, searched: end }
+        : await this.#searchBackwards(session, end);
+    const { position, event: mark } = this.#head;
+    return { position, event: mark };
+  }
+
+  /** Whether nothing under our prefix has come since the last search. */
+  async #isStillHead(session: Session): Promise<boolean> {
+    const { searched } = this.#head;
+    if (searched === null) return false;
+    const read = this.ours(session, { fromPosition: searched, direction: FORWARDS, maxCount: 2 });
+    try {
+      for await (const resolved of this.ofLog(session, read, searched.commit))
+        if (placeOf(resolved).commit > searched.commit) return false;
+      return true;
+    } catch (error) {
+      if (!isInvalidPosition(error)) throw error;
+      this.#head = nothingKnown;
+      return false;
+    }
+  }
+
+  /** Mostly the first event is ours, so one is asked for, then more and more. */
+  async #searchBackwards(session: Session, end: Position): Promise<KnownHead> {
+    const known = this.#head;
+    let hasUnknown = false;
+    let from: ReadPosition = END;
+    for (let size = 1; ; size = Math.min(size * 32, largestHeadPage)) {
+      let left = size;
+      for await (const resolved of this.#logBackwards(session, { from, size })) {
+        const place = placeOf(resolved);
+        if (known.searched !== null && place.commit <= known.searched.commit)
+          return { ...known, searched: end, hasUnknown: hasUnknown || known.hasUnknown };
+        const event = loggedEvent(resolved, this.#context);
+        if (event !== null)
+          return {
+            position: event.position,
+            event: markOf(event),
+            searched: event.position > end.commit ? place : end,
+            hasUnknown,
+          };
+        hasUnknown ||= unknownCategory(resolved, this.#context) !== null;
+        from = place;
+        left -= 1;
+        if (left === 0) break;
       }
-      if (searched !== null) this.#rememberHead({ ...this.#head, searched });
-      return { position: this.#head.position, event: this.#head.event };
-    });
+      if (left > 0) return { ...nothingKnown, searched: end, hasUnknown };
+    }
+  }
+
+  /** The last record of the log, whoever wrote it, within a time. */
+  async #lastRecord(session: Session, time: Milliseconds): Promise<AllStreamResolvedEvent | null> {
+    const read = session.client.readAll(lastRecord);
+    try {
+      for await (const resolved of this.#supervised(session, read, time)) return resolved;
+    } catch (error) {
+      throw explained(error, this.#context);
+    }
+    return null;
   }
 
   /**
@@ -219,12 +314,12 @@ export class Reads {
         requiresLeader: true,
       });
       try {
-        for await (const resolved of this.#ofLog(session, read)) {
+        for await (const resolved of this.#supervised(session, read)) {
           const event = loggedEvent(resolved, this.#context);
           return event?.position === position ? markOf(event) : null;
         }
       } catch (error) {
-        if (!isInvalidPosition(error)) throw error;
+        if (!isInvalidPosition(error)) throw explained(error, this.#context);
       }
       return null;
     });
@@ -248,7 +343,7 @@ export class Reads {
     });
   }
 
-  /** The position of an event among the last `limit` events of the log, or null. */
+  /** The position of an event among the last `limit` events of ours, or null. */
   positionOf(id: string | undefined, limit: number): Promise<bigint | null> {
     return this.#repeated(async (session) => {
       let seen = 0;
@@ -259,21 +354,6 @@ export class Reads {
       }
       return null;
     });
-  }
-
-  /** The first event of ours after a position, if there is one, and how far the search came. Not repeated. */
-  async firstAfter(after: bigint): Promise<{ readonly found: boolean; readonly searched: bigint }> {
-    let searched = after;
-    for await (const resolved of this.#logAfter(this.#context.connection.session, after)) {
-      const event = loggedEvent(resolved, this.#context);
-      if (event !== null) return { found: true, searched: event.position };
-      searched = resolved.commitPosition ?? searched;
-    }
-    return { found: false, searched };
-  }
-
-  #rememberHead(head: LogHead & { readonly searched: bigint }): void {
-    if (head.position >= this.#head.position && head.searched >= this.#head.searched) this.#head = head;
   }
 
   /** Reads, and again for as long as there is hope. */
@@ -340,20 +420,19 @@ export class Reads {
     after: bigint,
     begin: Begin = (read) => read,
   ): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
-    const options = {
-      fromPosition: startAfter(after),
-      direction: FORWARDS,
-      resolveLinkTos: false,
-      // Whoever looks at stored texts takes an end of the log for its end.
-      requiresLeader: begin === keepingTexts,
-    } as const;
+    const fromPosition = this.startAfter(after);
+    // Whoever looks at stored texts takes an end of the log for its end.
+    const requiresLeader = begin === keepingTexts;
+    const read = begin(this.ours(session, { fromPosition, direction: FORWARDS, requiresLeader }));
     try {
-      for await (const resolved of this.#ofLog(session, begin(session.client.readAll(options)))) {
-        const position = resolved.commitPosition ?? resolved.event?.position.commit;
-        if (position === undefined || position > after) yield resolved;
-      }
+      for await (const resolved of this.ofLog(session, read, after))
+        if (placeOf(resolved).commit > after) yield resolved;
     } catch (error) {
-      throw isInvalidPosition(error) ? notOfThisLog(after, error) : error;
+      if (!isInvalidPosition(error)) throw error;
+      const isHere = fromPosition !== this.#head.searched;
+      this.#head = nothingKnown;
+      if (isHere) throw notOfThisLog(after, error);
+      yield* this.#logAfter(session, after, begin);
     }
   }
 
@@ -362,43 +441,70 @@ export class Reads {
     session: Session,
     { from = END, size }: { readonly from?: ReadPosition; readonly size?: number } = {},
   ): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
-    return this.#ofLog(
-      session,
-      session.client.readAll({
-        fromPosition: from,
-        direction: BACKWARDS,
-        ...(size !== undefined && { maxCount: size }),
-        resolveLinkTos: false,
-        requiresLeader: true,
-      }),
-    );
+    const options = { fromPosition: from, direction: BACKWARDS, requiresLeader: true } as const;
+    const read = this.ours(session, { ...options, ...(size !== undefined && { maxCount: size }) });
+    return this.ofLog(session, read, 0n);
   }
 
-  async *#ofLog(
+  /** A read of the events under our prefix. */
+  ours(
+    { client }: Session,
+    options: ReadAllOptions,
+    readable: { readonly highWaterMark?: number } = {},
+  ): ReadAll {
+    return readOurs(client, this.#context.names.prefix, { ...options, resolveLinkTos: false }, readable);
+  }
+
+  /**
+   * What a search finds. It may be silent for as long as what it has before it takes, from a position on,
+   * while the server answers something else.
+   */
+  async *ofLog(
     session: Session,
-    read: ReturnType<Session['client']['readAll']>,
+    read: ReadAll,
+    from: bigint,
   ): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
+    const { clock, times } = this.#context;
+    const half = times.read / 2;
+    const began = clock.monotonic();
+    const isOverdue = async (): Promise<boolean> => {
+      const last = await this.#lastRecord(session, half).catch(() => null);
+      const ahead = last === null ? 0 : Number(placeOf(last).commit - from);
+      return last === null || clock.monotonic() - began > times.read + ahead / slowestSearch;
+    };
     try {
-      yield* this.#supervised(session, read);
+      yield* this.#supervised(session, read, half, isOverdue);
     } catch (error) {
-      throw explainDenial(error, this.#context);
+      throw explained(error, this.#context);
     }
   }
 
   #supervised<T>(
     { replaced }: Session,
     read: Source<T> & { cancel(): Promise<void> },
+    time = this.#context.times.read,
+    isOverdue = () => Promise.resolve(true),
   ): AsyncGenerator<T, void, undefined> {
     const { clock, times } = this.#context;
     return supervised(read, {
       clock,
-      time: times.read,
-      onSilence: async () => new Overdue(`EventStoreDB said nothing for ${times.read} ms`),
+      time,
+      onSilence: async () =>
+        (await isOverdue()) ? new Overdue(`EventStoreDB said nothing for ${times.read} ms`) : null,
       cancel: () => read.cancel(),
       signals: [replaced],
     });
   }
 }
+
+/** Says what to do about a read of the log that was refused; any other error stays as it is. */
+const explained = (error: unknown, context: Context): unknown =>
+  error instanceof Error && error.message.includes('The combination of')
+    ? new EventStoreUnavailable(
+        'EventStoreDB is older than 21.10, and can not leave out of a read what other programs write. Install a newer one.',
+        { cause: error },
+      )
+    : explainDenial(error, context);
 
 /** The server names no code for this. (docs/engines.md#eventstoredb) */
 const isInvalidPosition = (error: unknown): boolean =>
@@ -408,6 +514,8 @@ const isInvalidPosition = (error: unknown): boolean =>
  * An administrator has hidden events of a stream, or deleted them: they will not be there at the next try.
  */
 export class HiddenEvents extends EventStoreUnavailable {}
+
+const lastRecord = { fromPosition: END, direction: BACKWARDS, maxCount: 1, requiresLeader: true } as const;
 
 /** For a stream that an administrator has deleted for good. */
 export const tombstoned = (stream: StreamName): EventStoreUnavailable =>

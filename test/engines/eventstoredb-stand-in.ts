@@ -27,13 +27,16 @@ import {
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import {
+  everything,
   largestAppend,
   StandInLog,
   type Accepted,
   type Expected,
+  type OthersRecords,
   type ProposedRecord,
   type StoredRecord,
   type StreamMetadata,
+  type Wanted,
 } from './stand-in-log.js';
 
 /**
@@ -272,6 +275,10 @@ export class EventStoreDbStandIn {
   placesStreamReads = true;
   /** Servers before 21.10 don't. */
   hasBatchAppend = true;
+  /** Servers before 21.10 refuse filtered reads of `$all`. */
+  hasFilteredReads = true;
+  /** How many records a filter passes over in a second. */
+  passesOver = 1_500_000;
   /** How long every append takes: the event is stored, and its response sent, when the time is over. */
   appendTime: Milliseconds = 0;
   /** How reads of `$all` and subscriptions are denied; null if they aren't. */
@@ -455,12 +462,18 @@ export class EventStoreDbStandIn {
 
   /** How many records it holds, its own ones included. */
   get records(): number {
-    return this.#log.records.length;
+    return this.#log.length;
   }
 
   /** The names of all streams, in the order in which they began. */
   streamNames(): readonly string[] {
     return this.#log.streamNames();
+  }
+
+  /** Stores what other programs write in large quantities. */
+  others(others: OthersRecords): void {
+    this.#log.addOthers(others);
+    this.#ring();
   }
 
   /** Stores an event that another program wrote. */
@@ -686,12 +699,13 @@ export class EventStoreDbStandIn {
     }
   }
 
-  #wanted(options: ReadReq.Options): (record: StoredRecord) => boolean {
+  /** Which streams a filter lets through: none if it names neither prefixes nor a regular expression. */
+  #wanted(options: ReadReq.Options): Wanted {
     const filter = options.getFilter()?.getStreamIdentifier();
-    const prefixes = filter?.getPrefixList() ?? [];
-    return filter === undefined
-      ? () => true
-      : ({ stream }) => prefixes.some((prefix) => stream.startsWith(prefix));
+    if (filter === undefined) return everything;
+    const [prefixes, regex] = [filter.getPrefixList(), filter.getRegex()];
+    if (prefixes.length === 0 && regex !== '') return (stream) => new RegExp(regex).test(stream);
+    return (stream) => prefixes.some((prefix) => stream.startsWith(prefix));
   }
 
   async #read(call: ReadCall): Promise<void> {
@@ -715,52 +729,88 @@ export class EventStoreDbStandIn {
     if (denial !== null) return void call.emit('error', denial);
     const isBackwards = options.getReadDirection() === streams.ReadReq.Options.ReadDirection.BACKWARDS;
     const limit = Number(options.getCount());
-    const found = name === null ? this.#fromLog(options, isBackwards, limit) : this.#log.stream(name);
-    if ('error' in found) return void call.emit('error', found.error);
-    if (found.kind === 'tombstoned') return void call.emit('error', streamDeleted(name ?? ''));
+    if (name === null) return this.#readLog(call, options, isBackwards, limit);
+    const found = this.#log.stream(name);
+    if (found.kind === 'tombstoned') return void call.emit('error', streamDeleted(name));
     if (found.kind === 'none') {
       call.write(
         new streams.ReadResp().setStreamNotFound(
-          new streams.ReadResp.StreamNotFound().setStreamIdentifier(streamIdentifier(name ?? '')),
+          new streams.ReadResp.StreamNotFound().setStreamIdentifier(streamIdentifier(name)),
         ),
       );
       return void call.end();
     }
     const revision = from?.hasRevision() === true ? BigInt(from.getRevision()) : null;
-    const ordered = name === null ? found.records : pageOf(found.records, { revision, isBackwards, limit });
+    const ordered = pageOf(found.records, { revision, isBackwards, limit });
     const fate = this.readFates.shift();
-    if (
-      (await this.#send(call, ordered, name === null || this.placesStreamReads, fate)) &&
-      fate?.kind !== 'silent'
-    )
+    if ((await this.#send(call, ordered, this.placesStreamReads, fate)) && fate?.kind !== 'silent')
       call.end();
   }
 
-  /** A read of `$all`: forwards from a position, or backwards from before it. */
-  #fromLog(options: ReadReq.Options, isBackwards: boolean, limit: number) {
+  /**
+   * A read of `$all`: forwards from a position, or backwards from before it. With a filter, the server reads
+   * on after the last event that was asked for, until it has found another one or the end; asked for none, it
+   * never ends.
+   */
+  async #readLog(call: ReadCall, options: ReadReq.Options, isBackwards: boolean, limit: number) {
+    const log = this.#log;
+    const isFiltered = options.hasFilter();
+    const fail = (code: status, details: string) =>
+      void call.emit('error', callError(code, undefined, details));
+    if (isFiltered && !this.hasFilteredReads)
+      return fail(status.INVALID_ARGUMENT, 'The combination of (All, Count, Forwards, Filter) is invalid.');
     const all = options.getAll();
     const position = all?.hasPosition() === true ? BigInt(all.getPosition()?.getCommitPosition() ?? 0) : null;
-    if (position !== null && this.#log.isInsideRecord(position))
-      return { error: callError(status.UNKNOWN, undefined, 'Unexpected ReadAllResult: InvalidPosition') };
-    const { records } = this.#log;
-    const isFromEnd = all?.hasEnd() === true;
-    const place = position === null ? (isFromEnd ? records.length : 0) : this.#log.indexFrom(position);
-    const found = isBackwards
-      ? records.slice(Math.max(0, place - limit), place).reverse()
-      : records.slice(place, place + limit);
-    return { kind: 'events' as const, records: found };
+    if (position !== null && log.isInsideRecord(position))
+      return fail(
+        status.UNKNOWN,
+        `Unexpected ${isFiltered ? 'FilteredReadAllResult' : 'ReadAllResult'}: InvalidPosition`,
+      );
+    const begin = position === null ? (all?.hasEnd() === true ? log.length : 0) : log.indexFrom(position);
+    const fate = this.readFates.shift();
+    const found = this.#search(
+      this.#wanted(options),
+      isBackwards ? begin - 1 : begin,
+      isBackwards,
+      isFiltered,
+    );
+    let left = limit;
+    const page = async function* () {
+      for await (const record of found) {
+        if (left === 0) return;
+        yield record;
+        left -= 1;
+        if (left === 0 && !isFiltered) return;
+      }
+      if (isFiltered && limit === 0) await new Promise<void>((resolve) => call.once('close', resolve));
+    };
+    if ((await this.#send(call, page(), true, fate)) && fate?.kind !== 'silent' && !isOver(call)) call.end();
+  }
+
+  /** What is wanted of the log, at the speed of a server; null where it has found nothing for a while. */
+  async *#search(wanted: Wanted, from: number, isBackwards: boolean, isFiltered: boolean) {
+    const step = isBackwards ? -1 : 1;
+    for (let place: number | null = from; place !== null; place += step) {
+      const [end, began] = [isBackwards ? -1 : this.#log.length, place];
+      place = this.#log.next(place, wanted, isBackwards);
+      const passed = Math.abs((place ?? end) - began);
+      if (isFiltered && passed > 1_000) await this.#clock.sleep((1_000 * passed) / this.passesOver);
+      const record = place === null ? undefined : this.#log.at(place);
+      if (place === null || record === undefined) return;
+      yield record;
+    }
   }
 
   /** Sends events as fast as the reader takes them. Returns false if the call is over. */
   async #send(
     call: ReadCall,
-    records: readonly StoredRecord[],
+    records: Iterable<StoredRecord> | AsyncIterable<StoredRecord>,
     placed: boolean,
     fate: ReadFate | undefined,
   ): Promise<boolean> {
     const limit = fate === undefined || fate.kind === 'twice' ? Infinity : fate.after;
     let sent = 0;
-    for (const record of records) {
+    for await (const record of records) {
       if (sent >= limit) break;
       for (let copies = fate?.kind === 'twice' ? 2 : 1; copies > 0; copies -= 1) {
         if (isOver(call)) return false;
@@ -785,14 +835,17 @@ export class EventStoreDbStandIn {
     if (denial !== null) return void call.emit('error', denial);
     const fate = this.subscriptionFates.shift();
     const wanted = this.#wanted(options);
-    const after = BigInt(options.getAll()?.getPosition()?.getCommitPosition() ?? -1);
+    const [from, filter] = [options.getAll()?.getPosition(), options.getFilter()];
+    const after = BigInt(from?.getCommitPosition() ?? -1);
     if (this.#log.isInsideRecord(after))
       return void call.emit(
         'error',
         callError(status.INVALID_ARGUMENT, undefined, 'Trying to read from an invalid position.'),
       );
     this.#subscriptions.add(call);
-    let next = this.#log.indexFrom(after + 1n);
+    // The record at {C, C} comes after the position {C, 0}, which a checkpoint names.
+    let next = this.#log.indexFrom(BigInt(from?.getPreparePosition() ?? -1) < after ? after : after + 1n);
+    const window = (filter?.getMax() ?? 32) * (filter?.getCheckpointintervalmultiplier() ?? 1) || 32;
     let left = fate;
     let isCaughtUp = false;
     call.write(
@@ -801,18 +854,32 @@ export class EventStoreDbStandIn {
       ),
     );
     const ended = new Promise<void>((resolve) => call.once('cancelled', resolve).once('close', resolve));
+    const checkpoint = async (commit: bigint, prepare: bigint): Promise<void> => {
+      const at = new streams.ReadResp.Checkpoint()
+        .setCommitPosition(commit.toString())
+        .setPreparePosition(prepare.toString());
+      if (!call.write(new streams.ReadResp().setCheckpoint(at))) await drained(call);
+    };
     while (!isOver(call) && this.#subscriptions.has(call)) {
       const changed = this.#changed.promise;
-      const { records } = this.#log;
-      if (next < records.length) {
-        const found = records.slice(next);
-        const head = found.at(-1)?.commit ?? 0n;
-        next += found.length;
-        const mine = found.filter(wanted);
-        const checkpoint = new streams.ReadResp.Checkpoint()
-          .setCommitPosition(head.toString())
-          .setPreparePosition(head.toString());
-        if (!call.write(new streams.ReadResp().setCheckpoint(checkpoint))) await drained(call);
+      const end = this.#log.length;
+      if (next < end) {
+        // What comes after the window that begins here.
+        const upTo = Math.min(end, next + (isCaughtUp ? end : Math.max(window, 500)));
+        const mine: StoredRecord[] = [];
+        for (let place = this.#log.next(next, wanted); place !== null && place < upTo;) {
+          const record = this.#log.at(place);
+          if (record !== undefined) mine.push(record);
+          place = this.#log.next(place + 1, wanted);
+        }
+        const passed = upTo - next - mine.length;
+        if (passed > 1_000) await this.#clock.sleep((1_000 * passed) / this.passesOver);
+        next = upTo;
+        const unread = this.#log.at(next);
+        if (isCaughtUp || unread === undefined) {
+          const head = this.#log.at(next - 1)?.commit ?? 0n;
+          await checkpoint(head, head);
+        } else await checkpoint(unread.commit, 0n);
         if (!(await this.#send(call, mine, true, left))) return;
         if (left !== undefined && left.kind !== 'twice') left = { ...left, after: left.after - mine.length };
         continue;

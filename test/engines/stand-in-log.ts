@@ -23,6 +23,111 @@ export interface ProposedRecord {
   readonly metadata?: Uint8Array;
 }
 
+/**
+ * What other programs write in large quantities: `count` records that are made when they are read, of these
+ * streams and types by turns. A link is a record of a stream such as `$ce-invoice`, of the type `$>`.
+ */
+export interface OthersRecords {
+  readonly count: number;
+  readonly kinds: readonly { readonly stream: string; readonly type: string }[];
+}
+
+/** Records of others in a row, from a place and a position on. */
+interface Run extends OthersRecords {
+  readonly commit: bigint;
+  readonly created: bigint;
+}
+
+/** Which streams a reader wants. */
+export type Wanted = (stream: string) => boolean;
+
+export const everything: Wanted = () => true;
+
+/** The records of the log in order, those of others without keeping them. */
+class Records {
+  readonly #parts: (StoredRecord | Run)[] = [];
+  /** The place of the first record of each part. */
+  readonly #places: number[] = [];
+  length = 0;
+
+  push(part: StoredRecord | Run): void {
+    this.#parts.push(part);
+    this.#places.push(this.length);
+    this.length += 'count' in part ? part.count : 1;
+  }
+
+  clear(): void {
+    this.truncate(0);
+  }
+
+  truncate(length: number): void {
+    while ((this.#places.at(-1) ?? -1) >= length) {
+      this.#places.pop();
+      this.#parts.pop();
+    }
+    const [part, place] = [this.#parts.at(-1), this.#places.at(-1)];
+    if (part !== undefined && place !== undefined && 'count' in part)
+      this.#parts.splice(-1, 1, { ...part, count: Math.min(part.count, length - place) });
+    this.length = Math.min(this.length, length);
+  }
+
+  at(place: number): StoredRecord | undefined {
+    const index = this.#indexOf(place);
+    const [part, first] = [this.#parts[index], this.#places[index]];
+    if (part === undefined || first === undefined || place >= this.length) return undefined;
+    return 'count' in part ? recordOf(part, place - first) : part;
+  }
+
+  /** The next place from one on, or the last one up to it, whose record is wanted; null if there is none. */
+  next(from: number, wanted: Wanted, isBackwards = false): number | null {
+    const step = isBackwards ? -1 : 1;
+    for (let place = from; place >= 0 && place < this.length; place += step) {
+      const index = this.#indexOf(place);
+      const [part, first] = [this.#parts[index], this.#places[index]];
+      if (part === undefined || first === undefined) return null;
+      if (!('count' in part)) {
+        if (wanted(part.stream)) return place;
+      } else if (part.kinds.some(({ stream }) => wanted(stream))) {
+        if (wanted(recordOf(part, place - first).stream)) return place;
+      } else place = isBackwards ? first : first + part.count - 1;
+    }
+    return null;
+  }
+
+  /** The index of the part that a place lies in. */
+  #indexOf(place: number): number {
+    let [low, high] = [0, this.#places.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#places[middle] ?? 0) <= place) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+
+  *[Symbol.iterator](): Generator<StoredRecord> {
+    for (let place = 0; place < this.length; place += 1) {
+      const record = this.at(place);
+      if (record !== undefined) yield record;
+    }
+  }
+}
+
+const recordOf = ({ kinds, commit, created }: Run, offset: number): StoredRecord => {
+  const { stream, type } = kinds[offset % kinds.length] ?? { stream: 'others', type: 'Other' };
+  return {
+    id: `d1d1d1d1-0000-4000-8000-${String(offset).padStart(12, '0')}`,
+    stream,
+    revision: BigInt(Math.floor(offset / kinds.length)),
+    type,
+    contentType: type === '$>' ? 'application/octet-stream' : 'application/json',
+    data: type === '$>' ? Buffer.from(`${offset}@elsewhere`) : empty,
+    metadata: empty,
+    commit: commit + BigInt(offset) * othersSize,
+    created,
+  };
+};
+
 export type Expected = number | 'any' | 'exists';
 
 /** `position`: null for a repeat whose events were truncated since. */
@@ -50,6 +155,7 @@ export interface StreamMetadata {
 export const largestAppend = 1_048_576;
 const ticksPerMillisecond = 10_000n;
 const recordOverhead = 137n;
+const othersSize = 300n;
 /** The server's number for "everything" in `$tb`, which JSON rounds. */
 const deletedFrom = 9_223_372_036_854_775_807n;
 
@@ -59,7 +165,7 @@ const deletedFrom = 9_223_372_036_854_775_807n;
  */
 export class StandInLog {
   readonly #clock: Clock;
-  readonly #records: StoredRecord[] = [];
+  readonly #records = new Records();
   readonly #streams = new Map<string, StoredRecord[]>();
   readonly #metadata = new Map<string, StreamMetadata>();
   readonly #tombstoned = new Set<string>();
@@ -71,7 +177,28 @@ export class StandInLog {
 
   /** All records, in order. */
   get records(): readonly StoredRecord[] {
-    return this.#records;
+    return [...this.#records];
+  }
+
+  /** How many records there are. */
+  get length(): number {
+    return this.#records.length;
+  }
+
+  at(place: number): StoredRecord | undefined {
+    return this.#records.at(place);
+  }
+
+  /** The next place from one on, or the last one up to it, whose stream is wanted; null if there is none. */
+  next(from: number, wanted: Wanted, isBackwards = false): number | null {
+    return this.#records.next(from, wanted, isBackwards);
+  }
+
+  /** Adds records of others. */
+  addOthers(others: OthersRecords): void {
+    const created = BigInt(this.#clock.now()) * ticksPerMillisecond;
+    this.#records.push({ ...others, commit: this.#end, created });
+    this.#end += BigInt(others.count) * othersSize;
   }
 
   streamNames(): readonly string[] {
@@ -87,7 +214,7 @@ export class StandInLog {
     let [low, high] = [0, this.#records.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((this.#records[middle]?.commit ?? 0n) < position) low = middle + 1;
+      if ((this.#records.at(middle)?.commit ?? 0n) < position) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -95,7 +222,7 @@ export class StandInLog {
 
   /** The server refuses to begin there. Past the end it waits for what may come. */
   isInsideRecord(position: bigint): boolean {
-    const next = this.#records[this.indexFrom(position)];
+    const next = this.#records.at(this.indexFrom(position));
     return position > 0n && next !== undefined && next.commit !== position;
   }
 
@@ -158,19 +285,20 @@ export class StandInLog {
 
   /** Forgets everything but its first `keep` records. */
   rewind(keep: number): void {
-    this.#records.length = keep;
-    const left = new Set(this.#records);
+    this.#records.truncate(keep);
+    const end = this.#records.at(keep - 1)?.commit ?? -1n;
     for (const [name, records] of this.#streams) {
-      const kept = records.filter((record) => left.has(record));
+      const kept = records.filter(({ commit }) => commit <= end);
       if (kept.length === 0) this.#streams.delete(name);
       else this.#streams.set(name, kept);
     }
-    this.#end = (this.#records.at(-1)?.commit ?? 0n) + recordOverhead;
+    this.#end = end + recordOverhead + othersSize;
   }
 
   /** Puts other records in place of all, as somebody could who can write to the server's files. */
   replace(records: readonly StoredRecord[]): void {
-    this.#records.splice(0, this.#records.length, ...records);
+    this.#records.clear();
+    for (const record of records) this.#records.push(record);
     this.#streams.clear();
     for (const record of records) {
       const stream = this.#streams.get(record.stream) ?? [];
