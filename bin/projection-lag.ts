@@ -2,13 +2,13 @@ import type { LogReader } from '../application/ports/event-store.js';
 import type { Clock } from '../application/ports/system.js';
 import type { Milliseconds } from '../domain/ids.js';
 
-/** The end of the log, and how late a reader with a checkpoint is. */
-export interface LogLag {
-  readonly head: bigint;
+/** The end of the log, null while it is not known, and how late a reader with a checkpoint is. */
+export interface LogLag<Head extends bigint | null = bigint> {
+  readonly head: Head;
   readonly of: (checkpoint: bigint) => Milliseconds;
 }
 
-export const noLag: LogLag = { head: 0n, of: () => 0 };
+export const unknownLag: LogLag<bigint | null> = { head: null, of: () => Infinity };
 
 /**
  * Measures how late readers of the log are, in time: positions are bytes in one event store and events in

@@ -9,8 +9,12 @@ import type { LogLag } from './projection-lag.js';
 /** A projection that is less late than this counts as caught up. */
 const caughtUpWithin: Milliseconds = 2_000;
 
-const positionOf = (checkpoint: bigint, head: bigint): string =>
-  checkpoint >= head ? `at the head, ${head}` : `at ${checkpoint} of ${head}`;
+const positionOf = (checkpoint: bigint, head: bigint | null): string =>
+  head === null
+    ? `at ${checkpoint}; where the log ends is not known yet`
+    : checkpoint >= head
+      ? `at the head, ${head}`
+      : `at ${checkpoint} of ${head}`;
 
 /**
  * One part per projection: ready if it has caught up with the head of the log. A rebuild beside it does not
@@ -18,7 +22,7 @@ const positionOf = (checkpoint: bigint, head: bigint): string =>
  */
 export const projectionParts = (
   { down, projections }: ProjectorStatus,
-  { head, of: lagOf }: LogLag,
+  { head, of: lagOf }: LogLag<bigint | null>,
 ): readonly Part[] => {
   if (projections.length === 0) return [{ name: 'projections', ready: false, detail: down }];
   return projections.map(({ name, live, checkpoint, rebuilding }) => ({

@@ -24,7 +24,10 @@ import { SharedFollowing } from './shared-following.js';
 export interface EventStoreDbSettings {
   /** `esdb://` or `esdb+discover://`: one node or a cluster, with or without TLS. */
   readonly url: string;
-  /** Before the name of every stream, so that several deployments can share a server. */
+  /**
+   * Before the name of every stream: the server leaves everything else out of what it hands over. Without
+   * one, it hands over what others write, too.
+   */
   readonly prefix?: string;
   readonly clock: Clock;
   readonly entropy: Entropy;
@@ -38,7 +41,7 @@ export interface EventStoreDbSettings {
 }
 
 /**
- * The log in EventStoreDB 20.6 or newer, or in KurrentDB. It writes one stream at a time and completes no
+ * The log in EventStoreDB 21.10 or newer, or in KurrentDB. It writes one stream at a time and completes no
  * claims. Positions are commit positions of `$all`; streams of other writers are left out. Close it to end
  * its connections.
  */

@@ -22,7 +22,7 @@ import {
 } from '../../application/ports/event-store.js';
 import type { PlacedEvent, StoredEvent, UnknownCategory } from '../../application/ports/raw-log.js';
 import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
-import type { StreamName } from '../../domain/ids.js';
+import type { Milliseconds, StreamName } from '../../domain/ids.js';
 import type { Session } from './connection.js';
 import { explainDenial, unavailable, type Context } from './context.js';
 import { unknownCategory, loggedEvent, recordedEvent } from './events.js';
@@ -221,7 +221,7 @@ export class Reads {
     return isSearched ? searched : startAfter(after);
   }
 
-  /** Told when somebody began to look for events and found none, so that the next one finds that out sooner. */
+  /** Told when a reader began to look for events and found none: the next one finds that out sooner. */
   async passedOver(began: Milliseconds): Promise<void> {
     if (this.#context.clock.monotonic() - began > longestVain) await this.head().catch(() => undefined);
   }

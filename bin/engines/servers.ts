@@ -12,7 +12,7 @@ import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Engine, EngineOptions } from '../engine.js';
 import { EngineCalls } from '../engine-calls.js';
-import { measureLag, noLag } from '../projection-lag.js';
+import { measureLag, unknownLag } from '../projection-lag.js';
 import type { Servers } from '../settings.js';
 import { patientParts } from '../projection-parts.js';
 import { logPart } from '../log-part.js';
@@ -38,7 +38,7 @@ const openEventStoreDb = (
   };
   return new EventStoreDbEventStore({
     url,
-    prefix: `${settings.eventStorePrefix}${namespace}`,
+    prefix: namespace === '' ? settings.eventStorePrefix : namespace,
     clock,
     entropy,
     count: calls.counterOf('EventStoreDB'),
@@ -105,7 +105,7 @@ export const openServers = (
   });
   const projectionParts = patientParts(clock);
   const measure = measureLag(store, clock);
-  let lag = noLag;
+  let lag = unknownLag;
   const askLog = async (status: ProjectorStatus): Promise<void> => {
     lag = await measure(status.projections.map(({ checkpoint }) => checkpoint));
     const failure = await appends.failure();

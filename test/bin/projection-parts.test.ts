@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Registry } from 'prom-client';
 import type { ProjectionStatus, ProjectorStatus } from '../../application/projecting/projection-board.js';
 import { patientParts, projectionParts, registerProjectionMetrics } from '../../bin/projection-parts.js';
-import type { LogLag } from '../../bin/projection-lag.js';
+import { unknownLag, type LogLag } from '../../bin/projection-lag.js';
 import { VirtualClock } from '../support/memory/clock.js';
 
 const standing = (
@@ -42,6 +42,12 @@ describe('the health of the projections', () => {
       lag(9_000n, { 1: 2_000 }),
     );
     expect(parts.map(({ ready }) => ready)).to.deep.equal([false, false]);
+  });
+
+  it('is not ready before it is known where the log ends, and is not said to be there', () => {
+    expect(projectionParts({ down: null, projections: [standing('a', 0n)] }, unknownLag)).to.deep.equal([
+      { name: 'projection a', ready: false, detail: 'at 0; where the log ends is not known yet' },
+    ]);
   });
 
   it('is not ready while the projector is down, and says why', () => {

@@ -10,6 +10,8 @@ import {
 import { expect } from 'chai';
 import { messageOf } from '../../domain/errors.js';
 import { derivedUuid } from '../../domain/ids.js';
+import { readOurs } from '../../adapters/eventstoredb/filtered-reads.js';
+import { eventually } from '../support/time/eventually.js';
 import { RealClock } from '../support/time/real-clock.js';
 import { EventStoreDbStandIn } from './eventstoredb-stand-in.js';
 
@@ -141,6 +143,78 @@ describe('the stand-in of EventStoreDB', () => {
       const waiting = subscribe(past);
       await new Promise<void>((resolve) => waiting.on('caughtUp', () => resolve()));
       await waiting.unsubscribe();
+    }));
+
+  it('answers filtered reads of $all in both directions, and looks on for one event more than it was asked for', () =>
+    withServer(async ({ server, client, append }) => {
+      const kinds = [
+        { stream: 'other-1', type: 'Other' },
+        { stream: '$ce-other', type: '$>' },
+      ];
+      const own = await append('card-A', -1, 'a', 'b');
+      server.others({ count: 100_000, kinds });
+      await append('card-B', -1, 'c');
+      server.others({ count: 100_000, kinds });
+      const typesOf = async (...options: Parameters<typeof client.readAll>) => {
+        const types: unknown[] = [];
+        for await (const { event } of readOurs(client, 'card-', ...options)) types.push(event?.type);
+        return types;
+      };
+      expect(await typesOf({ fromPosition: START, direction: FORWARDS })).to.deep.equal(['a', 'b', 'c']);
+      expect(await typesOf({ fromPosition: END, direction: BACKWARDS, maxCount: 2 })).to.deep.equal([
+        'c',
+        'b',
+      ]);
+      const place = { commit: own ?? 0n, prepare: own ?? 0n };
+      expect(await typesOf({ fromPosition: place, direction: FORWARDS })).to.deep.equal(['b', 'c']);
+      expect(await typesOf({ fromPosition: place, direction: BACKWARDS })).to.deep.equal(['a']);
+      const inside = { commit: place.commit - 1n, prepare: place.commit - 1n };
+      expect(await typesOf({ fromPosition: inside }).catch(messageOf)).to.equal(
+        '2 UNKNOWN: Unexpected FilteredReadAllResult: InvalidPosition',
+      );
+      server.passesOver = 1;
+      const endless = readOurs(client, 'card-', { fromPosition: END, direction: BACKWARDS, maxCount: 0 });
+      endless.on('error', () => undefined).resume();
+      await eventually(() => server.openReads === 1);
+      await endless.cancel();
+      server.hasFilteredReads = false;
+      expect(await typesOf({ fromPosition: START }).catch(messageOf)).to.match(
+        /^3 INVALID_ARGUMENT: The comb/,
+      );
+    }));
+
+  it('gives checkpoints with half a position while a subscription catches up, which skip an event as a whole one', () =>
+    withServer(async ({ server, client, append }) => {
+      server.others({ count: 1_000, kinds: [{ stream: 'other-1', type: 'Other' }] });
+      const filter = {
+        filterOn: 'streamName' as const,
+        prefixes: ['card-'],
+        maxSearchWindow: 500,
+        checkpointInterval: 1,
+      };
+      await append('card-A', -1, 'a');
+      const last = (await append('card-A', 0, 'b')) ?? 0n;
+      const seen: { commit: bigint; prepare: bigint }[] = [];
+      const subscribe = (fromPosition: (typeof seen)[number] | typeof START) => {
+        const types: unknown[] = [];
+        const checkpointReached = (_: unknown, place: (typeof seen)[number]) => void seen.push(place);
+        const subscription = client.subscribeToAll({
+          fromPosition,
+          filter: { ...filter, checkpointReached },
+        });
+        subscription.on('data', ({ event }) => types.push(event?.type)).on('error', () => undefined);
+        return { types, subscription };
+      };
+      const { types, subscription } = subscribe(START);
+      await eventually(() => types.length === 2);
+      expect(seen.slice(0, -1).map(({ prepare }) => prepare)).to.deep.equal(seen.slice(1).map(() => 0n));
+      const half = { commit: last, prepare: 0n };
+      const [right, wrong] = [subscribe(half), subscribe({ commit: last, prepare: last })];
+      await eventually(() => right.types.length === 1);
+      await append('card-A', 1, 'c');
+      await eventually(() => right.types.length === 2 && wrong.types.length === 1);
+      expect([right.types, wrong.types]).to.deep.equal([['b', 'c'], ['c']]);
+      for (const each of [subscription, right.subscription, wrong.subscription]) await each.unsubscribe();
     }));
 
   it("takes the appends of the client's own batches, too", () =>

@@ -9,7 +9,7 @@ const entropy = new SystemEntropy();
 
 eventStoreContract('EventStoreDbEventStore on the stand-in', async () => {
   const server = await EventStoreDbStandIn.start(clock);
-  const store = new EventStoreDbEventStore({ url: server.url, clock, entropy });
+  const store = new EventStoreDbEventStore({ url: server.url, prefix: 'cards.', clock, entropy });
   const close = async (): Promise<void> => {
     await store.close();
     server.down();

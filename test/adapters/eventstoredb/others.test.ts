@@ -87,7 +87,7 @@ describe('a log in EventStoreDB beside a million events and links of others', ()
         expect(names(log)).to.deep.equal(['a', 'b', 'c']);
         expect(log.at(-1)?.position).to.equal(head.position);
         expect((await fresh.readStored(0n, 10)).map(({ id }) => id)).to.deep.equal(log.map(({ id }) => id));
-        expect(await fresh.positionBefore(Date.parse('2030-01-01'))).to.equal(head.position);
+        expect(await fresh.positionBefore({ time: Date.parse('2030-01-01') })).to.equal(head.position);
         const following = follower(fresh);
         await eventually(() => following.seen.length === 3 && server.subscriptions === 1);
         await store.append([write(card('A'), 2, 'd')]);
