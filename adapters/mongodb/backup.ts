@@ -5,9 +5,10 @@ import type { MongoDatabase } from './database.js';
 import { MongoPersonalKeys } from './personal-keys.js';
 import { duplicatesOf } from './refusals.js';
 
-/** What is made of the log again, or holds for moments. */
-const isRebuilt = (name: string): boolean =>
-  /^(documents_.*|builds|rebuild_requests|log_tree|log_tiles|log_orgs|leases|rate_counters)$/.test(name);
+/** What can't be made again. Anything else is made of the log, holds for moments, or belongs to others. */
+const kept = new Set([
+  'checkpoints', 'deliveries', 'delivery_targets', 'erased_cards', 'hook_calls', 'hook_uses', 'idempotency_keys', 'key_uses', 'log_checkpoints', 'log_damage', 'personal_key_state', 'personal_key_uses', 'personal_keys', 'redrives', 'relayed_endpoints', 'requests', 'sequences', 'sign_in_records',
+]); // prettier-ignore
 
 const isOfKeys = (name: string): boolean => name.startsWith('personal_key');
 /** Without the extension of its file. */
@@ -17,7 +18,7 @@ const insertedAtOnce = 500;
 const exact = { promoteValues: false, useBigInt64: false } as const;
 
 /**
- * Copies every collection that can't be made again into a folder, a file each, as mongodump would; the keys
+ * Copies every collection of ours that can't be made again into a folder, a file each, as mongodump would; the keys
  * of personal data last, so that they are not older than what they open. Returns the names of the files.
  */
 export const dumpRecords = async (
@@ -26,7 +27,7 @@ export const dumpRecords = async (
   { onlyKeys }: { readonly onlyKeys: boolean },
 ): Promise<readonly string[]> => {
   const names = (await database.collectionNames('')).filter(
-    (name) => !isRebuilt(name) && (!onlyKeys || isOfKeys(name)),
+    (name) => kept.has(name) && (!onlyKeys || isOfKeys(name)),
   );
   const files: string[] = [];
   for (const name of names.toSorted((a, b) => Number(isOfKeys(a)) - Number(isOfKeys(b)))) {

@@ -141,6 +141,15 @@ export class Scrub {
 
   /** Reads one batch back. True when all that was notarized at the beginning has been read. */
   async step(): Promise<boolean> {
+    return this.#step().catch(async (error: unknown) => {
+      // Tiles that have gone say nothing about the log: they are made again, and compared on the way.
+      if ((await this.#deps.tiles.tree()).size < this.#tree.size)
+        throw new Error('the tree has become smaller: it is compared with the log anew');
+      throw error;
+    });
+  }
+
+  async #step(): Promise<boolean> {
     const { log, tiles } = this.#deps;
     const { size } = this.#tree;
     const { size: from } = this.#frontier;
