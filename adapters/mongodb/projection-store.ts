@@ -364,9 +364,10 @@ export class MongoProjectionStore implements ProjectionStore {
     const rows = await this.#rows(projection);
     const last = Math.max(0, ...rows.map(({ generation }) => generation));
     const known = new Set(rows.map(documentsName));
-    for (const name of await this.#database.collectionNames(documentsPrefix(projection))) {
-      const generation = Number(/_g(\d+)$/.exec(name)?.[1] ?? 0);
-      if (!known.has(name) && generation < last) await this.#database.drop(name);
+    const prefix = documentsPrefix(projection);
+    for (const name of await this.#database.collectionNames(prefix)) {
+      const [, generation] = /^\d+_g(\d+)$/.exec(name.slice(prefix.length)) ?? [];
+      if (!known.has(name) && Number(generation) < last) await this.#database.drop(name);
     }
   }
 

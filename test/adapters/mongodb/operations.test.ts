@@ -409,16 +409,18 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
         ]);
         expect(await readModels.get(notes, 'a')).to.equal(null);
         expect(await database.collectionNames('documents_notes_v1_g')).to.have.length(2);
+        const ofOthers = ['documents_notes_v', 'documents_notes_v1_g0_old', 'documents_notes_value'];
+        for (const name of ofOthers) await database.collection(name).insertOne({ name });
         now += 2 * hour;
         await store.save([
           { projection: notes, generation: build.generation, documents: [], checkpoint: 2n },
         ]);
-        await eventually(async () => (await database.collectionNames('documents_notes_v1_g')).length === 1, {
-          what: 'one collection',
+        await eventually(async () => (await database.collectionNames('documents_notes_v')).length === 4, {
+          what: 'one collection beside those of others',
         });
-        expect(await database.collectionNames('documents_notes_v1_g')).to.deep.equal([
-          `documents_notes_v1_g${build.generation}`,
-        ]);
+        expect([...(await database.collectionNames('documents_notes_v'))].toSorted()).to.deep.equal(
+          [...ofOthers, `documents_notes_v1_g${build.generation}`].toSorted(),
+        );
       }),
     );
 
