@@ -18,8 +18,9 @@ const insertedAtOnce = 500;
 const exact = { promoteValues: false, useBigInt64: false } as const;
 
 /**
- * Copies every collection of ours that can't be made again into a folder, a file each, as mongodump would; the keys
- * of personal data last, so that they are not older than what they open. Returns the names of the files.
+ * Copies every collection of ours that can't be made again into a folder, a file each, as mongodump would;
+ * the keys of personal data last, so that they are not older than what they open. Returns the names of the
+ * files.
  */
 export const dumpRecords = async (
   database: MongoDatabase,
