@@ -20,6 +20,8 @@ export class Proxy {
   readonly #port: number;
   readonly #pairs = new Set<readonly [Socket, Socket]>();
   #server: Server | null = null;
+  /** How much later each response arrives. */
+  delay = 0;
   #state: ProxyState = 'down';
   #trap: Trap | null = null;
   private constructor(
@@ -108,7 +110,10 @@ export class Proxy {
       };
       for (const socket of pair) socket.on('error', end).on('close', end);
       client.on('data', (chunk: Buffer) => this.#pass(chunk, engine));
-      engine.on('data', (chunk: Buffer) => void client.write(chunk));
+      const answer = (chunk: Buffer): void => void client.write(chunk);
+      engine.on('data', (chunk: Buffer) =>
+        this.delay > 0 ? void setTimeout(answer, this.delay, chunk) : answer(chunk),
+      );
       this.#flow(client, engine);
     });
     await new Promise<void>((resolve, reject) =>
