@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { watchClock } from '../../../adapters/mongodb/clock-watch.js';
+import { MongoRateLimiter } from '../../../adapters/mongodb/rate-limiter.js';
+import { LocalRateLimiter } from '../../../adapters/system/rate-limiter.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { eventually } from '../../support/time/eventually.js';
 import type { Milliseconds } from '../../../domain/ids.js';
@@ -101,6 +103,21 @@ describeWithEngines(['MONGODB_URL'], 'the time of MongoDB', (url) => {
     );
     const apart = () => clocks.map((clock) => Math.abs(clock.now() - Date.now()));
     await eventually(() => Math.max(...apart()) < 1_000);
+    // So all of them count a request in the same minute.
+    const hits = await eventually(async () => {
+      const subject = `key ${performance.now()}`;
+      const minutes = clocks.map((clock) => Math.floor(clock.now() / minute));
+      const counts: number[] = [];
+      for (const clock of clocks)
+        counts.push(
+          await new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter() }).hit(
+            subject,
+            clock.now(),
+          ),
+        );
+      return new Set(minutes).size === 1 && counts;
+    });
+    expect(hits).to.deep.equal([1, 2, 3]);
     stopped.abort();
     await Promise.all(watching);
     await end();
