@@ -17,7 +17,7 @@ export interface BuildRow {
   readonly checkpoint: bigint;
   /**
    * The event of the save that came last, which may be a late one: it counts only if its position is the
-   * checkpoint. Absent in a row of an older version of the service.
+   * checkpoint. Absent before the first save.
    */
   readonly event?: EventMark & { readonly position: bigint };
   readonly epoch: number;

@@ -7,13 +7,12 @@ import { isDuplicate } from './refusals.js';
 interface CheckpointRow {
   readonly _id: string;
   readonly position: bigint;
-  /** Absent in a row of an older version of the service. */
-  readonly event?: EventMark | null;
+  readonly event: EventMark | null;
   readonly openSince: Milliseconds | null;
   readonly state: string;
 }
 
-const progressOf = ({ position, event = null, openSince }: Omit<CheckpointRow, 'state'>) => ({
+const progressOf = ({ position, event, openSince }: Omit<CheckpointRow, 'state'>) => ({
   position,
   ...(event !== null && { event }),
   ...(openSince !== null && { openSince }),

@@ -7,7 +7,7 @@ import type { EventMark } from './event-store.js';
  */
 export interface Checkpoint {
   readonly position: bigint;
-  /** The event at the position; absent at the beginning, and if an older version of the service saved it. */
+  /** The event at the position; absent at the beginning. */
   readonly event?: EventMark;
   /** When the oldest of the work that is left was begun; absent if there is none. */
   readonly openSince?: Milliseconds;

@@ -88,9 +88,7 @@ export interface ReadModels {
 export interface BuildState {
   readonly generation: number;
   readonly checkpoint: bigint;
-  /**
-   * The event at the checkpoint; absent at the beginning, and if an older version of the service saved it.
-   */
+  /** The event at the checkpoint; absent at the beginning. */
   readonly event?: EventMark;
   /** No reader sees it yet. */
   readonly hidden?: true;

@@ -9,7 +9,7 @@ import { MongoIdempotencyStore } from '../../adapters/mongodb/idempotency-store.
 import { MongoLogTiles } from '../../adapters/mongodb/log-tiles.js';
 import { mongoRequests } from '../../adapters/mongodb/requests.js';
 import { mongoKeyUses } from '../../adapters/mongodb/key-uses.js';
-import { migrateMongo } from '../../adapters/mongodb/migrate.js';
+import { makeIndexes } from '../../adapters/mongodb/indexes.js';
 import { MongoLease, type HeldLease } from '../../adapters/mongodb/lease.js';
 import { MongoPersonalKeys } from '../../adapters/mongodb/personal-keys.js';
 import { MongoProjectionStore } from '../../adapters/mongodb/projection-store.js';
@@ -94,7 +94,7 @@ export const openMongoStores = (
   const opener = masters === null ? personalKeys : { ...personalKeys, unopened: unreadable.note };
   const store = openedEvents(raw, opener, clock);
   const onIncident = incidentLog(log, clock, 'projector');
-  // Before a request needs them: on much data of an older version it takes minutes.
+  // Before a request needs them: over many rows an index takes minutes.
   const indexing = new AbortController();
   const makingIndexes = untilAborted(
     {
@@ -104,7 +104,7 @@ export const openMongoStores = (
       onError: (error) => indexing.signal.aborted || onError(error),
     },
     async () => {
-      await migrateMongo(database, (index) => log.info({ ...index }, 'making an index'));
+      await makeIndexes(database, (index) => log.info({ ...index }, 'making an index'));
       indexing.abort();
     },
   );

@@ -13,7 +13,7 @@ import { mongoImportRecords, mongoSignInRecords } from '../../../adapters/mongod
 import { MongoReadModels } from '../../../adapters/mongodb/read-models.js';
 import { MongoCheckpoints } from '../../../adapters/mongodb/checkpoints.js';
 import { mongoKeyUses } from '../../../adapters/mongodb/key-uses.js';
-import { migrateMongo } from '../../../adapters/mongodb/migrate.js';
+import { makeIndexes } from '../../../adapters/mongodb/indexes.js';
 import { ProjectorPulses } from '../../../adapters/mongodb/projector-pulses.js';
 import { MongoRateLimiter } from '../../../adapters/mongodb/rate-limiter.js';
 import { readingsOf } from '../../../adapters/mongodb/readers.js';
@@ -194,7 +194,7 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
       await readingsOf(database);
       await new ProjectorPulses({ database, clock }).look();
       await requestRebuild(database, 'notes');
-      await migrateMongo(database, () => undefined);
+      await makeIndexes(database, () => undefined);
       await end();
       const scanning = [...queries.values()]
         .filter(({ collection }) => !small.has(collection))

@@ -25,7 +25,7 @@ const indexes = {
  * Makes the indexes that are missing, one after the other, however long it takes. Other processes may be at
  * work meanwhile. Throws a MongoError.
  */
-export const migrateMongo = async (database: MongoDatabase, report: IndexReport): Promise<void> => {
+export const makeIndexes = async (database: MongoDatabase, report: IndexReport): Promise<void> => {
   for (const [collection, wanted] of Object.entries(indexes))
     await database.prepare(collection, wanted, report);
 };

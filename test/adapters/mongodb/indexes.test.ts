@@ -4,7 +4,7 @@ import { MongoDatabase, type IndexReport } from '../../../adapters/mongodb/datab
 import { MongoDeliveries } from '../../../adapters/mongodb/deliveries.js';
 import { MongoHookCalls } from '../../../adapters/mongodb/hook-calls.js';
 import { MongoIdempotencyStore } from '../../../adapters/mongodb/idempotency-store.js';
-import { migrateMongo } from '../../../adapters/mongodb/migrate.js';
+import { makeIndexes } from '../../../adapters/mongodb/indexes.js';
 import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
 import { MongoRateLimiter } from '../../../adapters/mongodb/rate-limiter.js';
 import { LocalRateLimiter } from '../../../adapters/system/rate-limiter.js';
@@ -57,7 +57,7 @@ describeWithEngines(['MONGODB_URL'], 'the indexes of a database in MongoDB', (ur
   };
 
   it('are all made ahead: no store makes one afterwards, but for a new build of a read model', async () => {
-    await migrateMongo(open(1_000), silent);
+    await makeIndexes(open(1_000), silent);
     expect(made.length).to.be.above(4);
     made.length = 0;
     const database = open(1_000);
