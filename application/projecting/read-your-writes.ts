@@ -1,4 +1,3 @@
-import type { Milliseconds } from '../../domain/ids.js';
 import type { ReadModels } from '../ports/read-models.js';
 import type { ProjectionBoard } from './projection-board.js';
 
@@ -19,8 +18,6 @@ export interface ReadYourWrites {
   beforeRead(): Promise<void>;
   /** Whether a row may lack an acknowledged write all the same: the stream knows. */
   rowsMayBeLate(): boolean;
-  /** For how long that has been so; null if it is not. */
-  lateFor(): Milliseconds | null;
 }
 
 /**
@@ -31,7 +28,6 @@ export const writesWait = (board: ProjectionBoard): ReadYourWrites => ({
   afterWrite: (position) => board.waitUntilProjected(position),
   beforeRead: () => Promise.resolve(),
   rowsMayBeLate: () => board.isLate(),
-  lateFor: () => board.lateFor(),
 });
 
 /**
@@ -51,7 +47,6 @@ export const readsWait = (board: ProjectionBoard, head: () => bigint): ReadYourW
     afterWrite: (position) => now().afterWrite(position),
     beforeRead: () => now().beforeRead(),
     rowsMayBeLate: () => board.isLate(),
-    lateFor: () => board.lateFor(),
   };
 };
 

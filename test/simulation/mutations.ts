@@ -265,6 +265,20 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     text: 'if (!isMade(state) || (org !== null && state.order.org !== org))',
     instead: 'if (!isMade(state))',
   },
+  'times-go-back': {
+    rule: 'The times of a stream never go back',
+    file: 'application/streams.js',
+    text: 'last = last !== null && last > command.at ? last : command.at;',
+    instead: 'last = command.at;',
+    weather: 'clocks that step',
+  },
+  'own-clock': {
+    rule: 'Processes with servers go by one clock',
+    file: 'adapters/mongodb/clock-watch.js',
+    text: 'clock.agree?.(-ahead);',
+    instead: '',
+    weather: 'clocks apart',
+  },
   'published-once': {
     rule: 'The public stream passes an event once it was published',
     file: 'application/log/publish-events.js',

@@ -174,12 +174,13 @@ const attempts: Oracle = ({ town, deliveries: rows, received }) => {
         ? [`15: ${id} was sent with different bytes`]
         : []),
       ...late.map(({ began }) => `15: an attempt of ${id} began ${began - (gone ?? 0)} ms after the DELETE`),
-      // A retry by hand during an attempt comes on top of it, which the row can't count yet.
-      ...(row !== undefined && !town.retried.has(id) && row.attempts.length > row.allowed
+      ...(row !== undefined && row.attempts.length > row.allowed
         ? [`15: ${id} has ${row.attempts.length} attempts, not ${row.allowed}`]
         : []),
-      // Attempts are timed by the clocks of the processes that make them.
-      ...(town.house.troubles.steps > 0 || town.retried.has(id) ? [] : tooSoon(id, row)),
+      // Attempts are timed by the clock of the process, which is set, or by the one that all agree on.
+      ...((town.house.troubles.steps > 0 && town.house.embedded) || town.retried.has(id)
+        ? []
+        : tooSoon(id, row)),
       ...(town.retried.has(id) ? [] : repeated(town, id, got, row)),
     ];
   });
@@ -336,6 +337,32 @@ const publications: Oracle = ({ town: { house }, log }) => {
   return next === log.length ? wrong : [...wrong, `34: ${log.length - next} events were not published`];
 };
 
+/** A name is looked up, and a connection made, between the time of an attempt and its request. */
+const longestWay = 3_000;
+
+/**
+ * 25. Whichever clocks wrote them, the times of a stream never go back, and attempts have the time that all
+ * processes with servers agree on.
+ */
+const times: Oracle = ({ town: { house }, log, deliveries: rows, received }) => {
+  const last = new Map<string, string>();
+  const backwards = log.flatMap(({ stream, revision, metadata: { occurredAt } }) => {
+    const before = last.get(stream) ?? '';
+    last.set(stream, occurredAt);
+    return occurredAt < before
+      ? [`25: event ${revision} of ${stream} is earlier than the one before it`]
+      : [];
+  });
+  const wasSent = (id: string, at: number): boolean =>
+    received.get(id)?.some(({ began }) => began >= at && began <= at + longestWay) === true;
+  const untimely = rows.flatMap(({ id, attempts: made }) =>
+    made
+      .filter(({ at }) => !wasSent(id, at))
+      .map(({ at }) => `25: ${id} was not sent at ${at}, as its attempt says`),
+  );
+  return [...backwards, ...(house.embedded ? [] : untimely)];
+};
+
 const oracles: readonly Oracle[] = [
   money,
   purchases,
@@ -349,6 +376,7 @@ const oracles: readonly Oracle[] = [
   tree,
   erasures,
   publications,
+  times,
 ];
 
 const byDelivery = (received: readonly Received[]): ReadonlyMap<string, readonly Received[]> => {

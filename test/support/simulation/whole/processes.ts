@@ -17,8 +17,8 @@ import { ReadModelsUnavailable } from '../../../../application/ports/read-models
 import type { Clock, Entropy } from '../../../../application/ports/system.js';
 import { ProjectionBoard } from '../../../../application/projecting/projection-board.js';
 import { Projector } from '../../../../application/projecting/project.js';
-import { watchHead } from '../../../../application/projecting/watch-head.js';
 import { readsWait, writesWait } from '../../../../application/projecting/read-your-writes.js';
+import { watchClock } from '../../../../adapters/mongodb/clock-watch.js';
 import type { HttpServer } from '../../../../adapters/http/server.js';
 import { wire } from '../../../../bin/container.js';
 import { cheapPasswords } from '../../fixtures/cheap-passwords.js';
@@ -72,9 +72,12 @@ const pauseOf = (house: House, dice: Dice): Promise<void> => {
 
 const mortalClock = (house: House, life: Life, ahead: () => number): Clock => {
   const never = new Promise<never>(() => {});
-  const now = (): number => house.clock.now() + ahead();
+  let agreed: number | null = null;
+  const apart = (): number => house.clock.now() + ahead() - house.clock.monotonic();
+  const now = (): number => (agreed ?? apart()) + house.clock.monotonic();
   return {
     now,
+    agree: (by) => void (agreed = (agreed ?? apart()) + by),
     monotonic: () => house.clock.monotonic(),
     instant: () => new Date(now()).toISOString() as Instant,
     sleep: async (time, signal) => {
@@ -187,7 +190,7 @@ const engineOf = (
     personalKeys,
     clock,
   );
-  const board = new ProjectionBoard(clock, { isShared: !house.embedded });
+  const board = new ProjectionBoard(clock);
   const seenModels = seen(house.readModels, plain, {
     writes: ['save', 'startBuild', 'activate'],
     assertThere: away('readModels', ReadModelsUnavailable),
@@ -227,7 +230,6 @@ const engineOf = (
   });
   const { raw: rawLog, tiles } = house;
   house.projection.tell(board, house.embedded ? 0 : 5 + dice.below(50));
-  if (!house.embedded) void watchHead(board, store, clock, life.signal);
   return {
     store,
     personalKeys,
@@ -289,9 +291,13 @@ export const startProcess = (house: House, name: string): Process => {
     () => fateOf(house, dice),
     () => pauseOf(house, dice),
   );
-  let ahead = 0;
+  const { skew } = house.troubles;
+  let ahead = skew === 0 ? 0 : dice.below(2 * skew) - skew;
   const clock = mortalClock(house, life, () => ahead);
   const entropy = entropyOf(house, dice);
+  const database = { serverTime: () => Promise.resolve(house.clock.now()) };
+  const ignore = (): void => undefined;
+  if (!house.embedded) void watchClock({ database, clock, report: ignore, onError: ignore }, life.signal);
   const engine = engineOf(house, { name, life, clock, entropy, dice });
   const container = wire({
     settings,

@@ -29,6 +29,8 @@ export interface Weather {
   readonly leaving: number;
   /** How often the clock of a process is set, by up to ten minutes. */
   readonly steps: number;
+  /** By how many ms the clock of a process is off at most when it starts. */
+  readonly skew: number;
   /** How many times a day passes in which nobody does anything. */
   readonly days: number;
   /** How many times each of these goes away for up to three minutes. */
@@ -64,6 +66,7 @@ export const fair: Weather = {
   codes: 0,
   leaving: 0,
   steps: 0,
+  skew: 0,
   days: 0,
   away: {},
   release: false,
@@ -87,6 +90,7 @@ export const weathers = {
   'codes that are taken': { codes: 100 },
   'endpoints that go': { leaving: 300, failing: 500, away: { relay: 3 } },
   'clocks that step': { steps: 4 },
+  'clocks apart': { skew: 30_000, steps: 2 },
   'days off': { days: 1 },
   'the event store away': { away: { events: 2 } },
   'the read models away': { away: { readModels: 2 } },
