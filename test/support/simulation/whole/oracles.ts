@@ -168,13 +168,15 @@ const attempts: Oracle = ({ town, deliveries: rows, received }) => {
     const row = known.get(id);
     const bytesOf = town.house.deliveries.erasedAt.has(row?.card ?? '') ? erasedPayload : String;
     const gone = row === undefined ? undefined : town.deletedAt.get(row.endpoint);
+    // One may have been under way when it was dropped, and then made due by hand.
+    const underWay = town.retried.has(id) ? 1 : 0;
     const late = got.filter(({ began }) => gone !== undefined && began > gone);
     return [
       ...(new Set(got.map(({ body }) => bytesOf(body))).size > 1
         ? [`15: ${id} was sent with different bytes`]
         : []),
       ...late.map(({ began }) => `15: an attempt of ${id} began ${began - (gone ?? 0)} ms after the DELETE`),
-      ...(row !== undefined && row.attempts.length > row.allowed
+      ...(row !== undefined && row.attempts.length > row.allowed + underWay
         ? [`15: ${id} has ${row.attempts.length} attempts, not ${row.allowed}`]
         : []),
       // Attempts are timed by the clock of the process, which is set, or by the one that all agree on.
