@@ -1,4 +1,4 @@
-import type { EventStoreDBClient } from '@eventstore/db-client';
+import { EventStoreDBClient, jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import { expect } from 'chai';
 import { readOurs } from '../../../adapters/eventstoredb/filtered-reads.js';
 import type { EventStoreDbTimes } from '../../../adapters/eventstoredb/context.js';
@@ -8,6 +8,7 @@ import { EventStoreUnavailable } from '../../../application/ports/event-store.js
 import { UnknownCategory } from '../../../application/ports/raw-log.js';
 import { messageOf } from '../../../domain/errors.js';
 import { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
+import { describeWithEngines } from '../../support/runner/engines.js';
 import { eventually } from '../../support/time/eventually.js';
 import { card, clock, event, first, follower, names, shortTimes, write } from './support.js';
 
@@ -229,3 +230,49 @@ describe('a log in EventStoreDB beside a million events and links of others', ()
     expect(() => readOurs(other, 'cards.', {})).to.throw('makes its reads in another way');
   });
 });
+
+describeWithEngines(
+  ['EVENTSTORE_URL'],
+  'a running EventStoreDB with thousands of events of others',
+  (url) => {
+    it('leaves them out of reads in both directions, and of subscriptions', async () => {
+      const entropy = new SystemEntropy();
+      const prefix = `test.${entropy.uuid()}.`;
+      const client = EventStoreDBClient.connectionString(url);
+      const open = () => new EventStoreDbEventStore({ url, prefix, clock, entropy });
+      const [store, fresh] = [open(), open()];
+      const others = async (): Promise<void> => {
+        for (let n = 0; n < 4; n += 1) {
+          const paid = Array.from({ length: 500 }, () => jsonEvent({ type: 'InvoicePaid', data: {} }));
+          await client.appendToStream(`invoice-${entropy.uuid()}`, paid, { expectedRevision: NO_STREAM });
+        }
+      };
+      try {
+        await others();
+        await store.append([first('A', 'a', 'b')]);
+        await others();
+        await store.append([write(card('A'), 1, 'c')]);
+        await others();
+        const log = await fresh.readLog(0n, 10);
+        expect(names(log)).to.deep.equal(['a', 'b', 'c']);
+        const position = log.at(-1)?.position ?? 0n;
+        for (let times = 0; times < 3; times += 1) {
+          expect((await fresh.head()).position).to.equal(position);
+          expect(await fresh.readLog(position, 10)).to.deep.equal([]);
+          expect(await fresh.readStored(position, 10)).to.deep.equal([]);
+          await others();
+        }
+        expect((await fresh.readStored(0n, 10)).map(({ id }) => id)).to.deep.equal(log.map(({ id }) => id));
+        const following = follower(fresh);
+        await eventually(() => following.seen.length === 3);
+        await others();
+        await store.append([write(card('A'), 2, 'd')]);
+        await eventually(() => following.seen.length === 4);
+        await following.end();
+        expect((await fresh.head()).position).to.equal(following.seen.at(-1)?.position);
+      } finally {
+        await Promise.all([store.close(), fresh.close(), client.dispose()]);
+      }
+    }).timeout(60_000);
+  },
+);
