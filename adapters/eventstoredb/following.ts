@@ -122,6 +122,7 @@ export class ServerLog implements LogSource<PageStart> {
   }
 
   #report(session: Session, error: unknown): void {
+    this.#reads.failed(error);
     this.#context.onError(explainDenial(error, this.#context));
     this.#context.connection.failed(session, error);
   }

@@ -221,6 +221,11 @@ export class Reads {
     return isSearched ? searched : startAfter(after);
   }
 
+  /** Told what ended a read or a subscription: it may have begun where the log no longer goes on. */
+  failed(error: unknown): void {
+    if (isInvalidPosition(error)) this.#head = nothingKnown;
+  }
+
   /** Told when a reader began to look for events and found none: the next one finds that out sooner. */
   async passedOver(began: Milliseconds): Promise<void> {
     if (this.#context.clock.monotonic() - began > longestVain) await this.head().catch(() => undefined);
@@ -255,7 +260,7 @@ export class Reads {
       return true;
     } catch (error) {
       if (!isInvalidPosition(error)) throw error;
-      this.#head = nothingKnown;
+      this.failed(error);
       return false;
     }
   }
@@ -430,7 +435,7 @@ export class Reads {
     } catch (error) {
       if (!isInvalidPosition(error)) throw error;
       const isHere = fromPosition !== this.#head.searched;
-      this.#head = nothingKnown;
+      this.failed(error);
       if (isHere) throw notOfThisLog(after, error);
       yield* this.#logAfter(session, after, begin);
     }

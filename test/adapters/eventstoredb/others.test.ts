@@ -193,6 +193,22 @@ describe('a log in EventStoreDB beside a million events and links of others', ()
       expect((await store.head()).position).to.equal(position);
     }));
 
+  it('is followed from the last of ours if the log does not go on where a search had come to', () =>
+    beside(async ({ server, store, others }) => {
+      await store.append([first('A', 'a')]);
+      const kept = server.records;
+      others(10);
+      const { position } = await store.head();
+      server.down();
+      server.rewind(kept);
+      server.plant('elsewhere', { type: 'Long', data: Buffer.alloc(10_000, 'x') });
+      await server.up();
+      const following = follower(store, position);
+      await eventually(async () => (await store.append([write(card('A'), 0, 'b')]))[0]?.kind === 'appended');
+      await eventually(() => following.seen.length === 1);
+      await following.end();
+    }));
+
   it('shows whoever checks it an event in a category of ours that this version does not know', () =>
     beside(async ({ server, store, others }) => {
       await store.append([first('A', 'a')]);
