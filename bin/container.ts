@@ -246,6 +246,7 @@ const buildGraph = (context: ProcessContext) => {
     maxConnections: settings.maxConnections,
     tracing,
     propose: proposer(engine.readModels),
+    lateFor: () => readYourWrites.lateFor(),
     onRequest: (request: Omit<RequestRecord, 'wrote'>) =>
       requests.record({ ...request, wrote: writings.take(request.id) }),
     clock,

@@ -93,6 +93,10 @@ const toldHeaders: Readonly<Record<string, DocumentedHeader>> = {
     `Names of body fields and query parameters that this operation does not know and has ignored: at most ${mostNamed}, comma-separated, percent-encoded if they are not plain. Absent if there are none.`,
     { type: 'string', examples: ['recipient.streett'] },
   ),
+  'x-read-model-late': header(
+    'Seconds for which lists may have lacked what was written. Absent while they lack nothing.',
+    { type: 'integer', examples: [12] },
+  ),
   'Preference-Applied': header('`handling=strict` if the request asked for it.', {
     type: 'string',
     examples: ['handling=strict'],

@@ -58,6 +58,8 @@ export interface PipelineOptions {
   readonly baseUrl: () => string;
   /** What to send in place of a name that is not known; null for nothing. Never rejects. */
   readonly propose: Propose;
+  /** For how long the read models have been late; null if they are not. */
+  readonly lateFor: () => Milliseconds | null;
   /** Is told of every request that needs a credential, once it is over. */
   readonly onRequest: (request: Omit<RequestRecord, 'wrote'>) => void;
 }
@@ -301,6 +303,12 @@ const requireScope = (route: Route, caller: Caller): void => {
     throw new DomainError('missing_scope', `This key lacks the scope \`${scope}\`. Use a key that has it.`);
 };
 
+const isList = (body: object): boolean => 'object' in body && body.object === 'list';
+
+/** (decision 34: lists that may lack something say so) */
+const lateHeaders = (late: Milliseconds | null): Headers =>
+  late === null ? {} : { 'x-read-model-late': String(Math.max(1, Math.ceil(late / 1_000))) };
+
 export const pipeline = ({
   gate,
   clock,
@@ -309,6 +317,7 @@ export const pipeline = ({
   tracing,
   baseUrl,
   propose,
+  lateFor,
   onRequest,
 }: PipelineOptions): Pipeline => {
   const abortable = new Abortable();
@@ -576,13 +585,17 @@ export const pipeline = ({
   ): Promise<void> => {
     try {
       exchange.route = route;
+      const lateAtFirst = lateFor();
       const response = await exchange.span.within(() => handle(exchange, route, params));
       if ('events' in response) await stream(exchange, route, response);
       else if ('lines' in response) await streamLines(exchange, response);
       else if ('document' in response) sendDocument(exchange, response.document);
       else if ('bytes' in response) sendRaw(exchange, response);
       else if ('body' in response)
-        sendAll(exchange, response.status, jsonType, JSON.stringify(response.body), response.headers);
+        sendAll(exchange, response.status, jsonType, JSON.stringify(response.body), {
+          ...response.headers,
+          ...(isList(response.body) && lateHeaders(lateAtFirst ?? lateFor())),
+        });
       else sendAll(exchange, response.status, response.type, response.text, response.headers);
     } catch (error) {
       await refuse(exchange, error, route.failure);

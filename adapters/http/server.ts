@@ -90,6 +90,8 @@ export interface HttpOptions {
   readonly onRequest?: (request: Omit<RequestRecord, 'wrote'>) => void;
   /** Proposes a name in place of one that is not known; nothing is proposed if it is left out. */
   readonly propose?: Propose;
+  /** For how long the read models have been late, which lists then say; null if they are not. */
+  readonly lateFor?: () => Milliseconds | null;
   /** How many connections may be open at once; more are closed at once. No limit if it is left out. */
   readonly maxConnections?: number;
   readonly timeouts?: Partial<Timeouts>;
@@ -210,9 +212,9 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   const timeouts = { ...defaultTimeouts, ...options.timeouts };
   const guard = gate(options);
   const metrics = options.metrics ?? httpMetrics(registry);
-  const { propose = () => Promise.resolve(null) } = options;
+  const { propose = () => Promise.resolve(null), lateFor = () => null } = options;
   const { onRequest = () => undefined, tracing = noTracing } = options;
-  const flow = pipeline({ gate: guard, clock, log, metrics, tracing, baseUrl, propose, onRequest });
+  const flow = pipeline({ gate: guard, clock, log, metrics, tracing, baseUrl, propose, lateFor, onRequest });
   const nextIds = requestIds(options.entropy, clock);
   const nextId = () => nextIds().id;
   const documented = [...options.routes, ...healthRoutes(readiness, registry, options.version)].filter(

@@ -107,12 +107,14 @@ export const watchProjector = async (
       const told = fedHereTo();
       if (down === null && told !== null) board.moved(told);
       reported = text;
+      board.viewed();
     } catch (error) {
       reported = '';
       board.status({
         down: `MongoDB: ${messageOf(error)}`,
         projections: [],
       });
+      board.viewed();
     }
     if (fedHereTo() !== null) await clock.sleep(pollWhileIdle, signal);
     else if (board.isAwaited()) await clock.sleep(pollWhileAwaited, signal);

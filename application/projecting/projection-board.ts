@@ -35,6 +35,20 @@ export interface ProjectorReports {
  */
 export const longestWait: Milliseconds = 5_000;
 
+/** How often a process that shares the log reads its head. */
+export const headEvery: Milliseconds = 1_000;
+/** Without a look at the head for so long, it is not known how far behind the rows are. */
+const headKnownFor: Milliseconds = 3 * headEvery;
+/**
+ * A write that rows lack was waited for before it was acknowledged: a look that saw it in the log is at least
+ * this old when a reader could miss it.
+ */
+const headsCountAfter: Milliseconds = longestWait - headKnownFor;
+/** Processes notice within this time that a projector is at work again. */
+const noticedWithin: Milliseconds = 2_000;
+/** What is known of a projector of another process counts for so long. */
+const viewedFor: Milliseconds = 1_500;
+
 interface Waiter {
   readonly position: bigint;
   readonly since: Milliseconds;
@@ -73,8 +87,22 @@ export class ProjectionBoard implements ProjectorReports {
   #hasWorked = false;
   /** When the projector last came up. */
   #upSince: Milliseconds = -Infinity;
-  /** When the projector last recovered: other processes may have given up waiting before. */
-  #recoveredAt: Milliseconds | null = null;
+  readonly #isShared: boolean;
+  /** When the projector was last looked at. */
+  #viewedAt: Milliseconds;
+  /** When the head was last looked at. */
+  #headAt: Milliseconds = -Infinity;
+  /** The heads of the last seconds, the oldest first. */
+  readonly #heads: { readonly position: bigint; readonly at: Milliseconds }[] = [];
+  /** Rows are late until the projections have passed this. */
+  #due = 0n;
+  /**
+   * Rows are late until the head was read after this, because other processes may have given up waiting
+   * before; null if it was.
+   */
+  #headDueFrom: Milliseconds | null;
+  /** Since when rows are late, as far as anybody has asked; null if they are not. */
+  #lateSince: Milliseconds | null = null;
   /** Ordered by position. */
   #waiters: Waiter[] = [];
   #isWatching = false;
@@ -82,9 +110,13 @@ export class ProjectionBoard implements ProjectorReports {
   #changed = new AbortController();
   readonly #listeners = new Set<() => void>();
 
-  constructor(clock: Clock) {
+  /** `isShared`: other processes write to the log, too; `sawHead` and `viewed` are to be called regularly. */
+  constructor(clock: Clock, { isShared = false }: { readonly isShared?: boolean } = {}) {
     this.#clock = clock;
+    this.#isShared = isShared;
     this.#downSince = clock.monotonic();
+    this.#viewedAt = clock.monotonic();
+    this.#headDueFrom = isShared ? -Infinity : null;
   }
 
   current(): ProjectorStatus {
@@ -102,13 +134,53 @@ export class ProjectionBoard implements ProjectorReports {
     return this.#status.projections.every(({ live }) => live);
   }
 
-  /** Whether a write may have been acknowledged that the projections have not passed yet. */
+  /** Whether a write may have been acknowledged, by any process, that the projections have not passed yet. */
   isLate(): boolean {
-    const hasJustRecovered =
-      this.#recoveredAt !== null && this.#clock.monotonic() < this.#recoveredAt + longestWait;
     return (
-      this.#status.down !== null || hasJustRecovered || !this.isLive() || this.#missed > this.#checkpoint
+      this.#status.down !== null ||
+      !this.isLive() ||
+      this.#missed > this.#checkpoint ||
+      (this.#isShared && this.#mayLackWritesOfOthers())
     );
+  }
+
+  /** For how long rows have been late, as far as anybody has asked; null if they are not. */
+  lateFor(): Milliseconds | null {
+    if (!this.isLate()) {
+      this.#lateSince = null;
+      return null;
+    }
+    const now = this.#clock.monotonic();
+    this.#lateSince ??= this.#downSince ?? now;
+    return now - this.#lateSince;
+  }
+
+  /** `at`: when the look at the head of the log began. */
+  sawHead(position: bigint, at: Milliseconds): void {
+    if (this.#headDueFrom !== null && at >= this.#headDueFrom) {
+      this.#due = larger(this.#due, position);
+      this.#headDueFrom = null;
+    }
+    this.#headAt = at;
+    this.#heads.push({ position, at });
+  }
+
+  /** The projector was looked at just now, or MongoDB was asked in vain. */
+  viewed(): void {
+    this.#viewedAt = this.#clock.monotonic();
+  }
+
+  #mayLackWritesOfOthers(): boolean {
+    const now = this.#clock.monotonic();
+    for (
+      let [oldest] = this.#heads;
+      oldest !== undefined && oldest.at + headsCountAfter <= now;
+      [oldest] = this.#heads
+    ) {
+      this.#due = larger(this.#due, oldest.position);
+      this.#heads.shift();
+    }
+    return this.#headDueFrom !== null || now > this.#headAt + headKnownFor || this.#due > this.#checkpoint;
   }
 
   /**
@@ -146,7 +218,7 @@ export class ProjectionBoard implements ProjectorReports {
     const isDown = status.down !== null;
     if (wasDown && !isDown) {
       this.#upSince = now;
-      if (this.#hasWorked) this.#recoveredAt = now;
+      if (this.#isShared && this.#hasWorked) this.#headDueFrom = now + noticedWithin;
       this.#hasWorked = true;
     }
     this.#status = status;
@@ -181,7 +253,10 @@ export class ProjectionBoard implements ProjectorReports {
   }
 
   #deadlineOf({ since }: Pick<Waiter, 'since'>): Milliseconds {
-    return (this.#downSince ?? Math.max(since, this.#upSince)) + longestWait;
+    if (this.#downSince === null) return Math.max(since, this.#upSince) + longestWait;
+    // A process that was paused knows only how things were.
+    const isOldView = this.#isShared && since > this.#viewedAt + viewedFor;
+    return Math.max(this.#downSince + longestWait, isOldView ? since + viewedFor : -Infinity);
   }
 
   async #watchDeadlines(): Promise<void> {

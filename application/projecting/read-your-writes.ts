@@ -1,3 +1,4 @@
+import type { Milliseconds } from '../../domain/ids.js';
 import type { ReadModels } from '../ports/read-models.js';
 import type { ProjectionBoard } from './projection-board.js';
 
@@ -18,6 +19,8 @@ export interface ReadYourWrites {
   beforeRead(): Promise<void>;
   /** Whether a row may lack an acknowledged write all the same: the stream knows. */
   rowsMayBeLate(): boolean;
+  /** For how long that has been so; null if it is not. */
+  lateFor(): Milliseconds | null;
 }
 
 /**
@@ -28,6 +31,7 @@ export const writesWait = (board: ProjectionBoard): ReadYourWrites => ({
   afterWrite: (position) => board.waitUntilProjected(position),
   beforeRead: () => Promise.resolve(),
   rowsMayBeLate: () => board.isLate(),
+  lateFor: () => board.lateFor(),
 });
 
 /**
@@ -47,6 +51,7 @@ export const readsWait = (board: ProjectionBoard, head: () => bigint): ReadYourW
     afterWrite: (position) => now().afterWrite(position),
     beforeRead: () => now().beforeRead(),
     rowsMayBeLate: () => board.isLate(),
+    lateFor: () => board.lateFor(),
   };
 };
 

@@ -32,6 +32,7 @@ import { Projector } from '../../application/projecting/project.js';
 import { FinalError } from '../../domain/errors.js';
 import { ProjectionBoard, type ProjectorStatus } from '../../application/projecting/projection-board.js';
 import { untilAborted } from '../../application/until-aborted.js';
+import { watchHead } from '../../application/projecting/watch-head.js';
 import { writesWait } from '../../application/projecting/read-your-writes.js';
 import { allProjections } from '../../projections/all.js';
 import type { Milliseconds } from '../../domain/ids.js';
@@ -107,7 +108,7 @@ export const openMongoStores = (
       indexing.abort();
     },
   );
-  const board = new ProjectionBoard(clock);
+  const board = new ProjectionBoard(clock, { isShared: true });
   const stopped = new AbortController();
   const downAfter = timeouts.lease === undefined ? {} : { downAfter: timeouts.lease * 1.5 };
   const pulses = new ProjectorPulses({ database, clock, ...downAfter });
@@ -120,6 +121,7 @@ export const openMongoStores = (
     { seen, clock, projections: allProjections, board, pulses, fedHereTo: () => fedHereTo, onAbandoned },
     stopped.signal,
   );
+  const watchingHead = watchHead(board, raw, clock, stopped.signal);
   const watchingClock = watchClock({ database, clock, report: clockLog(log), onError }, stopped.signal);
   const watchingKeys = untilAborted({ clock, signal: stopped.signal, pause: looksForKeys, onError }, () =>
     personalKeys.check(),
@@ -195,7 +197,7 @@ export const openMongoStores = (
       stopped.abort();
       admitting.abort();
       indexing.abort();
-      await Promise.all([watching, watchingClock]);
+      await Promise.all([watching, watchingHead, watchingClock]);
       board.close();
       await keyUses.close();
       await requests.close();

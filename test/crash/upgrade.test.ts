@@ -233,7 +233,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'two versions of a read mod
   it('are shown side by side, whichever version comes or goes first, and no write waits for the one that is built', async () => {
     const keys = await mkdtemp(join(tmpdir(), 'cards-keys-'));
     const wiring = await distributedWiring(keys);
-    const { RABBITMQ_URL: _rabbit, ...environment } = wiring.environment;
+    const { environment } = wiring;
     try {
       await inPlace(environment, async (upgrade) => {
         const old = await upgrade.start('this');

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { wholeList } from '../../../adapters/http/responses.js';
 import {
   call,
   codeOf,
@@ -531,6 +532,28 @@ describe('the request pipeline', () => {
         status: 200,
       });
     });
+  });
+
+  it('says in a list for how long the read models have been late', async () => {
+    let late: number | null = null;
+    const routes = testRoutes(newTraces()).map((known) =>
+      known.operation.operationId === 'listCards'
+        ? { ...known, handle: () => Promise.resolve({ status: 200, body: wholeList([]) }) }
+        : known,
+    );
+    const lagging = await startHttp(routes, { lateFor: () => late });
+    const said = async (path: string): Promise<unknown> =>
+      (await call(lagging, { path, key: keys.all })).headers['x-read-model-late'];
+    try {
+      expect(await said('/api/v1/cards')).to.equal(undefined);
+      late = 0;
+      expect(await said('/api/v1/cards')).to.equal('1');
+      late = 12_001;
+      expect(await said('/api/v1/cards')).to.equal('13');
+      expect(await said('/api/v1/cards/HC-1')).to.equal(undefined);
+    } finally {
+      await lagging.close();
+    }
   });
 
   it('counts requests by the route’s template, never by path', async () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { VirtualClock } from '../../support/memory/clock.js';
 import {
+  headEvery,
   longestWait,
   ProjectionBoard,
   type ProjectionStatus,
@@ -88,7 +89,7 @@ describe('the board of a projector', () => {
     expect(resolved).to.deep.equal([]);
     board.moved(7n);
     await clock.advance(0);
-    expect([resolved, board.isLate()]).to.deep.equal([[6n, 7n], true]);
+    expect(resolved).to.deep.equal([6n, 7n]);
     await clock.advance(1);
     expect(resolved).to.deep.equal([6n, 7n, 8n]);
     expect(clock.sleeping).to.equal(0);
@@ -131,24 +132,102 @@ describe('the board of a projector', () => {
     expect(board.isLate()).to.equal(false);
   });
 
-  it('reports late rows while the projector is down, for 5 s after that, and until positions nobody waited for are passed', async () => {
+  it('reports late rows while the projector is down, and until positions nobody waited for are passed', async () => {
     const { board, wait, clock } = setUp(standing('a', 5n));
     board.status({ down: 'away', projections: [standing('a', 5n)] });
     expect(board.isLate()).to.equal(true);
     await clock.advance(longestWait);
     wait(7n);
     board.status({ down: null, projections: [standing('a', 6n)] });
-    expect(board.isLate()).to.equal(true);
+    expect([board.isLate(), board.lateFor()]).to.deep.equal([true, 0]);
     await clock.advance(longestWait);
-    expect(board.isLate()).to.equal(true);
+    expect([board.isLate(), board.lateFor()]).to.deep.equal([true, longestWait]);
     board.moved(7n);
-    expect(board.isLate()).to.equal(false);
-    board.status({ down: 'away again', projections: [standing('a', 7n)] });
-    board.status({ down: null, projections: [standing('a', 7n)] });
-    await clock.advance(longestWait - 1);
-    expect(board.isLate()).to.equal(true);
-    await clock.advance(1);
-    expect(board.isLate()).to.equal(false);
+    expect([board.isLate(), board.lateFor()]).to.deep.equal([false, null]);
+  });
+
+  describe('of a log that other processes write to, too,', () => {
+    const shared = (checkpoint: bigint) => {
+      const clock = new VirtualClock();
+      const board = new ProjectionBoard(clock, { isShared: true });
+      board.status({ down: null, projections: [standing('a', checkpoint)] });
+      /** Looks at the head for as long as it is to be, as a process does. */
+      const look = async (head: bigint, ms: number): Promise<void> => {
+        for (let passed = 0; passed < ms; passed += headEvery) {
+          board.viewed();
+          board.sawHead(head, clock.monotonic());
+          await clock.advance(headEvery);
+        }
+      };
+      return { clock, board, look };
+    };
+
+    it('reports late rows until it has seen how long the log was at the start, and they show that', () => {
+      const { board } = shared(5n);
+      expect(board.isLate()).to.equal(true);
+      board.sawHead(7n, 0);
+      expect(board.isLate()).to.equal(true);
+      board.moved(6n);
+      expect(board.isLate()).to.equal(true);
+      board.moved(7n);
+      expect(board.isLate()).to.equal(false);
+    });
+
+    it('reports late rows before another process can have given up waiting for one, and until they show it', async () => {
+      const { board, look } = shared(5n);
+      await look(5n, headEvery);
+      expect(board.isLate()).to.equal(false);
+      await look(9n, headEvery);
+      expect(board.isLate()).to.equal(false);
+      await look(9n, longestWait - headEvery);
+      expect(board.isLate()).to.equal(true);
+      board.moved(8n);
+      expect(board.isLate()).to.equal(true);
+      board.moved(9n);
+      expect(board.isLate()).to.equal(false);
+    });
+
+    it('reports late rows when a projector is back, until they show what the log had when all processes knew that', async () => {
+      const { board, look } = shared(5n);
+      await look(5n, headEvery);
+      board.status({ down: 'away', projections: [standing('a', 5n)] });
+      await look(9_000n, 60_000);
+      board.status({ down: null, projections: [standing('a', 6n)] });
+      await look(9_100n, headEvery);
+      board.moved(9_100n);
+      expect(board.isLate()).to.equal(true);
+      await look(9_200n, 2 * headEvery);
+      board.moved(9_199n);
+      expect(board.isLate()).to.equal(true);
+      board.moved(9_200n);
+      expect(board.isLate()).to.equal(false);
+    });
+
+    it('reports late rows while it does not know how long the log is', async () => {
+      const { board, clock, look } = shared(5n);
+      await look(5n, headEvery);
+      expect(board.isLate()).to.equal(false);
+      await clock.advance(longestWait);
+      expect(board.isLate()).to.equal(true);
+      await look(5n, headEvery);
+      expect(board.isLate()).to.equal(false);
+    });
+
+    it('gives nothing up at once after a pause in which nobody looked at the projector', async () => {
+      const { board, clock, look } = shared(5n);
+      await look(5n, headEvery);
+      board.status({ down: 'away', projections: [standing('a', 5n)] });
+      await look(5n, longestWait);
+      const passed: string[] = [];
+      void board.waitUntilProjected(6n).then(() => passed.push('at once'));
+      await clock.advance(60_000);
+      void board.waitUntilProjected(7n).then(() => passed.push('after a look'));
+      await clock.advance(0);
+      expect(passed).to.deep.equal(['at once']);
+      board.status({ down: null, projections: [standing('a', 7n)] });
+      await clock.advance(0);
+      expect(passed).to.deep.equal(['at once', 'after a look']);
+    });
   });
 
   it('makes nobody wait for a projection that catches up, but until the slowest of the others has passed', async () => {

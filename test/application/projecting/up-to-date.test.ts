@@ -6,6 +6,7 @@ const readYourWrites = (rowsMayBeLate: () => boolean) => ({
   afterWrite: () => Promise.resolve(),
   beforeRead: () => Promise.resolve(),
   rowsMayBeLate,
+  lateFor: () => null,
 });
 
 const fromStream = () => Promise.resolve('stream');

@@ -17,6 +17,7 @@ import { ReadModelsUnavailable } from '../../../../application/ports/read-models
 import type { Clock, Entropy } from '../../../../application/ports/system.js';
 import { ProjectionBoard } from '../../../../application/projecting/projection-board.js';
 import { Projector } from '../../../../application/projecting/project.js';
+import { watchHead } from '../../../../application/projecting/watch-head.js';
 import { readsWait, writesWait } from '../../../../application/projecting/read-your-writes.js';
 import { watchClock } from '../../../../adapters/mongodb/clock-watch.js';
 import type { HttpServer } from '../../../../adapters/http/server.js';
@@ -190,7 +191,7 @@ const engineOf = (
     personalKeys,
     clock,
   );
-  const board = new ProjectionBoard(clock);
+  const board = new ProjectionBoard(clock, { isShared: !house.embedded });
   const seenModels = seen(house.readModels, plain, {
     writes: ['save', 'startBuild', 'activate'],
     assertThere: away('readModels', ReadModelsUnavailable),
@@ -230,6 +231,7 @@ const engineOf = (
   });
   const { raw: rawLog, tiles } = house;
   house.projection.tell(board, house.embedded ? 0 : 5 + dice.below(50));
+  if (!house.embedded) void watchHead(board, store, clock, life.signal);
   return {
     store,
     personalKeys,
