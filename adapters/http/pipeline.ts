@@ -303,7 +303,8 @@ const requireScope = (route: Route, caller: Caller): void => {
     throw new DomainError('missing_scope', `This key lacks the scope \`${scope}\`. Use a key that has it.`);
 };
 
-const isList = (body: object): boolean => 'object' in body && body.object === 'list';
+/** How the JSON of every list begins. (decision 53: the form of lists) */
+const listHead = '{"object":"list"';
 
 /** (decision 34: lists that may lack something say so) */
 const lateHeaders = (late: Milliseconds | null): Headers =>
@@ -349,7 +350,8 @@ export const pipeline = ({
     if (exchange.awaitsContinue) exchange.close = true;
     const told =
       exchange.strict || exchange.ignored.length > 0 ? { ...extra, ...ignoredHeaders(exchange) } : extra;
-    if (!exchange.response.destroyed) send(exchange.response, status, type, text, envelope(exchange), told);
+    const all = text.startsWith(listHead) ? { ...told, ...lateHeaders(lateFor()) } : told;
+    if (!exchange.response.destroyed) send(exchange.response, status, type, text, envelope(exchange), all);
     concluded(exchange, status, refusal);
   };
 
@@ -585,17 +587,13 @@ export const pipeline = ({
   ): Promise<void> => {
     try {
       exchange.route = route;
-      const lateAtFirst = lateFor();
       const response = await exchange.span.within(() => handle(exchange, route, params));
       if ('events' in response) await stream(exchange, route, response);
       else if ('lines' in response) await streamLines(exchange, response);
       else if ('document' in response) sendDocument(exchange, response.document);
       else if ('bytes' in response) sendRaw(exchange, response);
       else if ('body' in response)
-        sendAll(exchange, response.status, jsonType, JSON.stringify(response.body), {
-          ...response.headers,
-          ...(isList(response.body) && lateHeaders(lateAtFirst ?? lateFor())),
-        });
+        sendAll(exchange, response.status, jsonType, JSON.stringify(response.body), response.headers);
       else sendAll(exchange, response.status, response.type, response.text, response.headers);
     } catch (error) {
       await refuse(exchange, error, route.failure);

@@ -146,6 +146,38 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'the distributed deployment
     expect(await tenant.balance()).to.equal(97);
   }).timeout(240_000);
 
+  it('shows no process a card or a balance older than what another has answered while the projector is away, and says that lists are late', async () => {
+    const [api, other] = [await cluster.start('api'), await cluster.start('api')];
+    const projector = await cluster.start('projector');
+    for (const node of [api, other]) await isReady(node);
+    await api.prepared;
+    const tenant = await api.tenant();
+    const elsewhere = clientOf(other.baseUrl, tenant.key);
+    const late = async () => (await elsewhere('/api/v1/cards')).headers.get('x-read-model-late');
+    const code = await sent(tenant);
+    await eventually(async () => (await late()) === null, { ...patient, what: 'lists that are not late' });
+
+    await projector.proxies.MONGODB_URL.set('down');
+    await eventually(async () => (await late()) !== null, { ...patient, what: 'lists that are late' });
+    const cancelled = await tenant.api(`/api/v1/cards/${code}`, { method: 'DELETE' });
+    expect(cancelled.status).to.equal(200);
+    const seen = new Set<string>();
+    const look = async (): Promise<void> => {
+      const { body } = await elsewhere(`/api/v1/cards/${code}`);
+      const { balance } = (await elsewhere('/api/v1/credits')).body;
+      seen.add(`${String(body['status'])} ${String(balance)}`);
+    };
+    await look();
+    await projector.proxies.MONGODB_URL.set('up');
+    const isBack = async (): Promise<boolean> => {
+      await look();
+      return (await late()) === null;
+    };
+    await eventually(isBack, { ...patient, what: 'lists that are not late again' });
+    expect([...seen]).to.deep.equal([`cancelled ${await tenant.balance()}`]);
+    expect((await elsewhere('/api/v1/cards')).rows.map((row) => row['status'])).to.deep.equal(['cancelled']);
+  }).timeout(240_000);
+
   for (const role of sampleOf(['projector', 'relay', 'reconciler'] as const, 1)) {
     it(`has one ${role} at work and another that takes over if its machine is gone`, async () => {
       const api = await cluster.start('api');
