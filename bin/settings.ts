@@ -218,7 +218,7 @@ export const readSettings = (environment: Environment): Settings => {
     servers,
     eventStorePrefix: read(
       'EVENTSTORE_PREFIX',
-      'cards.',
+      '',
       (value) => (isPrefix(value) ? value : undefined),
       'at most 100 letters, digits and . _ - that begin with a letter or digit, and not with the name of a kind of streams such as card-',
     ),

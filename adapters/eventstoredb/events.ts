@@ -11,8 +11,12 @@ import { joinTexts } from './texts.js';
 
 /** The names of our streams on the server. Everything else in its log belongs to others. */
 export interface ServerNames {
-  /** Each of them begins with it. */
   readonly prefix: string;
+  /**
+   * What each of them begins with, as a regular expression. With a prefix that is all, so that streams in a
+   * category that only a newer version knows are ours, too; without one, streams of others might be meant.
+   */
+  readonly pattern: string;
   readonly nameOf: (stream: StreamName) => string;
   /** Null for a stream of others. */
   readonly streamOf: (name: string) => StreamName | null;
@@ -29,6 +33,7 @@ export const serverNames = (prefix: string): ServerNames => {
   const isOurs = (name: string): boolean => beginnings.some((beginning) => name.startsWith(beginning));
   return {
     prefix,
+    pattern: prefix === '' ? `^(?:${categories.join('|')})-` : `^${prefix.replaceAll('.', '[.]')}`,
     nameOf: (stream) => `${prefix}${stream}`,
     streamOf: (name) => (isOurs(name) ? (name.slice(prefix.length) as StreamName) : null),
     isOfAnother: (name) => !name.startsWith(prefix) || otherPrefix.test(name.slice(prefix.length)),

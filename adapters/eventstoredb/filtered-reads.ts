@@ -20,17 +20,17 @@ const extended = <T extends object>(base: T, name: string, value: unknown): T =>
 };
 
 /**
- * A read of `$all` that leaves out, on the server, every stream whose name does not begin with the prefix.
+ * A read of `$all` that leaves out, on the server, every stream whose name does not match the pattern.
  * The client has filters for subscriptions alone, so its request is given one before it is sent. It ends
  * where the log ends, however many events were asked for: leave it when there are enough. Never ask for 0.
  * (docs/engines.md#eventstoredb)
  */
 export const readOurs = (
   client: EventStoreDBClient,
-  prefix: string,
+  pattern: string,
   ...options: Parameters<ReadAll>
 ): ReturnType<ReadAll> => {
-  const names = new FilterOptions.Expression().setPrefixList([prefix]);
+  const names = new FilterOptions.Expression().setRegex(pattern);
   const filter = new FilterOptions().setMax(searchWindow).setStreamIdentifier(names);
   const create: unknown = Reflect.get(client, 'GRPCStreamCreator');
   let isFiltered = false;

@@ -144,7 +144,7 @@ async function* subscription(
     {
       fromPosition: reads.startAfter(after),
       resolveLinkTos: false,
-      filter: streamNameFilter({ prefixes: [names.prefix], maxSearchWindow: searchWindow }),
+      filter: streamNameFilter({ regex: names.pattern, maxSearchWindow: searchWindow }),
     },
     { highWaterMark: subscribedAhead },
   );

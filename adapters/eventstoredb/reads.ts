@@ -451,13 +451,13 @@ export class Reads {
     return this.ofLog(session, read, 0n);
   }
 
-  /** A read of the events under our prefix. */
+  /** A read of the events in streams of ours. */
   ours(
     { client }: Session,
     options: ReadAllOptions,
     readable: { readonly highWaterMark?: number } = {},
   ): ReadAll {
-    return readOurs(client, this.#context.names.prefix, { ...options, resolveLinkTos: false }, readable);
+    return readOurs(client, this.#context.names.pattern, { ...options, resolveLinkTos: false }, readable);
   }
 
   /**

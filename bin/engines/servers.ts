@@ -38,7 +38,7 @@ const openEventStoreDb = (
   };
   return new EventStoreDbEventStore({
     url,
-    prefix: namespace === '' ? settings.eventStorePrefix : namespace,
+    prefix: `${settings.eventStorePrefix}${namespace}`,
     clock,
     entropy,
     count: calls.counterOf('EventStoreDB'),

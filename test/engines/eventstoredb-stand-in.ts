@@ -704,7 +704,8 @@ export class EventStoreDbStandIn {
     const filter = options.getFilter()?.getStreamIdentifier();
     if (filter === undefined) return everything;
     const [prefixes, regex] = [filter.getPrefixList(), filter.getRegex()];
-    if (prefixes.length === 0 && regex !== '') return (stream) => new RegExp(regex).test(stream);
+    const pattern = new RegExp(regex);
+    if (prefixes.length === 0 && regex !== '') return (stream) => pattern.test(stream);
     return (stream) => prefixes.some((prefix) => stream.startsWith(prefix));
   }
 

@@ -146,7 +146,7 @@ describe('reading from EventStoreDB', () => {
       }
     }));
 
-  it('asks for one event to find the head, and for more only behind the events of others', () =>
+  it('asks for one event to find the head, and for one more once behind the events of others', () =>
     withRig(async ({ server, store }) => {
       await store.append([first('A', 'a1', 'a2', 'a3')]);
       const [, , last] = await store.readLog(0n, 10);
@@ -157,7 +157,7 @@ describe('reading from EventStoreDB', () => {
       };
       expect(await sentFor()).to.equal(1);
       server.noise(50);
-      expect(await sentFor()).to.be.within(1 + 32 + 18, 1 + 32 + 1_024);
+      expect(await sentFor()).to.equal(2);
       // What was searched once is not searched again.
       expect(await sentFor()).to.equal(1);
     }));

@@ -92,6 +92,7 @@ export const withRig = async (
   run: (rig: Rig) => Promise<void>,
   times: Partial<EventStoreDbTimes> = {},
   hasBatchAppend = true,
+  prefix = '',
 ): Promise<void> => {
   const server = await EventStoreDbStandIn.start(clock);
   server.hasBatchAppend = hasBatchAppend;
@@ -102,6 +103,7 @@ export const withRig = async (
   const entropy = new RecordingEntropy();
   const store = new EventStoreDbEventStore({
     url: server.url,
+    prefix,
     clock,
     entropy,
     times: { ...shortTimes, ...times },
