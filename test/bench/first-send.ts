@@ -69,7 +69,7 @@ export const measureFirstMovement = async (movements: number): Promise<Figure[]>
   const log = await startProduction({ cards: 6, moved: 6, movements });
   const clock = new SystemClock();
   const entropy = new SystemEntropy();
-  const store = new EventStoreDbEventStore({ url: log.url, prefix: 'cards.', clock, entropy });
+  const store = new EventStoreDbEventStore({ url: log.url, clock, entropy });
   try {
     const streams = new Streams(store, unsealed);
     const ledgers = new Ledgers({ store, streams, clock, entropy });

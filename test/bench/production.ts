@@ -58,11 +58,11 @@ const past = [
 ];
 const slot = { card: seededCode(1), revision: 0, command: CommandId.parse(derivedUuid('bench command')) };
 const spent = stored({ type: 'CreditSpent', data: { cause: slot, amount: 1, balance: 1_000 } });
-for (let number = 0; number < movements; number += 1) standIn.place(`cards.${ledgerStream(org)}`, spent);
+for (let number = 0; number < movements; number += 1) standIn.place(ledgerStream(org), spent);
 let from = 0n;
 for (let number = 0; number < cards; number += 1)
   for (const [place, event] of past.entries())
-    from = standIn.place(`cards.card-${seededCode(number)}`, {
+    from = standIn.place(`card-${seededCode(number)}`, {
       ...event,
       id: idOf(number * past.length + place),
     });
@@ -73,7 +73,7 @@ let to = from;
 for (let index = 0; index < moved; index += 1) {
   const event = next[(index + 1) % next.length] ?? past[0];
   const id = derivedUuid('bench event', index);
-  if (event !== undefined) to = standIn.place(`cards.card-${movedCard(index, cards)}`, { ...event, id });
+  if (event !== undefined) to = standIn.place(`card-${movedCard(index, cards)}`, { ...event, id });
 }
 
 const log: ProductionLog = {

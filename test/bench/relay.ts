@@ -50,7 +50,7 @@ const relayFrom = async (
   position: bigint,
   readModels: Pick<ReadModels, 'get'> | null = null,
 ): Promise<Relayed> => {
-  const store = new EventStoreDbEventStore({ url, prefix: 'cards.', clock, entropy: new SystemEntropy() });
+  const store = new EventStoreDbEventStore({ url, clock, entropy: new SystemEntropy() });
   const ended = new AbortController();
   try {
     const deliveries = new MemoryDeliveries();

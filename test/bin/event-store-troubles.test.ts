@@ -91,6 +91,9 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'a service whose EventStore
       (stream: string) => standIn.softDelete(stream),
       (stream: string) => standIn.tombstone(stream),
     ];
+    const isLate = async () => (await tenant.api('/api/v1/cards')).headers.has('x-read-model-late');
+    // Late rows are not trusted.
+    await eventually(async () => !(await isLate()), { within: 30_000, what: 'rows that are not late' });
     for (const harm of harmed) {
       const code = await sent(tenant);
       harm(`${cluster.namespace}card-${code}`);
