@@ -21,7 +21,7 @@ import { Proxy } from '../support/servers/proxy.js';
 import { eventually } from '../support/time/eventually.js';
 import { signerFrom } from '../../domain/signed-note.js';
 
-const trials = rounds({ usually: 1, thoroughly: 100 });
+const trials = rounds({ usually: 1, thoroughly: 3 });
 const endpoints = 50;
 const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
 // A hint that came while a delivery was claimed is made up for once a minute.

@@ -171,7 +171,7 @@ describe('a log in EventStoreDB beside a million events and links of others', ()
         await following.end();
       },
       { watchdog: 30 },
-    ));
+    )).retries(2);
 
   it('gives a silent search the time that its bytes take while the server answers, and no more', () =>
     beside(
