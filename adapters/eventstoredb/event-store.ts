@@ -26,7 +26,7 @@ export interface EventStoreDbSettings {
   readonly url: string;
   /**
    * Before the name of every stream: the server leaves everything else out of what it hands over. Without
-   * one, it hands over what others write, too.
+   * one, it hands over what others write under names that begin like ours, too.
    */
   readonly prefix?: string;
   readonly clock: Clock;

@@ -11,7 +11,6 @@ import { joinTexts } from './texts.js';
 
 /** The names of our streams on the server. Everything else in its log belongs to others. */
 export interface ServerNames {
-  readonly prefix: string;
   /**
    * What each of them begins with, as a regular expression. With a prefix that is all, so that streams in a
    * category that only a newer version knows are ours, too; without one, streams of others might be meant.
@@ -32,7 +31,6 @@ export const serverNames = (prefix: string): ServerNames => {
   const beginnings = categories.map((category) => `${prefix}${category}-`);
   const isOurs = (name: string): boolean => beginnings.some((beginning) => name.startsWith(beginning));
   return {
-    prefix,
     pattern: prefix === '' ? `^(?:${categories.join('|')})-` : `^${prefix.replaceAll('.', '[.]')}`,
     nameOf: (stream) => `${prefix}${stream}`,
     streamOf: (name) => (isOurs(name) ? (name.slice(prefix.length) as StreamName) : null),

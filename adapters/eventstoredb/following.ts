@@ -16,7 +16,7 @@ import type { Reads } from './reads.js';
 import type { LogPage, LogSource } from './shared-following.js';
 import { supervised } from './supervision.js';
 
-/** How many events under our prefix a page has. */
+/** How many events in streams of ours a page has. */
 const pageSize = 1_000;
 /**
  * A batch costs whoever takes it some requests, to MongoDB or RabbitMQ, however few events it has. With 64

@@ -83,7 +83,7 @@ type ReadAllOptions = NonNullable<Parameters<Session['client']['readAll']>[0]>;
 interface KnownHead extends LogHead {
   /** Up to this record, nothing of ours follows the head. Null: it is not known. */
   readonly searched: Position | null;
-  /** Whether events under our prefix follow in a category that this version does not know. */
+  /** Whether events of ours follow in a category that this version does not know. */
   readonly hasUnknown: boolean;
 }
 
@@ -249,7 +249,7 @@ export class Reads {
     return { position, event: mark };
   }
 
-  /** Whether nothing under our prefix has come since the last search. */
+  /** Whether nothing of ours has come since the last search. */
   async #isStillHead(session: Session): Promise<boolean> {
     const { searched } = this.#head;
     if (searched === null) return false;

@@ -163,6 +163,7 @@ export class ProjectionBoard implements ProjectorReports {
     }
     this.#headAt = at;
     this.#heads.push({ position, at });
+    this.#ageHeads();
   }
 
   /** The projector was looked at just now, or MongoDB was asked in vain. */
@@ -170,7 +171,8 @@ export class ProjectionBoard implements ProjectorReports {
     this.#viewedAt = this.#clock.monotonic();
   }
 
-  #mayLackWritesOfOthers(): boolean {
+  /** Heads that are old enough count, and are kept no longer. */
+  #ageHeads(): void {
     const now = this.#clock.monotonic();
     for (
       let [oldest] = this.#heads;
@@ -180,6 +182,11 @@ export class ProjectionBoard implements ProjectorReports {
       this.#due = larger(this.#due, oldest.position);
       this.#heads.shift();
     }
+  }
+
+  #mayLackWritesOfOthers(): boolean {
+    this.#ageHeads();
+    const now = this.#clock.monotonic();
     return this.#headDueFrom !== null || now > this.#headAt + headKnownFor || this.#due > this.#checkpoint;
   }
 
