@@ -133,7 +133,7 @@ const log = [
   on(2, 'removeEnded', fc.tuple(which, fc.boolean()), (subject, [process, isLater]) =>
     subject.removeEnded(process, isLater),
   ),
-  by(1, 'erase', card, ({ log }, of, { clock }) => log.erase(of, clock.now())),
+  on(1, 'erase', fc.tuple(which, card), (subject, [process, of]) => subject.erase(process, of)),
   by(4, 'page of all', org, ({ log }, of) =>
     log.page(
       of,

@@ -67,6 +67,9 @@ export class Delivering {
   readonly #shown: DeliveryChange[] = [];
   readonly #latest = new Map<Uuid, Change>();
   readonly #deletedAt = new Map<Uuid, Milliseconds>();
+  readonly #erasedAt = new Map<string, Milliseconds>();
+  /** Erased so long ago that a store may have forgotten them: no receiver says anything about them any more. */
+  readonly #forgottenCards = new Set<string>();
   #watching = new AbortController();
 
   private constructor(
@@ -180,6 +183,7 @@ export class Delivering {
     if (isLater) await this.clock.sleep(claimLasts);
     const before = Math.min(this.clock.now() - claimLasts, ...this.held.map(({ at }) => at - 1));
     for (const [endpoint, at] of this.#deletedAt) if (at <= before) this.forgotten.add(endpoint);
+    for (const [card, at] of this.#erasedAt) if (at <= before) this.#forgottenCards.add(card);
     return this.process(index).log.removeEnded(before);
   }
 
@@ -225,7 +229,7 @@ export class Delivering {
   ): Promise<Recorded> {
     const response = outcome.status === 'delivered' ? 200 : httpStatus;
     const error = response === null ? 'connection refused' : null;
-    const body = response === null ? null : 'ein Körper';
+    const body = response === null || this.#forgottenCards.has(claim.card) ? null : 'ein Körper';
     const now = this.clock.now();
     const at = Math.max(claimedAt, now - lag);
     const attempt = { at, httpStatus: response, error, duration: 5, body };
@@ -234,7 +238,17 @@ export class Delivering {
     return recorded;
   }
 
-  /** Claims of an endpoint that was closed may start in other processes for as long as this. */
+  async erase(process: number, card: string): Promise<void> {
+    const now = this.clock.now();
+    await this.process(process).log.erase(card, now);
+    this.#erasedAt.set(card, this.#erasedAt.get(card) ?? now);
+    this.#untilStarted(now);
+  }
+
+  /**
+   * Claims of an endpoint that was closed, or on deliveries of an erased card, may start in other processes for
+   * as long as this.
+   */
   #untilStarted(now: Milliseconds): void {
     if (this.isShared) this.clock.set(now + startsWithin);
   }

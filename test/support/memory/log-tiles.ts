@@ -71,7 +71,7 @@ export class MemoryLogTiles implements LogTiles {
     const known = this.checkpoints.find((kept) => kept.size === size);
     if (known !== undefined && !known.root.equals(root)) throw new ForkedLog(size);
     const others = this.checkpoints.filter((kept) => kept.size !== size);
-    const last = others.at(-1);
+    const last = this.checkpoints.at(-1);
     const isReplaced = last !== undefined && last.size < size && hourOf(last) === hourOf(checkpoint);
     this.checkpoints = [...(isReplaced ? others.slice(0, -1) : others), checkpoint].toSorted(
       (one, other) => one.size - other.size,
