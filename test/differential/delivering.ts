@@ -68,7 +68,7 @@ export class Delivering {
   readonly #latest = new Map<Uuid, Change>();
   readonly #deletedAt = new Map<Uuid, Milliseconds>();
   readonly #erasedAt = new Map<string, Milliseconds>();
-  /** Erased so long ago that a store may have forgotten them: no receiver says anything about them any more. */
+  /** Erased so long ago that a store may have forgotten them: no receiver says anything about them now. */
   readonly #forgottenCards = new Set<string>();
   #watching = new AbortController();
 
@@ -246,8 +246,8 @@ export class Delivering {
   }
 
   /**
-   * Claims of an endpoint that was closed, or on deliveries of an erased card, may start in other processes for
-   * as long as this.
+   * Claims of an endpoint that was closed, or on deliveries of an erased card, may start in other processes
+   * for as long as this.
    */
   #untilStarted(now: Milliseconds): void {
     if (this.isShared) this.clock.set(now + startsWithin);
