@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import {
+  holdsPersonal,
   parseEvent,
   type Aggregate,
   type Command,
@@ -7,17 +8,9 @@ import {
   type RecordedEvent,
 } from '../domain/events.js';
 import { growingTo } from './growing.js';
-import {
-  derivedUuid,
-  idOf,
-  streamName,
-  type Category,
-  type Instant,
-  type StreamName,
-  type Uuid,
-} from '../domain/ids.js';
+import { derivedUuid, idOf, streamName, type Instant, type StreamName, type Uuid } from '../domain/ids.js';
 import { lastAt, pagesAt, type Moment } from './as-of.js';
-import { seal, type Protect, type Sign } from './log/hash-chain.js';
+import { seal, type PersonalSeal, type Sign } from './log/hash-chain.js';
 import { noStream, type EventStore, type NewEvent, type StreamWrite } from './ports/event-store.js';
 import { streamPages } from './stream-pages.js';
 
@@ -42,25 +35,10 @@ export interface Decided<Event extends DomainEvent> {
   readonly id?: Uuid;
 }
 
-/** How personal data is sealed, and a wait until that can be done without waiting. */
-export interface PersonalSeal {
-  readonly seal: Protect;
-  readonly ready: () => Promise<void>;
-}
-
 /** What events are stored with. */
 export interface Sealing extends PersonalSeal {
   readonly sign: Sign;
 }
-
-/** The aggregates whose events hold personal data. */
-const personalCategories: ReadonlySet<Category> = new Set<Category>([
-  'card',
-  'contact',
-  'do-not-mail',
-  'account',
-  'members',
-]);
 
 /**
  * The id of an event that a command records in a stream: always the same, so that an append can be repeated.
@@ -90,7 +68,7 @@ export class Streams {
   ): Promise<Loaded<State>> {
     const stream = streamName(aggregate.category, id);
     const known = this.#known(aggregate, stream);
-    if (personalCategories.has(aggregate.category)) await this.sealing.ready();
+    if (holdsPersonal(aggregate)) await this.sealing.ready();
     const loaded =
       aggregate.lastEventIsState === true
         ? await this.#loadFromEnd(aggregate, known)
@@ -147,7 +125,7 @@ export class Streams {
   ): Promise<Loaded<State>> {
     const stream = streamName(aggregate.category, id);
     const known = this.#known(aggregate, stream);
-    if (personalCategories.has(aggregate.category)) await this.sealing.ready();
+    if (holdsPersonal(aggregate)) await this.sealing.ready();
     const from = aggregate.lastEventIsState === true ? after : Math.min(after, known.revision);
     let loaded = known;
     for await (const page of streamPages(this.store, stream, from + 1)) {

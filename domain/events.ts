@@ -91,6 +91,13 @@ export interface Aggregate<State, Event extends DomainEvent> {
   readonly upcast?: (type: string, data: object, version: number) => object;
 }
 
+/** Whether events of an aggregate may hold personal data, in a part `personal`: their schemas say so. */
+export const holdsPersonal = ({
+  schemas,
+}: {
+  readonly schemas: Readonly<Record<string, z.ZodObject>>;
+}): boolean => Object.values(schemas).some(({ shape }) => 'personal' in shape);
+
 /** A newer version of the service wrote the event: this one can't tell what it means. */
 export class UnknownEvent extends FinalError {
   constructor({ stream, revision, type, metadata }: RecordedEvent, known: number) {

@@ -1,7 +1,6 @@
+import { type Instant, derivedUuid, type Uuid } from './ids.js';
 import type { CardEvent, Ordered } from './card.js';
-import type { PublicEventData } from './delivery-payload.js';
 import type { Actor } from './events.js';
-import { derivedUuid, type Uuid } from './ids.js';
 
 /** The types of events to which endpoints can subscribe. (docs/contract.md#events) */
 export const publicEventTypes = [
@@ -87,3 +86,30 @@ export const dataOf = (
   reference: order.reference,
   heldReason,
 });
+
+export interface PublicEventData {
+  readonly card: string;
+  /** The name; null if it was erased or can't be read any more. */
+  readonly recipient: string | null;
+  readonly reference: string | null;
+  readonly heldReason: string | null;
+}
+
+/** The body of a delivery. Every type has the same four fields in `data`. (docs/contract.md#payload) */
+export const payload = (
+  id: string,
+  type: PublicEventType,
+  created: Instant,
+  { card, recipient, reference, heldReason }: PublicEventData,
+): string => JSON.stringify({ id, type, created, data: { card, recipient, reference, heldReason } });
+
+/** The body of a delivery without what is personal in it. */
+export const erasedPayload = (body: string): string => {
+  const { id, type, created, data } = JSON.parse(body) as {
+    readonly id: string;
+    readonly type: PublicEventType;
+    readonly created: Instant;
+    readonly data: PublicEventData;
+  };
+  return payload(id, type, created, { card: data.card, recipient: null, reference: null, heldReason: null });
+};

@@ -111,6 +111,35 @@ const unreached = (texts: ReadonlyMap<string, string>): readonly string[] => {
   return [...texts.keys()].filter((path) => !reached.has(path));
 };
 
+/** The circles of imports among sources: the files of each, in order. */
+const circlesAmong = (texts: ReadonlyMap<string, string>): readonly (readonly string[])[] => {
+  const importedBy = (path: string): readonly string[] =>
+    importsOf(path, texts.get(path) ?? '').flatMap((specifier) => {
+      const target = posix.join(posix.dirname(path), specifier).replace(/\.js$/, '');
+      return specifier.startsWith('.')
+        ? [`${target}.ts`, `${target}.tsx`].filter((each) => texts.has(each))
+        : [];
+    });
+  const imports = new Map([...texts.keys()].map((path) => [path, importedBy(path)]));
+  const reachedFrom = (path: string): ReadonlySet<string> => {
+    const reached = new Set(imports.get(path));
+    for (const next of reached) for (const target of imports.get(next) ?? []) reached.add(target);
+    return reached;
+  };
+  const reached = new Map([...texts.keys()].map((path) => [path, reachedFrom(path)]));
+  const inCircles = [...reached].filter(([path, all]) => all.has(path));
+  return [
+    ...new Set(
+      inCircles.map(([path, all]) =>
+        [...all]
+          .filter((other) => reached.get(other)?.has(path) === true)
+          .toSorted()
+          .join(' '),
+      ),
+    ),
+  ].map((circle) => circle.split(' '));
+};
+
 /** Places that read the clock without the Clock port: lint can't see `new Date()`. */
 const clockReads = (path: string, text: string): string[] => {
   const found: string[] = [];
@@ -150,6 +179,23 @@ describe('the architecture', () => {
   it('has no import that its table forbids', () => {
     expect(sources.length).to.be.greaterThan(20);
     expect(sources.flatMap((path) => forbidden(path, read(path)))).to.deep.equal([]);
+  });
+
+  it('has no circle of files that import each other, not even for types', () => {
+    const product = sources.filter((path) => !path.startsWith('test/'));
+    expect(circlesAmong(new Map(product.map((path) => [path, read(path)])))).to.deep.equal([]);
+    const made = {
+      'domain/a.ts': "import { b } from './b.js';",
+      'domain/b.ts': "export * from '../application/c.js';",
+      'application/c.ts': "import type { A } from '../domain/a.js';",
+      'application/d.tsx': "import { a } from '../domain/a.js'; import { e } from './e.js';",
+      'application/e.ts': "type D = import('./d.js').D;",
+      'application/f.ts': "import { a } from '../domain/a.js';",
+    };
+    expect(circlesAmong(new Map(Object.entries(made)))).to.deep.equal([
+      ['application/c.ts', 'domain/a.ts', 'domain/b.ts'],
+      ['application/d.tsx', 'application/e.ts'],
+    ]);
   });
 
   it('has only folders that its table names', () => {

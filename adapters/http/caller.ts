@@ -8,13 +8,8 @@ import type { Clock } from '../../application/ports/system.js';
 import { houseId, isKeyShaped, isOperatorKeyShaped, isOperatorScope } from '../../domain/api-key.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import type { Access, Caller, HttpRequest, OperatorCaller } from './route.js';
-
-/** What the rate headers of a response say. */
-export interface Allowance {
-  readonly limit: number;
-  readonly remaining: number;
-}
+import type { Access, Allowance, Caller, OperatorCaller } from './access.js';
+import type { HttpRequest } from './route.js';
 
 /**
  * How many failed attempts from one address in a clock minute are told what was wrong. (decision 50: tokens,

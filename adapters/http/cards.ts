@@ -23,7 +23,8 @@ import { optionalChoice, optionalText, pageLimit, text } from './fields.js';
 import type { Json, JsonObject } from './read.js';
 import { receiptFor, receiptHeader } from './receipt.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
-import { route, type HttpRequest, type KeyCaller, type Route } from './route.js';
+import { route, type HttpRequest, type Route } from './route.js';
+import type { KeyCaller } from './access.js';
 
 export interface CardRouteDeps extends SendCardDeps, ChangeCardDeps, ReadCardsDeps {
   readonly personalKeys: Pick<KeyRing, 'hashed'>;

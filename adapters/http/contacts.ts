@@ -1,4 +1,4 @@
-import { unreadable } from './cards.js';
+import { unreadable, byKey } from './cards.js';
 import { z } from 'zod';
 import { organizationOf } from '../../application/organizations/administer.js';
 import { newCommand, type Initiator } from '../../application/commands.js';
@@ -8,7 +8,6 @@ import { saveContactRecord, type SaveContactDeps } from '../../application/conta
 import type { KnownContact } from '../../domain/contact.js';
 import { streamName, type OrganizationId } from '../../domain/ids.js';
 import type { ContactDocument } from '../../projections/contacts.js';
-import { byKey } from './cards.js';
 import { contactRecord, readContact } from './contact-fields.js';
 import { optionalText, pageLimit } from './fields.js';
 import { asOfField, atErrors, atParam, momentFrom, pastPage } from './moments.js';

@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Span } from '../../application/ports/tracing.js';
-import type { Allowance } from './caller.js';
+import type { Allowance, Caller, Subject } from './access.js';
 import type { IgnoredName } from './ignored.js';
-import type { Subject } from './request-log.js';
-import type { Caller, Route } from './route.js';
+import type { Route } from './route.js';
 
 /**
  * An exchange is kept on its request, and the latest one on its connection: weak maps would make every

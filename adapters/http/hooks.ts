@@ -13,7 +13,7 @@ import {
 } from '../../application/hooks/hooks.js';
 import { OutcomeUnknown } from '../../application/outcome.js';
 import type { Suspensions } from '../../application/organizations/suspensions.js';
-import type { HookCall } from '../../application/ports/hook-calls.js';
+import { type HookCall, unusedHook } from '../../application/ports/hook-calls.js';
 import type { RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { SendCardDeps, SentCard } from '../../application/cards/send-card.js';
 import { DomainError } from '../../domain/errors.js';
@@ -25,7 +25,6 @@ import { ClientGone, failureOf, refusalOf } from './errors.js';
 import { longestLabel, optional, optionalText, text } from './fields.js';
 import type { HookMetrics } from './hook-metrics.js';
 import { hookPayload, readHookPayload } from './hook-payload.js';
-import { unusedHook } from '../../application/ports/hook-calls.js';
 import { asOfField, atErrors, momentFrom, pastPage } from './moments.js';
 import {
   byOperator,

@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import type { AdministrationDeps } from '../../application/organizations/administer.js';
+import { type AdministrationDeps, organizationOf } from '../../application/organizations/administer.js';
 import {
   addCredits,
   readBalanceAt,
   readStatement,
   withdrawCredits,
 } from '../../application/credits/credits.js';
-import { organizationOf } from '../../application/organizations/administer.js';
 import { readBalance, type ReadAccountsDeps } from '../../application/organizations/read-accounts.js';
 import { largestBalance } from '../../domain/credits.js';
 import { movementBody, movementList, movementRow } from './credit-movements.js';

@@ -5,8 +5,8 @@ import {
   listMembers,
   listMembersAt,
   removeMember,
+  type PeopleDeps,
 } from '../../application/access/people.js';
-import type { PeopleDeps } from '../../application/access/people.js';
 import { issueReset } from '../../application/access/password-resets.js';
 import { issueLink } from '../../application/access/sign-in-links.js';
 import { root } from '../../application/access/sessions.js';

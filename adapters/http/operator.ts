@@ -24,14 +24,8 @@ import { longestLabel, optional, optionalText, pageLimit, text } from './fields.
 import { asOfField, atErrors, atParam, momentFrom, pastPage } from './moments.js';
 import { readAll } from './read.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
-import {
-  route,
-  success,
-  type HttpRequest,
-  type Operation,
-  type OperatorCaller,
-  type Route,
-} from './route.js';
+import { route, success, type HttpRequest, type Operation, type Route } from './route.js';
+import type { OperatorCaller } from './access.js';
 
 export interface OperatorRouteDeps extends AdministrationDeps, ReadKeysDeps {}
 

@@ -26,7 +26,8 @@ import { ignoredFieldsHeader, ignoredNames, mostNamed, prefersStrict, unknownNam
 import type { HttpMetrics } from './metrics.js';
 import { atField, readAll, type JsonObject } from './read.js';
 import type { RequestRecord } from '../../application/ports/requests.js';
-import { logFields, recordOf, subjectOf, subjectsIn, type Subject } from './request-log.js';
+import { logFields, recordOf, subjectOf, subjectsIn } from './request-log.js';
+import type { Subject, Caller, OperatorCaller } from './access.js';
 import { endSpan } from './traces.js';
 import {
   headerList,
@@ -39,10 +40,8 @@ import {
 } from './respond.js';
 import type {
   BytesResponse,
-  Caller,
   HttpRequest,
   LinesResponse,
-  OperatorCaller,
   Route,
   RouteResponse,
   StreamResponse,

@@ -3,22 +3,12 @@ import { parseCardCode } from '../../domain/card-code.js';
 import type { Actor } from '../../domain/events.js';
 import { Instant } from '../../domain/ids.js';
 import { traceIdOf } from '../../domain/traceparent.js';
+import type { Subject } from './access.js';
 import type { Refusal } from './errors.js';
 import type { Exchange } from './exchange.js';
 import { isDeclared } from './ignored.js';
 import type { JsonObject } from './read.js';
 import type { Route, RouteResponse } from './route.js';
-
-/** What a request was about, as its log line says it: ids and names of fields, never what stands in them. */
-export interface Subject {
-  readonly org?: string;
-  readonly hook?: string;
-  /** Codes of cards and ids in the path and the query, unless an API key asked. */
-  readonly subjects?: readonly string[];
-  /** Who was let in by a cookie. */
-  readonly visitor?: Actor;
-  readonly changed?: Readonly<Record<string, unknown>>;
-}
 
 /** A card's code or an id. A path may hold anything else: names, e-mail addresses, keys. */
 const speakable = /^(HC-[0-9A-Z]{7}|(evt_|dlv_)?[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Allowance } from './caller.js';
+import type { Allowance } from './access.js';
 
 /** What every response carries. (docs/contract.md#responses) */
 export interface Envelope {

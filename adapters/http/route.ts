@@ -1,40 +1,11 @@
 import type { Headers } from './respond.js';
 import { z } from 'zod';
-import type { KeyHolder } from '../../application/access/authenticate.js';
-import type { OperatorScope, Scope } from '../../domain/api-key.js';
 import type { ErrorCode } from '../../domain/errors.js';
 import type { SharedDocument } from './documents.js';
 import type { JsonObject } from './read.js';
-import type { Subject } from './request-log.js';
+import type { Access, Caller, CallerOf, Subject } from './access.js';
 import type { JsonSchema } from './json-schema.js';
 import type { Upload } from './upload.js';
-
-/**
- * Who may call: the holder of a key (with a certain scope, or any key), an operator with a certain scope
- * (null: only with the operator token), the holder of the token in the path, or anybody.
- */
-export type Access =
-  | { readonly kind: 'key'; readonly scope: Scope | null }
-  | { readonly kind: 'operator'; readonly scope: OperatorScope | null }
-  | { readonly kind: 'hook' }
-  /** Whoever a cookie says: the page itself decides. */
-  | { readonly kind: 'page' }
-  | { readonly kind: 'public' };
-
-export type KeyCaller = KeyHolder & { readonly kind: 'key' };
-/** An operator: with the key of that id, or, as `root`, with the operator token, which may do everything. */
-export interface OperatorCaller {
-  readonly kind: 'operator';
-  readonly id: string;
-  /** Null: all. */
-  readonly scopes: readonly OperatorScope[] | null;
-}
-export type Caller = KeyCaller | OperatorCaller | { readonly kind: 'none' };
-type CallerOf<A extends Access> = A extends { kind: 'key' }
-  ? KeyCaller
-  : A extends { kind: 'operator' }
-    ? OperatorCaller
-    : { readonly kind: 'none' };
 
 /** One request as a handler sees it: authenticated, counted, authorised, parsed. */
 export interface HttpRequest<C = Caller, Params = object, Query = object> {

@@ -38,7 +38,8 @@ import { byKey } from './cards.js';
 import { longestDescription, optional, optionalText, says, text } from './fields.js';
 import { readAll, readFields, type JsonObject } from './read.js';
 import { instant, listOf, timestampAt, wholeList } from './responses.js';
-import { route, success, type HttpRequest, type KeyCaller, type Operation, type Route } from './route.js';
+import { route, success, type HttpRequest, type Operation, type Route } from './route.js';
+import type { KeyCaller } from './access.js';
 
 const access = { kind: 'key', scope: 'webhooks:manage' } as const;
 const tags = ['webhooks'];

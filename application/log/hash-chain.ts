@@ -131,6 +131,12 @@ export interface ProtectedData {
 /** Says how the data of an event is stored. */
 export type Protect = (event: Pick<UnsealedEvent, 'id' | 'type' | 'data'>) => ProtectedData;
 
+/** How personal data is sealed, and a wait until that can be done without waiting. */
+export interface PersonalSeal {
+  readonly seal: Protect;
+  readonly ready: () => Promise<void>;
+}
+
 /** Makes the MAC of an event with this hash. (docs/audit.md#macs) */
 export type Sign = EventMacs['sign'];
 

@@ -2,8 +2,13 @@ import { card, cardStream, orderedBy } from '../../domain/card.js';
 import { parseCardCode, type CardCode } from '../../domain/card-code.js';
 import { parseEvent, type LoggedEvent } from '../../domain/events.js';
 import type { OrganizationId } from '../../domain/ids.js';
-import { payload } from '../../domain/delivery-payload.js';
-import { dataOf, publicEventId, publicEventOf, type PublicEventType } from '../../domain/public-events.js';
+import {
+  payload,
+  dataOf,
+  publicEventId,
+  publicEventOf,
+  type PublicEventType,
+} from '../../domain/public-events.js';
 import { organizations } from '../../projections/organizations.js';
 import { publicEvents, type PublicEventDocument } from '../../projections/public-events.js';
 import { atMost } from '../at-most.js';

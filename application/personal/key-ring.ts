@@ -4,7 +4,6 @@ import { growingTo } from '../growing.js';
 import { FinalError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import type { MasterKey, MasterKeys } from '../../domain/webhook-signing.js';
-import type { PersonalKey } from './personal.js';
 import {
   givenUp,
   PersonalKeysUnavailable,
@@ -14,6 +13,12 @@ import {
 } from '../ports/personal-keys.js';
 import type { Clock, Entropy } from '../ports/system.js';
 import { within } from '../within.js';
+
+/** The key of one event. `id`: the number of its block and its place there. */
+export interface PersonalKey {
+  readonly id: string;
+  readonly key: Buffer;
+}
 
 /** The keys of personal data as a process holds them: opened, and a supply of unused ones. */
 export interface KeyRing {

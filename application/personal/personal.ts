@@ -3,17 +3,12 @@ import type { RecordedEvent } from '../../domain/events.js';
 import type { Uuid } from '../../domain/ids.js';
 import { isPlainObject } from '../../domain/plain-object.js';
 import type { JustSealed, KeyRing } from './key-ring.js';
-import type { OnUnopened } from './unreadable.js';
 import type { EventStore, LogReader } from '../ports/event-store.js';
 import type { Clock, Entropy } from '../ports/system.js';
-import type { ProtectedData } from '../log/hash-chain.js';
-import type { PersonalSeal } from '../streams.js';
+import type { PersonalSeal, ProtectedData } from '../log/hash-chain.js';
 
-/** The key of one event. `id`: the number of its block and its place there. */
-export interface PersonalKey {
-  readonly id: string;
-  readonly key: Buffer;
-}
+/** Hears of an event whose personal data could not be opened, whether it is erased or not. */
+export type OnUnopened = (event: RecordedEvent) => void;
 
 const cipher = 'aes-256-gcm';
 const ivBytes = 12;

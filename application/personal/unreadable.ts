@@ -6,9 +6,7 @@ import type { EventStore } from '../ports/event-store.js';
 import type { Clock } from '../ports/system.js';
 import { blockOf, type KeyRing } from './key-ring.js';
 import { logPages } from './own-keys.js';
-
-/** Hears of an event whose personal data could not be opened, whether it is erased or not. */
-export type OnUnopened = (event: RecordedEvent) => void;
+import type { OnUnopened } from './personal.js';
 
 const mostRemembered = 10_000;
 /** More are left out: whoever reads them again tells of them again. */

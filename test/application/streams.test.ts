@@ -7,13 +7,14 @@ import { purchaseBy } from '../../application/credits/ledgers.js';
 import { personalSeal } from '../../application/personal/personal.js';
 import { sendCard } from '../../application/cards/send-card.js';
 import { Streams } from '../../application/streams.js';
-import { cancel, cardStream, queue, release, reportStep } from '../../domain/card.js';
+import { cancel, card, cardStream, queue, release, reportStep } from '../../domain/card.js';
 import { contact, contactIdOf, saveContact } from '../../domain/contact.js';
 import { ledger, ledgerStream } from '../../domain/credits.js';
+import { members } from '../../domain/members.js';
 import { balanceOf, buy, makeWorld, org, sendRequest, type World } from '../support/fixtures/world.js';
 import { SeededEntropy } from '../support/memory/entropy.js';
 import { MemoryPersonalKeys } from '../support/memory/personal-keys.js';
-import { sign } from '../support/fixtures/seal-events.js';
+import { sign, unsealed } from '../support/fixtures/seal-events.js';
 
 const movements = 3_000;
 
@@ -136,5 +137,26 @@ describe('a look for what a command has recorded', () => {
     const save = saveContact(org, readContact({ external_id: 'c-1', name: 'Ann' }), command.at);
     const { events } = await executeOnce({ ...world, streams }, contact, id, command, save);
     expect(events.map(({ type }) => type)).to.deep.equal(['ContactCreated']);
+  });
+});
+
+describe('keys for personal data', () => {
+  const waitsOf = async (load: (streams: Streams) => Promise<unknown>): Promise<number> => {
+    const world = await makeWorld({ atomic: true });
+    let waits = 0;
+    const ready = async () => void (waits += 1);
+    await load(new Streams(world.store, { ...unsealed, ready }));
+    return waits;
+  };
+
+  it('are waited for before a stream that may hold personal data is changed', async () => {
+    expect(await waitsOf((streams) => streams.load(members, org))).to.equal(1);
+    expect(await waitsOf((streams) => streams.loadAfter(card, 'HC-2B8W4RT', -1, () => undefined))).to.equal(
+      1,
+    );
+  });
+
+  it('are not waited for before a stream without any is changed', async () => {
+    expect(await waitsOf((streams) => streams.load(ledger, org))).to.equal(0);
   });
 });

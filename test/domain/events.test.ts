@@ -1,8 +1,32 @@
 import { expect } from 'chai';
+import { account } from '../../domain/account.js';
+import { apiKey } from '../../domain/api-key.js';
+import { audit } from '../../domain/audit.js';
+import { card } from '../../domain/card.js';
+import { collectionCard, handwriting } from '../../domain/catalogue.js';
+import { contact } from '../../domain/contact.js';
+import { ledger } from '../../domain/credits.js';
+import { doNotMail } from '../../domain/do-not-mail.js';
+import { hook } from '../../domain/hook.js';
+import { members } from '../../domain/members.js';
+import { organization } from '../../domain/organization.js';
+import { purchase } from '../../domain/purchase.js';
+import { webhookEndpoints } from '../../domain/webhook-endpoints.js';
 import { FinalError } from '../../domain/errors.js';
 import { z, ZodError } from 'zod';
-import { events, parseEvent, type Aggregate, type EventOf, type RecordedEvent } from '../../domain/events.js';
-import { CommandId, Instant, streamName, Uuid } from '../../domain/ids.js';
+import {
+  events,
+  holdsPersonal,
+  parseEvent,
+  type Aggregate,
+  type EventOf,
+  type RecordedEvent,
+} from '../../domain/events.js';
+import { categories, CommandId, Instant, streamName, Uuid } from '../../domain/ids.js';
+
+const aggregates = [
+  account, apiKey, audit, card, collectionCard, contact, doNotMail, handwriting, hook, ledger, members, organization, purchase, webhookEndpoints,
+]; // prettier-ignore
 
 const noteEvents = events({
   NoteWritten: { text: z.string(), language: z.string(), tags: z.array(z.string()) },
@@ -53,6 +77,19 @@ const stored = (schemaVersion: number, type: string, data: object): RecordedEven
 
 const read = (schemaVersion: number, type: string, data: object): NoteEvent =>
   parseEvent(note, stored(schemaVersion, type, data));
+
+describe('the aggregates that hold personal data', () => {
+  it('are those with an event that has a part `personal`', () => {
+    const signed = events({ NoteWritten: { text: z.string() }, NoteSigned: { personal: z.string() } });
+    expect([noteEvents, signed].map((schemas) => holdsPersonal({ schemas }))).to.deep.equal([false, true]);
+  });
+
+  it('are cards, contacts, the do-not-mail list, accounts and members', () => {
+    const found = aggregates.filter(holdsPersonal).map(({ category }) => category);
+    expect(found).to.have.members(['card', 'contact', 'do-not-mail', 'account', 'members']);
+    expect(aggregates.map(({ category }) => category)).to.have.members(categories);
+  });
+});
 
 describe('an event that was recorded with personal data', () => {
   const secretEvents = events({ NoteWritten: { text: z.string(), personal: z.string().nullable() } });

@@ -4,7 +4,7 @@ import { MongoDatabase } from '../../adapters/mongodb/database.js';
 import { MongoPersonalKeys } from '../../adapters/mongodb/personal-keys.js';
 import { newGate } from '../../adapters/sqlite/gate.js';
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
-import { openLogReader } from '../../adapters/sqlite/log/events-file.js';
+import { openLogReader } from '../../adapters/sqlite/log/log-reader.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { keyRing } from '../../application/personal/key-ring.js';

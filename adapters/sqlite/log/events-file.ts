@@ -5,11 +5,11 @@ import { DamagedLog } from '../../../application/log/damaged-log.js';
 import type { LogTiles } from '../../../application/ports/log-tiles.js';
 import type { RawLog } from '../../../application/ports/raw-log.js';
 import { CheckpointPastHead, type NotWritten, type UnknownOutcome } from '../errors.js';
-import { newGate, whileShut, insideGate, type Gate } from '../gate.js';
+import { newGate, whileShut } from '../gate.js';
 import { SqliteEventStore } from './event-store.js';
 import { SqliteIdempotencyStore } from '../records/idempotency-store.js';
 import { LogQueries } from './log-queries.js';
-import { SqliteLogReader } from './log-reader.js';
+import type { SharedLog } from './log-reader.js';
 import { RunningClaims } from '../records/running-claims.js';
 import { assertWhole, checkLog, type LeftInWal } from '../verification/verification.js';
 import { SqliteLogTiles } from '../notary/log-tiles.js';
@@ -59,28 +59,6 @@ export interface EventsFile {
   /** Commits what is waiting, then releases the directory. */
   readonly close: () => Promise<void>;
 }
-
-/** What a thread needs to read the log and to be woken by commits. It can be sent to a worker. */
-export interface SharedLog {
-  readonly path: string;
-  readonly head: SharedArrayBuffer;
-  readonly gate: Gate;
-}
-
-/**
- * A reader for the calling thread, with its own connection. This process must have opened the events file.
- */
-export const openLogReader = (
-  { path, head, gate }: SharedLog,
-  options: { readonly clock: Clock; readonly onDamage: (error: DamagedLog) => void },
-): { readonly reader: SqliteLogReader; readonly close: () => void } => {
-  const inGate = insideGate(gate);
-  const database = inGate(() => openForReading(path));
-  return {
-    reader: new SqliteLogReader({ database, head, inGate, ...options }),
-    close: () => inGate(() => database.close()),
-  };
-};
 
 /**
  * Opens the data directory. Checks the events that no earlier run has checked, then all others in the

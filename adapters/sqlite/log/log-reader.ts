@@ -1,7 +1,10 @@
 import { turnAlone } from '../../../application/next-turn.js';
 import type { EventMark, LogHead, LogReader } from '../../../application/ports/event-store.js';
 import type { Clock } from '../../../application/ports/system.js';
+import type { DamagedLog } from '../../../application/log/damaged-log.js';
 import type { LoggedEvent } from '../../../domain/events.js';
+import { openForReading } from '../database.js';
+import { insideGate, type Gate } from '../gate.js';
 import { followLog, waitOnSharedHead, type UntilCommittedAfter } from './following.js';
 import { LogQueries, type LogQueriesOptions } from './log-queries.js';
 
@@ -46,3 +49,25 @@ export class SqliteLogReader implements LogReader {
     );
   }
 }
+
+/** What a thread needs to read the log and to be woken by commits. It can be sent to a worker. */
+export interface SharedLog {
+  readonly path: string;
+  readonly head: SharedArrayBuffer;
+  readonly gate: Gate;
+}
+
+/**
+ * A reader for the calling thread, with its own connection. This process must have opened the events file.
+ */
+export const openLogReader = (
+  { path, head, gate }: SharedLog,
+  options: { readonly clock: Clock; readonly onDamage: (error: DamagedLog) => void },
+): { readonly reader: SqliteLogReader; readonly close: () => void } => {
+  const inGate = insideGate(gate);
+  const database = inGate(() => openForReading(path));
+  return {
+    reader: new SqliteLogReader({ database, head, inGate, ...options }),
+    close: () => inGate(() => database.close()),
+  };
+};

@@ -7,7 +7,7 @@ import type { LogTiles } from '../../../application/ports/log-tiles.js';
 import type { RawLog } from '../../../application/ports/raw-log.js';
 import type { MasterKeys } from '../../../domain/webhook-signing.js';
 import { messageOf } from '../../../domain/errors.js';
-import type { SharedLog } from '../log/events-file.js';
+import type { SharedLog } from '../log/log-reader.js';
 import type { InputOf } from '../writer/operations.js';
 import type { SqliteWriter } from '../writer/writer.js';
 import type { TileOperation } from './log-tiles.js';

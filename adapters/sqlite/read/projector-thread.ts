@@ -8,7 +8,7 @@ import type { ProjectorStatus } from '../../../application/projecting/projection
 import { untilAborted } from '../../../application/until-aborted.js';
 import type { Projection } from '../../../projections/projection.js';
 import { emptiedEvery } from '../database.js';
-import { openLogReader } from '../log/events-file.js';
+import { openLogReader } from '../log/log-reader.js';
 import { openPersonalKeys } from '../keys/personal-keys.js';
 import { insideGate } from '../gate.js';
 import { SqliteProjectionStore } from './projection-store.js';

@@ -11,7 +11,7 @@ import type { Milliseconds } from '../../../domain/ids.js';
 import type { MasterKey, MasterKeys } from '../../../domain/webhook-signing.js';
 import { errcodeOf, openForReading } from '../database.js';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
-import type { SharedLog } from '../log/events-file.js';
+import type { SharedLog } from '../log/log-reader.js';
 import { whileShut } from '../gate.js';
 import { assertNotPast } from '../verification/verification.js';
 import type { FromProjector, ProjectorStart, ToProjector } from './projector-thread.js';

@@ -1,5 +1,5 @@
 import { attemptsKept, erasedReason, expiredReason } from '../../../application/ports/delivery-log.js';
-import { erasedPayload } from '../../../domain/delivery-payload.js';
+import { erasedPayload } from '../../../domain/public-events.js';
 import type { AttemptOutcome } from '../../../application/ports/delivery-claims.js';
 import type { Database } from '../database.js';
 import type { OperationSet } from '../writer/operation-set.js';

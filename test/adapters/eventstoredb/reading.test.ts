@@ -1,12 +1,11 @@
 import { status } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { EventStoreUnavailable, noStream } from '../../../application/ports/event-store.js';
-import type { Instant } from '../../../domain/ids.js';
+import { type Instant, streamName } from '../../../domain/ids.js';
 import { messageOf } from '../../../domain/errors.js';
 import { storedTexts, verifies } from '../../../application/log/hash-chain.js';
 import { Streams } from '../../../application/streams.js';
 import { ledger } from '../../../domain/credits.js';
-import { streamName } from '../../../domain/ids.js';
 import { eventually } from '../../support/time/eventually.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import { sealEvents, unsealed } from '../../support/fixtures/seal-events.js';

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { openLogReader, type SharedLog } from '../../../adapters/sqlite/log/events-file.js';
+import { openLogReader, type SharedLog } from '../../../adapters/sqlite/log/log-reader.js';
 import { standingClock } from '../../support/time/standing-clock.js';
 import { start } from './setup.js';
 

@@ -1,4 +1,4 @@
-import type { PersonalSeal } from '../../../application/streams.js';
+import type { PersonalSeal } from '../../../application/log/hash-chain.js';
 import { unsealed } from '../../support/fixtures/seal-events.js';
 
 export {
