@@ -1,11 +1,10 @@
-import { SystemClock } from '../adapters/system/clock.js';
 import { SystemEntropy } from '../adapters/system/entropy.js';
 import { copyLog, NoCopy, type CopiedLog } from '../application/log/copy-log.js';
 import { assertUndamaged } from '../application/log/damaged-log.js';
+import { openServers } from './opened-log.js';
 import { macsOfLog } from './secret-files.js';
 import type { Servers, Settings } from './settings.js';
 
-const clock = new SystemClock();
 const entropy = new SystemEntropy();
 
 /**
@@ -14,19 +13,14 @@ const entropy = new SystemEntropy();
  */
 export const copyLogTo = async (
   url: string,
-  { eventStoreUrl, mongoUrl }: Servers,
-  { eventStorePrefix: prefix, eventKeyFile }: Settings,
+  servers: Servers,
+  settings: Settings,
   onProgress: (events: number) => void,
 ): Promise<CopiedLog> => {
-  const [{ EventStoreDbEventStore }, { MongoDatabase }, { MongoLogTiles }] = await Promise.all([
-    import('../adapters/eventstoredb/event-store.js'),
-    import('../adapters/mongodb/database.js'),
-    import('../adapters/mongodb/log-tiles.js'),
-  ]);
-  const macs = macsOfLog({ eventKeyFile }, entropy);
-  const database = new MongoDatabase(mongoUrl, clock);
-  const from = new EventStoreDbEventStore({ url: eventStoreUrl, prefix, clock, entropy });
-  const to = new EventStoreDbEventStore({ url, prefix, clock, entropy });
+  const { MongoLogTiles } = await import('../adapters/mongodb/log-tiles.js');
+  const macs = macsOfLog(settings, entropy);
+  const { log: from, database, close } = await openServers(servers, settings);
+  const { log: to, close: closeOther } = await openServers({ ...servers, eventStoreUrl: url }, settings);
   try {
     await database.ping();
     const tiles = new MongoLogTiles(database);
@@ -39,8 +33,7 @@ export const copyLogTo = async (
       );
     return copied;
   } finally {
-    await to.close();
-    await from.close();
-    await database.close();
+    await closeOther();
+    await close();
   }
 };

@@ -6,7 +6,7 @@ import { SystemEntropy } from '../adapters/system/entropy.js';
 import type { EventStore } from '../application/ports/event-store.js';
 import type { LogTiles } from '../application/ports/log-tiles.js';
 import type { RawLog } from '../application/ports/raw-log.js';
-import type { Settings } from './settings.js';
+import type { Servers, Settings } from './settings.js';
 
 const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
 
@@ -18,6 +18,24 @@ export interface OpenedLog {
   readonly name: string;
   readonly close: () => Promise<void>;
 }
+
+/** The log and the records on servers, for a command. */
+export const openServers = async (
+  { eventStoreUrl: url, mongoUrl }: Servers,
+  { eventStorePrefix: prefix }: Pick<Settings, 'eventStorePrefix'>,
+) => {
+  const [{ EventStoreDbEventStore }, { MongoDatabase }] = await Promise.all([
+    import('../adapters/eventstoredb/event-store.js'),
+    import('../adapters/mongodb/database.js'),
+  ]);
+  const database = new MongoDatabase(mongoUrl, clock);
+  const log = new EventStoreDbEventStore({ url, prefix, clock, entropy });
+  const close = async (): Promise<void> => {
+    await log.close();
+    await database.close();
+  };
+  return { log, database, close };
+};
 
 const throwIt = (error: Error): never => {
   throw error;
@@ -31,7 +49,7 @@ export const openLog = async (
   settings: Settings,
   { opensDamaged = false }: { readonly opensDamaged?: boolean } = {},
 ): Promise<OpenedLog> => {
-  const { servers, eventStorePrefix: prefix, dataDir: directory } = settings;
+  const { servers, dataDir: directory } = settings;
   if (servers === null) {
     const path = join(directory, 'events.db');
     if (!existsSync(path)) throw new Error(`There is no ${path}. Set DATA_DIR.`);
@@ -44,16 +62,7 @@ export const openLog = async (
     });
     return { store: eventStore, log: raw, tiles, name: 'events.db', close };
   }
-  const [{ EventStoreDbEventStore }, { MongoDatabase }, { MongoLogTiles }] = await Promise.all([
-    import('../adapters/eventstoredb/event-store.js'),
-    import('../adapters/mongodb/database.js'),
-    import('../adapters/mongodb/log-tiles.js'),
-  ]);
-  const database = new MongoDatabase(servers.mongoUrl, clock);
-  const store = new EventStoreDbEventStore({ url: servers.eventStoreUrl, prefix, clock, entropy });
-  const close = async (): Promise<void> => {
-    await store.close();
-    await database.close();
-  };
-  return { store, log: store, tiles: new MongoLogTiles(database), name: 'the event store', close };
+  const { MongoLogTiles } = await import('../adapters/mongodb/log-tiles.js');
+  const { log, database, close } = await openServers(servers, settings);
+  return { store: log, log, tiles: new MongoLogTiles(database), name: 'the event store', close };
 };

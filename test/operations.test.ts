@@ -1,20 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { personalVerbs } from '../bin/cli/personal-verbs.js';
-import { privacyVerbs } from '../bin/cli/privacy-verbs.js';
-import { contactLongVerbs, contactVerbs } from '../bin/cli/contact-verbs.js';
-import { exportVerbs } from '../bin/cli/export-verbs.js';
-import { logWatch } from '../bin/cli/log-watch.js';
-import { hookVerbs } from '../bin/cli/hook-verbs.js';
-import { logLongVerbs, logVerbs } from '../bin/cli/log-verbs.js';
-import { longVerbs } from '../bin/cli/long-verbs.js';
-import { eventStoreVerbs } from '../bin/cli/eventstore-verbs.js';
-import { peopleVerbs } from '../bin/cli/people-verbs.js';
-import { queueVerbs } from '../bin/cli/queue-verbs.js';
-import { verbs } from '../bin/cli/verbs.js';
-import { webhookLongVerbs } from '../bin/cli/listen.js';
-import { webhookVerbs } from '../bin/cli/webhook-verbs.js';
+import { allVerbs } from '../bin/cli/program.js';
 import { exitCodes } from '../bin/exit.js';
 import { roles } from '../bin/roles.js';
 import { settingNames } from '../bin/settings.js';
@@ -201,31 +188,13 @@ describe('docs/operations.md', () => {
   });
 
   it('has every verb of the command line, and no other, beside its noun', () => {
-    const all = [
-      ...verbs,
-      ...hookVerbs,
-      ...contactVerbs,
-      ...privacyVerbs,
-      ...webhookVerbs,
-      ...peopleVerbs,
-      ...longVerbs,
-      ...logLongVerbs,
-      ...logVerbs,
-      ...contactLongVerbs,
-      ...webhookLongVerbs,
-      ...queueVerbs,
-      ...eventStoreVerbs,
-      ...personalVerbs,
-      ...exportVerbs,
-      logWatch,
-    ];
     const documented = rowsBelow('The command line').flatMap(([noun = '', listed = '']) =>
       [...(listed.split(':')[0] ?? '').matchAll(/`([^`]+)`/g)].map(
         ([, verb]) => `${noun.replaceAll('`', '')} ${verb}`,
       ),
     );
     expect(documented.filter((line) => line !== 'noun undefined').toSorted()).to.deep.equal(
-      all.map(({ noun, verb }) => `${noun} ${verb}`).toSorted(),
+      allVerbs.map(({ noun, verb }) => `${noun} ${verb}`).toSorted(),
     );
   });
 });

@@ -16,11 +16,8 @@ import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { checkCopy, copyEvents, syncFile, type CopiedLog } from '../../adapters/sqlite/backup.js';
 import { makeDirectory } from '../../adapters/sqlite/database.js';
-import type { EventStore } from '../../application/ports/event-store.js';
-import type { MongoDatabase } from '../../adapters/mongodb/database.js';
-import { SystemClock } from '../../adapters/system/clock.js';
-import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { messageOf } from '../../domain/errors.js';
+import { openServers } from '../opened-log.js';
 import { markRestored } from '../restored.js';
 import { readSettings, type Servers, type Settings } from '../settings.js';
 import { ServiceRefused } from './client.js';
@@ -116,30 +113,18 @@ const finished = (to: string, names: readonly string[], log: CopiedLog): BackedU
   return { path: to, files: names, ...log };
 };
 
-interface OnServers {
-  readonly log: EventStore;
-  readonly database: MongoDatabase;
-}
-
 /** Works with the servers that the settings name. */
 const withServers = async <T>(
-  { eventStoreUrl: url, mongoUrl }: Servers,
-  { eventStorePrefix: prefix }: Settings,
-  work: (servers: OnServers) => Promise<T>,
+  servers: Servers,
+  settings: Settings,
+  work: (opened: Awaited<ReturnType<typeof openServers>>) => Promise<T>,
 ): Promise<T> => {
-  const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
-  const [{ EventStoreDbEventStore }, { MongoDatabase: Database }] = await Promise.all([
-    import('../../adapters/eventstoredb/event-store.js'),
-    import('../../adapters/mongodb/database.js'),
-  ]);
-  const database = new Database(mongoUrl, clock);
-  const log = new EventStoreDbEventStore({ url, prefix, clock, entropy });
+  const opened = await openServers(servers, settings);
   try {
-    await database.ping();
-    return await work({ log, database });
+    await opened.database.ping();
+    return await work(opened);
   } finally {
-    await log.close();
-    await database.close();
+    await opened.close();
   }
 };
 

@@ -14,97 +14,7 @@ import { ServiceRefused, Unreachable, WrongUsage, type OperatorClient } from './
 import { contactsIn } from './contact-file.js';
 import { untilInterrupted, type LongVerb, type VerbContext } from './long-verbs.js';
 import { readable } from './print.js';
-import {
-  at,
-  atOf,
-  orgPath,
-  org,
-  paging,
-  pagingOf,
-  type Option,
-  type CommandInput,
-  type Verb,
-} from './verbs.js';
-
-const option = (name: string, description: string): Option => ({ name, description });
-
-const addressOptions = [
-  option('line1', 'street line'),
-  option('line2', 'apartment, suite, floor, unit'),
-  option('city', 'city'),
-  option('state', 'two-letter code'),
-  option('zip', 'five digits, optionally +4'),
-  option('country', 'US'),
-];
-
-const contactOptions = [
-  option('external-id', 'your own identifier; the contact that has it is replaced'),
-  option('name', 'full name'),
-  option('first-name', 'first name'),
-  option('last-name', 'last name'),
-  option('company', 'company'),
-  option('job-title', 'job title'),
-  option('email', 'e-mail address'),
-  option('phone', 'phone number'),
-  option('birthday', 'MM-DD or YYYY-MM-DD'),
-  option('work-anniversary', 'YYYY-MM-DD'),
-];
-
-const addressOf = (input: CommandInput): object | undefined => {
-  const sent = addressOptions.flatMap(({ name }): readonly (readonly [string, string])[] => {
-    const text = input.text(name);
-    return text === undefined ? [] : [[name, text]];
-  });
-  return sent.length === 0 ? undefined : Object.fromEntries(sent);
-};
-
-export const contactVerbs: readonly Verb[] = [
-  {
-    noun: 'contact',
-    verb: 'save',
-    description: 'Create a contact, or replace all fields of the one with the same external id',
-    options: [org, ...contactOptions, ...addressOptions],
-    call: (input) => ({
-      method: 'POST',
-      path: orgPath(input, '/contacts'),
-      body: {
-        external_id: input.text('externalId'),
-        name: input.text('name'),
-        first_name: input.text('firstName'),
-        last_name: input.text('lastName'),
-        company: input.text('company'),
-        job_title: input.text('jobTitle'),
-        email: input.text('email'),
-        phone: input.text('phone'),
-        address: addressOf(input),
-        birthday: input.text('birthday'),
-        work_anniversary: input.text('workAnniversary'),
-      },
-    }),
-  },
-  {
-    noun: 'contact',
-    verb: 'list',
-    description: 'List contacts',
-    options: [
-      org,
-      option('email', 'only contacts with this e-mail address'),
-      option('external-id', 'only contacts with this identifier'),
-      ...paging,
-      at,
-    ],
-    call: (input) => ({
-      method: 'GET',
-      path: orgPath(input, '/contacts'),
-      query: {
-        ...pagingOf(input),
-        ...atOf(input),
-        email: input.text('email'),
-        external_id: input.text('externalId'),
-      },
-    }),
-  },
-];
+import { org, orgPath } from './verb.js';
 
 const maxTries = 6;
 const firstPause = 250;
@@ -181,7 +91,6 @@ const preview = async (
   options: Omit<FileOptions, 'keyIsNamed'>,
   running: VerbContext,
 ): Promise<void> => {
-  const { json, print } = running;
   const sample: object[] = [];
   let good = 0;
   let bad = 0;
@@ -198,15 +107,11 @@ const preview = async (
     if (problem !== null) reportRow(running, row.line, problem);
     else if (sample.length < sampleSize && 'contact' in row) sample.push(row.contact);
   }
-  const summary = { contacts: good, bad, sample };
-  if (json) print(JSON.stringify(summary));
-  else
-    print(
-      [
-        ...sample.map((contact) => readable(JSON.stringify(contact))),
-        `${good} contacts, ${bad} bad. Nothing was sent.`,
-      ].join('\n\n'),
-    );
+  const rows = sample.map((contact) => readable(JSON.stringify(contact)));
+  running.show(
+    { contacts: good, bad, sample },
+    [...rows, `${good} contacts, ${bad} bad. Nothing was sent.`].join('\n\n'),
+  );
   if (bad > 0) throw new ServiceRefused(`The file has bad rows: ${bad}.`, '', 422);
 };
 
@@ -229,12 +134,12 @@ const importFile: LongVerb = {
   argument: 'file',
   options: [
     org,
-    option('key', 'the column that holds the external_id'),
+    { name: 'key', description: 'the column that holds the external_id' },
     { name: 'from-line', description: 'start at this line of the file', kind: 'number' },
     { name: 'preview', description: 'true to check the file and send nothing', kind: 'flag' },
   ],
   run: async (running) => {
-    const { input, client, json, print } = running;
+    const { input, client, show } = running;
     const options = { key: input.text('key'), fromLine: input.number('fromLine') ?? 1 };
     const path = input.argument;
     const bar = progressBar(sizeOf(path));
@@ -256,7 +161,7 @@ const importFile: LongVerb = {
     });
     bar.clear();
     const { failure, resumeAt, created, updated, bad } = imported;
-    print(json ? JSON.stringify({ created, updated, bad, go_on_with: resumeAt }) : summaryOf(imported));
+    show({ created, updated, bad, go_on_with: resumeAt }, summaryOf(imported));
     if (failure !== null) throw failure;
     if (bad > 0) throw new ServiceRefused(`The file has bad rows: ${bad}.`, '', 422);
     if (resumeAt !== null) throw new ServiceRefused('The import was interrupted.', '', 0);

@@ -12,7 +12,7 @@ export const eventStoreVerbs: readonly LongVerb[] = [
     options: [
       { name: 'user', description: "the service's user in EventStoreDB, or a group of his", required: true },
     ],
-    run: async ({ input, json, print, environment }) => {
+    run: async ({ input, show, environment }) => {
       const user = input.text('user') ?? '';
       // The other settings need not be those of a service: an administrator runs this anywhere.
       const url = environment['EVENTSTORE_URL']?.trim() ?? '';
@@ -24,7 +24,7 @@ export const eventStoreVerbs: readonly LongVerb[] = [
         if (!(error instanceof NotGranted)) throw error;
         throw error.isAway ? new Unreachable(error.message) : new ServiceRefused(error.message, '', 0);
       });
-      print(json ? JSON.stringify({ readers }) : `May read $all: ${readers.join(', ')}`);
+      show({ readers }, `May read $all: ${readers.join(', ')}`);
     },
   },
 ];

@@ -5,7 +5,7 @@ import { messageOf } from '../../domain/errors.js';
 import { ServiceRefused, WrongUsage } from './client.js';
 import type { LongVerb, VerbContext } from './long-verbs.js';
 import { progressOn } from './progress.js';
-import type { CommandInput, Option } from './verbs.js';
+import type { CommandInput, Option } from './verb.js';
 
 const personal: Option = { name: 'personal', description: 'include or withhold (the default)' };
 const since: Option = {
@@ -96,7 +96,7 @@ const optionsOf = (input: CommandInput) => {
 };
 
 const verify = (running: VerbContext): void => {
-  const { input, json, print } = running;
+  const { input, show } = running;
   const file = read(input.argument);
   const progress = progressOn(running);
   const onLine = (end: number): void =>
@@ -106,7 +106,7 @@ const verify = (running: VerbContext): void => {
   const deep = forbidden.map((finding) => `FAIL  ${finding}`);
   const isRight = verified && deep.length === 0;
   const lines = [...report.slice(0, -1), ...deep, isRight ? 'VERIFIED' : 'NOT VERIFIED'];
-  print(json ? JSON.stringify({ verified: isRight, report: lines }) : lines.join('\n'));
+  show({ verified: isRight, report: lines }, lines.join('\n'));
   if (!isRight) throw new Error('The export is not verified.');
 };
 

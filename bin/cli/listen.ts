@@ -4,7 +4,7 @@ import { messageOf } from '../../domain/errors.js';
 import { deliveryHeaders, type SigningSecret } from '../../domain/webhook-signing.js';
 import { keyClient, ServiceRefused, WrongUsage, type OperatorClient } from './client.js';
 import { untilInterrupted, type LongVerb, type VerbContext } from './long-verbs.js';
-import { orgPath, segment, type Option } from './verbs.js';
+import { orgPath, segment, type Option } from './verb.js';
 
 /** What a program gets that is forwarded to. */
 interface Forwardable {

@@ -1,29 +1,12 @@
 import { acceptRestoreOf } from '../accept-restore.js';
 import { rebuildLog } from '../rebuild-log.js';
 import { readSettings } from '../settings.js';
-import { ServiceRefused, Unreachable, WrongUsage } from './client.js';
+import { ServiceRefused, WrongUsage } from './client.js';
 import type { LongVerb } from './long-verbs.js';
 import { progressOn } from './progress.js';
-import type { Verb } from './verbs.js';
-import { UnusableSecretFile } from '../secret-files.js';
-import { NothingGivenUp } from '../../application/log/accept-restore.js';
-import { NoCopy } from '../../application/log/copy-log.js';
-import { DamagedLog } from '../../application/log/damaged-log.js';
-import { EventStoreUnavailable } from '../../application/ports/event-store.js';
-import { DomainError, FinalError } from '../../domain/errors.js';
 import { copyLogTo } from '../copy-log.js';
 
 const count = (events: number): string => events.toLocaleString('en-US');
-
-export const logVerbs: readonly Verb[] = [
-  {
-    noun: 'log',
-    verb: 'status',
-    description: 'Show how far the log has come and how far it is signed',
-    options: [],
-    call: () => ({ method: 'GET', path: '/anchor' }),
-  },
-];
 
 const showCheckpoint: LongVerb = {
   noun: 'log',
@@ -58,26 +41,19 @@ const rebuild: LongVerb = {
   description:
     'Make the tree over all events again, and compare it with every checkpoint that was signed; when embedded, stop the service first',
   options: [],
-  run: async ({ environment, print, complain, json }) => {
+  run: async ({ environment, show, complain }) => {
     const began = process.hrtime.bigint();
     let shown = 0;
-    const onProgress = (events: number): void => {
-      if (events - shown < 50_000) return;
-      shown = events;
-      complain(`${count(events)} events ...\n`);
-    };
-    try {
-      const events = await rebuildLog(readSettings(environment), onProgress);
-      const seconds = Number(process.hrtime.bigint() - began) / 1e9;
-      print(
-        json
-          ? JSON.stringify({ events })
-          : `The tree over ${count(events)} events was made again in ${seconds.toFixed(1)} s. Every checkpoint that was signed agrees with it.`,
-      );
-    } catch (error) {
-      if (error instanceof FinalError) throw new ServiceRefused(error.message, '', 0);
-      throw error;
-    }
+    const events = await rebuildLog(readSettings(environment), (done) => {
+      if (done - shown < 50_000) return;
+      shown = done;
+      complain(`${count(done)} events ...\n`);
+    });
+    const seconds = Number(process.hrtime.bigint() - began) / 1e9;
+    show(
+      { events },
+      `The tree over ${count(events)} events was made again in ${seconds.toFixed(1)} s. Every checkpoint that was signed agrees with it.`,
+    );
   },
 };
 
@@ -87,7 +63,7 @@ const copy: LongVerb = {
   description: 'Copy every event to an empty EventStoreDB; stop the service first',
   options: [{ name: 'to', description: 'connection string of the other EventStoreDB', required: true }],
   run: async (running) => {
-    const { input, environment, print, json } = running;
+    const { input, environment, show } = running;
     const settings = readSettings(environment);
     const { servers } = settings;
     if (servers === null)
@@ -98,21 +74,12 @@ const copy: LongVerb = {
     if (to === servers.eventStoreUrl)
       throw new WrongUsage('--to is the EventStoreDB that EVENTSTORE_URL names.');
     const progress = progressOn(running);
-    try {
-      const { events, root } = await copyLogTo(to, servers, settings, (done) =>
-        progress(() => `${count(done)} events`),
-      );
-      print(
-        json
-          ? JSON.stringify({ events, root: root.toString('base64') })
-          : `${count(events)} events were copied. Their root is that of the newest checkpoint: ${root.toString('base64')}. What to do now: docs/operations.md, "Move to another EventStoreDB".`,
-      );
-    } catch (error) {
-      if (error instanceof DamagedLog || error instanceof NoCopy || error instanceof DomainError)
-        throw new ServiceRefused(error.message, '', 0);
-      if (error instanceof EventStoreUnavailable) throw new Unreachable(error.message);
-      throw error;
-    }
+    const copied = await copyLogTo(to, servers, settings, (done) => progress(() => `${count(done)} events`));
+    const [events, root] = [copied.events, copied.root.toString('base64')];
+    show(
+      { events, root },
+      `${count(events)} events were copied. Their root is that of the newest checkpoint: ${root}. What to do now: docs/operations.md, "Move to another EventStoreDB".`,
+    );
   },
 };
 
@@ -130,27 +97,19 @@ const accept: LongVerb = {
     },
   ],
   run: async (running) => {
-    const { input, environment, print, json } = running;
+    const { input, environment, show } = running;
     const progress = progressOn(running);
     const choice = { by: input.text('by') ?? '', anew: input.text('beginAnew') !== undefined };
-    try {
-      const { head, events } = await acceptRestoreOf(readSettings(environment), choice, (done) =>
-        progress(() => `${count(done)} events`),
-      );
-      const given = head && { size: head.size, root: head.root.toString('base64') };
-      const what =
-        given === null ? 'a head that is lost' : `the head of ${count(given.size)} events, ${given.root}`;
-      print(
-        json
-          ? JSON.stringify({ given_up: given, events })
-          : `HeadGivenUp records that ${what}, is given up. The log goes on from its ${count(events)} events: start the service. Checkpoints that others hold may contradict it from now on: docs/operations.md, "The log was restored".`,
-      );
-    } catch (error) {
-      if (error instanceof EventStoreUnavailable) throw new Unreachable(error.message);
-      const isRefusal =
-        error instanceof NothingGivenUp || error instanceof FinalError || error instanceof UnusableSecretFile;
-      throw isRefusal ? new ServiceRefused(error.message, '', 0) : error;
-    }
+    const { head, events } = await acceptRestoreOf(readSettings(environment), choice, (done) =>
+      progress(() => `${count(done)} events`),
+    );
+    const given = head && { size: head.size, root: head.root.toString('base64') };
+    const what =
+      given === null ? 'a head that is lost' : `the head of ${count(given.size)} events, ${given.root}`;
+    show(
+      { given_up: given, events },
+      `HeadGivenUp records that ${what}, is given up. The log goes on from its ${count(events)} events: start the service. Checkpoints that others hold may contradict it from now on: docs/operations.md, "The log was restored".`,
+    );
   },
 };
 

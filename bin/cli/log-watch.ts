@@ -33,7 +33,7 @@ export const logWatch: LongVerb = {
     { name: 'witness', description: 'key of a witness; several', kind: 'list' },
     { name: 'quorum', description: 'how many witnesses must have signed; by default all', kind: 'number' },
   ],
-  run: async ({ input, environment, json, print }) => {
+  run: async ({ input, environment, show }) => {
     const path = input.text('state') ?? '';
     const log = keyOf(input.text('key') ?? '');
     const witnesses = (input.list('witness') ?? []).map(keyOf);
@@ -45,11 +45,9 @@ export const logWatch: LongVerb = {
     if (older !== null) await proveGrowth(older, head, (name) => readPublic(environment, name));
     writeFileSync(`${path}.new`, note, { mode: 0o600 });
     renameSync(`${path}.new`, path);
-    const sizes = { size: head.size, before: older?.size ?? null };
-    print(
-      json
-        ? JSON.stringify(sizes)
-        : `The log has ${head.size} events${older === null ? '' : `, and begins with the ${older.size} of last time`}.`,
+    show(
+      { size: head.size, before: older?.size ?? null },
+      `The log has ${head.size} events${older === null ? '' : `, and begins with the ${older.size} of last time`}.`,
     );
   },
 };

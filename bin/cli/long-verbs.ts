@@ -2,7 +2,7 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { OperatorClient } from './client.js';
 import { readable } from './print.js';
-import type { Option, CommandInput } from './verbs.js';
+import type { Option, CommandInput } from './verb.js';
 
 /** What a long verb works with. */
 export interface VerbContext {
@@ -11,6 +11,8 @@ export interface VerbContext {
   readonly json: boolean;
   /** Writes a line of output. */
   readonly print: (text: string) => void;
+  /** Writes a value as JSON, or else the text for people. */
+  readonly show: (value: object, text: string) => void;
   /** Writes to where errors go. */
   readonly complain: (text: string) => void;
   /** A clock that nobody can set. */

@@ -11,14 +11,13 @@ const rotate: LongVerb = {
   description:
     'Encrypt the keys of personal data with the first line of PERSONAL_KEY_FILE, so that the other lines can go',
   options: [],
-  run: async ({ environment, print, complain, json }) => {
+  run: async ({ environment, show, complain }) => {
     const { wrapped, unreadable, newest } = await rotateKeysOf(readSettings(environment), (blocks) => {
       if (blocks % 10_000 === 0) complain(`${count(blocks)} blocks ...\n`);
     });
-    print(
-      json
-        ? JSON.stringify({ wrapped, unreadable, newest })
-        : `${count(wrapped)} blocks were encrypted anew: all that can be read are with ${newest} now, and the other lines of PERSONAL_KEY_FILE can go.${unreadable === 0 ? '' : ` ${count(unreadable)} are damaged: their keys are lost.`}`,
+    show(
+      { wrapped, unreadable, newest },
+      `${count(wrapped)} blocks were encrypted anew: all that can be read are with ${newest} now, and the other lines of PERSONAL_KEY_FILE can go.${unreadable === 0 ? '' : ` ${count(unreadable)} are damaged: their keys are lost.`}`,
     );
   },
 };
@@ -31,7 +30,7 @@ const giveUp: LongVerb = {
   options: [{ name: 'by', description: 'your name: the log keeps it', required: true }],
   question:
     'Names, addresses and messages that were sealed with the missing keys can never be read again unless these are restored. Give them up?',
-  run: async ({ input, environment, print, json }) => {
+  run: async ({ input, environment, show }) => {
     const { events, byOrganization, newest } = await giveUpKeysOf(
       readSettings(environment),
       input.text('by') ?? '',
@@ -43,7 +42,7 @@ const giveUp: LongVerb = {
       events === 0
         ? 'No event needs a key that is missing: nothing was given up.'
         : `${count(events)} events can't be read any more, up to ${newest}: ${organizationsIn({ byOrganization })}. KeysLost records it in the log.`;
-    print(json ? JSON.stringify({ events, newest, organizations }) : text);
+    show({ events, newest, organizations }, text);
   },
 };
 

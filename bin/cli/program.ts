@@ -1,5 +1,6 @@
 import { Argument, Command, CommanderError } from 'commander';
 import { SystemClock } from '../../adapters/system/clock.js';
+import { EventStoreUnavailable } from '../../application/ports/event-store.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { backUp, restore, type BackedUp } from './backup.js';
@@ -12,22 +13,19 @@ import {
   type OperatorClient,
 } from './client.js';
 import { completion, shells, type Words } from './completion.js';
-import { privacyVerbs } from './privacy-verbs.js';
-import { contactLongVerbs, contactVerbs } from './contact-verbs.js';
+import { contactLongVerbs } from './contact-verbs.js';
 import { eventStoreVerbs } from './eventstore-verbs.js';
 import { exportVerbs } from './export-verbs.js';
-import { hookVerbs } from './hook-verbs.js';
 import { readable } from './print.js';
-import { logLongVerbs, logVerbs } from './log-verbs.js';
+import { logLongVerbs } from './log-verbs.js';
 import { logWatch } from './log-watch.js';
 import { longVerbs, type LongVerb } from './long-verbs.js';
-import { peopleVerbs } from './people-verbs.js';
 import { personalVerbs } from './personal-verbs.js';
 import { queueVerbs } from './queue-verbs.js';
 import { version } from '../version.js';
 import { webhookLongVerbs } from './listen.js';
-import { webhookVerbs } from './webhook-verbs.js';
-import { parseInput, verbs, type Option, type CommandInput, type Verb } from './verbs.js';
+import { parseInput, type Option, type CommandInput, type Verb } from './verb.js';
+import { verbs } from './verbs.js';
 
 /** (docs/operations.md#exit-codes) */
 const exitCodes = { done: 0, refused: 1, wrongUsage: 2, unreachable: 69 } as const;
@@ -139,7 +137,8 @@ const add = (program: Command, verb: Verb | LongVerb, session: Session): void =>
     const input = inputOf(verb, first, options);
     if (question !== undefined && yes !== true && confirm && !(await confirm(question))) throw new Declined();
     if ('run' in verb) {
-      await verb.run({ ...terminal, input, client, json: json === true, print });
+      const show = (value: object, text: string): void => print(json === true ? JSON.stringify(value) : text);
+      await verb.run({ ...terminal, input, client, json: json === true, print, show });
       return;
     }
     const text = await client.call(verb.call(input));
@@ -214,6 +213,20 @@ const addCompletion = (program: Command, { print }: Session): void => {
     .action((shell: (typeof shells)[number]) => print(completion(shell, wordsOf(program))));
 };
 
+/** Every verb that has a noun. */
+export const allVerbs: readonly (Verb | LongVerb)[] = [
+  ...verbs,
+  ...longVerbs,
+  ...logLongVerbs,
+  ...contactLongVerbs,
+  ...webhookLongVerbs,
+  ...exportVerbs,
+  logWatch,
+  ...queueVerbs,
+  ...eventStoreVerbs,
+  ...personalVerbs,
+];
+
 const commandsOf = (session: Session): Command => {
   const program = new Command('cli')
     .description('The back office of the Handwritten Card Service, as a client of the running service')
@@ -226,25 +239,7 @@ const commandsOf = (session: Session): Command => {
     .showHelpAfterError()
     .exitOverride()
     .configureOutput({ writeOut: session.write, writeErr: session.complain });
-  for (const verb of [
-    ...verbs,
-    ...hookVerbs,
-    ...contactVerbs,
-    ...privacyVerbs,
-    ...webhookVerbs,
-    ...longVerbs,
-    ...logVerbs,
-    ...logLongVerbs,
-    ...contactLongVerbs,
-    ...webhookLongVerbs,
-    ...exportVerbs,
-    logWatch,
-    ...queueVerbs,
-    ...eventStoreVerbs,
-    ...personalVerbs,
-    ...peopleVerbs,
-  ])
-    add(program, verb, session);
+  for (const verb of allVerbs) add(program, verb, session);
   addFileCommands(program, session);
   addConsole(program, session);
   addCompletion(program, session);
@@ -266,7 +261,8 @@ const exitCodeFor = (
   if (error instanceof ServiceRefused && json && error.text !== '') print(error.text);
   complain(`${messageOf(error)}\n`);
   if (error instanceof WrongUsage) return exitCodes.wrongUsage;
-  return error instanceof Unreachable ? exitCodes.unreachable : exitCodes.refused;
+  const isAway = error instanceof Unreachable || error instanceof EventStoreUnavailable;
+  return isAway ? exitCodes.unreachable : exitCodes.refused;
 };
 
 /**

@@ -27,12 +27,12 @@ const verbOf = (
   verb,
   description,
   options: [],
-  run: async ({ json, print, environment }) => {
+  run: async ({ show, environment }) => {
     const options = broker(environment);
     const messages = await ask(options).catch((error: unknown) => {
       throw new Unreachable(`RabbitMQ: ${messageOf(error)}`);
     });
-    print(json ? JSON.stringify({ messages }) : `Messages: ${messages}`);
+    show({ messages }, `Messages: ${messages}`);
   },
 });
 

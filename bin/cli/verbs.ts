@@ -1,514 +1,342 @@
 import { operatorScopes, scopes } from '../../domain/api-key.js';
 import { cardStatuses, reportedStatuses, steps } from '../../domain/card.js';
+import { house as houseId } from '../../domain/members.js';
+import { memberRoles, staffRoles } from '../../domain/permissions.js';
 import { allProjections } from '../../projections/all.js';
-import type { OperatorCall } from './client.js';
-import { WrongUsage } from './client.js';
+import { house, org, verb, type CommandInput, type Option, type Verb } from './verb.js';
 
-/** One `--name value`. */
-export interface Option {
-  readonly name: string;
-  readonly description: string;
-  readonly required?: boolean;
-  /** `switch`: it has no value. */
-  readonly kind?: 'text' | 'number' | 'flag' | 'list' | 'switch';
-}
+const option = (name: string, description: string): Option => ({ name, description });
+const required = (name: string, description: string): Option => ({ name, description, required: true });
 
-/** What was typed: the argument after the verb, and the options by their names in camel case. */
-export interface CommandInput {
-  readonly argument: string;
-  readonly text: (name: string) => string | undefined;
-  readonly number: (name: string) => number | undefined;
-  readonly flag: (name: string) => boolean | undefined;
-  readonly list: (name: string) => readonly string[] | undefined;
-}
-
-/** `noun verb [argument] --option value`: one call of the operator API. */
-export interface Verb {
-  readonly noun: string;
-  readonly verb: string;
-  readonly description: string;
-  /** What the argument after the verb is; absent if there is none. */
-  readonly argument?: string;
-  readonly options: readonly Option[];
-  /** What it does for good, as a question to somebody at a terminal; absent if it can be undone. */
-  readonly question?: string;
-  readonly call: (input: CommandInput) => OperatorCall;
-}
-
-export const org: Option = { name: 'org', description: 'id of the organization', required: true };
-const limit: Option = { name: 'limit', description: 'maximum number of rows', kind: 'number' };
-const startingAfter: Option = {
-  name: 'starting-after',
-  description: 'the cursor that the page before ended with',
-};
-export const paging = [limit, startingAfter] as const;
+const paging: readonly Option[] = [
+  { name: 'limit', description: 'maximum number of rows', kind: 'number' },
+  option('starting-after', 'the cursor that the page before ended with'),
+];
 /** The moment of a response about the past. */
-export const at: Option = {
-  name: 'at',
-  description: 'as it was then: a position of the log or an ISO 8601 time',
+const at = option('at', 'as it was then: a position of the log or an ISO 8601 time');
+const active: Option = { ...required('active', 'true or false'), kind: 'flag' };
+const amount: Option = { ...required('amount', 'how many credits'), kind: 'number' };
+const reason = required('reason', 'why');
+const from = required('from', 'a position in the log, or an ISO 8601 time');
+
+const hookSettings = [
+  option('label', 'what it is for'),
+  option('design-id', 'id of a saved design, or card:<slug>'),
+  option('template', 'message template for payloads without a message'),
+  option('signed-by', 'value of {{sender_name}} in the template'),
+];
+
+const addressOptions = [
+  option('line1', 'street line'),
+  option('line2', 'apartment, suite, floor, unit'),
+  option('city', 'city'),
+  option('state', 'two-letter code'),
+  option('zip', 'five digits, optionally +4'),
+  option('country', 'US'),
+];
+const contactOptions = [
+  option('external-id', 'your own identifier; the contact that has it is replaced'),
+  option('name', 'full name'),
+  option('first-name', 'first name'),
+  option('last-name', 'last name'),
+  option('company', 'company'),
+  option('job-title', 'job title'),
+  option('email', 'e-mail address'),
+  option('phone', 'phone number'),
+  option('birthday', 'MM-DD or YYYY-MM-DD'),
+  option('work-anniversary', 'YYYY-MM-DD'),
+];
+
+const addressIn = (input: CommandInput): object => {
+  const sent = addressOptions.flatMap(({ name }) => {
+    const text = input.text(name);
+    return text === undefined ? [] : [[name, text] as const];
+  });
+  return sent.length === 0 ? {} : { address: Object.fromEntries(sent) };
 };
-const active: Option = { name: 'active', description: 'true or false', required: true, kind: 'flag' };
-const reason: Option = { name: 'reason', description: 'why', required: true };
 
-/** Instead of an organization: the keys of operators. */
-const house: Option = { name: 'house', description: 'the keys of operators instead', kind: 'switch' };
-const keyPath = (input: CommandInput, path = ''): string => {
-  if (input.text('house') !== undefined) return `/keys${path}`;
-  if ((input.text('org') ?? '') === '')
-    throw new WrongUsage('Name the organization: --org <id>, or --house.');
-  return orgPath(input, `/keys${path}`);
+const memberOrg: Option = {
+  ...org,
+  description: `${org.description}; ${houseId} for the service's own people`,
 };
+const role = required('role', `${memberRoles.join(', ')}; of the house ${staffRoles.join(', ')}`);
 
-/** A path below the organization in `--org`. */
-export const orgPath = (input: CommandInput, path: string): string =>
-  `/organizations/${encodeURIComponent(input.text('org') ?? '')}${path}`;
-export const pagingOf = (input: CommandInput) => ({
-  limit: input.text('limit'),
-  starting_after: input.text('startingAfter'),
-});
-export const atOf = (input: CommandInput) => ({ at: input.text('at') });
-export const segment = (text: string): string => encodeURIComponent(text);
+const whyErased = required('reason', 'why; name nobody in it');
 
-const card = (
-  verb: string,
-  description: string,
-  options: readonly Option[] = [],
-  body?: (input: CommandInput) => object,
-): Verb => ({
-  noun: 'card',
-  verb,
-  description,
-  argument: 'code',
-  options,
-  call: (input) => ({
-    method: 'POST',
-    path: `/cards/${segment(input.argument)}/${verb}`,
-    ...(body && { body: body(input) }),
-  }),
-});
+const ofOrg = '/organizations/{org}';
 
 /**
  * Verbs that are one call each. More are in the files beside this one. (docs/operations.md#the-command-line)
  */
 export const verbs: readonly Verb[] = [
-  {
-    noun: 'org',
-    verb: 'create',
-    description: 'Create an organization',
-    options: [
-      { name: 'name', description: 'its name', required: true },
-      { name: 'house-hand', description: 'handwriting of cards that name none' },
-    ],
-    call: (input) => ({
-      method: 'POST',
-      path: '/organizations',
-      body: { name: input.text('name'), house_hand: input.text('houseHand') },
-    }),
-  },
-  {
-    noun: 'org',
-    verb: 'list',
-    description: 'List organizations',
-    options: [{ name: 'name', description: 'how its name begins, in any case' }, ...paging],
-    call: (input) => ({
-      method: 'GET',
-      path: '/organizations',
-      query: { name: input.text('name'), ...pagingOf(input) },
-    }),
-  },
-  {
-    noun: 'org',
-    verb: 'show',
-    description: 'Show an organization and its balance',
-    options: [org],
-    call: (input) => ({ method: 'GET', path: orgPath(input, '') }),
-  },
-  {
-    noun: 'org',
-    verb: 'update',
-    description: 'Rename an organization, or choose the handwriting of cards that name none',
-    options: [
-      org,
-      { name: 'name', description: 'its new name' },
-      { name: 'house-hand', description: 'a handwriting that is offered' },
-    ],
-    call: (input) => ({
-      method: 'PATCH',
-      path: orgPath(input, ''),
-      body: { name: input.text('name'), house_hand: input.text('houseHand') },
-    }),
-  },
-  {
-    noun: 'org',
-    verb: 'suspend',
-    description: 'Refuse its keys and hooks, and let its webhooks wait',
-    options: [org],
-    call: (input) => ({ method: 'PATCH', path: orgPath(input, ''), body: { suspended: true } }),
-  },
-  {
-    noun: 'org',
-    verb: 'reinstate',
-    description: 'End a suspension',
-    options: [org],
-    call: (input) => ({ method: 'PATCH', path: orgPath(input, ''), body: { suspended: false } }),
-  },
-  {
-    noun: 'credits',
-    verb: 'add',
-    description: 'Add credits to an organization',
-    options: [
-      org,
-      { name: 'amount', description: 'how many credits', required: true, kind: 'number' },
-      { name: 'reason', description: 'why' },
-      { name: 'reference', description: 'such as an invoice number; a reference buys once' },
-    ],
-    call: (input) => ({
-      method: 'POST',
-      path: orgPath(input, '/credits'),
-      body: {
-        amount: input.number('amount'),
-        reason: input.text('reason'),
-        reference: input.text('reference'),
-      },
-    }),
-  },
-  {
-    noun: 'credits',
-    verb: 'show',
-    description: 'Show the balance, now or at an earlier time',
-    options: [org, at],
-    call: (input) => ({
-      method: 'GET',
-      path: orgPath(input, '/credits'),
-      query: atOf(input),
-    }),
-  },
-  {
-    noun: 'credits',
-    verb: 'movements',
-    description: 'List the movements of the credits, newest first',
-    options: [org, ...paging],
-    call: (input) => ({
-      method: 'GET',
-      path: orgPath(input, '/credits/movements'),
-      query: pagingOf(input),
-    }),
-  },
-  {
-    noun: 'credits',
-    verb: 'reconcile',
-    description: 'Add up the credits, and find what is wrong',
-    options: [
-      org,
-      { name: 'from', description: 'where the period begins: a position or an ISO 8601 time' },
-      { name: 'to', description: 'where it ends' },
-    ],
-    call: (input) => ({
-      method: 'GET',
-      path: orgPath(input, '/reconciliation'),
-      query: { from: input.text('from'), to: input.text('to') },
-    }),
-  },
-  {
-    noun: 'credits',
-    verb: 'withdraw',
-    description: 'Take credits back',
-    options: [
-      org,
-      { name: 'amount', description: 'how many credits', required: true, kind: 'number' },
-      reason,
-    ],
-    call: (input) => ({
-      method: 'POST',
-      path: orgPath(input, '/credits/withdraw'),
-      body: { amount: input.number('amount'), reason: input.text('reason') },
-    }),
-  },
-  {
-    noun: 'key',
-    verb: 'create',
-    description: 'Create an API key; it is shown only once',
-    options: [
-      org,
-      house,
-      {
-        name: 'scopes',
-        description: `scopes, separated by commas: ${scopes.join(', ')}; with --house ${operatorScopes.join(', ')}`,
-        required: true,
-        kind: 'list',
-      },
-      { name: 'label', description: 'what it is for' },
-      {
-        name: 'requests-per-minute',
-        description: 'a rate limit of its own, instead of RATE_LIMIT_PER_MINUTE',
-        kind: 'number',
-      },
-      { name: 'expires-at', description: 'an ISO 8601 time; with --house' },
-    ],
-    call: (input) => ({
-      method: 'POST',
-      path: keyPath(input),
-      body: {
-        scopes: input.list('scopes'),
-        label: input.text('label'),
-        requests_per_minute: input.number('requestsPerMinute'),
-        expires_at: input.text('expiresAt'),
-      },
-    }),
-  },
-  {
-    noun: 'key',
-    verb: 'list',
-    description: 'List API keys',
-    options: [org, house, at, ...paging],
-    call: (input) => ({
-      method: 'GET',
-      path: keyPath(input),
-      query: { ...pagingOf(input), ...atOf(input) },
-    }),
-  },
-  {
-    noun: 'key',
-    verb: 'revoke',
-    description: 'Revoke an API key',
-    argument: 'id',
-    question: 'Revoke this key for good?',
-    options: [{ ...org, required: false }, house],
-    call: (input) => ({ method: 'DELETE', path: keyPath(input, `/${segment(input.argument)}`) }),
-  },
-  {
-    noun: 'design',
-    verb: 'list',
-    description: 'List saved designs',
-    options: [org, at],
-    call: (input) => ({ method: 'GET', path: orgPath(input, '/designs'), query: atOf(input) }),
-  },
-  {
-    noun: 'design',
-    verb: 'save',
-    description: 'Save a design',
-    options: [
-      org,
-      { name: 'name', description: 'its name', required: true },
-      { name: 'collection-slug', description: 'slug of the collection card that it is a copy of' },
-    ],
-    call: (input) => ({
-      method: 'POST',
-      path: orgPath(input, '/designs'),
-      body: { name: input.text('name'), collection_slug: input.text('collectionSlug') },
-    }),
-  },
-  {
-    noun: 'design',
-    verb: 'archive',
-    description: 'Archive a design',
-    argument: 'id',
-    question: 'Archive this design for good?',
-    options: [org],
-    call: (input) => ({ method: 'DELETE', path: orgPath(input, `/designs/${segment(input.argument)}`) }),
-  },
-  {
-    noun: 'do-not-mail',
-    verb: 'list',
-    description: 'List the e-mail addresses that must not be mailed',
-    options: [org, ...paging],
-    call: (input) => ({ method: 'GET', path: orgPath(input, '/do-not-mail'), query: pagingOf(input) }),
-  },
-  {
-    noun: 'do-not-mail',
-    verb: 'add',
-    description: 'Add an e-mail address to the do-not-mail list',
-    argument: 'email',
-    options: [org],
-    call: (input) => ({
-      method: 'POST',
-      path: orgPath(input, '/do-not-mail'),
-      body: { email: input.argument },
-    }),
-  },
-  {
-    noun: 'do-not-mail',
-    verb: 'remove',
-    description: 'Remove an e-mail address from the do-not-mail list',
-    argument: 'email',
-    options: [org],
-    call: (input) => ({ method: 'DELETE', path: orgPath(input, `/do-not-mail/${segment(input.argument)}`) }),
-  },
-  {
-    noun: 'card',
-    verb: 'list',
-    description: 'List cards of all organizations, those that need a person first',
-    options: [
-      { name: 'status', description: cardStatuses.join(', ') },
-      { name: 'organization', description: 'only cards of the organization with this id' },
-      { name: 'reference', description: 'only cards with exactly this reference' },
-      ...paging,
-    ],
-    call: (input) => ({
-      method: 'GET',
-      path: '/cards',
-      query: {
-        status: input.text('status'),
-        organization: input.text('organization'),
-        reference: input.text('reference'),
-        ...pagingOf(input),
-      },
-    }),
-  },
-  {
-    noun: 'card',
-    verb: 'show',
-    description: 'Show a card',
-    argument: 'code',
-    options: [at],
-    call: (input) => ({ method: 'GET', path: `/cards/${segment(input.argument)}`, query: atOf(input) }),
-  },
-  {
-    noun: 'card',
-    verb: 'history',
-    description: 'List every event of a card',
-    argument: 'code',
-    options: [at],
-    call: (input) => ({
-      method: 'GET',
-      path: `/cards/${segment(input.argument)}/history`,
-      query: atOf(input),
-    }),
-  },
-  card('hold', 'Hold a card until a person releases it', [reason], (input) => ({
-    reason: input.text('reason'),
-  })),
-  card('release', 'Release a held card'),
-  card('queue', 'Queue a card for production'),
-  {
-    ...card('fail', 'Mark a card in production as failed', [reason], (input) => ({
-      reason: input.text('reason'),
-    })),
-    question: 'Give this card up for good?',
-  },
-  {
-    ...card('cancel', 'Cancel a card without sending a webhook'),
-    question: 'Cancel this card for good?',
-  },
-  {
-    noun: 'card',
-    verb: 'step',
-    description: 'Report the status of a production step',
-    argument: 'code',
-    options: [
-      { name: 'step', description: steps.join(', '), required: true },
-      { name: 'status', description: reportedStatuses.join(', '), required: true },
-      { name: 'machine', description: 'name of the machine' },
-    ],
-    call: (input) => ({
-      method: 'POST',
-      path: `/cards/${segment(input.argument)}/steps/${segment(input.text('step') ?? '')}`,
-      body: { status: input.text('status'), machine: input.text('machine') },
-    }),
-  },
-  {
-    noun: 'collection',
-    verb: 'list',
-    description: 'List collection cards, withdrawn ones too',
-    options: [...paging],
-    call: (input) => ({ method: 'GET', path: '/collection', query: pagingOf(input) }),
-  },
-  {
-    noun: 'collection',
-    verb: 'put',
-    description: 'Publish or withdraw a collection card',
-    argument: 'slug',
-    options: [{ name: 'title', description: 'its title', required: true }, active],
-    call: (input) => ({
-      method: 'PUT',
-      path: `/collection/${segment(input.argument)}`,
-      body: { title: input.text('title'), active: input.flag('active') },
-    }),
-  },
-  {
-    noun: 'handwriting',
-    verb: 'list',
-    description: 'List handwritings, withdrawn ones too',
-    options: [...paging],
-    call: (input) => ({ method: 'GET', path: '/handwriting', query: pagingOf(input) }),
-  },
-  {
-    noun: 'handwriting',
-    verb: 'put',
-    description: 'Offer or withdraw a handwriting',
-    argument: 'name',
-    options: [active],
-    call: (input) => ({
-      method: 'PUT',
-      path: `/handwriting/${segment(input.argument)}`,
-      body: { active: input.flag('active') },
-    }),
-  },
-  {
-    noun: 'anchor',
-    verb: 'show',
-    description: 'Show position and hash of the newest event, to keep on another system',
-    options: [],
-    call: () => ({ method: 'GET', path: '/anchor' }),
-  },
-  {
-    noun: 'request',
-    verb: 'list',
-    description: 'List who has asked for a card, a contact, an account or an organization',
-    options: [{ name: 'subject', description: 'the code of a card, or an id', required: true }, ...paging],
-    call: (input) => ({
-      method: 'GET',
-      path: '/requests',
-      query: { subject: input.text('subject'), ...pagingOf(input) },
-    }),
-  },
-  {
-    noun: 'request',
-    verb: 'show',
-    description: 'Show a request, and the events that it wrote',
-    argument: 'id',
-    options: [],
-    call: ({ argument }) => ({ method: 'GET', path: `/requests/${segment(argument)}` }),
-  },
-  {
-    noun: 'projection',
-    verb: 'rebuild',
-    description: `Rebuild a projection: ${allProjections.map(({ name }) => name).join(', ')}`,
-    argument: 'name',
-    options: [],
-    call: ({ argument }) => ({ method: 'POST', path: `/projections/${segment(argument)}/rebuild` }),
-  },
-];
+  verb('org create', 'Create an organization', 'POST /organizations', [
+    required('name', 'its name'),
+    option('house-hand', 'handwriting of cards that name none'),
+  ]),
+  verb('org list', 'List organizations', 'GET /organizations', [
+    option('name', 'how its name begins, in any case'),
+    ...paging,
+  ]),
+  verb('org show', 'Show an organization and its balance', `GET ${ofOrg}`, [org]),
+  verb(
+    'org update',
+    'Rename an organization, or choose the handwriting of cards that name none',
+    `PATCH ${ofOrg}`,
+    [org, option('name', 'its new name'), option('house-hand', 'a handwriting that is offered')],
+  ),
+  verb('org suspend', 'Refuse its keys and hooks, and let its webhooks wait', `PATCH ${ofOrg}`, [org], {
+    body: () => ({ suspended: true }),
+  }),
+  verb('org reinstate', 'End a suspension', `PATCH ${ofOrg}`, [org], { body: () => ({ suspended: false }) }),
 
-/**
- * Turns what commander parsed into a CommandInput, whose members throw WrongUsage for a value of the wrong
- * kind.
- */
-export const parseInput = (
-  argument: string,
-  options: Readonly<Record<string, string | undefined>>,
-): CommandInput => {
-  const parsed = <T>(name: string, parse: (text: string) => T | undefined, wanted: string): T | undefined => {
-    const text = options[name];
-    if (text === undefined) return undefined;
-    const value = parse(text);
-    if (value === undefined)
-      throw new WrongUsage(
-        `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} must be ${wanted}.`,
-      );
-    return value;
-  };
-  return {
-    argument,
-    text: (name) => options[name],
-    number: (name) =>
-      parsed(name, (text) => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined), 'a number'),
-    flag: (name) =>
-      parsed(
-        name,
-        (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
-        'true or false',
+  verb('credits add', 'Add credits to an organization', `POST ${ofOrg}/credits`, [
+    org,
+    amount,
+    option('reason', 'why'),
+    option('reference', 'such as an invoice number; a reference buys once'),
+  ]),
+  verb('credits show', 'Show the balance, now or at an earlier time', `GET ${ofOrg}/credits`, [org, at]),
+  verb(
+    'credits movements',
+    'List the movements of the credits, newest first',
+    `GET ${ofOrg}/credits/movements`,
+    [org, ...paging],
+  ),
+  verb('credits reconcile', 'Add up the credits, and find what is wrong', `GET ${ofOrg}/reconciliation`, [
+    org,
+    option('from', 'where the period begins: a position or an ISO 8601 time'),
+    option('to', 'where it ends'),
+  ]),
+  verb('credits withdraw', 'Take credits back', `POST ${ofOrg}/credits/withdraw`, [org, amount, reason]),
+
+  verb('key create', 'Create an API key; it is shown only once', `POST ${ofOrg}/keys`, [
+    org,
+    house,
+    {
+      ...required(
+        'scopes',
+        `scopes, separated by commas: ${scopes.join(', ')}; with --house ${operatorScopes.join(', ')}`,
       ),
-    list: (name) => options[name]?.trim().split(/\s*,\s*|\s+/),
-  };
-};
+      kind: 'list',
+    },
+    option('label', 'what it is for'),
+    {
+      name: 'requests-per-minute',
+      description: 'a rate limit of its own, instead of RATE_LIMIT_PER_MINUTE',
+      kind: 'number',
+    },
+    option('expires-at', 'an ISO 8601 time; with --house'),
+  ]),
+  verb('key list', 'List API keys', `GET ${ofOrg}/keys`, [org, house, at, ...paging]),
+  verb(
+    'key revoke <id>',
+    'Revoke an API key',
+    `DELETE ${ofOrg}/keys/{id}`,
+    [{ ...org, required: false }, house],
+    { question: 'Revoke this key for good?' },
+  ),
+
+  verb('design list', 'List saved designs', `GET ${ofOrg}/designs`, [org, at]),
+  verb('design save', 'Save a design', `POST ${ofOrg}/designs`, [
+    org,
+    required('name', 'its name'),
+    option('collection-slug', 'slug of the collection card that it is a copy of'),
+  ]),
+  verb('design archive <id>', 'Archive a design', `DELETE ${ofOrg}/designs/{id}`, [org], {
+    question: 'Archive this design for good?',
+  }),
+
+  verb('do-not-mail list', 'List the e-mail addresses that must not be mailed', `GET ${ofOrg}/do-not-mail`, [
+    org,
+    ...paging,
+  ]),
+  verb(
+    'do-not-mail add <email>',
+    'Add an e-mail address to the do-not-mail list',
+    `POST ${ofOrg}/do-not-mail`,
+    [org],
+    { body: ({ argument: email }) => ({ email }) },
+  ),
+  verb(
+    'do-not-mail remove <email>',
+    'Remove an e-mail address from the do-not-mail list',
+    `DELETE ${ofOrg}/do-not-mail/{email}`,
+    [org],
+  ),
+
+  verb('card list', 'List cards of all organizations, those that need a person first', 'GET /cards', [
+    option('status', cardStatuses.join(', ')),
+    option('organization', 'only cards of the organization with this id'),
+    option('reference', 'only cards with exactly this reference'),
+    ...paging,
+  ]),
+  verb('card show <code>', 'Show a card', 'GET /cards/{code}', [at]),
+  verb('card history <code>', 'List every event of a card', 'GET /cards/{code}/history', [at]),
+  verb('card hold <code>', 'Hold a card until a person releases it', 'POST /cards/{code}/hold', [reason]),
+  verb('card release <code>', 'Release a held card', 'POST /cards/{code}/release'),
+  verb('card queue <code>', 'Queue a card for production', 'POST /cards/{code}/queue'),
+  verb('card fail <code>', 'Mark a card in production as failed', 'POST /cards/{code}/fail', [reason], {
+    question: 'Give this card up for good?',
+  }),
+  verb('card cancel <code>', 'Cancel a card without sending a webhook', 'POST /cards/{code}/cancel', [], {
+    question: 'Cancel this card for good?',
+  }),
+  verb('card step <code>', 'Report the status of a production step', 'POST /cards/{code}/steps/{step}', [
+    required('step', steps.join(', ')),
+    required('status', reportedStatuses.join(', ')),
+    option('machine', 'name of the machine'),
+  ]),
+
+  verb('collection list', 'List collection cards, withdrawn ones too', 'GET /collection', paging),
+  verb('collection put <slug>', 'Publish or withdraw a collection card', 'PUT /collection/{slug}', [
+    required('title', 'its title'),
+    active,
+  ]),
+  verb('handwriting list', 'List handwritings, withdrawn ones too', 'GET /handwriting', paging),
+  verb('handwriting put <name>', 'Offer or withdraw a handwriting', 'PUT /handwriting/{name}', [active]),
+
+  verb('anchor show', 'Show position and hash of the newest event, to keep on another system', 'GET /anchor'),
+  verb(
+    'request list',
+    'List who has asked for a card, a contact, an account or an organization',
+    'GET /requests',
+    [required('subject', 'the code of a card, or an id'), ...paging],
+  ),
+  verb('request show <id>', 'Show a request, and the events that it wrote', 'GET /requests/{id}'),
+  verb(
+    'projection rebuild <name>',
+    `Rebuild a projection: ${allProjections.map(({ name }) => name).join(', ')}`,
+    'POST /projections/{name}/rebuild',
+  ),
+
+  verb('hook create', 'Create an inbound hook; its token is shown only once', `POST ${ofOrg}/hooks`, [
+    org,
+    ...hookSettings,
+  ]),
+  verb('hook list', 'List inbound hooks', `GET ${ofOrg}/hooks`, [org, at, ...paging]),
+  verb('hook update <id>', 'Change settings of a hook; what is left out stays', `PATCH ${ofOrg}/hooks/{id}`, [
+    org,
+    ...hookSettings,
+  ]),
+  verb('hook pause <id>', 'Pause a hook', `PATCH ${ofOrg}/hooks/{id}`, [org], {
+    body: () => ({ paused: true }),
+  }),
+  verb('hook resume <id>', 'Resume a paused hook', `PATCH ${ofOrg}/hooks/{id}`, [org], {
+    body: () => ({ paused: false }),
+  }),
+  verb('hook delete <id>', 'Delete a hook forever', `DELETE ${ofOrg}/hooks/{id}`, [org], {
+    question: 'Delete this hook forever?',
+  }),
+  verb(
+    'hook calls <id>',
+    'List the calls of a hook with their results, newest first',
+    `GET ${ofOrg}/hooks/{id}/calls`,
+    [org, ...paging],
+  ),
+
+  {
+    ...verb(
+      'contact save',
+      'Create a contact, or replace all fields of the one with the same external id',
+      `POST ${ofOrg}/contacts`,
+      [org, ...contactOptions],
+      { body: addressIn },
+    ),
+    options: [org, ...contactOptions, ...addressOptions],
+  },
+  verb('contact list', 'List contacts', `GET ${ofOrg}/contacts`, [
+    org,
+    option('email', 'only contacts with this e-mail address'),
+    option('external-id', 'only contacts with this identifier'),
+    ...paging,
+    at,
+  ]),
+
+  verb(
+    'erase card <code>',
+    'Erase the personal data of a posted, cancelled or failed card for good',
+    `POST ${ofOrg}/erasures`,
+    [org, whyErased],
+    {
+      question: 'Erase the personal data of this card for good?',
+      body: ({ argument }) => ({ cards: [argument] }),
+    },
+  ),
+  verb(
+    'erase contact <id>',
+    'Erase the details of a contact for good',
+    `POST ${ofOrg}/erasures`,
+    [org, whyErased],
+    {
+      question: 'Erase the details of this contact for good?',
+      body: ({ argument }) => ({ contacts: [argument] }),
+    },
+  ),
+  verb('erase find', 'Find the cards and contacts of a person', `GET ${ofOrg}/subjects`, [
+    org,
+    option('name', 'part of the name'),
+    option('zip', 'beginning of the ZIP code'),
+    option('email', 'part of the e-mail address'),
+  ]),
+
+  verb('delivery list', 'List deliveries, newest first', `GET ${ofOrg}/deliveries`, [
+    org,
+    ...paging,
+    option('endpoint', 'only deliveries to this endpoint'),
+    option('status', 'pending, delivered, exhausted or dropped'),
+    option('type', 'only events of this type'),
+    option('card', 'only events of this card'),
+  ]),
+  verb('delivery show <id>', 'Show a delivery, with every attempt', `GET ${ofOrg}/deliveries/{id}`, [org]),
+  verb('delivery retry <id>', 'Retry a delivery now', `POST ${ofOrg}/deliveries/{id}/retry`, [org]),
+  verb(
+    'delivery redrive',
+    'Redrive dead letters: send the deliveries again that are out of attempts',
+    `POST ${ofOrg}/deliveries/redrive`,
+    [
+      org,
+      from,
+      option('to', 'a position in the log, or an ISO 8601 time; the end of the log if absent'),
+      option('endpoint', 'only dead letters of this endpoint'),
+    ],
+  ),
+  verb('webhook list', 'List webhook endpoints', `GET ${ofOrg}/webhooks`, [org, at]),
+  verb('webhook test <id>', 'Send a test event', `POST ${ofOrg}/webhooks/{id}/test?type`, [
+    org,
+    option('type', 'the type of the event; card.created if it is left out'),
+  ]),
+  verb('webhook enable <id>', 'Enable a disabled endpoint', `POST ${ofOrg}/webhooks/{id}/enable`, [org]),
+  verb(
+    'webhook rotate <id>',
+    'Rotate the signing secret of an endpoint; the new one is shown only once',
+    `POST ${ofOrg}/webhooks/{id}/rotate`,
+    [org],
+    { question: 'Rotate the secret? The old one signs for 24 hours more, and then never again.' },
+  ),
+  verb(
+    'webhook replay <id>',
+    'Replay the events since then that the endpoint has not answered with a 2xx',
+    `POST ${ofOrg}/webhooks/{id}/replay`,
+    [org, from],
+  ),
+
+  verb('log status', 'Show how far the log has come and how far it is signed', 'GET /anchor'),
+
+  verb('member invite', 'Invite somebody, or again; prints the link to pass on', `POST ${ofOrg}/members`, [
+    memberOrg,
+    required('email', 'their e-mail address'),
+    required('name', 'their name'),
+    role,
+  ]),
+  verb('member list', 'List the members of an organization, invited ones too', `GET ${ofOrg}/members`, [
+    memberOrg,
+    at,
+  ]),
+  verb('member role <id>', 'Give a member another role', `PATCH ${ofOrg}/members/{id}`, [memberOrg, role]),
+  verb('member remove <id>', 'Remove a member, or withdraw an invitation', `DELETE ${ofOrg}/members/{id}`, [
+    memberOrg,
+  ]),
+  verb('member reset <id>', 'Make a link for a new password; prints it', `POST ${ofOrg}/members/{id}/reset`, [
+    memberOrg,
+  ]),
+];

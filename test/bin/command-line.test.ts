@@ -1,11 +1,6 @@
 import { expect } from 'chai';
-import { contactVerbs } from '../../bin/cli/contact-verbs.js';
-import { privacyVerbs } from '../../bin/cli/privacy-verbs.js';
-import { hookVerbs } from '../../bin/cli/hook-verbs.js';
-import { logVerbs } from '../../bin/cli/log-verbs.js';
-import { peopleVerbs } from '../../bin/cli/people-verbs.js';
-import { parseInput, verbs } from '../../bin/cli/verbs.js';
-import { webhookVerbs } from '../../bin/cli/webhook-verbs.js';
+import { parseInput } from '../../bin/cli/verb.js';
+import { verbs } from '../../bin/cli/verbs.js';
 import { operationsOf, readDocument } from '../support/http/document.js';
 import { command, run, start, type Ended } from '../support/servers/programs.js';
 import { eventually } from '../support/time/eventually.js';
@@ -54,15 +49,7 @@ describe('the command line', () => {
       limit: '5',
     };
     const calls = [options, { ...options, house: 'true' }].flatMap((given) =>
-      [
-        ...verbs,
-        ...logVerbs,
-        ...hookVerbs,
-        ...contactVerbs,
-        ...privacyVerbs,
-        ...webhookVerbs,
-        ...peopleVerbs,
-      ].map(({ call }) => call(parseInput('thing', given))),
+      verbs.map(({ call }) => call(parseInput('thing', given))),
     );
     const reached = (method: string, template: string): boolean => {
       const path = new RegExp(`^${template.replace('/operator/v1', '').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
