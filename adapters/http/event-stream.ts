@@ -12,8 +12,8 @@ export const formatEvent = ({ id, event, data }: ServerSentEvent): string =>
   `${id === undefined ? '' : `id: ${oneLine(id)}\n`}${event === undefined ? '' : `event: ${oneLine(event)}\n`}data: ${JSON.stringify(data)}\n\n`;
 
 /**
- * Writes text at the pace of the client. False if it was aborted before the end. Throws what the iteration
- * throws.
+ * Writes text at the pace of the client: the next piece is made once the one before has left this process.
+ * False if it was aborted before the end. Throws what the iteration throws.
  */
 export const writeLines = async (
   response: ServerResponse,
@@ -22,20 +22,23 @@ export const writeLines = async (
 ): Promise<boolean> => {
   for await (const piece of lines) {
     if (signal.aborted) return false;
-    if (!response.write(piece)) await drained(response, signal);
+    await handOver(response, piece, signal);
   }
   return !signal.aborted;
 };
 
-const drained = (response: ServerResponse, signal: AbortSignal): Promise<void> =>
+/**
+ * Writes text, and resolves once it has left this process, or when the signal aborts. Whatever waited here
+ * would still be sent after a person whom it names was erased.
+ */
+const handOver = (response: ServerResponse, text: string, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const done = () => {
-      response.off('drain', done);
       signal.removeEventListener('abort', done);
       resolve();
     };
-    response.on('drain', done);
     signal.addEventListener('abort', done);
+    response.write(text, done);
     if (signal.aborted) done();
   });
 
@@ -50,8 +53,9 @@ const beat = async (response: ServerResponse, text: () => string, clock: Clock, 
 const comment = ': still here\n\n';
 
 /**
- * Writes events at the pace of the client, until they end or the signal aborts. Returns whether they ended.
- * The head must have been written; the caller ends the response. Throws what the iteration throws.
+ * Writes events at the pace of the client, as `writeLines` does, until they end or the signal aborts. Returns
+ * whether they ended. The head must have been written; the caller ends the response. Throws what the
+ * iteration throws.
  */
 export const writeEvents = async (
   response: ServerResponse,
@@ -83,7 +87,7 @@ export const writeEvents = async (
       });
       if (turn === null) return false;
       if (turn.done === true) return !signal.aborted;
-      if (!response.write(format(turn.value))) await drained(response, signal);
+      await handOver(response, format(turn.value), signal);
     }
     return false;
   } finally {

@@ -179,6 +179,8 @@ const base64 = (hashes: readonly Hash[]): string[] => hashes.map((hash) => hash.
 
 /** What a line says of an event besides its texts. */
 interface Standing {
+  /** Only the leaf is shown. */
+  readonly isAlone?: true;
   readonly proof?: readonly string[];
   readonly previous?: string;
   readonly before?: object;
@@ -192,28 +194,27 @@ const personalOf = (options: ExportOptions, keys: OpenedKeys | null, event: Stor
   return { personal: event.personal, key: keys?.keyOf(keyId)?.toString('base64') ?? null };
 };
 
-/** Makes the lines of events: the exact texts that are stored. */
+/** Makes lines of events when they are asked for: the exact texts that are stored. */
 const lineMaker =
   ({ keys }: Pick<ExportDeps, 'keys'>, options: ExportOptions) =>
-  async (
-    found: readonly (Pick<Leaf, 'index' | 'orgSeq' | 'event'> & Standing)[],
-  ): Promise<readonly string[]> => {
-    if (options.personal) await keys?.load(found.flatMap(({ event }) => metadataOf(event).keyId ?? []));
-    return found.map(({ index, orgSeq, event, proof, previous, before }) => {
-      const { stream, revision, id, type, data } = event;
-      const metadata = withoutMac(event.metadata);
-      const personal = personalOf(options, keys, event);
-      const { org } = metadataOf(event);
-      const line = { index, stream, revision, org, org_seq: orgSeq, id, type, data, ...personal, metadata };
-      const standing = { ...(proof && { proof }), ...(previous && { previous }), ...(before && { before }) };
-      return JSON.stringify({ ...line, ...standing });
-    });
+  async (leaf: Leaf & Standing): Promise<Part> => {
+    const { index, orgSeq, event, proof, previous, before } = leaf;
+    if (leaf.isAlone === true)
+      return { line: JSON.stringify({ leaf: leaf.hash.toString('base64') }), event: null };
+    const { org, keyId } = metadataOf(event);
+    if (options.personal && keyId !== null) await keys?.load([keyId]);
+    const { stream, revision, id, type, data } = event;
+    const metadata = withoutMac(event.metadata);
+    const personal = personalOf(options, keys, event);
+    const line = { index, stream, revision, org, org_seq: orgSeq, id, type, data, ...personal, metadata };
+    const standing = { ...(proof && { proof }), ...(previous && { previous }), ...(before && { before }) };
+    return { line: JSON.stringify({ ...line, ...standing }), event };
   };
 
-/** The parts of an export before its last line: each is some lines, and how many events stand on them. */
+/** A line of an export before its last one; `event`: null if it shows a leaf alone. */
 interface Part {
-  readonly lines: readonly string[];
-  readonly events: readonly StoredEvent[];
+  readonly line: string;
+  readonly event: StoredEvent | null;
 }
 
 /**
@@ -251,7 +252,7 @@ async function* cardParts(
   stream: StreamName,
   size: number,
 ): AsyncGenerator<Part> {
-  const [check, toLines] = [chainChecker(deps.raw), lineMaker(deps, options)];
+  const [check, lineOf] = [chainChecker(deps.raw), lineMaker(deps, options)];
   const shown: (Leaf & Standing)[] = [];
   let proofs: { readonly of: Tile | null; readonly proofOf: ProofOf | null } = { of: null, proofOf: null };
   for await (const { tile, leaf } of leavesOfStream(deps, stream, size)) {
@@ -259,7 +260,7 @@ async function* cardParts(
     if (proofs.of !== tile) proofs = { of: tile, proofOf: await proofsOf(deps.tiles, tile, size) };
     shown.push({ ...leaf, proof: base64((await proofs.proofOf?.(leaf.index)) ?? []) });
   }
-  yield { lines: await toLines(shown), events: shown.map(({ event }) => event) };
+  for (const leaf of shown) yield lineOf(leaf);
 }
 
 async function* organizationParts(
@@ -268,7 +269,7 @@ async function* organizationParts(
   org: OrganizationId,
   size: number,
 ): AsyncGenerator<Part> {
-  const [check, toLines] = [chainChecker(deps.raw), lineMaker(deps, options)];
+  const [check, lineOf] = [chainChecker(deps.raw), lineMaker(deps, options)];
   for (let n = 0; n * tileWidth < size; n += 1) {
     const tile = await readTile(deps, n, size);
     const own = tile.leaves.filter(({ event }) => metadataOf(event).org === org);
@@ -278,7 +279,7 @@ async function* organizationParts(
       await check(leaf.event);
       shown.push({ ...leaf, proof: base64((await proofOf?.(leaf.index)) ?? []) });
     }
-    yield { lines: await toLines(shown), events: shown.map(({ event }) => event) };
+    for (const leaf of shown) yield lineOf(leaf);
   }
 }
 
@@ -324,18 +325,17 @@ async function* periodParts(
   org: OrganizationId | null,
   { from, size }: { readonly from: number; readonly size: number },
 ): AsyncGenerator<Part> {
-  const [check, toLines] = [chainChecker(deps.raw), lineMaker(deps, options)];
+  const [check, lineOf] = [chainChecker(deps.raw), lineMaker(deps, options)];
   let begins: bigint | null = null;
   let isFirst = true;
   for (let n = Math.floor(from / tileWidth); n * tileWidth < size; n += 1) {
     const { leaves } = await readTile(deps, n, size);
-    const lines: string[] = [];
-    const events: StoredEvent[] = [];
+    const shown: (Leaf & Standing)[] = [];
     for (const leaf of leaves) {
       if (leaf.index < from) continue;
       begins ??= leaf.event.position;
       if (org !== null && metadataOf(leaf.event).org !== org) {
-        lines.push(JSON.stringify({ leaf: leaf.hash.toString('base64') }));
+        shown.push({ ...leaf, isAlone: true });
         continue;
       }
       const before = await check(leaf.event);
@@ -343,10 +343,9 @@ async function* periodParts(
       const earlier = org === null || !isFirst ? null : await eventBefore(deps, org, leaf, size);
       isFirst = false;
       const standing = { ...(isEntry && { previous: before.hash }), ...(earlier && { before: earlier }) };
-      lines.push(...(await toLines([{ ...leaf, ...standing }])));
-      events.push(leaf.event);
+      shown.push({ ...leaf, ...standing });
     }
-    yield { lines, events };
+    for (const leaf of shown) yield lineOf(leaf);
   }
 }
 
@@ -488,22 +487,21 @@ async function* sent(
   try {
     const since = await olderTree(deps.tiles, options);
     const about = { format, kind, subject, origin, tree_size: tree.size, ...plan.head, ...since };
-    const head = `${JSON.stringify(about)}\n`;
-    body.update(head);
-    let text = head;
+    let text = `${JSON.stringify(about)}\n`;
     let count = 0;
     let last = '';
-    for await (const { lines, events } of parts) {
-      const piece = lines.map((line) => `${line}\n`).join('');
-      body.update(piece);
-      text += piece;
-      count += events.length;
-      const newest = events.at(-1);
-      if (newest !== undefined) last = metadataOf(newest).hash;
+    for await (const { line, event } of parts) {
+      text += `${line}\n`;
+      body.update(text);
+      if (event !== null) {
+        count += 1;
+        last = metadataOf(event).hash;
+      }
       isOpen = true;
-      if (text !== '') yield text;
+      yield text;
       text = '';
     }
+    body.update(text);
     sum = body.digest('hex');
     isOpen = false;
     await recordExport(deps, initiator, plan, options, sum);

@@ -1,7 +1,8 @@
-import { card, cardStream, orderedBy } from '../../domain/card.js';
+import { LRUCache } from 'lru-cache';
+import { card, cardStream, orderedBy, type Ordered } from '../../domain/card.js';
 import { parseCardCode, type CardCode } from '../../domain/card-code.js';
-import { parseEvent, type LoggedEvent } from '../../domain/events.js';
-import type { OrganizationId } from '../../domain/ids.js';
+import { parseEvent, type RecordedEvent } from '../../domain/events.js';
+import { idOf, type OrganizationId, type StreamName } from '../../domain/ids.js';
 import {
   payload,
   dataOf,
@@ -12,10 +13,12 @@ import {
 import { organizations } from '../../projections/organizations.js';
 import { publicEvents, type PublicEventDocument } from '../../projections/public-events.js';
 import { atMost } from '../at-most.js';
+import { growingTo } from '../growing.js';
 import { invalidCursor } from '../invalid-cursor.js';
 import type { EventStore } from '../ports/event-store.js';
 import type { ReadModels } from '../ports/read-models.js';
-import { announcedBy, PublicEvents } from '../webhooks/public-deliveries.js';
+import { openedNow } from '../personal/personal.js';
+import { announcedBy, type Announced } from '../webhooks/public-deliveries.js';
 import { LogWatch } from './watch-log.js';
 
 export interface ReadEventsDeps {
@@ -41,6 +44,8 @@ export interface EventQuery {
 
 const what = 'event of this organization';
 const readsAtOnce = 50;
+/** Cards that a follower of events need not read again. */
+const mostKnown = 1_000;
 
 const shown = async (
   { store }: Pick<ReadEventsDeps, 'store'>,
@@ -140,18 +145,30 @@ export const followEvents = async (
   const parsed = wanted === null ? null : parseCardCode(wanted);
   const stream = parsed?.kind === 'code' ? cardStream(parsed.code) : null;
   const filter = { category: card.category, stream, organization: org, types: null };
-  const known = new PublicEvents(deps.store);
-  const isWanted = (event: ShownEvent): boolean => type === null || event.type === type;
+  const orderOf = orders(deps);
   return (async function* () {
     for await (const logged of new LogWatch(deps.store, { after: begin, until: null, filter, signal })) {
-      const event = await publicOf(known, logged);
-      if (event !== null && isWanted(event)) yield event;
+      const announced = announcedBy(logged);
+      if (announced === null || (type !== null && announced.type !== type)) continue;
+      const ordered = await orderOf(announced);
+      if (ordered === null) continue;
+      const id = publicEventId(logged.id);
+      const data = dataOf(idOf(logged.stream), ordered, announced.heldReason);
+      const body = payload(id, announced.type, logged.metadata.occurredAt, data);
+      yield { id, type: announced.type, body };
     }
   })();
 };
 
-const publicOf = async (known: PublicEvents, logged: LoggedEvent): Promise<ShownEvent | null> => {
-  const announced = announcedBy(logged);
-  const event = announced && (await known.of(announced));
-  return event && { id: event.id, type: event.type, body: event.body };
+/** What the first events of cards say. Those are remembered, and opened each time. */
+const orders = ({ store }: Pick<ReadEventsDeps, 'store'>) => {
+  const known = new LRUCache<StreamName, RecordedEvent>(growingTo(mostKnown));
+  return async ({ logged, ordered }: Announced): Promise<Ordered | null> => {
+    const { stream } = logged;
+    const first =
+      ordered === null ? (known.get(stream) ?? (await store.readStream(stream, 0, 1))[0]) : logged;
+    if (first === undefined) return null;
+    known.set(stream, first);
+    return ordered ?? orderedBy(parseEvent(card, await openedNow(first)));
+  };
 };

@@ -1,6 +1,6 @@
 import type { LoggedEvent } from '../../domain/events.js';
 import { categoryOf, type StreamName, type Uuid } from '../../domain/ids.js';
-import { withheldData } from '../personal/personal.js';
+import { openedNow, withheldData } from '../personal/personal.js';
 import type { EventStore } from '../ports/event-store.js';
 
 /** Null: any. */
@@ -50,7 +50,7 @@ export const withoutPersonal = (event: LoggedEvent): LoggedEvent => {
 
 /**
  * The events of the log after a position that a filter wants, then live, until the signal aborts, or, if
- * `until` is a position, up to there.
+ * `until` is a position, up to there. Each is opened when it is asked for.
  */
 export class LogWatch implements AsyncIterable<LoggedEvent> {
   #position: bigint;
@@ -91,7 +91,7 @@ export class LogWatch implements AsyncIterable<LoggedEvent> {
       for (const event of batch) {
         this.#isDone = until !== null && event.position > until;
         if (this.#isDone) return;
-        if (isWanted(filter, event)) yield event;
+        if (isWanted(filter, event)) yield openedNow(event);
         this.#position = event.position;
         this.#isDone = event.position === until;
         if (this.#isDone) return;

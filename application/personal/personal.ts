@@ -164,10 +164,20 @@ const Itself = class {
  */
 class OpenedFrom extends Itself {
   readonly #stored: RecordedEvent;
+  readonly #open: Opening;
 
-  constructor(event: RecordedEvent, stored: RecordedEvent) {
+  constructor(event: RecordedEvent, stored: RecordedEvent, open: Opening) {
     super(event);
     this.#stored = stored;
+    this.#open = open;
+  }
+
+  static async openedNow<Position extends bigint | null>(
+    event: RecordedEvent & { readonly position: Position },
+  ): Promise<RecordedEvent & { readonly position: Position }> {
+    if (!(#stored in event)) return event;
+    const [opened] = await event.#open([{ ...event.#stored, position: event.position }]);
+    return opened ?? event;
   }
 
   static storedOf(event: RecordedEvent): RecordedEvent {
@@ -178,6 +188,14 @@ class OpenedFrom extends Itself {
 /** The event as the log holds it, with its personal data sealed: what the hash chain covers. */
 export const asStored = (event: RecordedEvent): RecordedEvent => OpenedFrom.storedOf(event);
 
+/**
+ * An event that was read a while ago, opened with the key that there is now: it may have been erased since.
+ * Throws PersonalKeysUnavailable.
+ */
+export const openedNow = <Position extends bigint | null>(
+  event: RecordedEvent & { readonly position: Position },
+) => OpenedFrom.openedNow(event);
+
 /** The data of an event, as it was read, without all that is personal. */
 export const withheldData = (event: RecordedEvent): object => takeOut(event.type, asStored(event).data).data;
 
@@ -187,6 +205,7 @@ const openedOnDemand = <Position extends bigint | null>(
   key: Buffer | null,
   noted: JustSealed | null,
   unopened: OnUnopened,
+  open: Opening,
 ): RecordedEvent & { readonly position: Position } => {
   const { id, stream, revision, position, type, metadata } = event;
   let data: object | null = null;
@@ -203,7 +222,7 @@ const openedOnDemand = <Position extends bigint | null>(
   };
   // The event itself gets the private field: nothing else is made.
   // oxlint-disable-next-line no-new
-  new OpenedFrom(opened, event);
+  new OpenedFrom(opened, event, open);
   return opened;
 };
 
@@ -215,18 +234,21 @@ type Opening = <Position extends bigint | null>(
 type Opener = Pick<KeyRing, 'load' | 'keyOf' | 'noted'> & { readonly unopened?: OnUnopened };
 
 /** Opens the sealed ones among events. Throws PersonalKeysUnavailable. */
-const opening =
-  ({ unopened = () => undefined, ...keys }: Opener): Opening =>
-  async (events) => {
+const opening = ({ unopened = () => undefined, ...keys }: Opener): Opening => {
+  const open: Opening = async (events) => {
     const keyIds = events.map(({ metadata }) => metadata.keyId);
     const sealed = keyIds.filter((keyId) => keyId !== null);
     if (sealed.length === 0) return events;
     await keys.load(sealed);
     return events.map((event, index) => {
       const keyId = keyIds[index] ?? null;
-      return keyId === null ? event : openedOnDemand(event, keys.keyOf(keyId), keys.noted(keyId), unopened);
+      return keyId === null
+        ? event
+        : openedOnDemand(event, keys.keyOf(keyId), keys.noted(keyId), unopened, open);
     });
   };
+  return open;
+};
 
 const pauseAfterFailure = 1_000;
 

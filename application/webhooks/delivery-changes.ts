@@ -5,7 +5,7 @@ import type { OrganizationId } from '../../domain/ids.js';
  * A watcher with more unread changes loses the oldest, so that a client that doesn't read can't fill the
  * memory.
  */
-const longestBacklog = 10_000;
+const longestBacklog = 1_000;
 
 /** Passes changes of deliveries to the watchers in this process. */
 export class DeliveryChanges {

@@ -384,7 +384,11 @@ export async function* watchDeliveries(
 ): AsyncGenerator<WatchedChange> {
   const { deliveries, streams, keys, clock } = deps;
   for await (const change of deliveries.log.watch(org, signal)) {
-    const { id: delivery, type, body, endpoint: id, traceparent } = change.delivery;
+    const now = await deliveries.log.get(org, change.delivery.id);
+    if (now === null) continue;
+    // It may have been erased while the watcher did not read.
+    const row = now.body === change.delivery.body ? change.delivery : now;
+    const { id: delivery, type, body, endpoint: id, traceparent } = row;
     const endpoint = (await streams.load(webhookEndpoints, org)).state.endpoints.find(
       (known) => known.id === id,
     );
@@ -400,7 +404,7 @@ export async function* watchDeliveries(
             at,
             ...(traceparent !== undefined && { traceparent }),
           });
-    yield { ...change, request: headers === null ? null : { headers, body } };
+    yield { kind: change.kind, delivery: row, request: headers === null ? null : { headers, body } };
   }
 }
 

@@ -61,7 +61,7 @@ export const Statement = ({
 );
 
 const columns = ['at', 'what', 'change', 'balance', 'card', 'reason', 'reference'] as const;
-const perPiece = 1_000;
+const perPiece = 200;
 
 /** Days of the time zone of the service, both included; '' for no limit. */
 interface Period {
