@@ -5,7 +5,7 @@ import type { EventStore } from './ports/event-store.js';
 import type { RequestRecord, RequestRows, Requests, Written } from './ports/requests.js';
 import type { Clock } from './ports/system.js';
 import { untilAborted } from './until-aborted.js';
-import { withAppend } from './with-append.js';
+import { storeWith } from './store-with.js';
 
 const savedEvery: Milliseconds = 1_000;
 /** While the database is away, no more than this many wait; later ones are lost. */
@@ -115,13 +115,15 @@ export class Writings {
 
 /** The store, with a note of each event that a request has written. */
 export const notingWrites = (store: EventStore, writings: Writings): EventStore =>
-  withAppend(store, async (writes, completing) => {
-    const outcomes = await store.append(writes, completing);
-    writes.forEach(({ stream, expected, events }, index) => {
-      if (outcomes[index]?.kind !== 'appended') return;
-      events.forEach(({ metadata: { requestId } }, place) => {
-        if (requestId !== null) writings.note(requestId, { stream, revision: expected + 1 + place });
+  storeWith(store, {
+    append: async (writes, completing) => {
+      const outcomes = await store.append(writes, completing);
+      writes.forEach(({ stream, expected, events }, index) => {
+        if (outcomes[index]?.kind !== 'appended') return;
+        events.forEach(({ metadata: { requestId } }, place) => {
+          if (requestId !== null) writings.note(requestId, { stream, revision: expected + 1 + place });
+        });
       });
-    });
-    return outcomes;
+      return outcomes;
+    },
   });

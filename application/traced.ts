@@ -1,7 +1,7 @@
 import { DomainError } from '../domain/errors.js';
 import type { EventStore, WriteOutcome } from './ports/event-store.js';
 import type { Span, SpanAttributes, SpanOptions, Tracing } from './ports/tracing.js';
-import { withAppend } from './with-append.js';
+import { storeWith } from './store-with.js';
 
 /** A span that nobody is told of. */
 export const noSpan: Span = { traceparent: null, within: (work) => work(), end: () => undefined };
@@ -38,21 +38,23 @@ const outcomeOf = (outcomes: readonly WriteOutcome[]): SpanAttributes => {
 
 /** The store, with a span for each append, below that of whatever caused the first of its events. */
 export const tracedAppends = (store: EventStore, tracing: Tracing): EventStore =>
-  withAppend(store, (writes, completing) => {
-    const [first] = writes;
-    const traceparent = first?.events[0]?.metadata.traceparent;
-    return inSpan(
-      tracing,
-      'append',
-      {
-        kind: 'client',
-        ...(traceparent !== undefined && { parent: { traceparent } }),
-        attributes: {
-          'cards.events': writes.reduce((sum, { events }) => sum + events.length, 0),
-          'cards.stream': first?.stream ?? '',
+  storeWith(store, {
+    append: (writes, completing) => {
+      const [first] = writes;
+      const traceparent = first?.events[0]?.metadata.traceparent;
+      return inSpan(
+        tracing,
+        'append',
+        {
+          kind: 'client',
+          ...(traceparent !== undefined && { parent: { traceparent } }),
+          attributes: {
+            'cards.events': writes.reduce((sum, { events }) => sum + events.length, 0),
+            'cards.stream': first?.stream ?? '',
+          },
         },
-      },
-      () => store.append(writes, completing),
-      outcomeOf,
-    );
+        () => store.append(writes, completing),
+        outcomeOf,
+      );
+    },
   });

@@ -7,7 +7,7 @@ import type { Unreadable } from '../application/personal/unreadable.js';
 import type { EventStore } from '../application/ports/event-store.js';
 import type { HookCalls } from '../application/ports/hook-calls.js';
 import type { IdempotencyStore } from '../application/ports/idempotency-store.js';
-import type { KeyUses } from '../application/ports/key-uses.js';
+import type { KeyUses } from '../application/access/buffered-key-uses.js';
 import type { PersonalKeys } from '../application/ports/personal-keys.js';
 import type { PublicStream } from '../application/ports/public-stream.js';
 import type { RateLimiter } from '../application/ports/rate-limiter.js';

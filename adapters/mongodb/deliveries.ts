@@ -1,5 +1,8 @@
-import { DeliveriesUnavailable, type Deliveries } from '../../application/ports/deliveries.js';
-import type { RelayMemory } from '../../application/ports/relay-memory.js';
+import {
+  DeliveriesUnavailable,
+  type Deliveries,
+  type RelayMemory,
+} from '../../application/ports/deliveries.js';
 import { MongoAttempts, usualKeep, type MongoAttemptsOptions } from './attempts.js';
 import { guarded } from './database.js';
 import { MongoDeliveryClaims } from './delivery-claims.js';

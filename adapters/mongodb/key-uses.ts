@@ -1,4 +1,4 @@
-import type { KeyUseRows } from '../../application/access/buffered-key-uses.js';
+import type { KeyUseRows } from '../../application/ports/key-uses.js';
 import { Instant, Uuid } from '../../domain/ids.js';
 import { sendAll, type MongoDatabase } from './database.js';
 

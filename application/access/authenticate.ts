@@ -3,7 +3,7 @@ import { growingTo } from '../growing.js';
 import { apiKey, keyIdOf, type ApiKey, type KeyScope } from '../../domain/api-key.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
-import type { KeyUses } from '../ports/key-uses.js';
+import type { KeyUses } from './buffered-key-uses.js';
 import type { Clock } from '../ports/system.js';
 import type { Loaded, Streams } from '../streams.js';
 import type { Suspensions } from '../organizations/suspensions.js';

@@ -1,19 +1,14 @@
 import type { Instant, Milliseconds, Uuid } from '../../domain/ids.js';
-import type { KeyUses } from '../ports/key-uses.js';
+import type { KeyUseRows } from '../ports/key-uses.js';
 import type { Clock } from '../ports/system.js';
 import { untilAborted } from '../until-aborted.js';
 
-/** The last use of each key as a database keeps it. */
-export interface KeyUseRows {
-  /** Writes the uses; one that is earlier than what is stored changes nothing. */
-  save(uses: readonly (readonly [keyId: Uuid, at: Instant])[]): Promise<void>;
-  read(keyIds: readonly Uuid[]): Promise<ReadonlyMap<Uuid, Instant>>;
-}
+export type KeyUses = Pick<BufferedKeyUses, 'used' | 'lastUses'>;
 
 const savedEvery: Milliseconds = 5_000;
 
 /** Notes uses in memory at once and saves them some seconds later. A crash loses those seconds. */
-export class BufferedKeyUses implements KeyUses {
+export class BufferedKeyUses {
   readonly #rows: KeyUseRows;
   readonly #fresh = new Map<Uuid, Instant>();
   readonly #stopping = new AbortController();
@@ -27,6 +22,7 @@ export class BufferedKeyUses implements KeyUses {
     this.#saving = untilAborted({ clock, signal, pause: savedEvery, onError }, () => this.#save());
   }
 
+  /** Called on every request, so it is cheap. */
   used(keyId: Uuid, at: Instant): void {
     this.#fresh.set(keyId, at);
   }

@@ -5,7 +5,7 @@ import { organizationAt } from '../organizations/administer.js';
 import type { Moment, Past } from '../as-of.js';
 import type { WriteDeps } from '../execute.js';
 import { listAt } from '../list-at.js';
-import type { KeyUses } from '../ports/key-uses.js';
+import type { KeyUses } from './buffered-key-uses.js';
 import type { ReadModels } from '../ports/read-models.js';
 
 export interface ReadKeysDeps {

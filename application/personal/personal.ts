@@ -5,6 +5,7 @@ import { isPlainObject } from '../../domain/plain-object.js';
 import type { JustSealed, KeyRing } from './key-ring.js';
 import type { EventStore, LogReader } from '../ports/event-store.js';
 import type { Clock, Entropy } from '../ports/system.js';
+import { storeWith } from '../store-with.js';
 import type { PersonalSeal, ProtectedData } from '../log/hash-chain.js';
 
 /** Hears of an event whose personal data could not be opened, whether it is erased or not. */
@@ -282,15 +283,12 @@ export const openedLog = (log: LogReader, keys: Opener, clock: Clock): LogReader
 /** As `openedLog`, for the whole store. */
 export const openedEvents = (store: EventStore, keys: Opener, clock: Clock): EventStore => {
   const open = opening(keys);
-  return {
+  return storeWith(store, {
     ...openedLog(store, keys, clock),
-    atomic: store.atomic,
-    append: (writes, completing) => store.append(writes, completing),
     readStream: async (stream, from, limit) => open(await store.readStream(stream, from, limit)),
     readLast: async (stream) => {
       const last = await store.readLast(stream);
       return last === null ? null : ((await open([last]))[0] ?? null);
     },
-    positionBefore: (place, signal) => store.positionBefore(place, signal),
-  };
+  });
 };

@@ -1,7 +1,8 @@
+import type { OrganizationId } from '../../domain/ids.js';
+import type { WebhookEndpoints } from '../../domain/webhook-endpoints.js';
 import type { DeliveryClaims } from './delivery-claims.js';
 import type { DeliveryLog } from './delivery-log.js';
 import type { EndpointGates } from './endpoint-gates.js';
-import type { RelayMemory } from './relay-memory.js';
 
 /** The store can't be reached or written. Nothing changed. */
 export class DeliveriesUnavailable extends Error {
@@ -17,4 +18,16 @@ export interface Deliveries {
   readonly gates: EndpointGates;
   readonly claims: DeliveryClaims;
   readonly relayMemory: RelayMemory;
+}
+
+/** What the relay knows of the endpoints at its place in the log, so that it need not read their streams. */
+export interface RelayMemory {
+  /**
+   * Keeps what the relay knows of an organization's endpoints after the event at `position`. An older
+   * position changes nothing.
+   */
+  rememberEndpoints(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void>;
+
+  /** What the relay knew of every organization's endpoints. */
+  rememberedEndpoints(): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>>;
 }

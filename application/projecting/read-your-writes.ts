@@ -56,29 +56,17 @@ export const readsWait = (board: ProjectionBoard, head: () => bigint): ReadYourW
 };
 
 /** The same queries, each after what a read has to wait for. */
-export const currentReadModels = (readModels: ReadModels, readYourWrites: ReadYourWrites): ReadModels => ({
-  get: async (projection, key) => {
+export const currentReadModels = (readModels: ReadModels, readYourWrites: ReadYourWrites): ReadModels => {
+  const current = async (): Promise<ReadModels> => {
     await readYourWrites.beforeRead();
-    return readModels.get(projection, key);
-  },
-  page: async (projection, query) => {
-    await readYourWrites.beforeRead();
-    return readModels.page(projection, query);
-  },
-  pageAcross: async (projection, query) => {
-    await readYourWrites.beforeRead();
-    return readModels.pageAcross(projection, query);
-  },
-  count: async (projection, query) => {
-    await readYourWrites.beforeRead();
-    return readModels.count(projection, query);
-  },
-  countAcross: async (projection, where) => {
-    await readYourWrites.beforeRead();
-    return readModels.countAcross(projection, where);
-  },
-  agenda: async (projection, query) => {
-    await readYourWrites.beforeRead();
-    return readModels.agenda(projection, query);
-  },
-});
+    return readModels;
+  };
+  return {
+    get: async (projection, key) => (await current()).get(projection, key),
+    page: async (projection, query) => (await current()).page(projection, query),
+    pageAcross: async (projection, query) => (await current()).pageAcross(projection, query),
+    count: async (projection, query) => (await current()).count(projection, query),
+    countAcross: async (projection, where) => (await current()).countAcross(projection, where),
+    agenda: async (projection, query) => (await current()).agenda(projection, query),
+  };
+};

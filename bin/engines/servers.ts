@@ -7,7 +7,7 @@ import { assertSameLog } from '../../application/same-log.js';
 import type { ProjectorStatus } from '../../application/projecting/projection-board.js';
 import { within } from '../../application/within.js';
 import { WriteHealth } from '../../application/write-health.js';
-import { withAppend } from '../../application/with-append.js';
+import { storeWith } from '../../application/store-with.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Engine, EngineOptions } from '../engine.js';
@@ -93,15 +93,17 @@ export const openServers = (
     return { name, ready: detail === null, detail };
   };
   const appends = new WriteHealth(clock, () => Promise.resolve(), refusedFor);
-  const store = withAppend(stores.store, async (writes, completing) => {
-    try {
-      const outcomes = await stores.store.append(writes, completing);
-      appends.wrote(null);
-      return outcomes;
-    } catch (error) {
-      if (error instanceof EventStoreUnavailable) appends.wrote(error);
-      throw error;
-    }
+  const store = storeWith(stores.store, {
+    append: async (writes, completing) => {
+      try {
+        const outcomes = await stores.store.append(writes, completing);
+        appends.wrote(null);
+        return outcomes;
+      } catch (error) {
+        if (error instanceof EventStoreUnavailable) appends.wrote(error);
+        throw error;
+      }
+    },
   });
   const projectionParts = patientParts(clock);
   const measure = measureLag(store, clock);

@@ -28,7 +28,7 @@ import { sqliteRequests } from '../../adapters/sqlite/records/requests.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
-import type { KeyUseRows } from '../../application/access/buffered-key-uses.js';
+import type { KeyUseRows } from '../../application/ports/key-uses.js';
 import { clock } from '../adapters/eventstoredb/support.js';
 import { freshDatabase } from '../adapters/mongodb/support.js';
 import { openNew, type OpenedFile } from '../adapters/sqlite/setup.js';

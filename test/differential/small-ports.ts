@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { KeyUseRows } from '../../application/access/buffered-key-uses.js';
+import type { KeyUseRows } from '../../application/ports/key-uses.js';
 import type { Checkpoints } from '../../application/ports/checkpoints.js';
 import type { RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { Instant, Uuid } from '../../domain/ids.js';

@@ -1,21 +1,17 @@
 import { attemptsKept, erasedReason, expiredReason } from '../../../application/ports/delivery-log.js';
 import { erasedPayload } from '../../../domain/public-events.js';
 import type { AttemptOutcome } from '../../../application/ports/delivery-claims.js';
+import type { DeliveryEndpoint } from '../../../application/ports/endpoint-gates.js';
+import type { Milliseconds } from '../../../domain/ids.js';
 import type { Database } from '../database.js';
 import type { OperationSet } from '../writer/operation-set.js';
 import { rowsPerStep, type DeliveryInput, type EndpointRow, type EndpointState } from './delivery-rows.js';
 
 /** An endpoint as it crosses to the writer's thread. */
-interface EndpointInput {
-  readonly endpoint: string;
-  readonly org: string;
-  readonly url: string;
+type EndpointInput = Omit<DeliveryEndpoint, 'secrets'> & {
   readonly secrets: string;
-  readonly active: boolean;
-  readonly version: number;
-  readonly enabledAt: number;
-  readonly now: number;
-}
+  readonly now: Milliseconds;
+};
 
 interface AttemptInput {
   readonly delivery: string;

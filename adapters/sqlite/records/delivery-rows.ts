@@ -64,22 +64,7 @@ export interface EndpointRow {
 }
 
 /** A delivery as it crosses to the writer's thread. Positions are exact as numbers. */
-export interface DeliveryInput {
-  readonly id: string;
-  readonly org: string;
-  readonly endpoint: string;
-  readonly event: string;
-  readonly type: string;
-  readonly card: string;
-  readonly position: number;
-  readonly occurredAt: number;
-  readonly body: string;
-  readonly due: number;
-  readonly allowed: number;
-  readonly expires: number;
-  readonly dropReason: string | null;
-  readonly traceparent?: string;
-}
+export type DeliveryInput = Omit<NewDelivery, 'position'> & { readonly position: number };
 
 export const inputOf = ({ position, ...delivery }: NewDelivery): DeliveryInput => ({
   ...delivery,

@@ -1,12 +1,13 @@
 import { appendOperations } from './append.js';
-import { checkpointOperations } from '../records/checkpoint-operations.js';
+import { checkpointOperations } from '../records/checkpoints.js';
 import type { Database } from '../database.js';
+import type { Merged } from './operation-set.js';
 import { deliveryOperations } from '../records/delivery-operations.js';
 import { tileOperations } from '../notary/tile-operations.js';
-import { hookCallOperations } from '../records/hook-call-operations.js';
-import { requestOperations } from '../records/request-operations.js';
-import { keyUseOperations } from '../records/key-use-operations.js';
-import { recordOperations } from '../records/record-operations.js';
+import { hookCallOperations } from '../records/hook-calls.js';
+import { requestOperations } from '../records/requests.js';
+import { keyUseOperations } from '../records/key-uses.js';
+import { recordOperations } from '../records/records.js';
 
 /** A write whose only purpose is to succeed. */
 const probeOperations = (database: Database) => {
@@ -35,16 +36,8 @@ export const openOperationSets = (database: Database, onHead: (position: number)
   ] as const;
 
 type Sets = ReturnType<typeof openOperationSets>;
-type Merged<Set> = Set extends { readonly operations: infer Operations }
-  ? (operations: Operations) => void
-  : never;
-
 /** The operations of all sets, by name. */
-export type Operations = (Sets[number] extends infer Set ? Merged<Set> : never) extends (
-  operations: infer All,
-) => void
-  ? All
-  : never;
+export type Operations = Merged<Sets[number]['operations']>;
 export type OperationName = keyof Operations;
 export type InputOf<Name extends OperationName> = Operations[Name] extends (input: infer Input) => unknown
   ? Input

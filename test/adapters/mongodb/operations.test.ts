@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import { VirtualClock } from '../../support/memory/clock.js';
 import { MongoCheckpoints } from '../../../adapters/mongodb/checkpoints.js';
 import { MongoDatabase } from '../../../adapters/mongodb/database.js';

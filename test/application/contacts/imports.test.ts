@@ -18,7 +18,7 @@ import { execute } from '../../../application/execute.js';
 import { EventStoreUnavailable, type EventStore } from '../../../application/ports/event-store.js';
 import { OrganizationId, streamName } from '../../../domain/ids.js';
 import { readPart } from '../../../application/contacts/waiting-rows.js';
-import { withAppend } from '../../../application/with-append.js';
+import { storeWith } from '../../../application/store-with.js';
 import type { MasterKeys } from '../../../domain/webhook-signing.js';
 import { makeWorld, org } from '../../support/fixtures/world.js';
 import { SeededEntropy } from '../../support/memory/entropy.js';
@@ -101,10 +101,12 @@ const breakingOff = {
 /** A store that is gone after so many appends. */
 const goneAfter = (store: EventStore, appends: number): EventStore => {
   let left = appends;
-  return withAppend(store, async (...writes) => {
-    left -= 1;
-    if (left < 0) throw new EventStoreUnavailable('the process is gone');
-    return store.append(...writes);
+  return storeWith(store, {
+    append: async (...writes) => {
+      left -= 1;
+      if (left < 0) throw new EventStoreUnavailable('the process is gone');
+      return store.append(...writes);
+    },
   });
 };
 
@@ -180,9 +182,11 @@ describe('an import of contacts', () => {
   it('tells the rows that were under way when it was stopped', async () => {
     const { world, deps, begin, shown } = await start();
     const id = await begin(numbered(1_200));
-    const store = withAppend(world.store, async (...writes) => {
-      await stopImport(deps, org, id);
-      return world.store.append(...writes);
+    const store = storeWith(world.store, {
+      append: async (...writes) => {
+        await stopImport(deps, org, id);
+        return world.store.append(...writes);
+      },
     });
     await workOnImports({ ...deps, store }, never);
     expect(await shown(id)).to.deep.include({ status: 'stopped', through: 500, created: 500 });
@@ -312,7 +316,7 @@ describe('an import of contacts', () => {
       }
       return world.store.append(...writes);
     };
-    await workOnImports({ ...deps, store: withAppend(world.store, late) }, never);
+    await workOnImports({ ...deps, store: storeWith(world.store, { append: late }) }, never);
     expect(await eventsOf('k')).to.deep.equal(['ContactCreated', 'ContactReplaced', 'ContactReplaced']);
     const { state } = await world.restarted().streams.load(contact, contactIdOf(org, 'k'));
     expect(state?.details?.name).to.equal('Three');

@@ -1,6 +1,10 @@
 import { erasedPayload } from '../../../domain/public-events.js';
 import { DeliveryChanges } from '../../../application/webhooks/delivery-changes.js';
-import { DeliveriesUnavailable, type Deliveries } from '../../../application/ports/deliveries.js';
+import {
+  DeliveriesUnavailable,
+  type Deliveries,
+  type RelayMemory,
+} from '../../../application/ports/deliveries.js';
 import {
   attemptsKept,
   erasedReason,
@@ -32,7 +36,6 @@ import {
   type DeliveryEndpoint,
   type TrippedEndpoint,
 } from '../../../application/ports/endpoint-gates.js';
-import type { RelayMemory } from '../../../application/ports/relay-memory.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookEndpoints } from '../../../domain/webhook-endpoints.js';

@@ -1,4 +1,4 @@
-import type { KeyUses } from '../../../application/ports/key-uses.js';
+import type { KeyUses } from '../../../application/access/buffered-key-uses.js';
 import type { Instant, Uuid } from '../../../domain/ids.js';
 
 /** The last uses of API keys in memory. */

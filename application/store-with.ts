@@ -1,9 +1,9 @@
 import type { EventStore } from './ports/event-store.js';
 
-/** The store with another way to append. */
-export const withAppend = (store: EventStore, append: EventStore['append']): EventStore => ({
+/** The store with other members in the place of some. */
+export const storeWith = (store: EventStore, members: Partial<EventStore>): EventStore => ({
   atomic: store.atomic,
-  append,
+  append: (writes, completing) => store.append(writes, completing),
   readStream: (stream, from, limit) => store.readStream(stream, from, limit),
   readLast: (stream) => store.readLast(stream),
   readLog: (after, limit) => store.readLog(after, limit),
@@ -11,4 +11,5 @@ export const withAppend = (store: EventStore, append: EventStore['append']): Eve
   markAt: (position) => store.markAt(position),
   positionBefore: (place, signal) => store.positionBefore(place, signal),
   follow: (after, options) => store.follow(after, options),
+  ...members,
 });
