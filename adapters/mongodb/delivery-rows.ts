@@ -204,6 +204,7 @@ export const deliveryOf = (row: DeliveryRow): Delivery => ({
     duration,
     body,
   })),
+  made: row.made,
   allowed: row.allowed,
   due: row.due,
   expires: row.expires,

@@ -55,6 +55,8 @@ export interface Delivery extends Omit<NewDelivery, 'due'> {
   readonly status: DeliveryStatus;
   /** The last ones, at most `attemptsKept`. */
   readonly attempts: readonly DeliveryAttempt[];
+  /** How many attempts were made. */
+  readonly made: number;
   /** Null once it has ended. */
   readonly due: Milliseconds | null;
 }

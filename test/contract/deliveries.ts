@@ -58,6 +58,7 @@ const stored = (made: NewDelivery, more: Partial<Delivery> = {}): Delivery => ({
   ...made,
   status: 'pending',
   attempts: [],
+  made: more.attempts?.length ?? 0,
   ...more,
 });
 
@@ -737,7 +738,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     };
 
     it(
-      'keeps the last fifty attempts of a delivery, however often it is retried by hand',
+      'keeps the last fifty attempts of a delivery and counts them all, however often it is retried by hand',
       using(async (deliveries, restarted) => {
         await deliveries.log.insert([row(1)]);
         const times = Array.from({ length: attemptsKept + 3 }, (_, index) => 2_000 + index);
@@ -747,7 +748,8 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
           await deliveries.log.retry(org, 'dlv_1', at, 100_000);
         }
         const kept = times.slice(3).map((at) => attempt(at, 500));
-        expect((await only(await restarted(), 'dlv_1'))?.attempts).to.deep.equal(kept);
+        const found = await only(await restarted(), 'dlv_1');
+        expect([found?.attempts, found?.made]).to.deep.equal([kept, times.length]);
       }),
     );
 

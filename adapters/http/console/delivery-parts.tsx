@@ -27,9 +27,9 @@ export const DeliveryStatusBadge = ({ status }: Pick<Delivery, 'status'>) => (
 export const resultOf = ({ httpStatus, error }: DeliveryAttempt): string =>
   error ?? (httpStatus === null ? 'no response' : String(httpStatus));
 
-const triesOf = ({ attempts, allowed }: Delivery): string => {
+const triesOf = ({ attempts, made, allowed }: Delivery): string => {
   const last = attempts.at(-1);
-  return last === undefined ? 'none yet' : `${attempts.length} of ${allowed}: ${resultOf(last)}`;
+  return last === undefined ? 'none yet' : `${made} of ${allowed}: ${resultOf(last)}`;
 };
 
 /**

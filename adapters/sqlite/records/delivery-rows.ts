@@ -83,6 +83,7 @@ export const deliveryOf = (row: DeliveryRow): Delivery => ({
   body: row.body,
   status: row.status as DeliveryStatus,
   attempts: JSON.parse(row.attempts) as readonly DeliveryAttempt[],
+  made: row.made,
   allowed: row.allowed,
   due: row.due,
   expires: row.expires,

@@ -236,10 +236,8 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     if (outcome.status !== 'pending' && !ended) this.#endsAt(row.id, attempt.at);
     const due = outcome.status === 'pending' ? outcome.due : null;
     const dropReason = outcome.status === 'delivered' ? null : row.dropReason;
-    this.#store(
-      'attempted',
-      ended ? { ...row, attempts } : { ...row, attempts, status: outcome.status, due, dropReason },
-    );
+    const attempted = { ...row, attempts, made: row.made + 1 };
+    this.#store('attempted', ended ? attempted : { ...attempted, status: outcome.status, due, dropReason });
     this.#count(known, claim, attempt, outcome, disableAfter);
     return { recorded: true, tripped: known.state === 'tripped' ? this.#trippedOf(known) : null };
   }
@@ -294,7 +292,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     if (row.status === 'delivered' || this.#isGone(row.endpoint)) return 'refused';
     if (row.status === 'pending')
       this.#store('changed', { ...row, due: now, expires: row.expires <= now ? expires : row.expires });
-    else this.#revive(row, now, expires, row.attempts.length + 1);
+    else this.#revive(row, now, expires, row.made + 1);
     return { endpoint: row.endpoint };
   }
 
@@ -312,7 +310,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
       if ('position' in from ? row.position < from.position : row.occurredAt < from.time) continue;
       if (to !== null && ('position' in to ? row.position > to.position : row.occurredAt > to.time)) continue;
       if (this.#isGone(row.endpoint)) continue;
-      this.#revive(row, now, expires, row.attempts.length + 1);
+      this.#revive(row, now, expires, row.made + 1);
       counts.set(row.endpoint, (counts.get(row.endpoint) ?? 0) + 1);
     }
     return { counts, more: false };
@@ -330,7 +328,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
       )
         continue;
       if (known === undefined) this.#add(row);
-      else this.#revive(known, row.due, row.expires, Math.max(row.allowed, known.attempts.length + 1));
+      else this.#revive(known, row.due, row.expires, Math.max(row.allowed, known.made + 1));
       count++;
     }
     return count;
@@ -424,7 +422,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
         body,
         occurredAt,
         ...(traceparent !== undefined && { traceparent }),
-        number: row.attempts.length + 1,
+        number: row.made + 1,
         allowed,
         endpoint: known.endpoint,
       };
@@ -441,6 +439,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
       body: this.#erased.has(row.card) ? erasedPayload(row.body) : row.body,
       dropReason,
       attempts: [],
+      made: 0,
       status: dropReason === null ? 'pending' : 'dropped',
       due: dropReason === null ? due : null,
     });

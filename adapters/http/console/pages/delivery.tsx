@@ -49,7 +49,7 @@ export const deliveryPage = page({
   title: ({ delivery }) => `${delivery.type} of ${delivery.card}`,
   view: ({ delivery, endpoint, isOffered }, context, refused) => {
     const { org, url, timeZone, query } = context;
-    const { id, type, card, status, attempts, allowed, due, dropReason } = delivery;
+    const { id, type, card, status, attempts, made, allowed, due, dropReason } = delivery;
     return (
       <>
         <p class="crumbs">
@@ -87,7 +87,7 @@ export const deliveryPage = page({
             </dd>
             <dt>Attempts</dt>
             <dd>
-              {attempts.length} of {allowed}
+              {made} of {allowed}
             </dd>
             {due === null ? null : (
               <>
@@ -113,7 +113,9 @@ export const deliveryPage = page({
           ) : null}
         </section>
         <section class="panel" aria-labelledby="attempts">
-          <h2 id="attempts">Attempts</h2>
+          <h2 id="attempts">
+            {made > attempts.length ? `The last ${attempts.length} attempts` : 'Attempts'}
+          </h2>
           {attempts.length === 0 ? (
             <Empty title={due === null ? 'No attempt' : 'No attempt yet'}>
               {due === null ? 'There will be none.' : 'The first one is due soon.'}
