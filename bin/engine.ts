@@ -68,11 +68,6 @@ export interface Engine {
   readonly tiles: LogTiles;
   /** Notarizes the log until the signal aborts; null if the engine does so by itself. */
   readonly notarize: ((signal: AbortSignal) => Promise<void>) | null;
-  /**
-   * Drives them in a process that reads them, while the projectors of its version are gone and another
-   * version is at work; null if there can be no other version.
-   */
-  readonly standIn: ((signal: AbortSignal) => Promise<void>) | null;
   /** Whether parts of it are servers, which may go away and come back while the process runs. */
   readonly hasServers: boolean;
   /**

@@ -58,10 +58,8 @@ const pendingFor: Milliseconds = 20_000;
 const nothing: Process = () => Promise.resolve();
 
 /** Keeps the read models up with the log; does nothing if another process, or the engine by itself, does. */
-export const projectorOf = ({ role, engine }: ProcessContext): Process => {
-  if (plays(role, 'projector')) return engine.project ?? nothing;
-  return plays(role, 'api') ? (engine.standIn ?? nothing) : nothing;
-};
+export const projectorOf = ({ role, engine }: ProcessContext): Process =>
+  (plays(role, 'projector') ? engine.project : null) ?? nothing;
 
 const removeEvery: Milliseconds = 3_600_000;
 

@@ -45,20 +45,6 @@ export interface Projection<Document> {
   agenda?(document: Document): string | null;
 }
 
-/** The projection as one that waits for nothing. */
-export const withoutAgenda = (projection: Projection<unknown>): Projection<unknown> => ({
-  name: projection.name,
-  version: projection.version,
-  category: projection.category,
-  ...(projection.passesOver !== undefined && { passesOver: projection.passesOver }),
-  key: (event) => projection.key(event),
-  evolve: (document, event) => projection.evolve(document, event),
-  org: (document) => projection.org(document),
-  indexes: projection.indexes,
-  ...(projection.across !== undefined && { across: projection.across }),
-  ...(projection.oneEventEach !== undefined && { oneEventEach: projection.oneEventEach }),
-});
-
 /** The type of a method, so that any projection can be used as a `Projection<unknown>`. */
 type Field<Document> = { of(document: Document): string | null }['of'];
 

@@ -2,13 +2,10 @@ import type { Collection, IndexDescription } from 'mongodb';
 import type { EventMark } from '../../application/ports/event-store.js';
 import type { Stored } from '../../application/ports/read-models.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import { withoutAgenda, type Projection } from '../../projections/projection.js';
+import type { Projection } from '../../projections/projection.js';
 import type { MongoDatabase } from './database.js';
 
-/**
- * One build of a projection. `epoch` is that of the projector that wrote it last: a projector of the same
- * release with an earlier one may not write it any more.
- */
+/** One build of a projection. Releases that have it in common feed the same one. */
 export interface BuildRow {
   readonly _id: string;
   readonly name: string;
@@ -20,13 +17,13 @@ export interface BuildRow {
    * checkpoint. Absent before the first save.
    */
   readonly event?: EventMark & { readonly position: bigint };
-  readonly epoch: number;
-  /** The release whose projector feeds it; absent or null if none does. */
-  readonly fedBy?: string | null;
-  /** When it was last known to be needed, in milliseconds since 1970. */
-  readonly neededAt?: number;
-  /** A later version has fed it, too. */
-  readonly mixed?: boolean;
+  /**
+   * By release, that of the projector that wrote it last: one of the same release with an earlier epoch may
+   * not write it any more.
+   */
+  readonly epochs?: Readonly<Record<string, number>>;
+  /** When a projector last said that it feeds it, in milliseconds since 1970. */
+  readonly fedAt: number;
   readonly state: 'building' | 'active' | 'retired';
   readonly shape: string;
   /** Milliseconds since 1970. */
@@ -62,16 +59,14 @@ export const buildIndexes: readonly IndexDescription[] = [
 export const builds = (database: MongoDatabase): Promise<Collection<BuildRow>> =>
   database.indexed<BuildRow>('builds', buildIndexes);
 
-/** The prefix of the names of a projection's collections. */
-export const documentsPrefix = (projection: Pick<Projection<unknown>, 'name'>): string =>
-  `documents_${projection.name}_v`;
+export const documentsPrefix = 'documents_';
 
 export const documentsName = ({
   name,
   version,
   generation,
 }: Pick<BuildRow, 'name' | 'version' | 'generation'>): string =>
-  `${documentsPrefix({ name })}${version}_g${generation}`;
+  `${documentsPrefix}${name}_v${version}_g${generation}`;
 
 const fieldsOf = (projection: Projection<unknown>): string[] => Object.keys(projection.indexes).toSorted();
 
@@ -94,33 +89,19 @@ export const indexedFields = (
   return { fields, agenda };
 };
 
-/**
- * The projection as a build of another version and shape wants it: today's fold, and the fields of that
- * build.
- */
-export const asBuilt = (
-  projection: Projection<unknown>,
-  { version, shape }: Pick<BuildRow, 'version' | 'shape'>,
-): Projection<unknown> => {
-  const built = indexedFields(shape);
-  return {
-    ...withoutAgenda(projection),
-    version,
-    indexes: Object.fromEntries(
-      built.fields.map((field) => [field, projection.indexes[field] ?? (() => null)]),
-    ),
-    ...(built.agenda && { agenda: (document) => projection.agenda?.(document) ?? null }),
-  };
-};
+/** Whether a build is one of this version of the projection. */
+export const isBuildOf = (projection: Projection<unknown>, { name, version, shape }: BuildRow): boolean =>
+  name === projection.name && version === projection.version && shape === shapeOf(projection);
 
-/** The build that readers of a projection's version see, among all of its name. */
-export const seenBuild = (
-  { name, version }: Pick<Projection<unknown>, 'name' | 'version'>,
-  rows: readonly BuildRow[],
-): BuildRow | null =>
+/** The build that readers of a projection see, among all in the order of their generations. */
+export const seenBuild = (projection: Projection<unknown>, rows: readonly BuildRow[]): BuildRow | null =>
   rows
-    .filter((row) => row.name === name && row.version <= version && row.state === 'active')
-    .toSorted((a, b) => a.version - b.version || a.generation - b.generation)
+    .filter(
+      (row) =>
+        row.state === 'active' &&
+        (isBuildOf(projection, row) || (row.name === projection.name && row.version < projection.version)),
+    )
+    .toSorted((a, b) => a.version - b.version)
     .at(-1) ?? null;
 
 /** Indexes for pages of an organization, newest first, whatever they filter by. */

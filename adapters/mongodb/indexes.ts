@@ -6,6 +6,7 @@ import { keyIndexes } from './idempotency-store.js';
 import { tileIndexes } from './log-tiles.js';
 import { counterIndexes } from './rate-limiter.js';
 import { recordIndexes } from './records.js';
+import { releaseIndexes } from './releases.js';
 import { requestIndexes } from './requests.js';
 
 /** Every collection with indexes, but those of read models, which get theirs while they are empty. */
@@ -17,6 +18,7 @@ const indexes = {
   idempotency_keys: keyIndexes,
   log_tiles: tileIndexes,
   rate_counters: counterIndexes,
+  releases: releaseIndexes,
   sign_in_records: recordIndexes,
   requests: requestIndexes,
 } as const;

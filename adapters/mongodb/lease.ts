@@ -80,15 +80,11 @@ export class MongoLease {
     this.#options = { timeout: defaultTimeout, onError: () => undefined, machine: anyMachine, ...options };
   }
 
-  /** The owners of the leases whose names begin with the prefix, by name. Throws a MongoError. */
-  static async owners(database: MongoDatabase, prefix: string): Promise<ReadonlyMap<string, LeaseOwner>> {
-    const rows = await database
-      .collection<LeaseRow>('leases')
-      .find({ _id: { $gte: prefix, $lt: `${prefix}\uffff` }, owner: { $ne: null } })
-      .toArray();
-    return new Map(
-      rows.map(({ _id, epoch, beats, trouble = null }) => [_id, { pulse: `${epoch} ${beats}`, trouble }]),
-    );
+  /** The owner of the lease of that name; null if it has none. Throws a MongoError. */
+  static async owner(database: MongoDatabase, name: string): Promise<LeaseOwner | null> {
+    const rows = database.collection<LeaseRow>('leases');
+    const row = await rows.findOne({ _id: { $eq: name }, owner: { $ne: null } });
+    return row && { pulse: `${row.epoch} ${row.beats}`, trouble: row.trouble ?? null };
   }
 
   /**

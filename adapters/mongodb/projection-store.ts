@@ -2,7 +2,6 @@ import type { AnyBulkWriteOperation } from 'mongodb';
 import {
   ReadModelsUnavailable,
   type BuildState,
-  type EarlierBuild,
   type ProjectedBatch,
   type ProjectionStore,
   type Stored,
@@ -21,8 +20,7 @@ import {
   shapeOf,
   toRow,
   activeBuildTrusted,
-  asBuilt,
-  seenBuild,
+  isBuildOf,
   type BuildRow,
   type DocumentRow,
 } from './builds.js';
@@ -30,11 +28,8 @@ import { chunks } from './chunks.js';
 import { guarded, sendAll, type MongoDatabase } from './database.js';
 import { isDuplicate } from './refusals.js';
 
-/** How long a retired build is kept; readers have left it long before. */
-const keptAfterSwitch: Milliseconds = 60 * 60 * 1000;
-
-/** How often builds that nobody needs are looked for. */
-const sweepEvery: Milliseconds = 10 * 60 * 1000;
+/** How long a build is kept that is retired, or fed no longer. */
+const keptFor: Milliseconds = 60 * 60 * 1000;
 
 export interface MongoProjectionStoreOptions {
   readonly database: MongoDatabase;
@@ -45,8 +40,6 @@ export interface MongoProjectionStoreOptions {
   readonly epoch?: () => number;
   /** The release that this process belongs to: processes of one release have the same projections. */
   readonly release?: string;
-  /** Whether a projector of another release is at work. */
-  readonly isFeeding?: (release: string) => boolean;
 }
 
 const stateOf = (row: BuildRow): BuildState => ({
@@ -54,7 +47,6 @@ const stateOf = (row: BuildRow): BuildState => ({
   checkpoint: row.checkpoint,
   ...eventAtCheckpoint(row),
   ...(row.state === 'active' ? {} : { hidden: true }),
-  ...(row.mixed === true && { mixed: true }),
 });
 
 /** The latest version of each document: one write per document. */
@@ -99,49 +91,19 @@ export class MongoProjectionStore implements ProjectionStore {
   readonly #clock: Clock;
   readonly #epoch: () => number;
   readonly #release: string;
-  readonly #isFeeding: (release: string) => boolean;
-  /** By the names of projections. */
-  readonly #shown = new Map<string, string>();
-  #sweepAt: Milliseconds = 0;
-  /** Nobody waits for a sweep but the next one. */
-  #swept: Promise<void> = Promise.resolve();
 
-  constructor({
-    database,
-    clock,
-    epoch = () => 0,
-    release = 'this',
-    isFeeding = () => false,
-  }: MongoProjectionStoreOptions) {
+  constructor({ database, clock, epoch = () => 0, release = 'this' }: MongoProjectionStoreOptions) {
     this.#database = database;
     this.#clock = clock;
     this.#epoch = epoch;
     this.#release = release;
-    this.#isFeeding = isFeeding;
   }
 
-  /** The ids of the builds that readers see and that are fed here, by the names of projections. */
-  shown(): ReadonlyMap<string, string> {
-    return this.#shown;
-  }
-
-  async active(projection: Projection<unknown>): Promise<BuildState> {
-    const state = await this.#active(projection);
-    const { generation, hidden } = state;
-    const { name } = projection;
-    if (hidden === true) this.#shown.delete(name);
-    else this.#shown.set(name, buildId({ name, generation }));
-    return state;
-  }
-
-  #active(projection: Projection<unknown>): Promise<BuildState> {
+  active(projection: Projection<unknown>): Promise<BuildState> {
     return guarded(ReadModelsUnavailable, async () => {
       for (;;) {
         const rows = await this.#rows(projection);
-        const shape = shapeOf(projection);
-        const mine = rows.filter(
-          (row) => row.version === projection.version && row.shape === shape && row.state !== 'retired',
-        );
+        const mine = rows.filter((row) => isBuildOf(projection, row) && row.state !== 'retired');
         const found = mine.findLast(({ state }) => state === 'active') ?? mine.at(-1);
         if (found !== undefined) return stateOf(found);
         const all = await builds(this.#database);
@@ -153,37 +115,27 @@ export class MongoProjectionStore implements ProjectionStore {
     });
   }
 
-  earlier(projection: Projection<unknown>): Promise<EarlierBuild | null> {
+  /**
+   * Says that these builds are fed, and removes those that were retired, or fed last, an hour ago, and
+   * collections without a build. To be called a few times an hour.
+   */
+  keep(projections: readonly Projection<unknown>[]): Promise<void> {
     return guarded(ReadModelsUnavailable, async () => {
-      const seen = seenBuild(projection, await this.#rows(projection));
-      if (seen === null) return null;
-      if (seen.version === projection.version && seen.shape === shapeOf(projection)) return null;
-      const { fedBy = null } = seen;
-      if (fedBy !== null && fedBy !== this.#release && this.#isFeeding(fedBy)) return null;
+      const now = this.#clock.now();
       const all = await builds(this.#database);
-      await all.updateOne({ _id: { $eq: seen._id } }, { $set: { fedBy: this.#release, mixed: true } });
-      this.#shown.set(projection.name, seen._id);
-      return { ...stateOf(seen), projection: asBuilt(projection, seen) };
-    });
-  }
-
-  leave({ name, version }: Projection<unknown>, generation: number): Promise<void> {
-    return guarded(ReadModelsUnavailable, async () => {
-      const all = await builds(this.#database);
-      await all.updateOne(
-        { name: { $eq: name }, version, generation, fedBy: this.#release },
-        { $set: { fedBy: null } },
-      );
-    });
-  }
-
-  /** Says that their builds are needed, although nothing happens, and removes those that nothing needs. */
-  needed(projections: readonly Projection<unknown>[]): Promise<void> {
-    return guarded(ReadModelsUnavailable, async () => {
-      const all = await builds(this.#database);
-      const those = projections.map(({ name, version }) => ({ name, version }));
-      await all.updateMany({ $or: those }, { $set: { neededAt: this.#clock.now() } });
-      this.#swept = this.#sweepAll(projections);
+      const rows = await all.find({}).toArray();
+      const own = rows.filter((row) => projections.some((projection) => isBuildOf(projection, row)));
+      await all.updateMany({ _id: { $in: own.map(({ _id }) => _id) } }, { $set: { fedAt: now } });
+      for (const row of rows) {
+        const endedAt = row.retiredAt ?? (own.includes(row) ? now : row.fedAt);
+        if (endedAt + keptFor <= now) await this.#remove(row);
+      }
+      for (const collection of await this.#database.collectionNames(documentsPrefix)) {
+        const [, name, generation] = /^(.+)_v\d+_g(\d+)$/.exec(collection.slice(documentsPrefix.length)) ?? [];
+        const later = rows.filter((row) => row.name === name && row.generation >= Number(generation));
+        if (later.length > 0 && !later.some((row) => documentsName(row) === collection))
+          await this.#database.drop(collection);
+      }
     });
   }
 
@@ -194,7 +146,7 @@ export class MongoProjectionStore implements ProjectionStore {
         const begun = await this.#begin(projection, rows, 'building');
         if (begun === null) continue;
         const unfinished = rows.filter(
-          ({ state, version }) => state === 'building' && version === projection.version,
+          (row) => row.state === 'building' && isBuildOf(projection, row),
         );
         for (const row of unfinished) await this.#remove(row);
         return begun;
@@ -213,15 +165,20 @@ export class MongoProjectionStore implements ProjectionStore {
         { returnDocument: 'before' },
       );
       if (before === null) throw this.#unknownBuild(projection, generation);
-      // Processes of earlier versions go on reading and feeding theirs.
+      // Processes of other releases go on reading and feeding theirs.
       const { modifiedCount } = await all.updateMany(
-        { name: { $eq: name }, state: { $ne: 'retired' }, version, generation: { $lt: generation } },
+        {
+          name: { $eq: name },
+          state: { $ne: 'retired' },
+          version,
+          shape: { $eq: before.shape },
+          generation: { $lt: generation },
+        },
         { $set: { state: 'retired', retiredAt: this.#clock.now() } },
       );
       // Until the last reader has left the old build nothing is saved, and so no write is acknowledged that
       // only the new build would show.
       if (modifiedCount > 0 || before.state !== 'active') await this.#clock.sleep(2 * activeBuildTrusted);
-      this.#shown.set(name, buildId({ name, generation }));
     });
   }
 
@@ -252,10 +209,6 @@ export class MongoProjectionStore implements ProjectionStore {
     return guarded(ReadModelsUnavailable, async () => {
       await Promise.all(batches.map((batch) => this.#saveDocuments(batch)));
       await this.#saveCheckpoints(batches);
-      const now = this.#clock.now();
-      if (now < this.#sweepAt) return;
-      this.#sweepAt = now + sweepEvery;
-      this.#swept = this.#sweepAll(batches.map(({ projection }) => projection));
     });
   }
 
@@ -271,6 +224,7 @@ export class MongoProjectionStore implements ProjectionStore {
   async #saveCheckpoints(batches: readonly ProjectedBatch[]): Promise<void> {
     if (batches.length === 0) return;
     const epoch = this.#epoch();
+    const known = `epochs.${this.#release}`;
     const all = await builds(this.#database);
     const updates = batches.map(({ projection: { name, version }, generation, checkpoint, event }) => ({
       updateOne: {
@@ -278,14 +232,12 @@ export class MongoProjectionStore implements ProjectionStore {
           _id: { $eq: buildId({ name, generation }) },
           version,
           state: { $ne: 'retired' as const },
-          $or: [{ fedBy: { $ne: this.#release } }, { epoch: { $lte: epoch } }],
+          [known]: { $not: { $gt: epoch } },
         },
         update: {
           $max: { checkpoint },
           $set: {
-            epoch,
-            fedBy: this.#release,
-            neededAt: this.#clock.now(),
+            [known]: epoch,
             ...(event !== undefined && { event: { ...event, position: checkpoint } }),
           },
         },
@@ -320,9 +272,7 @@ export class MongoProjectionStore implements ProjectionStore {
       version,
       generation,
       checkpoint: 0n,
-      epoch: this.#epoch(),
-      fedBy: this.#release,
-      neededAt: this.#clock.now(),
+      fedAt: this.#clock.now(),
       state,
       shape: shapeOf(projection),
       retiredAt: null,
@@ -340,35 +290,6 @@ export class MongoProjectionStore implements ProjectionStore {
     const all = await builds(this.#database);
     await all.deleteOne({ _id: { $eq: row._id } });
     await this.#database.drop(documentsName(row));
-  }
-
-  /** What fails is left to a later sweep. */
-  async #sweepAll(projections: readonly Projection<unknown>[]): Promise<void> {
-    await this.#swept;
-    for (const projection of projections) await this.#sweep(projection).catch(() => undefined);
-  }
-
-  /**
-   * Removes builds that were retired long ago, those of earlier versions that nobody has needed for as long,
-   * and collections without a build.
-   */
-  async #sweep(projection: Projection<unknown>): Promise<void> {
-    const now = this.#clock.now();
-    const all = await this.#rows(projection);
-    const newest = Math.max(...all.filter(({ state }) => state === 'active').map(({ version }) => version));
-    for (const row of all) {
-      const since =
-        row.state === 'retired' ? row.retiredAt : row.version < newest ? (row.neededAt ?? 0) : null;
-      if (since !== null && since + keptAfterSwitch <= now) await this.#remove(row);
-    }
-    const rows = await this.#rows(projection);
-    const last = Math.max(0, ...rows.map(({ generation }) => generation));
-    const known = new Set(rows.map(documentsName));
-    const prefix = documentsPrefix(projection);
-    for (const name of await this.#database.collectionNames(prefix)) {
-      const [, generation] = /^\d+_g(\d+)$/.exec(name.slice(prefix.length)) ?? [];
-      if (!known.has(name) && Number(generation) < last) await this.#database.drop(name);
-    }
   }
 
   #unknownBuild({ name, version }: Projection<unknown>, generation: number): ReadModelsUnavailable {

@@ -1,46 +1,49 @@
-import type { ProjectionBoard, ProjectionStatus } from '../../application/projecting/projection-board.js';
+import type {
+  ProjectionBoard,
+  ProjectionStatus,
+  ProjectorStatus,
+} from '../../application/projecting/projection-board.js';
 import type { Clock } from '../../application/ports/system.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
-import type { BuildRow } from './builds.js';
-import { releaseOf, type ProjectorPulses } from './projector-pulses.js';
-import { acknowledgedTo, type SeenBuilds } from './seen-builds.js';
+import { isBuildOf, type BuildRow } from './builds.js';
+import type { MongoDatabase } from './database.js';
+import { MongoLease } from './lease.js';
+import { projectorLease, releaseOf, type Releases } from './releases.js';
+import type { SeenBuilds } from './seen-builds.js';
 
 export interface ProjectorWatchOptions {
+  readonly database: MongoDatabase;
   /** What the readers of this process read, too. */
   readonly seen: SeenBuilds;
+  readonly releases: Releases;
   readonly clock: Clock;
   readonly projections: readonly Projection<unknown>[];
   readonly board: ProjectionBoard;
-  readonly pulses: ProjectorPulses;
-  /**
-   * How far a projector of this process has come that tells the board itself: nobody waits for a look then.
-   * Null if there is none.
-   */
-  readonly fedHereTo?: () => bigint | null;
-  /** Hears after every look whether nobody feeds what this process reads, while another release is fed. */
-  readonly onAbandoned?: (isAbandoned: boolean) => void;
+  /** Whether the projector of this process is at work, which tells the board itself. */
+  readonly isFedHere?: () => boolean;
+  /** How long without a sign of life until a projector counts as down. */
+  readonly downAfter?: Milliseconds;
 }
 
 /** How often to look while somebody waits for the projections, and while nobody does. */
 const pollWhileAwaited: Milliseconds = 25;
 const pollWhileIdle: Milliseconds = 500;
-/** How often to look for signs of life: they come more seldom than checkpoints. */
-const pulsesEvery: Milliseconds = 200;
+/** How often to look for signs of life of the projector, which come more seldom than checkpoints. */
+const pulseEvery: Milliseconds = 200;
 
-const statusOf = (projection: Projection<unknown>, seen: SeenBuilds): ProjectionStatus => {
+const statusOf = (projection: Projection<unknown>, rows: readonly BuildRow[]): ProjectionStatus => {
   const { name, version } = projection;
-  const reading = seen.reading(projection);
-  const building = seen
-    .rows()
-    .find((row) => row.name === name && row.version === version && row.state === 'building');
+  const own = rows.filter((row) => isBuildOf(projection, row));
+  const active = own.findLast(({ state }) => state === 'active');
+  const building = own.findLast(({ state }) => state === 'building');
   return {
     name,
-    version: reading?.row.version ?? version,
-    checkpoint: reading === null ? 0n : acknowledgedTo(reading),
-    live: reading !== null,
-    rebuilding: (reading?.next?.row ?? building)?.checkpoint ?? null,
+    version,
+    checkpoint: (active ?? building)?.checkpoint ?? 0n,
+    live: active !== undefined,
+    rebuilding: building?.checkpoint ?? null,
   };
 };
 
@@ -59,64 +62,74 @@ const sleepUntilAwaited = async (
   unsubscribe();
 };
 
+/** Work that is done again only once the time has passed. A failure is tried again at once. */
+const every = (pause: Milliseconds, clock: Clock, work: () => Promise<void>): (() => Promise<void>) => {
+  let last = -Infinity;
+  return async () => {
+    const now = clock.monotonic();
+    if (now < last + pause) return;
+    last = -Infinity;
+    await work();
+    last = now;
+  };
+};
+
 /**
- * Keeps the board up to date in every process, whichever one projects: by the checkpoints and the projectors'
- * leases in MongoDB, until the signal aborts. Never rejects.
+ * Keeps the board up to date in every process, whichever one projects: by the checkpoints of its builds, the
+ * lease of its projector and the other releases in MongoDB, until the signal aborts. Never rejects.
  */
 export const watchProjector = async (
   {
+    database,
     seen,
+    releases,
     clock,
     projections,
     board,
-    pulses,
-    fedHereTo = () => null,
-    onAbandoned = () => undefined,
+    isFedHere = () => false,
+    downAfter = 3_000,
   }: ProjectorWatchOptions,
   signal: AbortSignal,
 ): Promise<void> => {
-  const release = releaseOf(projections);
+  const lease = projectorLease(releaseOf(projections));
   let reported = '';
-  let lookedAt = -Infinity;
-  const lookForPulses = async (): Promise<void> => {
+  /** The last sign of life. What is seen at first may be a dead owner's. */
+  let pulse: { readonly text: string; readonly changedAt: Milliseconds } | null = null;
+  let down: string | null = null;
+  const lookForPulse = every(pulseEvery, clock, async () => {
+    const owner = await MongoLease.owner(database, lease);
     const now = clock.monotonic();
-    if (now < lookedAt + pulsesEvery) return;
-    lookedAt = -Infinity;
-    await pulses.look();
-    lookedAt = now;
+    const text = owner?.pulse ?? '';
+    if (pulse?.text !== text) pulse = { text, changedAt: pulse === null ? -Infinity : now };
+    const isAlive = owner !== null && now - pulse.changedAt < downAfter;
+    down = isAlive ? owner.trouble : 'No projector is at work.';
+  });
+  const lookForReleases = every(pollWhileIdle, clock, () => releases.look());
+  const report = (status: ProjectorStatus): void => {
+    const text = JSON.stringify(status, (_, value: unknown) =>
+      typeof value === 'bigint' ? String(value) : value,
+    );
+    if (text !== reported) board.status(status);
+    reported = text;
   };
+  let hasJoined = false;
   while (!signal.aborted) {
+    const began = clock.monotonic();
     try {
-      await Promise.all([seen.look(), lookForPulses()]);
-      const isFed = (row: BuildRow | undefined): boolean =>
-        typeof row?.fedBy === 'string' && pulses.isAlive(row.fedBy);
-      const isOwnAlive = pulses.isAlive(release);
-      // Of a build that is about to take over, its own projector has to live: writes wait for it, too.
-      const isFedByOthers = projections.every((projection) => {
-        const reading = seen.reading(projection);
-        return isFed((reading?.next ?? reading)?.row);
-      });
-      const down = isOwnAlive ? pulses.troubleOf(release) : isFedByOthers ? null : 'No projector is at work.';
-      onAbandoned(!isOwnAlive && !isFedByOthers && pulses.othersThan(release).length > 0);
-      const status = { down, projections: projections.map((projection) => statusOf(projection, seen)) };
-      const text = JSON.stringify(status, (_, value: unknown) =>
-        typeof value === 'bigint' ? String(value) : value,
-      );
-      if (text !== reported) board.status(status);
-      // What was read may be older than what the projector of this process has told.
-      const told = fedHereTo();
-      if (down === null && told !== null) board.moved(told);
-      reported = text;
-      board.viewed();
+      if (!hasJoined) await releases.join(signal);
+      hasJoined = true;
+      await Promise.all([lookForReleases(), ...(isFedHere() ? [] : [seen.look(), lookForPulse()])]);
+      if (isFedHere()) reported = '';
+      else report({ down, projections: projections.map((projection) => statusOf(projection, seen.rows())) });
+      board.viewed(began, releases.areSeveral());
     } catch (error) {
-      reported = '';
-      board.status({
-        down: `MongoDB: ${messageOf(error)}`,
-        projections: [],
-      });
-      board.viewed();
+      if (!isFedHere()) {
+        reported = '';
+        board.status({ down: `MongoDB: ${messageOf(error)}`, projections: [] });
+        board.viewed(began, releases.areSeveral());
+      }
     }
-    if (fedHereTo() !== null) await clock.sleep(pollWhileIdle, signal);
+    if (isFedHere()) await clock.sleep(pollWhileIdle, signal);
     else if (board.isAwaited()) await clock.sleep(pollWhileAwaited, signal);
     else await sleepUntilAwaited(board, clock, signal);
   }

@@ -48,7 +48,7 @@ export class MongoReadModels implements ReadModels {
   constructor({
     database,
     clock,
-    seen = SeenBuilds.in(database, clock),
+    seen = new SeenBuilds(database, clock),
   }: {
     readonly database: MongoDatabase;
     readonly clock: Clock;

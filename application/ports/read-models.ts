@@ -92,23 +92,14 @@ export interface BuildState {
   readonly event?: EventMark;
   /** No reader sees it yet. */
   readonly hidden?: true;
-  /** A later version of the projection has folded events into it, too: it should be built anew. */
-  readonly mixed?: true;
-}
-
-/**
- * A build of an earlier version, and the projection to feed it with: that version, its indexes, today's fold.
- */
-export interface EarlierBuild extends BuildState {
-  readonly projection: Projection<unknown>;
 }
 
 /**
  * The read models as the projector writes them. A build belongs to a projection's name and version. Readers
- * of a version see its active build. Until it has one they see the active build of an earlier version, which
- * is fed meanwhile; if there is none, they get ReadModelsUnavailable. Documents and checkpoint of one `save`
- * become visible together, or the documents first. Every write is guarded by position: a repeated or late
- * save changes nothing, and a checkpoint never goes back.
+ * of a version see its active build. Until it has one they see the active build of an earlier version as it
+ * is, which may be fed no longer; if there is none, they get ReadModelsUnavailable. Documents and checkpoint
+ * of one `save` become visible together, or the documents first. Every write is guarded by position: a
+ * repeated or late save changes nothing, and a checkpoint never goes back.
  */
 export interface ProjectionStore {
   /**
@@ -116,13 +107,6 @@ export interface ProjectionStore {
    * one, which is active at once if nothing has been projected into the store yet.
    */
   active(projection: Projection<unknown>): Promise<BuildState>;
-  /**
-   * The active build of an earlier version that readers see because this version has none; null if there is
-   * none, or if somebody else feeds it.
-   */
-  earlier(projection: Projection<unknown>): Promise<EarlierBuild | null>;
-  /** A build that `earlier` returned is fed no longer. */
-  leave(projection: Projection<unknown>, generation: number): Promise<void>;
   /** Starts a build beside the active one, from position 0. An unfinished build is discarded. */
   startBuild(projection: Projection<unknown>): Promise<BuildState>;
   /** Makes a build the active one. Older ones are removed once no process reads them any more. */

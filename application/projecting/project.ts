@@ -16,8 +16,6 @@ export interface ProjectorOptions {
   readonly log: LogReader;
   readonly store: ProjectionStore;
   readonly clock: Clock;
-  /** Whether builds that versions have mixed are built anew; by default they are. */
-  readonly repairs?: boolean;
   readonly reports: ProjectorReports;
   /** Hears of an error that no other try can mend. */
   readonly fail: (error: FinalError) => void;
@@ -45,9 +43,6 @@ const maxLag = 5_000;
 /** After this many full batches in a row, changes are gathered in memory instead of being saved at once. */
 const fullBatches = 20;
 
-/** How long the build of an earlier version is fed after the switch: its readers have moved long before. */
-const fedAfterSwitch: Milliseconds = 2_000;
-
 const firstPause: Milliseconds = 100;
 const longestPause: Milliseconds = 5_000;
 
@@ -60,8 +55,6 @@ interface OpenBuild {
   readonly generation: number;
   /** No reader sees it. */
   hidden: boolean;
-  /** When it is fed no longer, because its readers have moved to a later version. */
-  leavesAt: Milliseconds;
   /** Everything up to here is folded and saved. */
   checkpoint: bigint;
   /** The event at the checkpoint. */
@@ -87,7 +80,6 @@ const openBuildOf = (
   projection,
   generation,
   hidden: hidden === true,
-  leavesAt: Infinity,
   checkpoint,
   event,
   known: new LRUCache(growingTo(maxDocumentsInMemory)),
@@ -250,28 +242,20 @@ export class Projector {
 
   async #open(): Promise<void> {
     const { projections, store, log } = this.#options;
-    const shown: OpenBuild[] = [];
-    const own: OpenBuild[] = [];
-    const replacing = new Set<OpenBuild>();
+    const builds: OpenBuild[] = [];
     for (const projection of projections) {
       const state = await store.active(projection);
       await assertSameLog(log, `The projection ${projection.name}`, {
         ...state,
         position: state.checkpoint,
       });
-      const build = openBuildOf(projection, state);
-      own.push(build);
-      if (state.mixed === true && this.#options.repairs !== false) this.#requested.add(projection);
-      const earlier = await store.earlier(projection);
-      if (earlier === null) continue;
-      shown.push(openBuildOf(earlier.projection, earlier));
-      replacing.add(build);
+      builds.push(openBuildOf(projection, state));
     }
-    const furthest = [...shown, ...own].reduce((most, { checkpoint }) => larger(most, checkpoint), 0n);
+    const furthest = builds.reduce((most, { checkpoint }) => larger(most, checkpoint), 0n);
     const late: OpenBuild[] = [];
-    for (const build of own)
-      if (replacing.has(build) || (await this.#isLate(build.checkpoint, furthest))) late.push(build);
-    const live = [...shown, ...own.filter((build) => !late.includes(build))];
+    for (const build of builds)
+      if (build.hidden || (await this.#isLate(build.checkpoint, furthest))) late.push(build);
+    const live = builds.filter((build) => !late.includes(build));
     // Without one to catch up with, those that are late go on as the live ones.
     this.#live = groupOf(live.length === 0 ? late : live);
     this.#catchingUp = late.length === 0 || live.length === 0 ? [] : [groupOf(late)];
@@ -304,7 +288,6 @@ export class Projector {
    * saved.
    */
   async #advance(): Promise<boolean> {
-    await this.#leave();
     const live = this.#live;
     const events = await this.#options.log.readLog(live.position, eventsAtOnce);
     await this.#fold(live, events);
@@ -322,7 +305,6 @@ export class Projector {
     const stop = AbortSignal.any([signal, this.#interrupt.signal]);
     let full = 0;
     for await (const events of log.follow(live.position, { signal: stop, batch: eventsAtOnce })) {
-      await this.#leave();
       await this.#fold(live, events);
       await this.#save(live);
       full = events.length === eventsAtOnce ? full + 1 : 0;
@@ -368,14 +350,8 @@ export class Projector {
    */
   async #join(group: BuildGroup): Promise<void> {
     await this.#activate(group);
-    const joined = new Map(group.builds.map(({ projection: { name, version } }) => [name, version]));
-    const leavesAt = this.#options.clock.monotonic() + fedAfterSwitch;
-    const stay = this.#live.builds.filter(({ projection: { name, version } }) => {
-      const next = joined.get(name);
-      return next === undefined || version < next;
-    });
-    for (const build of stay)
-      if (joined.has(build.projection.name)) build.leavesAt = Math.min(build.leavesAt, leavesAt);
+    const joined = new Set(group.builds.map(({ projection }) => projection));
+    const stay = this.#live.builds.filter(({ projection }) => !joined.has(projection));
     this.#live.builds = [...stay, ...group.builds];
     this.#catchingUp = this.#catchingUp.filter((other) => other !== group);
     this.#report();
@@ -383,22 +359,11 @@ export class Projector {
 
   async #activate(group: BuildGroup): Promise<void> {
     await Promise.all(
-      group.builds
-        .filter(({ projection }) => this.#options.projections.includes(projection))
-        .map(async (build) => {
-          await this.#options.store.activate(build.projection, build.generation);
-          build.hidden = false;
-        }),
+      group.builds.map(async (build) => {
+        await this.#options.store.activate(build.projection, build.generation);
+        build.hidden = false;
+      }),
     );
-  }
-
-  /** Feeds builds of earlier versions no longer once their readers have moved. */
-  async #leave(): Promise<void> {
-    const now = this.#options.clock.monotonic();
-    const left = this.#live.builds.filter(({ leavesAt }) => leavesAt <= now);
-    if (left.length === 0) return;
-    this.#live.builds = this.#live.builds.filter((build) => !left.includes(build));
-    for (const { projection, generation } of left) await this.#options.store.leave(projection, generation);
   }
 
   async #fold(group: BuildGroup, events: readonly LoggedEvent[]): Promise<void> {
@@ -462,7 +427,7 @@ export class Projector {
         ]),
       ),
     );
-    for (const build of this.#live.builds.filter(({ leavesAt }) => leavesAt === Infinity)) {
+    for (const build of this.#live.builds) {
       const { name } = build.projection;
       const rebuilding = build.hidden ? build.checkpoint : (shown.get(name)?.checkpoint ?? null);
       shown.set(name, { ...statusOf(build, !build.hidden), rebuilding });

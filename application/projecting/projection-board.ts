@@ -34,6 +34,11 @@ export interface ProjectorReports {
  * writes)
  */
 export const longestWait: Milliseconds = 5_000;
+/**
+ * The same beside another release: every process reads cards and credits from streams then, and only lists
+ * may lack something.
+ */
+export const longestWaitOfSeveral: Milliseconds = 500;
 
 /** How often a process that shares the log reads its head. */
 export const headEvery: Milliseconds = 1_000;
@@ -44,8 +49,8 @@ const headKnownFor: Milliseconds = 3 * headEvery;
  * this old when a reader could miss it.
  */
 const headsCountAfter: Milliseconds = longestWait - headKnownFor;
-/** Processes notice within this time that a projector is at work again. */
-const noticedWithin: Milliseconds = 2_000;
+/** Processes notice within this time that a projector is at work again, or that another release has come. */
+export const noticedWithin: Milliseconds = 2_000;
 /** What is known of a projector of another process counts for so long. */
 const viewedFor: Milliseconds = 1_500;
 
@@ -88,8 +93,10 @@ export class ProjectionBoard implements ProjectorReports {
   /** When the projector last came up. */
   #upSince: Milliseconds = -Infinity;
   readonly #isShared: boolean;
-  /** When the projector was last looked at. */
+  /** When the projector and the releases were last looked at. */
   #viewedAt: Milliseconds;
+  /** Whether processes of another release read and write, too: none waits for the builds of another one. */
+  #areSeveral = false;
   /** When the head was last looked at. */
   #headAt: Milliseconds = -Infinity;
   /** The heads of the last seconds, the oldest first. */
@@ -136,6 +143,11 @@ export class ProjectionBoard implements ProjectorReports {
 
   /** Whether a write may have been acknowledged, by any process, that the projections have not passed yet. */
   isLate(): boolean {
+    return this.#areSeveral || this.#isViewOld(this.#clock.monotonic()) || this.#areRowsLate();
+  }
+
+  /** The same as far as the processes of this release are concerned. */
+  #areRowsLate(): boolean {
     return (
       this.#status.down !== null ||
       !this.isLive() ||
@@ -144,9 +156,12 @@ export class ProjectionBoard implements ProjectorReports {
     );
   }
 
-  /** For how long rows have been late, as far as anybody has asked; null if they are not. */
+  /**
+   * For how long rows have been late, as far as anybody has asked; null if they are not, or by no more than
+   * the projector of one release is behind that of another.
+   */
   lateFor(): Milliseconds | null {
-    if (!this.isLate()) {
+    if (!this.#areRowsLate()) {
       this.#lateSince = null;
       return null;
     }
@@ -166,9 +181,19 @@ export class ProjectionBoard implements ProjectorReports {
     this.#ageHeads();
   }
 
-  /** The projector was looked at just now, or MongoDB was asked in vain. */
-  viewed(): void {
-    this.#viewedAt = this.#clock.monotonic();
+  /** The projector and the releases were looked at, or MongoDB was asked in vain, from `at` on. */
+  viewed(at: Milliseconds, areSeveral: boolean): void {
+    this.#viewedAt = at;
+    if (areSeveral === this.#areSeveral) return;
+    this.#areSeveral = areSeveral;
+    // What the others have acknowledged until now, these projections may lack.
+    if (!areSeveral) this.#headDueFrom = this.#clock.monotonic();
+    this.#changed.abort(noError);
+  }
+
+  /** A process that was paused knows only how things were. */
+  #isViewOld(now: Milliseconds): boolean {
+    return this.#isShared && now > this.#viewedAt + viewedFor;
   }
 
   /** Heads that are old enough count, and are kept no longer. */
@@ -260,10 +285,12 @@ export class ProjectionBoard implements ProjectorReports {
   }
 
   #deadlineOf({ since }: Pick<Waiter, 'since'>): Milliseconds {
+    if (this.#areSeveral) return this.#areRowsLate() ? since : since + longestWaitOfSeveral;
     if (this.#downSince === null) return Math.max(since, this.#upSince) + longestWait;
-    // A process that was paused knows only how things were.
-    const isOldView = this.#isShared && since > this.#viewedAt + viewedFor;
-    return Math.max(this.#downSince + longestWait, isOldView ? since + viewedFor : -Infinity);
+    return Math.max(
+      this.#downSince + longestWait,
+      this.#isViewOld(since) ? since + viewedFor : -Infinity,
+    );
   }
 
   async #watchDeadlines(): Promise<void> {

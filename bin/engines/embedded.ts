@@ -170,7 +170,6 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     projector: projected,
     publicStream: null,
     project: null,
-    standIn: null,
     hasServers: false,
     foreignEvents: () => 0,
     // The projector looks by itself, and everything else is in the file of the log.

@@ -13,11 +13,11 @@ import { makeIndexes } from '../../adapters/mongodb/indexes.js';
 import { MongoLease, type HeldLease } from '../../adapters/mongodb/lease.js';
 import { MongoPersonalKeys } from '../../adapters/mongodb/personal-keys.js';
 import { MongoProjectionStore } from '../../adapters/mongodb/projection-store.js';
-import { ProjectorPulses, projectorLease, releaseOf } from '../../adapters/mongodb/projector-pulses.js';
 import { watchProjector } from '../../adapters/mongodb/projector-watch.js';
 import { MongoRateLimiter } from '../../adapters/mongodb/rate-limiter.js';
 import { MongoReadModels } from '../../adapters/mongodb/read-models.js';
 import { readingsOf } from '../../adapters/mongodb/readers.js';
+import { projectorLease, releaseOf, Releases } from '../../adapters/mongodb/releases.js';
 import { SeenBuilds } from '../../adapters/mongodb/seen-builds.js';
 import { followRebuildRequests, requestRebuild } from '../../adapters/mongodb/rebuild-requests.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
@@ -111,14 +111,21 @@ export const openMongoStores = (
   const board = new ProjectionBoard(clock, { isShared: true });
   const stopped = new AbortController();
   const downAfter = timeouts.lease === undefined ? {} : { downAfter: timeouts.lease * 1.5 };
-  const pulses = new ProjectorPulses({ database, clock, ...downAfter });
   const release = releaseOf(allProjections);
-  const seen = SeenBuilds.in(database, clock);
-  let isAbandoned = false;
-  let fedHereTo: bigint | null = null;
-  const onAbandoned = (now: boolean): void => void (isAbandoned = now);
+  const releases = new Releases({ database, clock, release });
+  const seen = new SeenBuilds(database, clock);
+  let isFedHere = false;
   const watching = watchProjector(
-    { seen, clock, projections: allProjections, board, pulses, fedHereTo: () => fedHereTo, onAbandoned },
+    {
+      database,
+      seen,
+      releases,
+      clock,
+      projections: allProjections,
+      board,
+      isFedHere: () => isFedHere,
+      ...downAfter,
+    },
     stopped.signal,
   );
   const watchingHead = watchHead(board, raw, clock, stopped.signal);
@@ -133,14 +140,12 @@ export const openMongoStores = (
     database,
     clock,
     board,
-    seen,
+    releases,
     store,
     onError,
     onIncident,
     fail,
-    pulses,
-    onFed: (position) => void (fedHereTo = position),
-    repairs: true,
+    onFed: (isFed) => void (isFedHere = isFed),
   };
 
   return {
@@ -176,20 +181,6 @@ export const openMongoStores = (
       },
     },
     project: (signal) => leased(projectorLease(release), signal, (held) => project(projecting, held)),
-    // While two releases share the data, the projector of one may be gone before its readers are.
-    standIn: (signal) =>
-      untilAborted({ clock, signal, pause: looksEvery, onError }, async () => {
-        if (!isAbandoned) return;
-        const over = new AbortController();
-        const until = AbortSignal.any([signal, over.signal]);
-        const watchOthers = untilAborted({ clock, signal: until, pause: looksEvery, onError }, async () => {
-          if (pulses.othersThan(release).length === 0) over.abort();
-        });
-        await leased(projectorLease(release), until, (held) =>
-          project({ ...projecting, repairs: false }, held),
-        );
-        await watchOthers;
-      }),
     exclusively: (name, signal, work) => leased(name, signal, (held) => work(held.signal)),
     ping: () => database.ping(),
     readings: () => readingsOf(database),
@@ -255,68 +246,49 @@ interface Projecting {
   readonly database: MongoDatabase;
   readonly clock: Clock;
   readonly board: ProjectionBoard;
-  readonly seen: SeenBuilds;
+  readonly releases: Releases;
   readonly store: EventStore;
   readonly onError: (error: unknown) => void;
   /** Hears why the projector gets nowhere. */
   readonly onIncident: (reason: string) => void;
   readonly fail: (error: FinalError) => void;
-  readonly pulses: ProjectorPulses;
-  /** Hears how far the projector has told the board that it is; null if the board has to look. */
-  readonly onFed: (position: bigint | null) => void;
-  /** Whether builds that releases have mixed are built anew. */
-  readonly repairs: boolean;
+  /** Hears whether the projector tells the board itself how far it is, so that nobody has to look. */
+  readonly onFed: (isFed: boolean) => void;
 }
 
 const looksEvery: Milliseconds = 250;
 /** A database of keys that was replaced while the process runs is noticed after this time. */
 const looksForKeys: Milliseconds = 2_000;
-/** Builds of a release are kept for longer than this after somebody has said that they are needed. */
-const saysThatNeeded: Milliseconds = 10 * 60_000;
-/** Several signs of life of a projector of another release fall into this time. */
-const seesOthersWithin: Milliseconds = 1_200;
+/** Builds are kept for longer than this after a projector has said that it feeds them. */
+const keepsEvery: Milliseconds = 10 * 60_000;
 
 /** Projects the log, and rebuilds what is asked for, while the lease is held. */
 const project = async (
-  { database, clock, board, seen, store, onError, onIncident, fail, pulses, onFed, repairs }: Projecting,
-  held: HeldLease,
+  { database, clock, board, releases, store, onError, onIncident, fail, onFed }: Projecting,
+  { epoch, signal, say }: HeldLease,
 ): Promise<void> => {
+  await releases.join(signal);
   const release = releaseOf(allProjections);
-  if (pulses.mayHaveOthersThan(release)) await clock.sleep(seesOthersWithin, held.signal);
-  let others = pulses.othersThan(release);
-  const readModels = new MongoProjectionStore({
-    database,
-    clock,
-    epoch: () => held.epoch,
-    release,
-    isFeeding: (other) => pulses.isAlive(other),
-  });
+  const readModels = new MongoProjectionStore({ database, clock, epoch: () => epoch, release });
   let status: ProjectorStatus = { down: null, projections: [] };
-  const isFeeding = (): boolean => status.down === null && status.projections.every(({ live }) => live);
+  // While an active build catches up, its checkpoint counts, and a position that was passed does not.
+  let isFed = false;
   const projector = new Projector({
     projections: allProjections,
-    repairs,
     log: store,
     store: readModels,
     clock,
     reports: {
       status: (now) => {
         if (now.down !== null) onIncident(now.down);
-        if (now.down !== status.down) held.say(now.down).catch(onError);
+        if (now.down !== status.down) say(now.down).catch(onError);
         status = now;
-        if (!isFeeding()) onFed(null);
+        isFed = !signal.aborted && now.down === null && now.projections.every(({ live }) => live);
+        onFed(isFed);
+        if (isFed) board.status(now);
       },
-      // Spares those who wait in this process the time until the checkpoints are read again. Not while an
-      // active build catches up: the checkpoints count it, and this position does not. Nor while this process
-      // may read builds that are not fed here.
       moved: (position) => {
-        if (!status.projections.every(({ live }) => live)) return;
-        const isRead = seen.areRead(allProjections, readModels.shown());
-        if (isRead) {
-          seen.told(position);
-          board.moved(position);
-        }
-        onFed(isRead && isFeeding() ? position : null);
+        if (isFed) board.moved(position);
       },
     },
     fail,
@@ -328,17 +300,14 @@ const project = async (
     status: () => status,
     onError,
   };
-  const { signal } = held;
-  signal.addEventListener('abort', () => onFed(null), { once: true });
+  const stop = (): void => {
+    isFed = false;
+    onFed(false);
+  };
+  signal.addEventListener('abort', stop, { once: true });
   await Promise.all([
     projector.run(signal),
     followRebuildRequests(requests, signal),
-    untilAborted({ clock, signal, pause: saysThatNeeded, onError }, () => readModels.needed(allProjections)),
-    // What another release feeds, or feeds no longer, is none of this one's work, or is.
-    untilAborted({ clock, signal, pause: looksEvery, onError }, async () => {
-      const now = pulses.othersThan(release);
-      if (now.join() !== others.join()) projector.restart();
-      others = now;
-    }),
+    untilAborted({ clock, signal, pause: keepsEvery, onError }, () => readModels.keep(allProjections)),
   ]);
 };

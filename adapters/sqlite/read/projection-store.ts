@@ -3,7 +3,6 @@ import { rmSync } from 'node:fs';
 import {
   ReadModelsUnavailable,
   type BuildState,
-  type EarlierBuild,
   type ProjectedBatch,
   type ProjectionStore,
   type Stored,
@@ -22,7 +21,6 @@ import {
 import type { InsideGate } from '../gate.js';
 import { markFrom } from '../log/event-marks.js';
 import {
-  asBuilt,
   bindable,
   buildsTable,
   columnOf,
@@ -52,8 +50,6 @@ interface BuildRow {
   readonly event: string | null;
   readonly state: 'building' | 'active' | 'retired';
   readonly shape: string;
-  /** 1: a later version has fed it, too. */
-  readonly mixed: number;
 }
 
 interface BuildPlace {
@@ -65,12 +61,11 @@ interface BuildPlace {
 /** What is projected waits while so many documents are removed. */
 const removedAtOnce = 500;
 
-const stateOf = ({ generation, checkpoint, event, state, mixed }: BuildRow): BuildState => ({
+const stateOf = ({ generation, checkpoint, event, state }: BuildRow): BuildState => ({
   generation,
   checkpoint: BigInt(checkpoint),
   ...markFrom(event),
   ...(state === 'active' ? {} : { hidden: true }),
-  ...(mixed === 1 && { mixed: true }),
 });
 
 /** A build that is written to: its statements, and the values of a document's columns. */
@@ -125,26 +120,6 @@ export class SqliteProjectionStore implements ProjectionStore {
       const isFresh = projected === undefined && !rows.some(({ state }) => state === 'active');
       return this.#begin(projection, isFresh ? 'active' : 'building');
     });
-  }
-
-  async earlier(projection: Projection<unknown>): Promise<EarlierBuild | null> {
-    return this.#guard(() => {
-      const seen = this.#rows(projection)
-        .filter(({ state, version }) => state === 'active' && version <= projection.version)
-        .toSorted((a, b) => a.version - b.version || a.generation - b.generation)
-        .at(-1);
-      if (seen === undefined) return null;
-      if (seen.version === projection.version && seen.shape === shapeOf(projection)) return null;
-      const { version, generation } = seen;
-      this.#database
-        .prepare('update builds set mixed = 1 where name = ? and version = ? and generation = ?')
-        .run(projection.name, version, generation);
-      return { ...stateOf(seen), projection: asBuilt(projection, seen) };
-    });
-  }
-
-  async leave(): Promise<void> {
-    // Nobody else feeds it.
   }
 
   async startBuild(projection: Projection<unknown>): Promise<BuildState> {
@@ -290,7 +265,7 @@ export class SqliteProjectionStore implements ProjectionStore {
   #rows({ name }: Projection<unknown>): readonly BuildRow[] {
     const rows: readonly BuildRow[] = this.#database
       .prepare(
-        'select version, generation, checkpoint, event, state, shape, mixed from builds where name = ? order by generation',
+        'select version, generation, checkpoint, event, state, shape from builds where name = ? order by generation',
       )
       .all(name);
     return rows;

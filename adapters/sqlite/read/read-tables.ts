@@ -1,4 +1,4 @@
-import { withoutAgenda, type Projection } from '../../../projections/projection.js';
+import type { Projection } from '../../../projections/projection.js';
 
 /** The table of all builds. `shape`: the columns of the build's own table. */
 export const buildsTable = `
@@ -10,7 +10,6 @@ export const buildsTable = `
     state text not null check (state in ('building', 'active', 'retired')),
     shape text not null,
     event text,
-    mixed integer not null default 0,
     primary key (name, version, generation)
   ) strict, without rowid;
 `;
@@ -46,25 +45,6 @@ export const shapeOf = (projection: Projection<unknown>): string =>
   ]);
 
 const acrossIndex = (fields: readonly string[]): string => ['all', ...fields.map(plain).sort()].join('_');
-
-/**
- * The projection as a build of another version and shape wants it: today's fold, and the columns of that
- * build.
- */
-export const asBuilt = (
-  projection: Projection<unknown>,
-  { version, shape }: { readonly version: number; readonly shape: string },
-): Projection<unknown> => {
-  const columns: readonly string[] = JSON.parse(shape);
-  const end = columns.findIndex((column) => column === '' || column === 'agenda');
-  const fields = columns.slice(0, end);
-  return {
-    ...withoutAgenda(projection),
-    version,
-    indexes: Object.fromEntries(fields.map((field) => [field, projection.indexes[field] ?? (() => null)])),
-    ...(columns[end] === 'agenda' && { agenda: (document) => projection.agenda?.(document) ?? null }),
-  };
-};
 
 const subsets = (fields: readonly string[]): readonly (readonly string[])[] =>
   fields.reduce<readonly (readonly string[])[]>(

@@ -30,6 +30,7 @@ const notKept = [
   'probe',
   'rate_counters',
   'rebuild_requests',
+  'releases',
 ];
 
 describeWithEngines(['MONGODB_URL'], 'a copy of what lies in MongoDB', (url) => {

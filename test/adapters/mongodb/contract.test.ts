@@ -14,7 +14,8 @@ import { MongoReadModels } from '../../../adapters/mongodb/read-models.js';
 import { MongoCheckpoints } from '../../../adapters/mongodb/checkpoints.js';
 import { mongoKeyUses } from '../../../adapters/mongodb/key-uses.js';
 import { makeIndexes } from '../../../adapters/mongodb/indexes.js';
-import { ProjectorPulses } from '../../../adapters/mongodb/projector-pulses.js';
+import { MongoLease } from '../../../adapters/mongodb/lease.js';
+import { Releases } from '../../../adapters/mongodb/releases.js';
 import { MongoRateLimiter } from '../../../adapters/mongodb/rate-limiter.js';
 import { readingsOf } from '../../../adapters/mongodb/readers.js';
 import { requestRebuild } from '../../../adapters/mongodb/rebuild-requests.js';
@@ -38,7 +39,7 @@ import { endsByIndex, nameOf, queriesOf, type Index, type QueryShape } from './q
 import { freshDatabase, hearingWrites } from './support.js';
 
 /** Collections of a few documents: what reads all of them reads little. */
-const small = new Set(['builds', 'checkpoints', 'leases', 'redrives', 'rebuild_requests', 'log_damage']);
+const small = new Set(['builds', 'checkpoints', 'leases', 'redrives', 'releases', 'rebuild_requests', 'log_damage']);
 
 /** Queries that pass over documents of what they look at, and why these are few. */
 const passedOver: Readonly<Record<string, string>> = {
@@ -192,7 +193,8 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
       await checkpoints.save('relay', { position: 1n, state: null });
       await checkpoints.load('relay');
       await readingsOf(database);
-      await new ProjectorPulses({ database, clock }).look();
+      await MongoLease.owner(database, 'projector');
+      await new Releases({ database, clock, release: 'this' }).look();
       await requestRebuild(database, 'notes');
       await makeIndexes(database, () => undefined);
       await end();

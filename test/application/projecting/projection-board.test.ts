@@ -3,6 +3,8 @@ import { VirtualClock } from '../../support/memory/clock.js';
 import {
   headEvery,
   longestWait,
+  longestWaitOfSeveral,
+  noticedWithin,
   ProjectionBoard,
   type ProjectionStatus,
 } from '../../../application/projecting/projection-board.js';
@@ -152,9 +154,9 @@ describe('the board of a projector', () => {
       const board = new ProjectionBoard(clock, { isShared: true });
       board.status({ down: null, projections: [standing('a', checkpoint)] });
       /** Looks at the head for as long as it is to be, as a process does. */
-      const look = async (head: bigint, ms: number): Promise<void> => {
+      const look = async (head: bigint, ms: number, areSeveral = false): Promise<void> => {
         for (let passed = 0; passed < ms; passed += headEvery) {
-          board.viewed();
+          board.viewed(clock.monotonic(), areSeveral);
           board.sawHead(head, clock.monotonic());
           await clock.advance(headEvery);
         }
@@ -210,6 +212,57 @@ describe('the board of a projector', () => {
       await clock.advance(longestWait);
       expect(board.isLate()).to.equal(true);
       await look(5n, headEvery);
+      expect(board.isLate()).to.equal(false);
+    });
+
+    it('reports late rows while another release is about, without a word to lists, and until they show what it left', async () => {
+      const { board, look } = shared(5n);
+      await look(5n, headEvery);
+      const seen = () => [board.isLate(), board.lateFor()];
+      expect(seen()).to.deep.equal([false, null]);
+      await look(5n, 60_000, true);
+      expect(seen()).to.deep.equal([true, null]);
+      await look(5n, headEvery);
+      expect(seen()).to.deep.equal([false, null]);
+      await look(5n, headEvery, true);
+      board.viewed(0, false);
+      expect(board.isLate()).to.equal(true);
+      await look(7n, headEvery);
+      expect(board.isLate()).to.equal(true);
+      board.moved(7n);
+      expect(board.isLate()).to.equal(false);
+    });
+
+    it('makes a write beside another release wait for half a second, and no write while rows are late', async () => {
+      const { board, clock, look } = shared(5n);
+      await look(5n, headEvery, true);
+      const passed: string[] = [];
+      const wait = (position: bigint, what: string) =>
+        void board.waitUntilProjected(position).then(() => passed.push(what));
+      wait(6n, 'projected');
+      board.moved(6n);
+      wait(7n, 'given up');
+      await clock.advance(longestWaitOfSeveral - 1);
+      expect(passed).to.deep.equal(['projected']);
+      await clock.advance(1);
+      wait(8n, 'not waited for');
+      await clock.advance(0);
+      expect(passed).to.deep.equal(['projected', 'given up', 'not waited for']);
+      expect(board.lateFor()).to.equal(0);
+      board.moved(8n);
+      wait(9n, 'projector gone');
+      board.status({ down: 'away', projections: [standing('a', 8n)] });
+      await clock.advance(0);
+      expect(passed.at(-1)).to.equal('projector gone');
+    });
+
+    it('reports late rows if it has not looked at releases for as long as it takes one to come', async () => {
+      const { board, clock, look } = shared(5n);
+      await look(5n, headEvery);
+      await clock.advance(noticedWithin);
+      board.sawHead(5n, clock.monotonic());
+      expect(board.isLate()).to.equal(true);
+      board.viewed(clock.monotonic(), false);
       expect(board.isLate()).to.equal(false);
     });
 

@@ -3,7 +3,6 @@ import {
   ReadModelsUnavailable,
   type AgendaQuery,
   type BuildState,
-  type EarlierBuild,
   type PageAcrossQuery,
   type PageQuery,
   type ProjectedBatch,
@@ -29,7 +28,6 @@ interface Build {
   readonly generation: number;
   readonly hasAgenda: boolean;
   active: boolean;
-  mixed: boolean;
   checkpoint: bigint;
   event: EventMark | undefined;
   readonly rows: Map<string, Row>;
@@ -55,12 +53,11 @@ const storedOf = <Document>({ key, created, position, json }: Row): Stored<Docum
   return { key, created, position, document };
 };
 
-const stateOf = ({ generation, checkpoint, event, active, mixed }: Build): BuildState => ({
+const stateOf = ({ generation, checkpoint, event, active }: Build): BuildState => ({
   generation,
   checkpoint,
   ...(event !== undefined && { event }),
   ...(!active && { hidden: true }),
-  ...(mixed && { mixed: true }),
 });
 
 const descending = (a: bigint, b: bigint) => (a < b ? 1 : a > b ? -1 : 0);
@@ -160,19 +157,6 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
     return stateOf(build ?? this.#begin(projection, !projected && !builds.some(({ active }) => active)));
   }
 
-  async earlier(projection: Projection<unknown>): Promise<EarlierBuild | null> {
-    if (!this.#buildsOf(projection).some(({ active, version }) => active && version <= projection.version))
-      return null;
-    const seen = this.#seen(projection);
-    if (seen === undefined || seen.version === projection.version) return null;
-    seen.mixed = true;
-    return { ...stateOf(seen), projection: { ...projection, version: seen.version } };
-  }
-
-  async leave(): Promise<void> {
-    // Nobody else feeds it.
-  }
-
   async startBuild(projection: Projection<unknown>): Promise<BuildState> {
     this.#keep(projection, (build) => build.active || build.version !== projection.version);
     return stateOf(this.#begin(projection, false));
@@ -243,7 +227,6 @@ export class MemoryReadModels implements ReadModels, ProjectionStore {
       generation,
       hasAgenda: projection.agenda !== undefined,
       active,
-      mixed: false,
       checkpoint: 0n,
       event: undefined,
       rows: new Map(),

@@ -17,6 +17,7 @@ import type { Clock, Entropy } from '../../../../application/ports/system.js';
 import { ProjectionBoard } from '../../../../application/projecting/projection-board.js';
 import { Projector } from '../../../../application/projecting/project.js';
 import { watchHead } from '../../../../application/projecting/watch-head.js';
+import { untilAborted } from '../../../../application/until-aborted.js';
 import { readsWait, writesWait } from '../../../../application/projecting/read-your-writes.js';
 import { watchClock } from '../../../../adapters/mongodb/clock-watch.js';
 import type { HttpServer } from '../../../../adapters/http/server.js';
@@ -230,7 +231,12 @@ const engineOf = (
   });
   const { raw: rawLog, tiles } = house;
   house.projection.tell(board, house.embedded ? 0 : 5 + dice.below(50));
-  if (!house.embedded) void watchHead(board, store, clock, life.signal);
+  if (!house.embedded) {
+    void watchHead(board, store, clock, life.signal);
+    void untilAborted({ clock, signal: life.signal, pause: 500, onError: () => undefined }, async () =>
+      board.viewed(clock.monotonic(), false),
+    );
+  }
   return {
     store,
     personalKeys,
@@ -275,7 +281,6 @@ const engineOf = (
         },
         signal,
       ),
-    standIn: null,
     hasServers: !house.embedded,
     exclusively,
     assertLog: () => Promise.resolve(),
