@@ -30,6 +30,8 @@ export interface Exchange {
   readonly address: string;
   /** By the monotonic clock. */
   readonly started: number;
+  /** For how long rows were late then; null if they were not. */
+  readonly lateAtStart: number | null;
   /** What follows the question mark; mostly empty. */
   readonly search: string;
   /** True if the percent-encoding of the path is broken. */

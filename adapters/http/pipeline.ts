@@ -349,7 +349,8 @@ export const pipeline = ({
     if (exchange.awaitsContinue) exchange.close = true;
     const told =
       exchange.strict || exchange.ignored.length > 0 ? { ...extra, ...ignoredHeaders(exchange) } : extra;
-    const all = text.startsWith(listHead) ? { ...told, ...lateHeaders(lateFor()) } : told;
+    const late = (): Milliseconds | null => lateFor() ?? exchange.lateAtStart;
+    const all = text.startsWith(listHead) ? { ...told, ...lateHeaders(late()) } : told;
     if (!exchange.response.destroyed) send(exchange.response, status, type, text, envelope(exchange), all);
     concluded(exchange, status, refusal);
   };

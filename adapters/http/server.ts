@@ -238,6 +238,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
       traceparent,
       address: request.socket.remoteAddress ?? 'unknown',
       started: clock.monotonic(),
+      lateAtStart: lateFor(),
       search,
       undecodable,
       awaitsContinue,

@@ -131,7 +131,8 @@ export class MongoProjectionStore implements ProjectionStore {
         if (endedAt + keptFor <= now) await this.#remove(row);
       }
       for (const collection of await this.#database.collectionNames(documentsPrefix)) {
-        const [, name, generation] = /^(.+)_v\d+_g(\d+)$/.exec(collection.slice(documentsPrefix.length)) ?? [];
+        const [, name, generation] =
+          /^(.+)_v\d+_g(\d+)$/.exec(collection.slice(documentsPrefix.length)) ?? [];
         const later = rows.filter((row) => row.name === name && row.generation >= Number(generation));
         if (later.length > 0 && !later.some((row) => documentsName(row) === collection))
           await this.#database.drop(collection);
@@ -145,9 +146,7 @@ export class MongoProjectionStore implements ProjectionStore {
         const rows = await this.#rows(projection);
         const begun = await this.#begin(projection, rows, 'building');
         if (begun === null) continue;
-        const unfinished = rows.filter(
-          (row) => row.state === 'building' && isBuildOf(projection, row),
-        );
+        const unfinished = rows.filter((row) => row.state === 'building' && isBuildOf(projection, row));
         for (const row of unfinished) await this.#remove(row);
         return begun;
       }

@@ -1,3 +1,4 @@
+import { ObjectId } from 'mongodb';
 import type { Clock } from '../../application/ports/system.js';
 import type { ProjectorStatus } from '../../application/projecting/projection-board.js';
 import { untilAborted } from '../../application/until-aborted.js';
@@ -7,15 +8,15 @@ import type { MongoDatabase } from './database.js';
 interface RequestRow {
   /** The projection's name. */
   readonly _id: string;
-  /** Grows by one with every request: a request during a rebuild asks for another one. */
-  readonly number: number;
+  /** Another one for every request: a request during a rebuild asks for another rebuild. */
+  readonly request: string;
 }
 
 /** Asks the projector, in whichever process it runs, to rebuild a projection. */
 export const requestRebuild = async (database: MongoDatabase, name: string): Promise<void> => {
   await database
     .collection<RequestRow>('rebuild_requests')
-    .updateOne({ _id: { $eq: name } }, { $inc: { number: 1 } }, { upsert: true });
+    .updateOne({ _id: { $eq: name } }, { $set: { request: new ObjectId().toHexString() } }, { upsert: true });
 };
 
 export interface RebuildRequestsOptions {
@@ -37,13 +38,13 @@ export const followRebuildRequests = async (
   { database, clock, rebuild, status, onError }: RebuildRequestsOptions,
   signal: AbortSignal,
 ): Promise<void> => {
-  const underWay = new Map<string, { readonly number: number; seen: boolean }>();
+  const underWay = new Map<string, { readonly request: string; seen: boolean }>();
   await untilAborted({ clock, signal, pause: lookEvery, onError: onError }, async () => {
     const requests = database.collection<RequestRow>('rebuild_requests');
-    for (const { _id, number } of await requests.find().toArray()) {
+    for (const { _id, request } of await requests.find().toArray()) {
       const begun = underWay.get(_id);
-      if (begun === undefined || begun.number !== number) {
-        if (rebuild(_id)) underWay.set(_id, { number, seen: false });
+      if (begun === undefined || begun.request !== request) {
+        if (rebuild(_id)) underWay.set(_id, { request, seen: false });
         else await requests.deleteOne({ _id: { $eq: _id } });
         continue;
       }
@@ -52,7 +53,7 @@ export const followRebuildRequests = async (
       );
       if (rebuilding) begun.seen = true;
       else if (begun.seen) {
-        await requests.deleteOne({ _id: { $eq: _id }, number });
+        await requests.deleteOne({ _id: { $eq: _id }, request });
         underWay.delete(_id);
       }
     }

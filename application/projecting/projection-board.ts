@@ -287,10 +287,7 @@ export class ProjectionBoard implements ProjectorReports {
   #deadlineOf({ since }: Pick<Waiter, 'since'>): Milliseconds {
     if (this.#areSeveral) return this.#areRowsLate() ? since : since + longestWaitOfSeveral;
     if (this.#downSince === null) return Math.max(since, this.#upSince) + longestWait;
-    return Math.max(
-      this.#downSince + longestWait,
-      this.#isViewOld(since) ? since + viewedFor : -Infinity,
-    );
+    return Math.max(this.#downSince + longestWait, this.#isViewOld(since) ? since + viewedFor : -Infinity);
   }
 
   async #watchDeadlines(): Promise<void> {

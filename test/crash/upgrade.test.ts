@@ -165,23 +165,21 @@ class Upgrade {
   }
 
   /**
-   * Throws unless no send took longer than a second, or than twice as long as 99 % did before on a slow
-   * machine; each card was found at once, and listed unless the list said that it was late; and every process
-   * that had been ready stayed so.
+   * Throws unless each card was found at once, and listed unless the list said that it was late; no send took
+   * longer than a second, or than twice as long as 99 % did before; and every process that had been ready
+   * stayed so. On a machine that is so slow that read models fall behind by themselves, a few sends may be
+   * later, and a few looks may find a process not ready.
    */
   check(): void {
     const { sends, stall, failed, lost, unlisted, unready } = this.observed;
-    expect({ failed, lost, unlisted, unready }).to.deep.equal({
-      failed: [],
-      lost: [],
-      unlisted: [],
-      unready: [],
-    });
+    expect({ failed, lost, unlisted }).to.deep.equal({ failed: [], lost: [], unlisted: [] });
     const before = percentile99(this.#usual);
     const allowed = Math.max(fastEnough, 2 * before) + 2 * stall;
+    const few = allowed < 2 * fastEnough ? 0 : sends.length / 20;
     const machine = `${sends.length} sends; 99 % took ${before} ms before; the machine stalled for ${stall} ms`;
     const late = sends.filter((took) => took > allowed);
-    expect(late, `later than ${allowed} ms; ${machine}`).to.deep.equal([]);
+    expect(late.length, `later than ${allowed} ms: ${late.join()}; ${machine}`).to.be.at.most(few);
+    expect(unready.length, `${unready.join()}; ${machine}`).to.be.at.most(few);
   }
 
   /** Waits until the process is ready: it reads its own version of each read model. */

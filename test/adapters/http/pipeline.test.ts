@@ -536,9 +536,17 @@ describe('the request pipeline', () => {
 
   it('says in a list for how long the read models have been late', async () => {
     let late: number | null = null;
+    /** What it becomes while the list is read. */
+    let turns: number | null = null;
     const routes = testRoutes(newTraces()).map((known) =>
       known.operation.operationId === 'listCards'
-        ? { ...known, handle: () => Promise.resolve({ status: 200, body: wholeList([]) }) }
+        ? {
+            ...known,
+            handle: () => {
+              late = turns;
+              return Promise.resolve({ status: 200, body: wholeList([]) });
+            },
+          }
         : known,
     );
     const lagging = await startHttp(routes, { lateFor: () => late });
@@ -546,10 +554,14 @@ describe('the request pipeline', () => {
       (await call(lagging, { path, key: keys.all })).headers['x-read-model-late'];
     try {
       expect(await said('/api/v1/cards')).to.equal(undefined);
-      late = 0;
+      turns = 0;
       expect(await said('/api/v1/cards')).to.equal('1');
-      late = 12_001;
+      turns = 12_001;
       expect(await said('/api/v1/cards')).to.equal('13');
+      turns = null;
+      expect(await said('/api/v1/cards')).to.equal('13');
+      expect(await said('/api/v1/cards')).to.equal(undefined);
+      late = 1;
       expect(await said('/api/v1/cards/HC-1')).to.equal(undefined);
     } finally {
       await lagging.close();

@@ -39,7 +39,15 @@ import { endsByIndex, nameOf, queriesOf, type Index, type QueryShape } from './q
 import { freshDatabase, hearingWrites } from './support.js';
 
 /** Collections of a few documents: what reads all of them reads little. */
-const small = new Set(['builds', 'checkpoints', 'leases', 'redrives', 'releases', 'rebuild_requests', 'log_damage']);
+const small = new Set([
+  'builds',
+  'checkpoints',
+  'leases',
+  'redrives',
+  'releases',
+  'rebuild_requests',
+  'log_damage',
+]);
 
 /** Queries that pass over documents of what they look at, and why these are few. */
 const passedOver: Readonly<Record<string, string>> = {

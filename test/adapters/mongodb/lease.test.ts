@@ -349,7 +349,11 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
 
   for (const { title, isFedHere, looks } of [
     { title: 'for checkpoints alone while somebody waits for them', isFedHere: false, looks: [41, 6] },
-    { title: 'not at all where a projector of this process tells how far it is', isFedHere: true, looks: [0, 0] },
+    {
+      title: 'not at all where a projector of this process tells how far it is',
+      isFedHere: true,
+      looks: [0, 0],
+    },
   ])
     it(
       `is looked for seldom, and ${title}`,

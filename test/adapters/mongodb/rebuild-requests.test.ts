@@ -45,4 +45,35 @@ describeWithEngines(['MONGODB_URL'], 'a request for a rebuild in MongoDB', (url)
       await end();
     }
   });
+
+  it('has a rebuild of its own after the projector of another release has taken the one before off the list', async () => {
+    const { database, end } = freshDatabase(url);
+    const stop = new AbortController();
+    let rebuilds = 0;
+    const following = followRebuildRequests(
+      {
+        database,
+        clock: new SystemClock(),
+        rebuild: () => (rebuilds += 1) > 0,
+        status: () => ({ down: null, projections: [] }),
+        onError: (error) => {
+          throw error;
+        },
+      },
+      stop.signal,
+    );
+    const ask = async (times: number): Promise<void> => {
+      await requestRebuild(database, 'notes');
+      await eventually(() => rebuilds === times);
+      await database.collection('rebuild_requests').deleteMany({});
+    };
+    try {
+      await ask(1);
+      await ask(2);
+    } finally {
+      stop.abort();
+      await following;
+      await end();
+    }
+  });
 });

@@ -91,9 +91,7 @@ describeWithEngines(['MONGODB_URL'], 'the builds that a process of MongoDB reads
       };
       const first = await store.active(notes);
       expect([await read(notes), await read(other)]).to.deep.equal([first.generation, undefined]);
-      await store.save([
-        { projection: notes, generation: first.generation, documents: [], checkpoint: 1n },
-      ]);
+      await store.save([{ projection: notes, generation: first.generation, documents: [], checkpoint: 1n }]);
       const second = await store.active(other);
       expect(second.hidden).to.equal(true);
       await Promise.all([store.activate(other, second.generation), pass(600)]);
