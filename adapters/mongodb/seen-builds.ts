@@ -5,8 +5,8 @@ import { activeBuildTrusted, builds, seenBuild, type BuildRow } from './builds.j
 import type { MongoDatabase } from './database.js';
 
 /**
- * The builds as this process saw them last. Who acknowledges writes and who reads look at the same ones: a
- * build that was said to be up to date is the one that is read from then on.
+ * The builds as this process saw them last. Writes are acknowledged and reads are made by the same look: a
+ * build that is said to be up to date is the one that is read from then on.
  */
 export class SeenBuilds {
   readonly #database: MongoDatabase;

@@ -252,7 +252,7 @@ interface Projecting {
   /** Hears why the projector gets nowhere. */
   readonly onIncident: (reason: string) => void;
   readonly fail: (error: FinalError) => void;
-  /** Hears whether the projector tells the board itself how far it is, so that nobody has to look. */
+  /** Hears whether the projector tells the board itself how far it is, so that no look is needed. */
   readonly onFed: (isFed: boolean) => void;
 }
 

@@ -69,7 +69,7 @@ describeWithEngines(['MONGODB_URL'], 'the builds that a process of MongoDB reads
         .activate(notes, next.generation)
         .then(() => store.save([batch(next.generation, 'a', 'b')]))
         .then(() => (isSaved = true));
-      // Whoever looked just before reads the old one for this long.
+      // A process that looked just before reads the old one for this long.
       await pass(250);
       expect([await list(), isSaved]).to.deep.equal([['a'], false]);
       await pass(250);
