@@ -18,9 +18,8 @@ import { publicEventTypes } from '../../domain/public-events.js';
 import { optionalChoice, optionalText, pageLimit, text } from './fields.js';
 import { ClientGone } from './errors.js';
 import { placeFrom } from './moments.js';
-import { readAll } from './read.js';
 import { instant, listOf, pageOf, timestampAt } from './responses.js';
-import type { HttpRequest, JsonResponse, ServerSentEvent, TextResponse } from './route.js';
+import type { JsonResponse, ServerSentEvent, TextResponse } from './route.js';
 
 // What operators and owners of endpoints see and say about deliveries.
 
@@ -172,9 +171,10 @@ export const replayed = async (
   deps: WebhookDeps,
   org: OrganizationId,
   id: string,
-  { body, signal }: Pick<HttpRequest, 'body' | 'signal'>,
+  { from }: z.output<typeof replay>,
+  signal: AbortSignal,
 ): Promise<JsonResponse> => {
-  const since = await placeFrom(deps.store, readAll(replay, body).from, 'from');
+  const since = await placeFrom(deps.store, from, 'from');
   const deliveries = await replayEvents(deps, org, id, since, signal);
   if (deliveries === null) throw new ClientGone();
   return { status: 202, body: { deliveries } };

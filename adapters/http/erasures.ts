@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { erasePersonal, findSubjects, type EraseDeps } from '../../application/personal/erase.js';
 import { longestReason, optional, optionalText, text } from './fields.js';
-import { byOperator, privacyAccess, operatorOperation, orgOf, orgOnly, orgPath } from './operator.js';
-import { readAll } from './read.js';
+import { byOperator, privacyAccess, orgOf, operatorRoute } from './operator.js';
 import { timestamp } from './responses.js';
-import { route, type Route } from './route.js';
+import { type Route } from './route.js';
 
 const mostAtOnce = 1_000;
 
@@ -51,21 +50,14 @@ const subjects = z.object({
 
 /** For the operator: what is known of a person, and its end. (docs/operations.md#erase-personal-data) */
 export const erasureRoutes = (deps: EraseDeps): readonly Route[] => [
-  route({
-    method: 'POST',
-    path: `${orgPath}/erasures`,
+  operatorRoute(`POST /organizations/:org/erasures`, {
+    id: 'erase',
+    summary: 'Erase the personal data of cards and contacts for good',
     access: privacyAccess,
-    params: orgOnly,
     body: erasure,
-    failure: 'internal_error',
-    operation: operatorOperation(
-      'erase',
-      'Erase the personal data of cards and contacts for good',
-      { 202: erased },
-      ['not_found', 'card_not_found', 'invalid_transition'],
-    ),
-    handle: async (request) => {
-      const { cards, contacts, reason } = readAll(erasure, request.body);
+    answers: { 202: erased },
+    errors: ['not_found', 'card_not_found', 'invalid_transition'],
+    handle: async (request, { cards, contacts, reason }) => {
       const wanted = { cards: cards ?? [], contacts: contacts ?? [], reason };
       const { cards: codes, contacts: ids } = await erasePersonal(
         deps,
@@ -76,19 +68,13 @@ export const erasureRoutes = (deps: EraseDeps): readonly Route[] => [
       return { status: 202, body: { cards: codes, contacts: ids } };
     },
   }),
-  route({
-    method: 'GET',
-    path: `${orgPath}/subjects`,
+  operatorRoute(`GET /organizations/:org/subjects`, {
+    id: 'findSubjects',
+    summary: 'Find the cards and contacts of a person',
     access: privacyAccess,
-    params: orgOnly,
     query: subjectQuery,
-    failure: 'read_failed',
-    operation: operatorOperation(
-      'findSubjects',
-      'Find the cards and contacts of a person',
-      { 200: subjects },
-      ['not_found', 'invalid_parameter'],
-    ),
+    answers: { 200: subjects },
+    errors: ['not_found', 'invalid_parameter'],
     handle: async ({ params, query }) => {
       const found = await findSubjects(deps, orgOf(params), query);
       return {

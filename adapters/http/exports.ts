@@ -5,9 +5,9 @@ import { codeFrom } from '../../application/cards/read-cards.js';
 import { DomainError } from '../../domain/errors.js';
 import { OrganizationId } from '../../domain/ids.js';
 import { optionalChoice, optionalText } from './fields.js';
-import { byOperator, operatorAccess, operatorOperation } from './operator.js';
+import { byOperator, operatorAccess, operatorRoute } from './operator.js';
 import { placeFrom } from './moments.js';
-import { route, type Route } from './route.js';
+import { type Route } from './route.js';
 
 const treeSize = /^[0-9]{1,15}$/;
 
@@ -65,28 +65,20 @@ const subjectOf = async (
 
 /** For the operator: events with what proves to somebody else that they are what was recorded. */
 export const exportRoutes = (deps: ExportDeps): readonly Route[] => [
-  route({
-    method: 'GET',
-    path: '/operator/v1/exports',
+  operatorRoute('GET /exports', {
+    id: 'exportEvents',
+    summary: 'Take out events with proofs that they are what was recorded; the export itself is recorded',
     access: operatorAccess,
     query: wanted,
-    failure: 'read_failed',
-    operation: {
-      ...operatorOperation(
-        'exportEvents',
-        'Take out events with proofs that they are what was recorded; the export itself is recorded',
-        {},
-        ['invalid_parameter', 'card_not_found', 'not_found', 'log_damaged'],
-      ),
-      responses: {
-        200: {
-          description:
-            'One JSON object on each line: what it is, the events, and at the end checkpoint and statement. A response without that last line was broken off.',
-          schema: null,
-          type: 'application/jsonl',
-        },
+    responses: {
+      200: {
+        description:
+          'One JSON object on each line: what it is, the events, and at the end checkpoint and statement. A response without that last line was broken off.',
+        schema: null,
+        type: 'application/jsonl',
       },
     },
+    errors: ['invalid_parameter', 'card_not_found', 'not_found', 'log_damaged'],
     handle: async (request) => {
       const subject = await subjectOf(deps, request.query);
       if (subject.kind !== 'card' && subject.org !== null) await organizationOf(deps, subject.org);

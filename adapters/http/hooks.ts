@@ -26,17 +26,7 @@ import { longestLabel, optional, optionalText, text } from './fields.js';
 import type { HookMetrics } from './hook-metrics.js';
 import { hookPayload, readHookPayload } from './hook-payload.js';
 import { asOfField, atErrors, momentFrom, pastPage } from './moments.js';
-import {
-  byOperator,
-  idParam,
-  officeAccess,
-  orgOf,
-  orgParam,
-  orgPath,
-  pageAtQuery,
-  pageQuery,
-} from './operator.js';
-import { readAll } from './read.js';
+import { byOperator, orgOf, pageAtQuery, pageQuery, operatorRoute } from './operator.js';
 import { receiptHeader } from './receipt.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type Route } from './route.js';
@@ -228,10 +218,6 @@ export const hookRoutes = (deps: HookRouteDeps): readonly Route[] => [
   }),
 ];
 
-const hookPath = `${orgPath}/hooks`;
-const ofOrganization = z.object({ org: orgParam });
-const ofHook = z.object({ org: orgParam, id: idParam });
-
 const hookResponse = z
   .object({
     id: z.string().meta({ format: 'uuid' }),
@@ -329,32 +315,23 @@ const nothingToChange = () =>
 
 /** For the operator: create, pause, resume and delete hooks, and read their call logs. */
 export const operatorHookRoutes = (deps: HookRouteDeps): readonly Route[] => [
-  route({
-    method: 'POST',
-    path: hookPath,
-    access: officeAccess,
-    params: ofOrganization,
+  operatorRoute('POST /organizations/:org/hooks', {
+    id: 'createHook',
+    summary: 'Create an inbound hook',
     body: newHook,
-    failure: 'internal_error',
-    operation: {
-      operationId: 'createHook',
-      summary: 'Create an inbound hook',
-      tags: ['operator'],
-      responses: {
-        201: {
-          description: 'The hook, with its token and URL: they are shown only this once.',
-          schema: z.object({
-            id: z.string().meta({ format: 'uuid' }),
-            token: z.string(),
-            url: z.string().meta({ format: 'uri' }),
-          }),
-        },
+    responses: {
+      201: {
+        description: 'The hook, with its token and URL: they are shown only this once.',
+        schema: z.object({
+          id: z.string().meta({ format: 'uuid' }),
+          token: z.string(),
+          url: z.string().meta({ format: 'uri' }),
+        }),
       },
-      errors: ['not_found', 'design_not_found', 'invalid_parameter'],
     },
-    handle: async (request) => {
+    errors: ['not_found', 'design_not_found', 'invalid_parameter'],
+    handle: async (request, { label, design_id: design, template, signed_by: signedBy }) => {
       const owner = orgOf(request.params);
-      const { label, design_id: design, template, signed_by: signedBy } = readAll(newHook, request.body);
       const made = await makeHook(
         deps,
         owner,
@@ -367,26 +344,17 @@ export const operatorHookRoutes = (deps: HookRouteDeps): readonly Route[] => [
       };
     },
   }),
-  route({
-    method: 'GET',
-    path: hookPath,
-    access: officeAccess,
-    params: ofOrganization,
+  operatorRoute('GET /organizations/:org/hooks', {
+    id: 'listHooks',
+    summary: 'List inbound hooks, newest first, as they are or as they were',
     query: pageAtQuery,
-    failure: 'read_failed',
-    operation: {
-      operationId: 'listHooks',
-      summary: 'List inbound hooks, newest first, as they are or as they were',
-      tags: ['operator'],
-      responses: {
-        200: {
-          description:
-            'One page of hooks. Of hooks as they were, nobody knows how often they had been fired.',
-          schema: listOf(listedHook, 'HookList', asOfField),
-        },
+    responses: {
+      200: {
+        description: 'One page of hooks. Of hooks as they were, nobody knows how often they had been fired.',
+        schema: listOf(listedHook, 'HookList', asOfField),
       },
-      errors: ['not_found', 'invalid_cursor', ...atErrors],
     },
+    errors: ['not_found', 'invalid_cursor', ...atErrors],
     handle: async ({ params, query: { limit, starting_after: startingAfter, at } }) => {
       const moment = await momentFrom(deps.store, at, 'at');
       if (moment !== null) {
@@ -402,68 +370,44 @@ export const operatorHookRoutes = (deps: HookRouteDeps): readonly Route[] => [
       return pageOf(rows, limit, ({ id }) => id, bodyOf);
     },
   }),
-  route({
-    method: 'GET',
-    path: `${hookPath}/:id/calls`,
-    access: officeAccess,
-    params: ofHook,
+  operatorRoute(`GET /organizations/:org/hooks/:id/calls`, {
+    id: 'listHookCalls',
+    summary: 'List the calls of a hook with their results, newest first',
     query: pageQuery,
-    failure: 'read_failed',
-    operation: {
-      operationId: 'listHookCalls',
-      summary: 'List the calls of a hook with their results, newest first',
-      description:
-        'Calls of the last 30 days (or what `HOOK_CALL_KEEP` says), and the newest 1,000 however old they are. A deleted hook keeps its log, and gets no new calls.',
-      tags: ['operator'],
-      responses: { 200: { description: 'One page of calls.', schema: listOf(callResponse, 'HookCallList') } },
-      errors: ['not_found', 'invalid_cursor'],
-    },
+    description:
+      'Calls of the last 30 days (or what `HOOK_CALL_KEEP` says), and the newest 1,000 however old they are. A deleted hook keeps its log, and gets no new calls.',
+    responses: { 200: { description: 'One page of calls.', schema: listOf(callResponse, 'HookCallList') } },
+    errors: ['not_found', 'invalid_cursor'],
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
       const calls = await listHookCalls(deps, orgOf(params), params.id, { startingAfter, limit });
       return pageOf(calls, limit, ({ id }) => id, callBody);
     },
   }),
-  route({
-    method: 'PATCH',
-    path: `${hookPath}/:id`,
-    access: officeAccess,
-    params: ofHook,
+  operatorRoute(`PATCH /organizations/:org/hooks/:id`, {
+    id: 'updateHook',
+    summary: 'Change settings of a hook, pause or resume it',
     body: hookChange,
-    failure: 'internal_error',
-    operation: {
-      operationId: 'updateHook',
-      summary: 'Change settings of a hook, pause or resume it',
-      tags: ['operator'],
-      responses: { 200: { description: 'The hook. A repeat changes nothing.', schema: hookResponse } },
-      errors: ['not_found', 'invalid_parameter', 'design_not_found'],
-    },
-    handle: async (request) => {
+    responses: { 200: { description: 'The hook. A repeat changes nothing.', schema: hookResponse } },
+    errors: ['not_found', 'invalid_parameter', 'design_not_found'],
+    handle: async (request, sent) => {
       const owner = orgOf(request.params);
-      const change = changeFrom(readAll(hookChange, request.body));
+      const change = changeFrom(sent);
       if (Object.keys(change).length === 0) throw nothingToChange();
       const command = newCommand(deps, byOperator(request), owner);
       return { status: 200, body: bodyOf(await updateHook(deps, owner, request.params.id, change, command)) };
     },
   }),
-  route({
-    method: 'DELETE',
-    path: `${hookPath}/:id`,
-    access: officeAccess,
-    params: ofHook,
-    failure: 'internal_error',
-    operation: {
-      operationId: 'deleteHook',
-      summary: 'Delete a hook forever',
-      description: 'Calls of its URL get a 401 from now on. A repeat changes nothing.',
-      tags: ['operator'],
-      responses: {
-        200: {
-          description: 'The hook is deleted.',
-          schema: z.object({ id: z.string().meta({ format: 'uuid' }), deleted: z.literal(true) }),
-        },
+  operatorRoute(`DELETE /organizations/:org/hooks/:id`, {
+    id: 'deleteHook',
+    summary: 'Delete a hook forever',
+    description: 'Calls of its URL get a 401 from now on. A repeat changes nothing.',
+    responses: {
+      200: {
+        description: 'The hook is deleted.',
+        schema: z.object({ id: z.string().meta({ format: 'uuid' }), deleted: z.literal(true) }),
       },
-      errors: ['not_found'],
     },
+    errors: ['not_found'],
     handle: async (request) => {
       const owner = orgOf(request.params);
       const { id } = request.params;

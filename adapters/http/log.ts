@@ -9,7 +9,7 @@ import { DomainError } from '../../domain/errors.js';
 import type { StreamName } from '../../domain/ids.js';
 import { hashBytes, hashesAt, tileAt, tileWidth } from '../../domain/merkle.js';
 import { text } from './fields.js';
-import { operatorAccess, operatorOperation } from './operator.js';
+import { operatorAccess, operatorRoute } from './operator.js';
 import { route, type BytesResponse, type Route, type TextResponse } from './route.js';
 
 export interface LogRouteDeps {
@@ -128,30 +128,23 @@ export const logRoutes = (deps: LogRouteDeps): readonly Route[] => {
     }),
     ...tilePaths(deps, 'entries', operatorAccess),
     ...tilePaths(deps, ':level', open),
-    route({
-      method: 'GET',
-      path: '/operator/v1/log/proof',
+    operatorRoute('GET /log/proof', {
+      id: 'getLogProof',
+      summary: 'Prove that an event stands in the log',
       access: operatorAccess,
       query: z.object({
         stream: text({ code: 'invalid_parameter', maxLength: 500, description: 'The stream of the event.' }),
         revision: number('The number of the event in its stream, from 0.'),
       }),
-      failure: 'read_failed',
-      operation: {
-        ...operatorOperation('getLogProof', 'Prove that an event stands in the log', {}, [
-          'invalid_parameter',
-          'not_found',
-          'log_damaged',
-        ]),
-        responses: {
-          200: {
-            description:
-              'A proof as c2sp.org/tlog-proof@v1 describes it: its extra data is the entry, and it ends with the checkpoint.',
-            schema: null,
-            type: 'text/plain',
-          },
+      responses: {
+        200: {
+          description:
+            'A proof as c2sp.org/tlog-proof@v1 describes it: its extra data is the entry, and it ends with the checkpoint.',
+          schema: null,
+          type: 'text/plain',
         },
       },
+      errors: ['invalid_parameter', 'not_found', 'log_damaged'],
       handle: async ({ query }): Promise<TextResponse> => {
         const { size, note } = await newestOf(tiles);
         const place = await placeOf(deps, query.stream as StreamName, Number(query.revision));

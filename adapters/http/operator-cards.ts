@@ -43,10 +43,9 @@ import {
 } from './cards.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from './moments.js';
 import { longestReason, optionalText, says, text } from './fields.js';
-import { byOperator, floorAccess, operatorOperation, type OperatorRequest } from './operator.js';
-import { readAll } from './read.js';
+import { byOperator, floorAccess, type OperatorRequest, operatorRoute } from './operator.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from './responses.js';
-import { route, type RouteResponse, type Route } from './route.js';
+import { type RouteResponse, type Route } from './route.js';
 
 export interface OperatorCardDeps extends ChangeCardDeps, ReadCardsDeps {
   readonly baseUrl: () => string;
@@ -107,8 +106,6 @@ const shown = ({ card, org, message, designId, source }: CardForOperator, baseUr
   source,
 });
 
-const base = '/operator/v1/cards/:card_code';
-const failure = 'internal_error';
 const undecodable = 'card_not_found';
 export const withReason = z.object({
   reason: text({ maxLength: longestReason, examples: ['The apartment number is missing.'] }),
@@ -171,18 +168,13 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
   ] as const;
 
   return [
-    route({
-      method: 'GET',
-      path: '/operator/v1/cards',
+    operatorRoute('GET /cards', {
+      id: 'listAllCards',
+      summary: 'List the cards of all organizations: those that need a person first, then the newest',
       access: floorAccess,
       query: allCardsQuery,
-      failure: 'read_failed',
-      operation: operatorOperation(
-        'listAllCards',
-        'List the cards of all organizations: those that need a person first, then the newest',
-        { 200: listOf(allCardsRow, 'OperatorsCardList') },
-        ['invalid_parameter', 'invalid_cursor'],
-      ),
+      answers: { 200: listOf(allCardsRow, 'OperatorsCardList') },
+      errors: ['invalid_parameter', 'invalid_cursor'],
       handle: async ({ query }) => {
         const listed = await listAllCards(deps.readModels, {
           limit: query.limit,
@@ -199,20 +191,15 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
         );
       },
     }),
-    route({
-      method: 'GET',
-      path: base,
+    operatorRoute('GET /cards/:card_code', {
+      id: 'getOperatorsCard',
+      summary: 'Look up any card, as it is or as it was',
       access: floorAccess,
       params: cardCodeParam,
       query: atQuery,
       undecodable,
-      failure: 'read_failed',
-      operation: operatorOperation(
-        'getOperatorsCard',
-        'Look up any card, as it is or as it was',
-        { 200: cardForOperatorSchema.extend(asOfField) },
-        ['card_not_found', ...atErrors],
-      ),
+      answers: { 200: cardForOperatorSchema.extend(asOfField) },
+      errors: ['card_not_found', ...atErrors],
       handle: async ({ params, query }) => {
         const code = codeFrom(params.card_code);
         const moment = await momentFrom(deps.store, query.at, 'at');
@@ -221,20 +208,15 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
         return { status: 200, body };
       },
     }),
-    route({
-      method: 'GET',
-      path: `${base}/history`,
+    operatorRoute(`GET /cards/:card_code/history`, {
+      id: 'getCardHistory',
+      summary: 'List the events of a card, oldest first: all of them, or those up to a moment',
       access: floorAccess,
       params: cardCodeParam,
       query: atQuery,
       undecodable,
-      failure: 'read_failed',
-      operation: operatorOperation(
-        'getCardHistory',
-        'List the events of a card, oldest first: all of them, or those up to a moment',
-        { 200: listOf(historyRow, 'CardHistory', asOfField) },
-        ['card_not_found', ...atErrors],
-      ),
+      answers: { 200: listOf(historyRow, 'CardHistory', asOfField) },
+      errors: ['card_not_found', ...atErrors],
       handle: async ({ params, query }) => {
         const code = codeFrom(params.card_code);
         const moment = await momentFrom(deps.store, query.at, 'at');
@@ -258,47 +240,40 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       },
     }),
     ...plain.map(({ verb, operationId, summary, errors: refusals, change: wanted }) =>
-      route({
-        method: 'POST',
-        path: `${base}/${verb}`,
+      operatorRoute(`POST /cards/:card_code/${verb}`, {
+        id: operationId,
+        summary,
         access: floorAccess,
         params: cardCodeParam,
         undecodable,
-        failure,
-        operation: operatorOperation(operationId, summary, { 200: cardForOperatorSchema }, refusals),
+        answers: { 200: cardForOperatorSchema },
+        errors: refusals,
         handle: (request) => apply(request, request.params.card_code, wanted),
       }),
     ),
     ...reasoned.map(({ verb, operationId, summary, decide }) =>
-      route({
-        method: 'POST',
-        path: `${base}/${verb}`,
+      operatorRoute(`POST /cards/:card_code/${verb}`, {
+        id: operationId,
+        summary,
         access: floorAccess,
         params: cardCodeParam,
         body: withReason,
         undecodable,
-        failure,
-        operation: operatorOperation(operationId, summary, { 200: cardForOperatorSchema }, errors),
-        handle: (request) =>
-          apply(request, request.params.card_code, change(decide(readAll(withReason, request.body).reason))),
+        answers: { 200: cardForOperatorSchema },
+        errors,
+        handle: (request, sent) => apply(request, request.params.card_code, change(decide(sent.reason))),
       }),
     ),
-    route({
-      method: 'POST',
-      path: `${base}/steps/:step`,
+    operatorRoute(`POST /cards/:card_code/steps/:step`, {
+      id: 'reportStep',
+      summary: 'Report a production step',
       access: floorAccess,
       params: stepParams,
       body: stepReport,
       undecodable,
-      failure,
-      operation: operatorOperation(
-        'reportStep',
-        'Report a production step',
-        { 200: cardForOperatorSchema },
-        errors,
-      ),
-      handle: (request) => {
-        const { status, machine } = readAll(stepReport, request.body);
+      answers: { 200: cardForOperatorSchema },
+      errors,
+      handle: (request, { status, machine }) => {
         return apply(
           request,
           request.params.card_code,
@@ -306,19 +281,14 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
         );
       },
     }),
-    route({
-      method: 'POST',
-      path: `${base}/cancel`,
+    operatorRoute(`POST /cards/:card_code/cancel`, {
+      id: 'cancelCardAsOperator',
+      summary: 'Cancel a card, without a webhook',
       access: floorAccess,
       params: cardCodeParam,
       undecodable,
-      failure,
-      operation: operatorOperation(
-        'cancelCardAsOperator',
-        'Cancel a card, without a webhook',
-        { 200: cancelledCard },
-        ['card_not_found', 'too_late_to_cancel'],
-      ),
+      answers: { 200: cancelledCard },
+      errors: ['card_not_found', 'too_late_to_cancel'],
       handle: async (request) => {
         const code = codeFrom(request.params.card_code);
         const { creditsReturned } = await cancelCard(

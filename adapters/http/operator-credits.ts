@@ -11,19 +11,9 @@ import { largestBalance } from '../../domain/credits.js';
 import { movementBody, movementList, movementRow } from './credit-movements.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from './moments.js';
 import { longestReason, optionalText, says, text } from './fields.js';
-import {
-  byOperator,
-  officeAccess,
-  operatorFailure,
-  operatorOperation,
-  orgOf,
-  orgOnly,
-  orgPath,
-  pageQuery,
-} from './operator.js';
-import { readAll } from './read.js';
+import { byOperator, orgOf, pageQuery, operatorRoute } from './operator.js';
 import { pageOf } from './responses.js';
-import { route, type Route } from './route.js';
+import { type Route } from './route.js';
 
 export interface CreditRouteDeps extends AdministrationDeps, ReadAccountsDeps {}
 
@@ -61,36 +51,23 @@ const balanceAt = z.object({
 
 /** For the operator: the credits of an organization. */
 export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
-  route({
-    method: 'POST',
-    path: `${orgPath}/credits`,
-    access: officeAccess,
-    params: orgOnly,
+  operatorRoute(`POST /organizations/:org/credits`, {
+    id: 'addCredits',
+    summary: 'Add credits',
     body: purchase,
-    failure: operatorFailure,
-    operation: operatorOperation('addCredits', 'Add credits', { 201: balanceLeft }, [
-      'not_found',
-      'invalid_transition',
-    ]),
-    handle: async (request) => {
-      const wanted = readAll(purchase, request.body);
+    answers: { 201: balanceLeft },
+    errors: ['not_found', 'invalid_transition'],
+    handle: async (request, wanted) => {
       const balance = await addCredits(deps, byOperator(request), orgOf(request.params), wanted);
       return { status: 201, body: { balance } };
     },
   }),
-  route({
-    method: 'GET',
-    path: `${orgPath}/credits`,
-    access: officeAccess,
-    params: orgOnly,
+  operatorRoute(`GET /organizations/:org/credits`, {
+    id: 'getOrganizationCredits',
+    summary: 'Read the balance, now or at an earlier moment',
     query: atQuery,
-    failure: 'read_failed',
-    operation: operatorOperation(
-      'getOrganizationCredits',
-      'Read the balance, now or at an earlier moment',
-      { 200: balanceAt },
-      ['not_found', ...atErrors],
-    ),
+    answers: { 200: balanceAt },
+    errors: ['not_found', ...atErrors],
     handle: async ({ params, query }) => {
       const org = orgOf(params);
       const moment = await momentFrom(deps.store, query.at, 'at');
@@ -106,41 +83,26 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
       };
     },
   }),
-  route({
-    method: 'GET',
-    path: `${orgPath}/credits/movements`,
-    access: officeAccess,
-    params: orgOnly,
+  operatorRoute(`GET /organizations/:org/credits/movements`, {
+    id: 'listMovements',
+    summary: 'List the movements of the credits, newest first',
     query: pageQuery,
-    failure: 'read_failed',
-    operation: operatorOperation(
-      'listMovements',
-      'List the movements of the credits, newest first',
-      { 200: movementList },
-      ['not_found', 'invalid_cursor', 'invalid_parameter'],
-    ),
+    answers: { 200: movementList },
+    errors: ['not_found', 'invalid_cursor', 'invalid_parameter'],
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
       const lines = await readStatement(deps, orgOf(params), { startingAfter, limit });
       return pageOf(lines, limit, ({ revision }) => String(revision), movementBody);
     },
   }),
-  route({
-    method: 'POST',
-    path: `${orgPath}/credits/withdraw`,
-    access: officeAccess,
-    params: orgOnly,
+  operatorRoute(`POST /organizations/:org/credits/withdraw`, {
+    id: 'withdrawCredits',
+    summary: 'Take credits back; the balance is never below 0',
     body: withdrawal,
-    failure: operatorFailure,
-    operation: operatorOperation(
-      'withdrawCredits',
-      'Take credits back; the balance is never below 0',
-      {
-        201: balanceLeft,
-      },
-      ['not_found', 'no_credits'],
-    ),
-    handle: async (request) => {
-      const { amount: taken, reason } = readAll(withdrawal, request.body);
+    answers: {
+      201: balanceLeft,
+    },
+    errors: ['not_found', 'no_credits'],
+    handle: async (request, { amount: taken, reason }) => {
       const org = orgOf(request.params);
       const balance = await withdrawCredits(deps, byOperator(request), org, taken, reason);
       return { status: 201, body: { balance } };

@@ -14,18 +14,9 @@ import { houseId, operatorScopes } from '../../domain/api-key.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Instant } from '../../domain/ids.js';
 import { longestLabel, optionalText } from './fields.js';
-import {
-  byOperator,
-  idParam,
-  operatorAccess,
-  operatorFailure,
-  operatorOperation,
-  pageQuery,
-  rootAccess,
-} from './operator.js';
-import { readAll } from './read.js';
+import { byOperator, operatorAccess, pageQuery, rootAccess, operatorRoute } from './operator.js';
 import { instant, isoTime, listOf, pageOf, timestamp } from './responses.js';
-import { route, type Route } from './route.js';
+import { type Route } from './route.js';
 
 export interface OperatorKeyRouteDeps extends AdministrationDeps, ReadKeysDeps {}
 
@@ -73,32 +64,24 @@ const expiryFrom = (sent: string | null, now: Instant): Instant | null => {
   return new Date(time).toISOString() as Instant;
 };
 
-const base = '/operator/v1/keys';
-
 /** The keys of those who run the service. Only the operator token makes and revokes them. */
 export const operatorKeyRoutes = (deps: OperatorKeyRouteDeps): readonly Route[] => [
-  route({
-    method: 'POST',
-    path: base,
+  operatorRoute('POST /keys', {
+    id: 'createOperatorKey',
+    summary: 'Create a key for an operator; it is shown only this once',
     access: rootAccess,
     body: newKey,
-    failure: operatorFailure,
-    operation: operatorOperation(
-      'createOperatorKey',
-      'Create a key for an operator; it is shown only this once',
-      {
-        201: z.object({
-          id: z.string(),
-          key: z.string().describe('The key itself. It is shown only this once and stored nowhere.'),
-          scopes: z.array(z.enum(operatorScopes)),
-          label: z.string().nullable(),
-          expires_at: expiry,
-        }),
-      },
-      [],
-    ),
-    handle: async (request) => {
-      const { scopes, label, expires_at: sent } = readAll(newKey, request.body);
+    answers: {
+      201: z.object({
+        id: z.string(),
+        key: z.string().describe('The key itself. It is shown only this once and stored nowhere.'),
+        scopes: z.array(z.enum(operatorScopes)),
+        label: z.string().nullable(),
+        expires_at: expiry,
+      }),
+    },
+    errors: [],
+    handle: async (request, { scopes, label, expires_at: sent }) => {
       const unique = [...new Set(scopes)];
       const expiresAt = expiryFrom(sent, deps.clock.instant());
       const made = await createOperatorKey(deps, byOperator(request), { scopes: unique, label, expiresAt });
@@ -109,33 +92,26 @@ export const operatorKeyRoutes = (deps: OperatorKeyRouteDeps): readonly Route[] 
       };
     },
   }),
-  route({
-    method: 'GET',
-    path: base,
+  operatorRoute('GET /keys', {
+    id: 'listOperatorKeys',
+    summary: 'List the keys of operators, newest first',
     access: operatorAccess,
     query: pageQuery,
-    failure: 'read_failed',
-    operation: operatorOperation(
-      'listOperatorKeys',
-      'List the keys of operators, newest first',
-      { 200: listOf(row, 'OperatorKeyList') },
-      ['invalid_cursor', 'invalid_parameter'],
-    ),
+    answers: { 200: listOf(row, 'OperatorKeyList') },
+    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async ({ query }) => {
       const keys = await listOperatorKeys(deps, query.limit, query.starting_after);
       if (keys === null) throw invalidCursor('key of an operator');
       return pageOf(keys, query.limit, ({ id }) => id, rowBody);
     },
   }),
-  route({
-    method: 'DELETE',
-    path: `${base}/:id`,
+  operatorRoute(`DELETE /keys/:id`, {
+    id: 'revokeOperatorKey',
+    summary: 'Revoke the key of an operator',
     access: rootAccess,
-    params: z.object({ id: idParam }),
-    failure: operatorFailure,
-    operation: operatorOperation('revokeOperatorKey', 'Revoke the key of an operator', {
+    answers: {
       200: z.object({ id: z.string(), revoked: z.literal(true) }),
-    }),
+    },
     handle: async (request) => {
       await revokeKey(deps, byOperator(request), houseId, request.params.id);
       return { status: 200, body: { id: request.params.id, revoked: true } };

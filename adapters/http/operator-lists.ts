@@ -12,9 +12,9 @@ import {
 } from '../../application/organizations/read-office-lists.js';
 import { design, designBody } from './account.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from './moments.js';
-import { officeAccess, operatorOperation, orgOf, orgOnly, orgPath, pageQuery } from './operator.js';
+import { orgOf, pageQuery, operatorRoute } from './operator.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from './responses.js';
-import { route, type Route } from './route.js';
+import { type Route } from './route.js';
 
 export interface OperatorListDeps extends OfficeListDeps, ReadAccountsDeps {}
 
@@ -26,23 +26,14 @@ const address = z.object({
 const collectionRow = z.object({ slug: z.string(), title: z.string(), active: z.boolean() });
 const handwritingRow = z.object({ name: z.string(), active: z.boolean() });
 
-const failure = 'read_failed';
-
 /** For the operator: small lists, each with what public ones leave out. */
 export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => [
-  route({
-    method: 'GET',
-    path: `${orgPath}/designs`,
-    access: officeAccess,
-    params: orgOnly,
+  operatorRoute(`GET /organizations/:org/designs`, {
+    id: 'listOrganizationDesigns',
+    summary: 'List saved designs, newest first, as they are or as they were',
     query: atQuery,
-    failure,
-    operation: operatorOperation(
-      'listOrganizationDesigns',
-      'List saved designs, newest first, as they are or as they were',
-      { 200: listOf(design, 'DesignListThen', asOfField) },
-      ['not_found', ...atErrors],
-    ),
+    answers: { 200: listOf(design, 'DesignListThen', asOfField) },
+    errors: ['not_found', ...atErrors],
     handle: async ({ params, query }) => {
       const org = orgOf(params);
       const moment = await momentFrom(deps.store, query.at, 'at');
@@ -52,19 +43,12 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
       return { status: 200, body: { ...wholeList(was.map(designBody)), ...asOfBody(asOf) } };
     },
   }),
-  route({
-    method: 'GET',
-    path: `${orgPath}/do-not-mail`,
-    access: officeAccess,
-    params: orgOnly,
+  operatorRoute(`GET /organizations/:org/do-not-mail`, {
+    id: 'listDoNotMail',
+    summary: 'List the e-mail addresses that must not be mailed, newest first',
     query: pageQuery,
-    failure,
-    operation: operatorOperation(
-      'listDoNotMail',
-      'List the e-mail addresses that must not be mailed, newest first',
-      { 200: listOf(address, 'DoNotMailList') },
-      ['not_found', 'invalid_cursor', 'invalid_parameter'],
-    ),
+    answers: { 200: listOf(address, 'DoNotMailList') },
+    errors: ['not_found', 'invalid_cursor', 'invalid_parameter'],
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
       const rows = await listDoNotMail(deps, orgOf(params), { limit, startingAfter });
       return pageOf(
@@ -75,18 +59,12 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
       );
     },
   }),
-  route({
-    method: 'GET',
-    path: '/operator/v1/collection',
-    access: officeAccess,
+  operatorRoute('GET /collection', {
+    id: 'listWholeCollection',
+    summary: 'List the cards of the public collection, withdrawn ones too',
     query: pageQuery,
-    failure,
-    operation: operatorOperation(
-      'listWholeCollection',
-      'List the cards of the public collection, withdrawn ones too',
-      { 200: listOf(collectionRow, 'WholeCollection') },
-      ['invalid_cursor', 'invalid_parameter'],
-    ),
+    answers: { 200: listOf(collectionRow, 'WholeCollection') },
+    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async ({ query: { limit, starting_after: startingAfter } }) =>
       pageOf(
         await listWholeCollection(deps, { limit, startingAfter }),
@@ -95,18 +73,12 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
         ({ slug, title, active }) => ({ slug, title, active }),
       ),
   }),
-  route({
-    method: 'GET',
-    path: '/operator/v1/handwriting',
-    access: officeAccess,
+  operatorRoute('GET /handwriting', {
+    id: 'listAllHandwritings',
+    summary: 'List the handwritings, withdrawn ones too',
     query: pageQuery,
-    failure,
-    operation: operatorOperation(
-      'listAllHandwritings',
-      'List the handwritings, withdrawn ones too',
-      { 200: listOf(handwritingRow, 'AllHandwritings') },
-      ['invalid_cursor', 'invalid_parameter'],
-    ),
+    answers: { 200: listOf(handwritingRow, 'AllHandwritings') },
+    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async ({ query: { limit, starting_after: startingAfter } }) =>
       pageOf(
         await listAllHandwritings(deps, { limit, startingAfter }),

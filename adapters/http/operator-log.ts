@@ -11,9 +11,9 @@ import { categories, type StreamName, type Uuid } from '../../domain/ids.js';
 import { eventTypes } from './asyncapi.js';
 import { optionalChoice, optionalText, text } from './fields.js';
 import { preferredType } from './media-types.js';
-import { eventsAccess, officeAccess, operatorAccess, operatorOperation } from './operator.js';
+import { eventsAccess, operatorAccess, operatorRoute } from './operator.js';
 import { instant, timestamp } from './responses.js';
-import { route, type HttpRequest, type Route, type ServerSentEvent } from './route.js';
+import { type HttpRequest, type Route, type ServerSentEvent } from './route.js';
 import type { Clock } from '../../application/ports/system.js';
 
 /** Starts rebuilds of projections. */
@@ -139,33 +139,28 @@ const anchor = z.object({
 export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorLogDeps): readonly Route[] => {
   const logId = logIdOf(store);
   return [
-    route({
-      method: 'GET',
-      path: '/operator/v1/events',
+    operatorRoute('GET /events', {
+      id: 'followEvents',
+      summary: 'Follow the log from a position, as server-sent events',
       access: eventsAccess,
       query: events,
-      failure: 'read_failed',
-      operation: {
-        ...operatorOperation('followEvents', 'Follow the log from a position, as server-sent events', {}, [
-          'invalid_parameter',
-        ]),
-        headers: {
-          'Last-Event-ID': {
-            description:
-              'Events after this one, whatever `from` says: this is how an EventSource continues after a break.',
-            schema: { type: 'string', pattern: position.source, examples: ['1042'] },
-          },
-        },
-        responses: {
-          200: {
-            description:
-              'Each server-sent event is one event of the log; its id is the position. An event named `position` tells how far a filtered stream has come, every 15 seconds, and with `until` that it is done. With `Accept: application/jsonl`, one event a line.',
-            schema: null,
-            type: 'text/event-stream',
-            alsoAs: ['application/jsonl'],
-          },
+      headers: {
+        'Last-Event-ID': {
+          description:
+            'Events after this one, whatever `from` says: this is how an EventSource continues after a break.',
+          schema: { type: 'string', pattern: position.source, examples: ['1042'] },
         },
       },
+      responses: {
+        200: {
+          description:
+            'Each server-sent event is one event of the log; its id is the position. An event named `position` tells how far a filtered stream has come, every 15 seconds, and with `until` that it is done. With `Accept: application/jsonl`, one event a line.',
+          schema: null,
+          type: 'text/event-stream',
+          alsoAs: ['application/jsonl'],
+        },
+      },
+      errors: ['invalid_parameter'],
       handle: async (request) => {
         const { from, category, stream, organization, types, until, personal } = request.query;
         const after = BigInt(lastSeen(request) ?? from ?? 0);
@@ -180,17 +175,12 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
         return { status: 200, type, events: asServerSent(watch, logId, how), beat: marksOf(watch) };
       },
     }),
-    route({
-      method: 'GET',
-      path: '/operator/v1/anchor',
+    operatorRoute('GET /anchor', {
+      id: 'getAnchor',
+      summary: 'Read the head of the log, to keep it elsewhere as a witness',
       access: operatorAccess,
-      failure: 'read_failed',
-      operation: operatorOperation(
-        'getAnchor',
-        'Read the head of the log, to keep it elsewhere as a witness',
-        { 200: anchor },
-        [],
-      ),
+      answers: { 200: anchor },
+      errors: [],
       handle: async () => {
         const { position, event } = await store.head();
         const newest = (await tiles.damage()) === null ? await tiles.newest() : null;
@@ -206,19 +196,13 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
         return { status: 200, body };
       },
     }),
-    route({
-      method: 'POST',
-      path: '/operator/v1/projections/:name/rebuild',
-      access: officeAccess,
+    operatorRoute('POST /projections/:name/rebuild', {
+      id: 'rebuildProjection',
+      summary: 'Rebuild a projection while the current one stays in use',
       params: z.object({ name: text() }),
-      failure: 'internal_error',
-      operation: operatorOperation(
-        'rebuildProjection',
-        'Rebuild a projection while the current one stays in use',
-        {
-          202: z.object({ name: z.string() }),
-        },
-      ),
+      answers: {
+        202: z.object({ name: z.string() }),
+      },
       handle: async ({ params }) => {
         if (!(await rebuilding.rebuild(params.name)))
           throw new DomainError('not_found', 'There is no such projection. GET /readyz lists them.');

@@ -14,19 +14,9 @@ import {
 import { cardStatuses } from '../../domain/card.js';
 import { DomainError } from '../../domain/errors.js';
 import { optional, optionalText, text } from './fields.js';
-import {
-  byOperator,
-  officeAccess,
-  operatorFailure,
-  operatorOperation,
-  orgOf,
-  orgOnly,
-  orgPath,
-  pageQuery,
-} from './operator.js';
-import { readAll } from './read.js';
+import { byOperator, orgOf, pageQuery, operatorRoute } from './operator.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
-import { route, type Route } from './route.js';
+import { type Route } from './route.js';
 
 export interface OrganizationRouteDeps extends AdministrationDeps, ReadAccountsDeps {}
 
@@ -92,69 +82,44 @@ const nothingToChange = () =>
 
 /** For the operator: the organizations. */
 export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[] => [
-  route({
-    method: 'POST',
-    path: '/operator/v1/organizations',
-    access: officeAccess,
+  operatorRoute('POST /organizations', {
+    id: 'createOrganization',
+    summary: 'Create an organization',
     body: newOrganization,
-    failure: operatorFailure,
-    operation: operatorOperation('createOrganization', 'Create an organization', { 201: organizationState }, [
-      'unknown_handwriting',
-    ]),
-    handle: async (request) => {
-      const { name, house_hand } = readAll(newOrganization, request.body);
+    answers: { 201: organizationState },
+    errors: ['unknown_handwriting'],
+    handle: async (request, { name, house_hand }) => {
       const made = await openOrganization(deps, byOperator(request), name, house_hand);
       return { status: 201, body: bodyOf(made) };
     },
   }),
-  route({
-    method: 'GET',
-    path: '/operator/v1/organizations',
-    access: officeAccess,
+  operatorRoute('GET /organizations', {
+    id: 'listOrganizations',
+    summary: 'List organizations, newest first or by name',
     query: organizationQuery,
-    failure: 'read_failed',
-    operation: operatorOperation(
-      'listOrganizations',
-      'List organizations, newest first or by name',
-      { 200: listOf(organizationRow, 'OrganizationList') },
-      ['invalid_cursor', 'invalid_parameter'],
-    ),
+    answers: { 200: listOf(organizationRow, 'OrganizationList') },
+    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async ({ query: { limit, name, starting_after: startingAfter } }) => {
       const rows = await listOrganizations(deps, { name, startingAfter, limit });
       return pageOf(rows, limit, ({ id }) => id, rowOf);
     },
   }),
-  route({
-    method: 'GET',
-    path: orgPath,
-    access: officeAccess,
-    params: orgOnly,
-    failure: 'read_failed',
-    operation: operatorOperation('getOrganization', 'Look up an organization', { 200: wholeOrganization }),
+  operatorRoute('GET /organizations/:org', {
+    id: 'getOrganization',
+    summary: 'Look up an organization',
+    answers: { 200: wholeOrganization },
     handle: async ({ params }) => {
       const shown = await readOrganization(deps, orgOf(params));
       return { status: 200, body: { ...rowOf(shown), cards: shown.cards } };
     },
   }),
-  route({
-    method: 'PATCH',
-    path: orgPath,
-    access: officeAccess,
-    params: orgOnly,
+  operatorRoute('PATCH /organizations/:org', {
+    id: 'updateOrganization',
+    summary: 'Rename an organization, choose its house hand, suspend it or end that',
     body: organizationChange,
-    failure: operatorFailure,
-    operation: operatorOperation(
-      'updateOrganization',
-      'Rename an organization, choose its house hand, suspend it or end that',
-      { 200: changedOrganization },
-      ['not_found', 'unknown_handwriting'],
-    ),
-    handle: async (request) => {
-      const {
-        name,
-        house_hand: houseHand,
-        suspended: isSuspended,
-      } = readAll(organizationChange, request.body);
+    answers: { 200: changedOrganization },
+    errors: ['not_found', 'unknown_handwriting'],
+    handle: async (request, { name, house_hand: houseHand, suspended: isSuspended }) => {
       if (name === null && houseHand === null && isSuspended === null) throw nothingToChange();
       const change = { name, houseHand, isSuspended };
       const changed = await changeOrganization(deps, byOperator(request), orgOf(request.params), change);

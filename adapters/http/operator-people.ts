@@ -17,28 +17,15 @@ import { memberRoles, staffRoles } from '../../domain/permissions.js';
 import { paths } from './console/paths.js';
 import { text } from './fields.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from './moments.js';
-import {
-  byOperator,
-  idParam,
-  officeAccess,
-  rootAccess,
-  operatorFailure,
-  operatorOperation,
-  orgOf,
-  orgOnly,
-  orgParam,
-  orgPath,
-} from './operator.js';
-import { readAll } from './read.js';
+import { byOperator, rootAccess, orgOf, operatorRoute } from './operator.js';
 import { instant, listOf, timestamp, wholeList } from './responses.js';
-import { route, type Route } from './route.js';
+import { type Route } from './route.js';
 import { pageUrl, placeOf } from './web/url.js';
 
 export interface PeopleRouteDeps extends PeopleDeps {
   readonly baseUrl: () => string;
 }
 
-const failure = operatorFailure;
 const role = z.enum([...memberRoles, ...staffRoles]).meta({
   description: `Of an organization ${memberRoles.join(', ')}; of the house ${staffRoles.join(', ')}.`,
   'x-error-code': 'invalid_parameter',
@@ -66,7 +53,6 @@ const memberRow = z.object({
   invited: z.boolean().describe('True until the invitation is accepted.'),
   invitation_expires_at: instant('When an open invitation stops working.').nullable(),
 });
-const orgAndId = z.object({ org: orgParam, id: idParam });
 
 const memberBody = ({ id, person, role: has, account, expires }: Member) => ({
   id,
@@ -91,56 +77,36 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
     body: { url: address(path, params), expires_at: timestamp(Instant.parse(new Date(ends).toISOString())) },
   });
   return [
-    route({
-      method: 'POST',
-      path: '/operator/v1/console-links',
+    operatorRoute('POST /console-links', {
+      id: 'makeConsoleLink',
+      summary: 'Make a link with which the operator enters the console, once, within 15 minutes',
       // The link lets in whoever holds the operator token, with all that it may do.
       access: rootAccess,
-      failure,
-      operation: operatorOperation(
-        'makeConsoleLink',
-        'Make a link with which the operator enters the console, once, within 15 minutes',
-        { 201: link },
-        [],
-      ),
+      answers: { 201: link },
+      errors: [],
       handle: async () => {
         const { token, ends } = await issueLink(deps, 'enter', root);
         return linkBody(paths.enter, { link: token }, ends);
       },
     }),
-    route({
-      method: 'POST',
-      path: `${orgPath}/members`,
-      access: officeAccess,
-      params: orgOnly,
+    operatorRoute(`POST /organizations/:org/members`, {
+      id: 'inviteMember',
+      summary: 'Invite somebody, or again; the service sends no mail, so pass the link on',
       body: newMember,
-      failure,
-      operation: operatorOperation(
-        'inviteMember',
-        'Invite somebody, or again; the service sends no mail, so pass the link on',
-        { 201: link },
-        ['not_found', 'invalid_transition'],
-      ),
-      handle: async (request) => {
+      answers: { 201: link },
+      errors: ['not_found', 'invalid_transition'],
+      handle: async (request, member) => {
         const org = orgOf(request.params);
-        const member = readAll(newMember, request.body);
         const { token, expires } = await inviteMember(deps, byOperator(request), org, member);
         return linkBody(paths.join, { organization: org, invitation: token }, Date.parse(expires));
       },
     }),
-    route({
-      method: 'GET',
-      path: `${orgPath}/members`,
-      access: officeAccess,
-      params: orgOnly,
+    operatorRoute(`GET /organizations/:org/members`, {
+      id: 'listMembers',
+      summary: 'List the members of an organization, invited ones too, as they are or as they were',
       query: atQuery,
-      failure: 'read_failed',
-      operation: operatorOperation(
-        'listMembers',
-        'List the members of an organization, invited ones too, as they are or as they were',
-        { 200: listOf(memberRow, 'MemberList', asOfField) },
-        ['not_found', ...atErrors],
-      ),
+      answers: { 200: listOf(memberRow, 'MemberList', asOfField) },
+      errors: ['not_found', ...atErrors],
       handle: async ({ params, query }) => {
         const org = orgOf(params);
         const moment = await momentFrom(deps.store, query.at, 'at');
@@ -150,54 +116,34 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
         return { status: 200, body: { ...wholeList(was.map(memberBody)), ...asOfBody(asOf) } };
       },
     }),
-    route({
-      method: 'PATCH',
-      path: `${orgPath}/members/:id`,
-      access: officeAccess,
-      params: orgAndId,
+    operatorRoute(`PATCH /organizations/:org/members/:id`, {
+      id: 'changeRole',
+      summary: 'Give a member another role',
       body: roleChange,
-      failure,
-      operation: operatorOperation('changeRole', 'Give a member another role', { 200: memberRow }, [
-        'not_found',
-        'invalid_transition',
-      ]),
-      handle: async (request) => {
-        const { role: wanted } = readAll(roleChange, request.body);
+      answers: { 200: memberRow },
+      errors: ['not_found', 'invalid_transition'],
+      handle: async (request, { role: wanted }) => {
         const id = Uuid.parse(request.params.id);
         const changed = await changeRole(deps, byOperator(request), orgOf(request.params), id, wanted);
         return { status: 200, body: memberBody(changed) };
       },
     }),
-    route({
-      method: 'DELETE',
-      path: `${orgPath}/members/:id`,
-      access: officeAccess,
-      params: orgAndId,
-      failure,
-      operation: operatorOperation(
-        'removeMember',
-        'Remove a member, or withdraw an invitation',
-        { 200: z.object({ id: z.string(), removed: z.literal(true) }) },
-        ['not_found', 'invalid_transition'],
-      ),
+    operatorRoute(`DELETE /organizations/:org/members/:id`, {
+      id: 'removeMember',
+      summary: 'Remove a member, or withdraw an invitation',
+      answers: { 200: z.object({ id: z.string(), removed: z.literal(true) }) },
+      errors: ['not_found', 'invalid_transition'],
       handle: async (request) => {
         const id = Uuid.parse(request.params.id);
         await removeMember(deps, byOperator(request), orgOf(request.params), id);
         return { status: 200, body: { id, removed: true } };
       },
     }),
-    route({
-      method: 'POST',
-      path: `${orgPath}/members/:id/reset`,
-      access: officeAccess,
-      params: orgAndId,
-      failure,
-      operation: operatorOperation(
-        'resetPassword',
-        'Make a link with which a member chooses a new password, once, within 24 hours',
-        { 201: link },
-        ['not_found'],
-      ),
+    operatorRoute(`POST /organizations/:org/members/:id/reset`, {
+      id: 'resetPassword',
+      summary: 'Make a link with which a member chooses a new password, once, within 24 hours',
+      answers: { 201: link },
+      errors: ['not_found'],
       handle: async (request) => {
         const id = Uuid.parse(request.params.id);
         const { token, ends } = await issueReset(deps, byOperator(request), orgOf(request.params), id);

@@ -4,9 +4,9 @@ import type { Booking, Reconciliation } from '../../domain/reconciliation.js';
 import { csvOf } from './csv.js';
 import { preferredType } from './media-types.js';
 import { momentFrom, momentParam } from './moments.js';
-import { operatorAccess, operatorOperation, orgOf, orgOnly, orgPath } from './operator.js';
+import { operatorAccess, orgOf, operatorRoute } from './operator.js';
 import { instant, timestamp } from './responses.js';
-import { route, type Route } from './route.js';
+import { type Route } from './route.js';
 
 const position = z
   .string()
@@ -141,11 +141,10 @@ const rowsOf = (body: ReturnType<typeof bodyOf>): readonly Readonly<Record<strin
 
 /** For the operator: the books of an organization. */
 export const reconciliationRoutes = (deps: ReconcileCreditsDeps): readonly Route[] => [
-  route({
-    method: 'GET',
-    path: `${orgPath}/reconciliation`,
+  operatorRoute(`GET /organizations/:org/reconciliation`, {
+    id: 'reconcileCredits',
+    summary: 'Add up the credits of an organization, and find what is wrong',
     access: operatorAccess,
-    params: orgOnly,
     query: z.object({
       from: momentParam(
         'Where the period begins, after this position or time. Omit it for the beginning.',
@@ -153,22 +152,14 @@ export const reconciliationRoutes = (deps: ReconcileCreditsDeps): readonly Route
       ),
       to: momentParam('Where the period ends, with this position or time. Omit it for now.'),
     }),
-    failure: 'read_failed',
-    operation: {
-      ...operatorOperation(
-        'reconcileCredits',
-        'Add up the credits of an organization, and find what is wrong',
-        {},
-        ['not_found', 'invalid_parameter'],
-      ),
-      responses: {
-        200: {
-          description: 'The books, as JSON or, by `Accept`, as CSV.',
-          schema: reconciliation,
-          alsoAs: ['text/csv'],
-        },
+    responses: {
+      200: {
+        description: 'The books, as JSON or, by `Accept`, as CSV.',
+        schema: reconciliation,
+        alsoAs: ['text/csv'],
       },
     },
+    errors: ['not_found', 'invalid_parameter'],
     handle: async (request) => {
       const { from, to } = request.query;
       const org = orgOf(request.params);

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { readRequest, type ReadRequestDeps, type ShownRequest } from '../../application/read-request.js';
 import { text } from './fields.js';
 import type { RequestRecord, Requests } from '../../application/ports/requests.js';
-import { operatorAccess, operatorOperation, pageQuery } from './operator.js';
+import { operatorAccess, pageQuery, operatorRoute } from './operator.js';
 import { subjectFrom } from './request-log.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
-import { route, type Route } from './route.js';
+import { type Route } from './route.js';
 
 const position = z
   .string()
@@ -83,35 +83,30 @@ const bodyOf = ({ request, events }: ShownRequest) => {
 
 /** For the operator: who did it, from which request. */
 export const operatorRequestRoutes = (deps: OperatorRequestDeps): readonly Route[] => [
-  route({
-    method: 'GET',
-    path: '/operator/v1/requests',
+  operatorRoute('GET /requests', {
+    id: 'listRequests',
+    summary:
+      'List the requests by which operators and people in the console asked for a card, a contact, an account or an organization, newest first',
     access: operatorAccess,
     query: pageQuery.extend({
       subject: text({ code: 'invalid_parameter', description: 'The code of a card, or an id.' }),
     }),
-    failure: 'read_failed',
-    operation: operatorOperation(
-      'listRequests',
-      'List the requests by which operators and people in the console asked for a card, a contact, an account or an organization, newest first',
-      { 200: listOf(requestRow, 'RequestList') },
-      ['invalid_cursor'],
-    ),
+    answers: { 200: listOf(requestRow, 'RequestList') },
+    errors: ['invalid_cursor'],
     handle: async ({ query: { subject, starting_after: startingAfter, limit } }) => {
       const about = subjectFrom(subject);
       const rows = about === null ? [] : await deps.requests.about(about, startingAfter, limit);
       return pageOf(rows, limit, ({ id }) => id, rowOf);
     },
   }),
-  route({
-    method: 'GET',
-    path: '/operator/v1/requests/:request_id',
+  operatorRoute('GET /requests/:request_id', {
+    id: 'getRequest',
+    summary: 'Look up a request, and the events that it wrote',
     access: operatorAccess,
     params: z.object({ request_id: text({ code: 'not_found', description: 'As in `x-request-id`.' }) }),
-    failure: 'read_failed',
-    operation: operatorOperation('getRequest', 'Look up a request, and the events that it wrote', {
+    answers: {
       200: shownRequest,
-    }),
+    },
     handle: async ({ params }) => ({ status: 200, body: bodyOf(await readRequest(deps, params.request_id)) }),
   }),
 ];

@@ -28,24 +28,12 @@ import {
   testResult,
 } from './deliveries.js';
 import { optionalText, text } from './fields.js';
-import {
-  byOperator,
-  idParam,
-  officeAccess,
-  operatorOperation,
-  orgOf,
-  orgParam,
-  orgPath,
-} from './operator.js';
+import { byOperator, orgOf, operatorRoute } from './operator.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom, placeFrom } from './moments.js';
-import { readAll } from './read.js';
 import { listOf, wholeList } from './responses.js';
-import { route, type Route } from './route.js';
+import { type Route } from './route.js';
 import { listedBody, listedEndpoint } from './webhooks.js';
 import type { Endpoint } from '../../domain/webhook-endpoints.js';
-
-const orgOnly = z.object({ org: orgParam });
-const orgAndId = z.object({ org: orgParam, id: idParam });
 
 const redrive = z.object({
   from: text(place('Dead letters of events from this position or time on, inclusive.')),
@@ -53,66 +41,43 @@ const redrive = z.object({
   endpoint: optionalText({ description: 'Only dead letters of this endpoint.' }),
 });
 
-const failure = 'internal_error';
 const redriven = z.object({
   deliveries: z.int().min(0),
   more: z.literal(true).optional().describe('There if more of them follow in the background.'),
 });
 
 const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
-  route({
-    method: 'GET',
-    path: `${orgPath}/deliveries`,
-    access: officeAccess,
-    params: orgOnly,
+  operatorRoute(`GET /organizations/:org/deliveries`, {
+    id: 'listDeliveries',
+    summary: 'List deliveries, newest first',
     query: deliveryQuery,
-    failure: 'read_failed',
-    operation: operatorOperation('listDeliveries', 'List deliveries, newest first', { 200: deliveryList }, [
-      'not_found',
-      'invalid_cursor',
-      'invalid_parameter',
-    ]),
+    answers: { 200: deliveryList },
+    errors: ['not_found', 'invalid_cursor', 'invalid_parameter'],
     handle: async ({ params, query }) => {
       const org = orgOf(params);
       await organizationOf(deps, org);
       return deliveryPage(deps, org, query);
     },
   }),
-  route({
-    method: 'GET',
-    path: `${orgPath}/deliveries/stream`,
-    access: officeAccess,
-    params: orgOnly,
-    failure: 'read_failed',
-    operation: {
-      ...operatorOperation(
-        'followDeliveries',
-        'Follow deliveries and attempts as they happen, as server-sent events',
-        {},
-        ['not_found'],
-      ),
-      ...deliveryStream,
-    },
+  operatorRoute(`GET /organizations/:org/deliveries/stream`, {
+    id: 'followDeliveries',
+    summary: 'Follow deliveries and attempts as they happen, as server-sent events',
+    ...deliveryStream,
+    errors: ['not_found'],
     handle: async ({ params, signal }) => {
       const org = orgOf(params);
       await organizationOf(deps, org);
       return { status: 200, events: deliveryEvents(deps, org, signal) };
     },
   }),
-  route({
-    method: 'POST',
-    path: `${orgPath}/deliveries/redrive`,
-    access: officeAccess,
-    params: orgOnly,
+  operatorRoute(`POST /organizations/:org/deliveries/redrive`, {
+    id: 'redriveDeliveries',
+    summary: 'Redrive dead letters',
     body: redrive,
-    failure,
-    operation: operatorOperation('redriveDeliveries', 'Redrive dead letters', { 202: redriven }, [
-      'not_found',
-      'invalid_parameter',
-    ]),
-    handle: async (request) => {
+    answers: { 202: redriven },
+    errors: ['not_found', 'invalid_parameter'],
+    handle: async (request, { from, to, endpoint }) => {
       const org = orgOf(request.params);
-      const { from, to, endpoint } = readAll(redrive, request.body);
       const which = {
         from: await placeFrom(deps.store, from, 'from'),
         to: to === null ? null : await placeFrom(deps.store, to, 'to'),
@@ -123,25 +88,17 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
       return { status: 202, body: { deliveries, ...(more && { more }) } };
     },
   }),
-  route({
-    method: 'GET',
-    path: `${orgPath}/deliveries/:id`,
-    access: officeAccess,
-    params: orgAndId,
-    failure: 'read_failed',
-    operation: operatorOperation('getDelivery', 'Look up a delivery and its attempts', { 200: delivery }),
+  operatorRoute(`GET /organizations/:org/deliveries/:id`, {
+    id: 'getDelivery',
+    summary: 'Look up a delivery and its attempts',
+    answers: { 200: delivery },
     handle: ({ params }) => oneDelivery(deps, orgOf(params), params.id),
   }),
-  route({
-    method: 'POST',
-    path: `${orgPath}/deliveries/:id/retry`,
-    access: officeAccess,
-    params: orgAndId,
-    failure,
-    operation: operatorOperation('retryDelivery', 'Retry a delivery', { 202: z.object({ id: z.string() }) }, [
-      'not_found',
-      'invalid_transition',
-    ]),
+  operatorRoute(`POST /organizations/:org/deliveries/:id/retry`, {
+    id: 'retryDelivery',
+    summary: 'Retry a delivery',
+    answers: { 202: z.object({ id: z.string() }) },
+    errors: ['not_found', 'invalid_transition'],
     handle: async ({ params }) => {
       await retryDelivery(deps, orgOf(params), params.id);
       return { status: 202, body: { id: params.id } };
@@ -164,19 +121,12 @@ const bodyThen = (endpoint: Endpoint) => ({
 });
 
 const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
-  route({
-    method: 'GET',
-    path: `${orgPath}/webhooks`,
-    access: officeAccess,
-    params: orgOnly,
+  operatorRoute(`GET /organizations/:org/webhooks`, {
+    id: 'listOrganizationWebhooks',
+    summary: 'List webhook endpoints, newest first, as they are or as they were',
     query: atQuery,
-    failure: 'read_failed',
-    operation: operatorOperation(
-      'listOrganizationWebhooks',
-      'List webhook endpoints, newest first, as they are or as they were',
-      { 200: listOf(endpointThen, 'WebhookEndpointListThen', asOfField) },
-      ['not_found', ...atErrors],
-    ),
+    answers: { 200: listOf(endpointThen, 'WebhookEndpointListThen', asOfField) },
+    errors: ['not_found', ...atErrors],
     handle: async ({ params, query }) => {
       const org = orgOf(params);
       const moment = await momentFrom(deps.store, query.at, 'at');
@@ -188,28 +138,20 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
       return { status: 200, body: wholeList((await listEndpoints(deps, org)).map(listedBody)) };
     },
   }),
-  route({
-    method: 'POST',
-    path: `${orgPath}/webhooks/:id/test`,
-    access: officeAccess,
-    params: orgAndId,
+  operatorRoute(`POST /organizations/:org/webhooks/:id/test`, {
+    id: 'testWebhookEndpoint',
+    summary: 'Send a test event',
     query: testQuery,
-    failure,
-    operation: operatorOperation('testWebhookEndpoint', 'Send a test event', { 200: testResult }, [
-      'not_found',
-      'invalid_parameter',
-    ]),
+    answers: { 200: testResult },
+    errors: ['not_found', 'invalid_parameter'],
     handle: ({ params, query }) => tested(deps, orgOf(params), params.id, query),
   }),
-  route({
-    method: 'POST',
-    path: `${orgPath}/webhooks/:id/enable`,
-    access: officeAccess,
-    params: orgAndId,
-    failure,
-    operation: operatorOperation('enableWebhookEndpoint', 'Enable a webhook endpoint', {
+  operatorRoute(`POST /organizations/:org/webhooks/:id/enable`, {
+    id: 'enableWebhookEndpoint',
+    summary: 'Enable a webhook endpoint',
+    answers: {
       200: listedEndpoint,
-    }),
+    },
     handle: async (request) => {
       const org = orgOf(request.params);
       const listed = await enableEndpoint(
@@ -221,19 +163,12 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
       return { status: 200, body: listedBody(listed) };
     },
   }),
-  route({
-    method: 'POST',
-    path: `${orgPath}/webhooks/:id/rotate`,
-    access: officeAccess,
-    params: orgAndId,
-    failure,
-    operation: operatorOperation(
-      'rotateWebhookSecret',
-      'Rotate a signing secret; the old one also signs for 24 hours',
-      {
-        200: z.object({ signing_secret: z.string() }),
-      },
-    ),
+  operatorRoute(`POST /organizations/:org/webhooks/:id/rotate`, {
+    id: 'rotateWebhookSecret',
+    summary: 'Rotate a signing secret; the old one also signs for 24 hours',
+    answers: {
+      200: z.object({ signing_secret: z.string() }),
+    },
     handle: async (request) => {
       const org = orgOf(request.params);
       return {
@@ -249,23 +184,13 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
       };
     },
   }),
-  route({
-    method: 'POST',
-    path: `${orgPath}/webhooks/:id/replay`,
-    access: officeAccess,
-    params: orgAndId,
+  operatorRoute('POST /organizations/:org/webhooks/:id/replay', {
+    id: 'replayEvents',
+    summary: 'Replay the events that an endpoint has not accepted',
     body: replay,
-    failure,
-    operation: operatorOperation(
-      'replayEvents',
-      'Replay the events that an endpoint has not accepted',
-      { 202: counted },
-      ['not_found', 'invalid_parameter'],
-    ),
-    handle: async (request) => {
-      const org = orgOf(request.params);
-      return replayed(deps, org, request.params.id, request);
-    },
+    answers: { 202: counted },
+    errors: ['not_found', 'invalid_parameter'],
+    handle: ({ params, signal }, sent) => replayed(deps, orgOf(params), params.id, sent, signal),
   }),
 ];
 

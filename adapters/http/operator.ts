@@ -24,8 +24,17 @@ import { longestLabel, optional, optionalText, pageLimit, text } from './fields.
 import { asOfField, atErrors, atParam, momentFrom, pastPage } from './moments.js';
 import { readAll } from './read.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
-import { route, success, type HttpRequest, type Operation, type Route } from './route.js';
-import type { OperatorCaller } from './access.js';
+import {
+  pathParameters,
+  route,
+  success,
+  type HttpRequest,
+  type Method,
+  type Operation,
+  type Route,
+  type RouteResponse,
+} from './route.js';
+import type { Access, OperatorCaller } from './access.js';
 
 export interface OperatorRouteDeps extends AdministrationDeps, ReadKeysDeps {}
 
@@ -60,27 +69,95 @@ export const idParam = text({ code: 'not_found' });
 export const orgPath = '/operator/v1/organizations/:org';
 export const orgOf = ({ org }: { readonly org: string }): OrganizationId => OrganizationId.parse(org);
 
-export const orgOnly = z.object({ org: orgParam });
-const orgAndId = z.object({ org: orgParam, id: idParam });
+/** The parameters that a path names: `/organizations/:org` has `org`. */
+type ParametersIn<Path extends string> = Path extends `${string}:${infer Rest}`
+  ? Rest extends `${infer Name}/${infer More}`
+    ? Name | ParametersIn<`/${More}`>
+    : Rest
+  : never;
 
-/** What the document says about an operation of the operator. */
-export const operatorOperation = (
-  operationId: string,
-  summary: string,
-  responses: { readonly [status: number]: z.ZodType },
-  errors: Operation['errors'] = ['not_found'],
-): Operation => ({
-  operationId,
-  summary,
-  tags: ['operator'],
-  responses: Object.fromEntries(
-    Object.entries(responses).map(([status, schema]) => [status, { description: success, schema }]),
-  ),
-  errors,
-});
+interface OperatorDefinition<
+  Params extends z.ZodObject,
+  Query extends z.ZodObject,
+  Body extends z.ZodObject,
+> extends Partial<
+  Pick<Route, 'failure' | 'undecodable'> & Pick<Operation, 'description' | 'headers' | 'responses' | 'errors'>
+> {
+  /** The name of the operation in the document. */
+  readonly id: string;
+  readonly summary: string;
+  /** The office, if it is left out. */
+  readonly access?: Extract<Access, { readonly kind: 'operator' }>;
+  /** The ids of an organization and of something that belongs to it, if they are left out. */
+  readonly params?: Params;
+  readonly query?: Query;
+  readonly body?: Body;
+  /** The bodies of responses about which there is no more to say. */
+  readonly answers?: Readonly<Record<number, z.ZodType>>;
+  /** `sent`: the values of the body. */
+  handle(
+    request: HttpRequest<OperatorCaller, z.output<Params>, z.output<Query>>,
+    sent: z.output<Body>,
+  ): Promise<RouteResponse>;
+}
 
-export const operatorFailure = 'internal_error';
-const failure = operatorFailure;
+const nothing = z.object({});
+
+/** Declares a route of the operator by its method and its path below `/operator/v1`. */
+export const operatorRoute = <
+  const Call extends `${Method} /${string}`,
+  Params extends z.ZodObject = z.ZodObject<Record<ParametersIn<Call>, z.ZodType<string>>>,
+  Query extends z.ZodObject = z.ZodObject,
+  Body extends z.ZodObject = z.ZodObject,
+>(
+  call: Call,
+  definition: OperatorDefinition<Params, Query, Body>,
+): Route => {
+  const {
+    id: operationId,
+    summary,
+    access = officeAccess,
+    params,
+    query,
+    body,
+    answers = {},
+    responses,
+    errors = ['not_found'],
+    failure,
+    undecodable,
+    description,
+    headers,
+  } = definition;
+  const [method, below] = call.split(' ') as [Method, string];
+  const path = `/operator/v1${below}`;
+  const ids = pathParameters(path).map((name) => [name, name === 'org' ? orgParam : idParam]);
+  return route({
+    method,
+    path,
+    access,
+    // Those that the path names are what its type says.
+    params: params ?? (z.object(Object.fromEntries(ids)) as unknown as Params),
+    ...(query !== undefined && { query }),
+    ...(body !== undefined && { body }),
+    failure: failure ?? (method === 'GET' ? 'read_failed' : 'internal_error'),
+    ...(undecodable !== undefined && { undecodable }),
+    operation: {
+      operationId,
+      summary,
+      ...(description !== undefined && { description }),
+      ...(headers !== undefined && { headers }),
+      tags: ['operator'],
+      responses:
+        responses ??
+        Object.fromEntries(
+          Object.entries(answers).map(([status, schema]) => [status, { description: success, schema }]),
+        ),
+      errors,
+    },
+    handle: (request) =>
+      definition.handle(request, readAll(body ?? (nothing as unknown as Body), request.body)),
+  });
+};
 
 export const newKey = z.object({
   scopes: z.array(z.enum(scopes)).min(1),
@@ -127,23 +204,19 @@ export const pageQuery = z.object({
 export const pageAtQuery = pageQuery.extend({ at: atParam });
 
 const keyRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
-  route({
-    method: 'POST',
-    path: `${orgPath}/keys`,
-    access: officeAccess,
-    params: orgOnly,
+  operatorRoute(`POST /organizations/:org/keys`, {
+    id: 'createKey',
+    summary: 'Create an API key; it is shown only this once',
     body: newKey,
-    failure,
-    operation: operatorOperation('createKey', 'Create an API key; it is shown only this once', {
+    answers: {
       201: z.object({
         id: z.string(),
         key: z.string().describe('The key itself. It is shown only this once and stored nowhere.'),
         scopes: z.array(z.enum(scopes)),
         label: z.string().nullable(),
       }),
-    }),
-    handle: async (request) => {
-      const { scopes: wanted, label, requests_per_minute } = readAll(newKey, request.body);
+    },
+    handle: async (request, { scopes: wanted, label, requests_per_minute }) => {
       const unique = [...new Set(wanted)];
       const { id, secret } = await createKey(deps, byOperator(request), orgOf(request.params), {
         label,
@@ -153,19 +226,12 @@ const keyRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
       return { status: 201, body: { id, key: secret, scopes: unique, label } };
     },
   }),
-  route({
-    method: 'GET',
-    path: `${orgPath}/keys`,
-    access: officeAccess,
-    params: orgOnly,
+  operatorRoute(`GET /organizations/:org/keys`, {
+    id: 'listKeys',
+    summary: 'List API keys, newest first, as they are or as they were',
     query: pageAtQuery,
-    failure: 'read_failed',
-    operation: operatorOperation(
-      'listKeys',
-      'List API keys, newest first, as they are or as they were',
-      { 200: listOf(keyRow, 'ApiKeyList', asOfField) },
-      ['not_found', 'invalid_cursor', ...atErrors],
-    ),
+    answers: { 200: listOf(keyRow, 'ApiKeyList', asOfField) },
+    errors: ['not_found', 'invalid_cursor', ...atErrors],
     handle: async ({ params, query }) => {
       const org = orgOf(params);
       const moment = await momentFrom(deps.store, query.at, 'at');
@@ -180,15 +246,12 @@ const keyRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
       return pageOf(keys, query.limit, ({ id }) => id, keyBody);
     },
   }),
-  route({
-    method: 'DELETE',
-    path: `${orgPath}/keys/:id`,
-    access: officeAccess,
-    params: orgAndId,
-    failure,
-    operation: operatorOperation('revokeKey', 'Revoke an API key', {
+  operatorRoute(`DELETE /organizations/:org/keys/:id`, {
+    id: 'revokeKey',
+    summary: 'Revoke an API key',
+    answers: {
       200: z.object({ id: z.string(), revoked: z.literal(true) }),
-    }),
+    },
     handle: async (request) => {
       await revokeKey(deps, byOperator(request), orgOf(request.params), request.params.id);
       return { status: 200, body: { id: request.params.id, revoked: true } };
@@ -197,34 +260,23 @@ const keyRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
 ];
 
 const designRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
-  route({
-    method: 'POST',
-    path: `${orgPath}/designs`,
-    access: officeAccess,
-    params: orgOnly,
+  operatorRoute(`POST /organizations/:org/designs`, {
+    id: 'saveDesign',
+    summary: "Save a design, or the organization's copy of a collection card",
     body: newDesign,
-    failure,
-    operation: operatorOperation(
-      'saveDesign',
-      "Save a design, or the organization's copy of a collection card",
-      { 200: savedDesign, 201: savedDesign },
-      ['not_found', 'design_not_found'],
-    ),
-    handle: async (request) => {
-      const { name, collection_slug } = readAll(newDesign, request.body);
+    answers: { 200: savedDesign, 201: savedDesign },
+    errors: ['not_found', 'design_not_found'],
+    handle: async (request, { name, collection_slug }) => {
       const design = await addDesign(deps, byOperator(request), orgOf(request.params), name, collection_slug);
       return { status: design.made ? 201 : 200, body: { id: design.id, name: design.name } };
     },
   }),
-  route({
-    method: 'DELETE',
-    path: `${orgPath}/designs/:id`,
-    access: officeAccess,
-    params: orgAndId,
-    failure,
-    operation: operatorOperation('archiveDesign', 'Archive a saved design', {
+  operatorRoute(`DELETE /organizations/:org/designs/:id`, {
+    id: 'archiveDesign',
+    summary: 'Archive a saved design',
+    answers: {
       200: z.object({ id: z.string(), archived: z.literal(true) }),
-    }),
+    },
     handle: async (request) => {
       const { id } = request.params;
       await removeDesign(deps, byOperator(request), orgOf(request.params), id);
@@ -237,35 +289,25 @@ export const doNotMail = z.object({ email });
 const doNotMailState = z.object({ email: z.string(), do_not_mail: z.boolean() });
 
 const doNotMailRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
-  route({
-    method: 'POST',
-    path: `${orgPath}/do-not-mail`,
-    access: officeAccess,
-    params: orgOnly,
+  operatorRoute(`POST /organizations/:org/do-not-mail`, {
+    id: 'addToDoNotMail',
+    summary: 'Add an e-mail address to the do-not-mail list',
     body: doNotMail,
-    failure,
-    operation: operatorOperation('addToDoNotMail', 'Add an e-mail address to the do-not-mail list', {
+    answers: {
       201: doNotMailState,
-    }),
-    handle: async (request) => {
-      const { email: address } = readAll(doNotMail, request.body);
+    },
+    handle: async (request, { email: address }) => {
       await addToDoNotMail(deps, byOperator(request), orgOf(request.params), address);
       return { status: 201, body: { email: address, do_not_mail: true } };
     },
   }),
-  route({
-    method: 'DELETE',
-    path: `${orgPath}/do-not-mail/:email`,
-    access: officeAccess,
+  operatorRoute(`DELETE /organizations/:org/do-not-mail/:email`, {
+    id: 'removeFromDoNotMail',
+    summary: 'Remove an e-mail address from the do-not-mail list',
     params: z.object({ org: orgParam, email: text() }),
-    failure,
-    operation: operatorOperation(
-      'removeFromDoNotMail',
-      'Remove an e-mail address from the do-not-mail list',
-      {
-        200: doNotMailState,
-      },
-    ),
+    answers: {
+      200: doNotMailState,
+    },
     handle: async (request) => {
       const { email: address } = request.params;
       await removeFromDoNotMail(deps, byOperator(request), orgOf(request.params), address);
@@ -291,41 +333,27 @@ export const handwritingName = text({
 });
 
 const catalogueRoutes = (deps: OperatorRouteDeps): readonly Route[] => [
-  route({
-    method: 'PUT',
-    path: '/operator/v1/collection/:slug',
-    access: officeAccess,
+  operatorRoute('PUT /collection/:slug', {
+    id: 'putCollectionCard',
+    summary: 'Publish or withdraw a card of the public collection',
     params: z.object({ slug: collectionSlug }),
     body: collectionCard,
-    failure,
-    operation: operatorOperation(
-      'putCollectionCard',
-      'Publish or withdraw a card of the public collection',
-      { 200: z.object({ slug: z.string(), title: z.string(), active: z.boolean() }) },
-      [],
-    ),
-    handle: async (request) => {
+    answers: { 200: z.object({ slug: z.string(), title: z.string(), active: z.boolean() }) },
+    errors: [],
+    handle: async (request, { title, active }) => {
       const { slug } = request.params;
-      const { title, active } = readAll(collectionCard, request.body);
       await publishCollectionCard(deps, byOperator(request), slug, title, active);
       return { status: 200, body: { slug, title, active } };
     },
   }),
-  route({
-    method: 'PUT',
-    path: '/operator/v1/handwriting/:name',
-    access: officeAccess,
+  operatorRoute('PUT /handwriting/:name', {
+    id: 'putHandwriting',
+    summary: 'Offer or withdraw a handwriting',
     params: z.object({ name: handwritingName }),
     body: handwritingState,
-    failure,
-    operation: operatorOperation(
-      'putHandwriting',
-      'Offer or withdraw a handwriting',
-      { 200: z.object({ name: z.string(), active: z.boolean() }) },
-      [],
-    ),
-    handle: async (request) => {
-      const { active } = readAll(handwritingState, request.body);
+    answers: { 200: z.object({ name: z.string(), active: z.boolean() }) },
+    errors: [],
+    handle: async (request, { active }) => {
       const name = await offerHandwriting(deps, byOperator(request), request.params.name, active);
       return { status: 200, body: { name, active } };
     },

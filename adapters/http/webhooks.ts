@@ -377,7 +377,8 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
       counted,
       { errors: ['not_found', 'invalid_parameter'] },
     ),
-    handle: (request) => replayed(deps, request.caller.org, request.params.id, request),
+    handle: ({ caller, params, body, signal }) =>
+      replayed(deps, caller.org, params.id, readAll(replay, body), signal),
   }),
   route({
     method: 'GET',
