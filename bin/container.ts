@@ -37,7 +37,7 @@ import { Sessions } from '../application/access/sessions.js';
 import { proposer } from '../application/cards/propose.js';
 import { Authenticator } from '../application/access/authenticate.js';
 import { disableEndpoint } from '../application/webhooks/webhooks.js';
-import { Ledgers } from '../application/credits/ledgers.js';
+import { Ledgers } from '../application/money/ledger-queue.js';
 import type { RequestRecord } from '../application/ports/requests.js';
 import type { HookCall } from '../application/ports/hook-calls.js';
 import type { TrippedEndpoint } from '../application/ports/endpoint-gates.js';
@@ -49,7 +49,7 @@ import { currentReadModels } from '../application/projecting/read-your-writes.js
 import { Streams } from '../application/streams.js';
 import { countTotals } from '../application/organizations/totals.js';
 import { noTracing, tracedAppends } from '../application/traced.js';
-import { UnfinishedWork } from '../application/cards/unfinished.js';
+import { UnfinishedWork } from '../application/money/unfinished.js';
 import type { ProcessContext } from './process-context.js';
 import { registerLogMetrics } from './log-part.js';
 import { registerProcessMetrics } from './process-metrics.js';

@@ -5,7 +5,7 @@ import { runDeliveries } from '../application/webhooks/deliver-webhooks.js';
 import { keepDeliveries } from '../application/webhooks/keep-deliveries.js';
 import { queueDueCards, simulateFloor } from '../application/cards/floor.js';
 import { publishEvents } from '../application/log/publish-events.js';
-import { runReconciler } from '../application/credits/reconcile.js';
+import { runReconciler } from '../application/money/reconciler.js';
 import { runImports } from '../application/contacts/run-imports.js';
 import { runSpotChecks } from '../application/projecting/spot-check.js';
 import { runRelay } from '../application/webhooks/relay.js';

@@ -5,10 +5,10 @@ import type { DeliveryDeps } from '../application/webhooks/deliver-webhooks.js';
 import type { UpkeepDeps } from '../application/webhooks/keep-deliveries.js';
 import type { FloorDeps } from '../application/cards/floor.js';
 import type { PeopleDeps } from '../application/access/people.js';
-import type { ReconcilerDeps } from '../application/credits/reconcile.js';
+import type { ReconcilerDeps } from '../application/money/reconciler.js';
 import type { RelayDeps } from '../application/webhooks/relay.js';
 import type { SpotCheckDeps } from '../application/projecting/spot-check.js';
-import type { UnfinishedWork } from '../application/cards/unfinished.js';
+import type { UnfinishedWork } from '../application/money/unfinished.js';
 import type { ProcessContext } from './process-context.js';
 
 export interface Listeners {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readStatement, type StatementLine } from '../../application/credits/credits.js';
+import { readStatement, type StatementLine } from '../../application/money/credits.js';
 import type { WriteDeps } from '../../application/execute.js';
 import { optionalText, pageLimit } from './fields.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';

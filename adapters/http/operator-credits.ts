@@ -5,7 +5,7 @@ import {
   readBalanceAt,
   readStatement,
   withdrawCredits,
-} from '../../application/credits/credits.js';
+} from '../../application/money/credits.js';
 import { readBalance, type ReadAccountsDeps } from '../../application/organizations/read-accounts.js';
 import { largestBalance } from '../../domain/credits.js';
 import { movementBody, movementList, movementRow } from './credit-movements.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { reconcileCredits, type ReconcileCreditsDeps } from '../../application/credits/reconcile-credits.js';
+import { reconcileCredits, type ReconcileCreditsDeps } from '../../application/money/reconcile-credits.js';
 import type { Booking, Reconciliation } from '../../domain/reconciliation.js';
 import { csvOf } from './csv.js';
 import { preferredType } from './media-types.js';

@@ -12,13 +12,13 @@ import { cardPrice, ledger } from '../../domain/credits.js';
 import type { Command, Slot } from '../../domain/events.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { appendTo, appendWrite, type WriteDeps } from '../execute.js';
-import { returnOf, spendFor, type Ledgers, type Movement } from '../credits/ledgers.js';
+import { returnOf, spendFor, type Ledgers, type Movement } from '../money/ledger-queue.js';
 import { OutcomeUnknown } from '../outcome.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 import { larger } from '../positions.js';
 import { retry } from '../retry.js';
 import type { Loaded } from '../streams.js';
-import type { UnfinishedWork } from './unfinished.js';
+import type { UnfinishedWork } from '../money/unfinished.js';
 
 export interface ChangeCardDeps extends WriteDeps {
   readonly ledgers: Ledgers;

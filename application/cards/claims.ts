@@ -5,7 +5,7 @@ import { DomainError } from '../../domain/errors.js';
 import { parseEvent, type Slot } from '../../domain/events.js';
 import type { CommandId, Milliseconds, OrganizationId } from '../../domain/ids.js';
 import { appendTo, type WriteDeps } from '../execute.js';
-import { returnOf, type Ledgers } from '../credits/ledgers.js';
+import { returnOf, type Ledgers } from '../money/ledger-queue.js';
 import { requestOf, type SendRequest } from './place-order.js';
 import { noStream } from '../ports/event-store.js';
 import type { KeyClaim, IdempotencyStore } from '../ports/idempotency-store.js';

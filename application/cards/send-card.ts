@@ -15,7 +15,7 @@ import {
   type ClaimDeps,
 } from './claims.js';
 import { appendWrite, execute, positionOf } from '../execute.js';
-import { returnOf, spendFor } from '../credits/ledgers.js';
+import { returnOf, spendFor } from '../money/ledger-queue.js';
 import { decideFor, type SeenOrganization } from '../organizations/organizations.js';
 import { OutcomeUnknown, RequestOverdue } from '../outcome.js';
 import {
@@ -33,7 +33,7 @@ import { lastPosition } from '../positions.js';
 import { retry } from '../retry.js';
 import type { Loaded } from '../streams.js';
 import { suspended } from '../organizations/suspensions.js';
-import type { UnfinishedWork } from './unfinished.js';
+import type { UnfinishedWork } from '../money/unfinished.js';
 
 export interface SendCardDeps extends ClaimDeps, PlaceOrderDeps {
   readonly readYourWrites: ReadYourWrites;

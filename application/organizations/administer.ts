@@ -49,7 +49,7 @@ import type { Authenticator } from '../access/authenticate.js';
 import { newCommand, type Initiator } from '../commands.js';
 import type { Moment } from '../as-of.js';
 import { execute, type Decide, type Executed, type WriteDeps } from '../execute.js';
-import type { Ledgers } from '../credits/ledgers.js';
+import type { Ledgers } from '../money/ledger-queue.js';
 import { lookUp } from '../cards/place-order.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 

@@ -3,7 +3,7 @@ import { SeededEntropy } from '../support/memory/entropy.js';
 import { documentAt, lastAt, momentOf, streamAt, type Moment } from '../../application/as-of.js';
 import { cardForOperator, cardHistory } from '../../application/cards/card-for-operator.js';
 import { changeCard } from '../../application/cards/change-card.js';
-import { addCredits, readBalanceAt, withdrawCredits } from '../../application/credits/credits.js';
+import { addCredits, readBalanceAt, withdrawCredits } from '../../application/money/credits.js';
 import { execute } from '../../application/execute.js';
 import { sendCard } from '../../application/cards/send-card.js';
 import { issueKey, revokeKey, apiKey } from '../../domain/api-key.js';

@@ -2,7 +2,7 @@ import { unsealed } from '../support/fixtures/seal-events.js';
 import { expect } from 'chai';
 import { BufferedRequests, notingWrites, Writings } from '../../application/request-log.js';
 import { sendCard } from '../../application/cards/send-card.js';
-import { Ledgers } from '../../application/credits/ledgers.js';
+import { Ledgers } from '../../application/money/ledger-queue.js';
 import { Streams } from '../../application/streams.js';
 import type { RequestRecord } from '../../application/ports/requests.js';
 import type { Instant } from '../../domain/ids.js';

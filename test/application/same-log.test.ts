@@ -3,7 +3,7 @@ import { sendCard } from '../../application/cards/send-card.js';
 import { Projector } from '../../application/projecting/project.js';
 import { ProjectionBoard } from '../../application/projecting/projection-board.js';
 import { publishEvents } from '../../application/log/publish-events.js';
-import { runReconciler } from '../../application/credits/reconcile.js';
+import { runReconciler } from '../../application/money/reconciler.js';
 import { runRelay } from '../../application/webhooks/relay.js';
 import { assertSameLog, logIdOf, OtherLog } from '../../application/same-log.js';
 import { momentOf } from '../../application/as-of.js';

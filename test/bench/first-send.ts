@@ -4,7 +4,7 @@ import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { newCommand } from '../../application/commands.js';
-import { Ledgers, purchaseBy, spendFor } from '../../application/credits/ledgers.js';
+import { Ledgers, purchaseBy, spendFor } from '../../application/money/ledger-queue.js';
 import { Streams } from '../../application/streams.js';
 import type { Command } from '../../domain/events.js';
 import { derivedUuid, OrganizationId } from '../../domain/ids.js';

@@ -13,7 +13,7 @@ import { makeDemo } from '../../application/organizations/demo.js';
 import { Authenticator } from '../../application/access/authenticate.js';
 import { Suspensions } from '../../application/organizations/suspensions.js';
 import { newCommand } from '../../application/commands.js';
-import { Ledgers } from '../../application/credits/ledgers.js';
+import { Ledgers } from '../../application/money/ledger-queue.js';
 import type { DeliveryId, NewDelivery } from '../../application/ports/delivery-log.js';
 import type { EventStore, StreamWrite } from '../../application/ports/event-store.js';
 import { Streams, type Loaded } from '../../application/streams.js';

@@ -1,4 +1,4 @@
-import { runReconciler } from '../../application/credits/reconcile.js';
+import { runReconciler } from '../../application/money/reconciler.js';
 import type { CardCode } from '../../domain/card-code.js';
 import { SeededEntropy } from '../support/memory/entropy.js';
 import { buy, makeWorld, type World } from '../support/fixtures/world.js';

@@ -1,4 +1,4 @@
-import { readStatement, type StatementLine } from '../../../application/credits/credits.js';
+import { readStatement, type StatementLine } from '../../../application/money/credits.js';
 import type { OrganizationId } from '../../../domain/ids.js';
 import type { WriteDeps } from '../../../application/execute.js';
 import { cardOf, kinds } from '../credit-movements.js';

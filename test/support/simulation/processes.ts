@@ -6,8 +6,8 @@ import {
   releaseCard,
   type ChangedCard,
 } from '../../../application/cards/change-card.js';
-import { addCredits } from '../../../application/credits/credits.js';
-import { Ledgers } from '../../../application/credits/ledgers.js';
+import { addCredits } from '../../../application/money/credits.js';
+import { Ledgers } from '../../../application/money/ledger-queue.js';
 import { organizationsOf } from '../../../application/organizations/organizations.js';
 import { OutcomeUnknown, RequestOverdue, TooContended } from '../../../application/outcome.js';
 import type { SendRequest } from '../../../application/cards/place-order.js';
@@ -23,7 +23,7 @@ import {
   type IdempotencyStore,
 } from '../../../application/ports/idempotency-store.js';
 import type { Clock, Entropy } from '../../../application/ports/system.js';
-import { closeOpenWork, OpenWork, type ReconcilerDeps } from '../../../application/credits/reconcile.js';
+import { closeOpenWork, OpenWork, type ReconcilerDeps } from '../../../application/money/reconciler.js';
 import { sendCard, type SendCardDeps } from '../../../application/cards/send-card.js';
 import { Streams } from '../../../application/streams.js';
 import {

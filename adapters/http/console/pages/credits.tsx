@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { addCredits, readStatement } from '../../../../application/credits/credits.js';
+import { addCredits, readStatement } from '../../../../application/money/credits.js';
 import { readCardDays } from '../../../../application/cards/card-days.js';
 import { readBalance } from '../../../../application/organizations/read-accounts.js';
 import { today } from '../../../../domain/calendar.js';

@@ -5,10 +5,10 @@ import { parseEvent, type Slot } from '../../domain/events.js';
 import type { CommandId, Milliseconds, OrganizationId } from '../../domain/ids.js';
 import { atMost } from '../at-most.js';
 import type { WriteDeps } from '../execute.js';
-import type { Ledgers } from '../credits/ledgers.js';
+import type { Ledgers } from './ledger-queue.js';
 import { OutcomeUnknown, TooContended } from '../outcome.js';
 import { EventStoreUnavailable } from '../ports/event-store.js';
-import { closeSpend, returnCredit } from '../credits/reconcile.js';
+import { closeSpend, returnCredit } from './reconciler.js';
 import { streamPages } from '../stream-pages.js';
 
 /** A credit that a command may have spent for a slot. `since`: a revision of the ledger from before that. */

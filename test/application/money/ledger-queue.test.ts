@@ -7,7 +7,7 @@ import {
   spendFor,
   type Transfer,
   type Transferred,
-} from '../../../application/credits/ledgers.js';
+} from '../../../application/money/ledger-queue.js';
 import { OutcomeUnknown, TooContended } from '../../../application/outcome.js';
 import {
   EventStoreUnavailable,

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { addCredits } from '../../../application/credits/credits.js';
-import { closeOpenWork, openWorkNow } from '../../../application/credits/reconcile.js';
-import { reconcileCredits } from '../../../application/credits/reconcile-credits.js';
+import { addCredits } from '../../../application/money/credits.js';
+import { closeOpenWork, openWorkNow } from '../../../application/money/reconciler.js';
+import { reconcileCredits } from '../../../application/money/reconcile-credits.js';
 import { purchaseIdOf } from '../../../domain/purchase.js';
 import { MemoryCheckpoints } from '../../support/memory/checkpoints.js';
 import { drive } from '../../support/simulation/drive.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { cancelCard } from '../../../application/cards/change-card.js';
 import { OutcomeUnknown } from '../../../application/outcome.js';
 import { sendCard } from '../../../application/cards/send-card.js';
-import { UnfinishedWork } from '../../../application/cards/unfinished.js';
+import { UnfinishedWork } from '../../../application/money/unfinished.js';
 import { ledgerStream } from '../../../domain/credits.js';
 import type { Fate } from '../../support/memory/event-store.js';
 import { drive } from '../../support/simulation/drive.js';

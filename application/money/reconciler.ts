@@ -17,7 +17,7 @@ import { organization, saveDesign } from '../../domain/organization.js';
 import { purchase, purchaseIdOf } from '../../domain/purchase.js';
 import { atMost } from '../at-most.js';
 import { appendTo, execute, type WriteDeps } from '../execute.js';
-import { purchaseBy, returnOf, type Ledgers } from './ledgers.js';
+import { purchaseBy, returnOf, type Ledgers } from './ledger-queue.js';
 import type { Checkpoints } from '../ports/checkpoints.js';
 import { markOf, type EventMark } from '../ports/event-store.js';
 import { retry } from '../retry.js';

@@ -6,7 +6,7 @@ import {
   readStatement,
   withdrawCredits,
   type CreditDeps,
-} from '../../../application/credits/credits.js';
+} from '../../../application/money/credits.js';
 import { execute } from '../../../application/execute.js';
 import type { Initiator } from '../../../application/commands.js';
 import { Streams } from '../../../application/streams.js';

@@ -14,7 +14,7 @@ import { organizationOf, type AdministrationDeps } from '../organizations/admini
 import { isBy, streamAt, type Moment } from '../as-of.js';
 import { atMost } from '../at-most.js';
 import type { Checkpoints } from '../ports/checkpoints.js';
-import { openWorkNow } from './reconcile.js';
+import { openWorkNow } from './reconciler.js';
 
 export interface ReconcileCreditsDeps extends Pick<AdministrationDeps, 'streams' | 'store' | 'clock'> {
   /** Where the reconciler keeps which orders wait for their credits. */

@@ -13,7 +13,7 @@ import { asOf, type AsOf, type Moment } from '../as-of.js';
 import { newCommand, type Initiator } from '../commands.js';
 import { execute, type WriteDeps } from '../execute.js';
 import { invalidCursor } from '../invalid-cursor.js';
-import { purchaseBy, withdrawalBy, type Movement } from './ledgers.js';
+import { purchaseBy, withdrawalBy, type Movement } from './ledger-queue.js';
 import { OutcomeUnknown } from '../outcome.js';
 import { retry } from '../retry.js';
 import { streamPages } from '../stream-pages.js';

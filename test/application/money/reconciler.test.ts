@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { appendTo } from '../../../application/execute.js';
 import type { StreamWrite } from '../../../application/ports/event-store.js';
-import { addCredits } from '../../../application/credits/credits.js';
+import { addCredits } from '../../../application/money/credits.js';
 import { cancelCard } from '../../../application/cards/change-card.js';
-import { purchaseBy, spendFor } from '../../../application/credits/ledgers.js';
-import { OpenWork, closeOpenWork, runReconciler } from '../../../application/credits/reconcile.js';
+import { purchaseBy, spendFor } from '../../../application/money/ledger-queue.js';
+import { OpenWork, closeOpenWork, runReconciler } from '../../../application/money/reconciler.js';
 import { sendCard } from '../../../application/cards/send-card.js';
 import { card, cardStream } from '../../../domain/card.js';
 import { cardCode } from '../../../domain/card-code.js';
