@@ -1,7 +1,9 @@
 import type { Aggregate, Command, DomainEvent, RecordedEvent } from '../domain/events.js';
 import { OutcomeUnknown } from './outcome.js';
 import { noStream, type EventStore, type StreamWrite } from './ports/event-store.js';
+import type { KeyClaim } from './ports/idempotency-store.js';
 import type { Clock, Entropy } from './ports/system.js';
+import { lastPosition } from './positions.js';
 import { retry } from './retry.js';
 import type { Loaded, Streams } from './streams.js';
 
@@ -112,26 +114,29 @@ export const appendTo = async <State, Event extends DomainEvent>(
   const { streams } = deps;
   const decided = events.map((event) => ({ event, command }));
   const write = streams.write(aggregate, loaded, decided);
-  const position = await appendWrite(deps, write, command);
+  const position = await appendWrites(deps, [write], command);
   return position === null ? null : { loaded: streams.appended(aggregate, loaded, decided, write), position };
 };
 
 /**
- * Appends one write until its outcome is known: the position of its last event, or null after a conflict. It
- * is the same write on every try, never made anew: its salts are random, and a repeated append keeps the
- * bytes that came first. Throws EventStoreUnavailable if nothing was written, OutcomeUnknown.
+ * Appends writes until their outcome is known: the position of their last event, or null after a conflict.
+ * They are the same writes on every try, never made again: their salts are random, and a repeated append
+ * keeps the bytes that came first. Several writes, and a claim that they complete, are for a store that
+ * commits them together. Throws EventStoreUnavailable if nothing was written, OutcomeUnknown.
  */
-export const appendWrite = async (
+export const appendWrites = async (
   deps: WriteDeps,
-  write: StreamWrite,
+  writes: readonly StreamWrite[],
   command: Command,
+  completing: KeyClaim | null = null,
 ): Promise<bigint | null> => {
   let mayBeWritten = false;
   try {
     const { position } = await retry(deps, async () => {
-      const [outcome] = await deps.store.append([write]);
-      if (outcome?.kind === 'appended') return outcome;
-      if (outcome?.kind === 'conflict') return { position: null };
+      const outcomes = await deps.store.append(writes, completing === null ? [] : [completing]);
+      const [outcome] = outcomes;
+      if (outcome?.kind === 'appended') return { position: lastPosition(outcome.position, outcomes) };
+      if (outcomes.some(({ kind }) => kind === 'conflict')) return { position: null };
       mayBeWritten = true;
       return null;
     });
@@ -147,5 +152,5 @@ export const appendWrite = async (
  */
 export const positionOf = async (
   { store }: Pick<WriteDeps, 'store'>,
-  { position }: RecordedEvent,
+  { position }: Pick<RecordedEvent, 'position'>,
 ): Promise<bigint> => position ?? (await store.head()).position;

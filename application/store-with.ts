@@ -2,7 +2,6 @@ import type { EventStore } from './ports/event-store.js';
 
 /** The store with other members in the place of some. */
 export const storeWith = (store: EventStore, members: Partial<EventStore>): EventStore => ({
-  atomic: store.atomic,
   append: (writes, completing) => store.append(writes, completing),
   readStream: (stream, from, limit) => store.readStream(stream, from, limit),
   readLast: (stream) => store.readLast(stream),

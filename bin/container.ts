@@ -37,7 +37,9 @@ import { Sessions } from '../application/access/sessions.js';
 import { proposer } from '../application/cards/propose.js';
 import { Authenticator } from '../application/access/authenticate.js';
 import { disableEndpoint } from '../application/webhooks/webhooks.js';
-import { Ledgers } from '../application/money/ledger-queue.js';
+import { LedgerQueue } from '../application/money/ledger-queue.js';
+import { oneCommitPayments } from '../application/money/one-commit.js';
+import { twoStreamPayments } from '../application/money/two-streams.js';
 import type { RequestRecord } from '../application/ports/requests.js';
 import type { HookCall } from '../application/ports/hook-calls.js';
 import type { TrippedEndpoint } from '../application/ports/endpoint-gates.js';
@@ -86,8 +88,8 @@ const buildGraph = (context: ProcessContext) => {
     sign: engine.eventMacs.sign,
   });
   const writing = { store, streams, clock, entropy };
-  const ledgers = new Ledgers(writing);
-  const organizations = store.atomic
+  const ledgers = new LedgerQueue(writing, { savesCalls: engine.hasServers });
+  const organizations = !engine.hasServers
     ? organizationsOf(streams)
     : new RememberedOrganizations(streams, engine.readModels, readYourWrites, clock);
   const suspensions = new Suspensions(streams, clock, organizations);
@@ -97,7 +99,10 @@ const buildGraph = (context: ProcessContext) => {
   const report = (error: unknown): void =>
     log.error({ err: error }, 'unfinished work is left to the reconciler');
   const unfinished = new UnfinishedWork({ ...writing, ledgers, report });
-  const changing = { ...writing, ledgers, readYourWrites, unfinished };
+  const payments = engine.hasServers
+    ? twoStreamPayments({ ...writing, ledgers, checkpoints, unfinished })
+    : oneCommitPayments({ ...writing, ledgers });
+  const changing = { ...writing, ledgers, payments, readYourWrites };
   const sending = { ...changing, organizations, idempotency, planning, claimTimeout };
   const administration = { ...changing, authenticator };
   const people = {
@@ -187,7 +192,7 @@ const buildGraph = (context: ProcessContext) => {
     ...eventRoutes(cards),
     ...organizationRoutes({ ...administration, readModels }),
     ...creditRoutes({ ...administration, readModels }),
-    ...reconciliationRoutes({ ...writing, checkpoints, reconcileAfter }),
+    ...reconciliationRoutes({ ...writing, payments, reconcileAfter }),
     ...operatorListRoutes(cards),
     ...operatorRoutes({ ...administration, readModels, keyUses }),
     ...operatorKeyRoutes({ ...administration, readModels, keyUses }),

@@ -108,7 +108,7 @@ const reconcilerProcesses = (container: DependencyContainer): readonly Process[]
   if (floorSimulation !== null)
     work.push(repeated('floor simulation', floorSimulation, () => simulateFloor(floor)));
   // If every append is all or nothing, nothing is ever half-done.
-  if (!engine.store.atomic)
+  if (engine.hasServers)
     work.push((signal) => runReconciler(reconciler, signal, reporter(context, 'reconciler')));
   const { store, personalKeys, personalKeyStore: place, importRecords } = engine;
   const shredding = { store, personalKeys, place, importRecords, clock };

@@ -46,7 +46,6 @@ export interface EventStoreDbSettings {
  * its connections.
  */
 export class EventStoreDbEventStore implements EventStore, RawLog {
-  readonly atomic = false;
   readonly #context: Context;
   readonly #reads: Reads;
   readonly #appends: Appends;

@@ -5,6 +5,7 @@ import {
   readBalanceAt,
   readStatement,
   withdrawCredits,
+  type CreditDeps,
 } from '../../application/money/credits.js';
 import { readBalance, type ReadAccountsDeps } from '../../application/organizations/read-accounts.js';
 import { largestBalance } from '../../domain/credits.js';
@@ -15,7 +16,7 @@ import { byOperator, orgOf, pageQuery, operatorRoute } from './operator.js';
 import { pageOf } from './responses.js';
 import { type Route } from './route.js';
 
-export interface CreditRouteDeps extends AdministrationDeps, ReadAccountsDeps {}
+export interface CreditRouteDeps extends AdministrationDeps, CreditDeps, ReadAccountsDeps {}
 
 const amount = z
   .int()

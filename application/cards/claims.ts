@@ -1,19 +1,16 @@
-import { card, cardStream, isFilledByPayer, isMade, type Card } from '../../domain/card.js';
+import { card, isMade, type Card } from '../../domain/card.js';
 import { cardCode, type CardCode } from '../../domain/card-code.js';
-import { cardPrice, ledger, ledgerStream, type LedgerEvent } from '../../domain/credits.js';
 import { DomainError } from '../../domain/errors.js';
-import { parseEvent, type Slot } from '../../domain/events.js';
-import type { CommandId, Milliseconds, OrganizationId } from '../../domain/ids.js';
-import { appendTo, type WriteDeps } from '../execute.js';
-import { returnOf, type Ledgers } from '../money/ledger-queue.js';
+import type { CommandId, Milliseconds, Uuid } from '../../domain/ids.js';
+import { appendTo } from '../execute.js';
+import { ledgerRevisionBefore, movementsAfter, spendFor } from '../money/movements.js';
+import { settleSpend, type SettlingDeps, type Spend } from '../money/settle-spend.js';
 import { requestOf, type SendRequest } from './place-order.js';
 import { noStream } from '../ports/event-store.js';
 import type { KeyClaim, IdempotencyStore } from '../ports/idempotency-store.js';
 import { retry } from '../retry.js';
-import { streamPages } from '../stream-pages.js';
 
-export interface ClaimDeps extends WriteDeps {
-  readonly ledgers: Ledgers;
+export interface ClaimDeps extends SettlingDeps {
   readonly idempotency: IdempotencyStore;
   readonly claimTimeout: Milliseconds;
 }
@@ -51,16 +48,6 @@ export const beginAttempt = async (
     ? begun(drawCode(deps), null)
     : retry(deps, () => tryToClaim(deps, request, idempotency));
 };
-
-/**
- * A revision of the ledger from before anything that begins now. One that is remembered will do: it only
- * makes a search for what was begun longer. (docs/money.md, rule 2: look for your own cause before you
- * repeat)
- */
-export const ledgerRevisionBefore = async (
-  { streams }: Pick<ClaimDeps, 'streams'>,
-  org: OrganizationId,
-): Promise<number> => (streams.lastKnown(ledger, org) ?? (await streams.load(ledger, org))).revision;
 
 /** Null if somebody else took over the claim first. */
 const tryToClaim = async (
@@ -118,7 +105,7 @@ const takeOver = async (
     return { made: oldCode };
   }
   const isFree = found.revision === noStream;
-  if (!isFree) await returnSpendForTaken(deps, request, old);
+  if (!isFree) await settleSpendsOf(deps, request, old);
   const code = isFree ? oldCode : (wanted.code as CardCode);
   const next: KeyClaim = { ...wanted, code, ledgerRevision: old.ledgerRevision };
   if (!(await idempotency.replace(old, next))) return null;
@@ -131,15 +118,9 @@ const takeOver = async (
  * The earlier owner may have paid for a code that was taken: once the claim has another code, nobody who
  * takes it over knows of that. If the credit can't be returned here, the reconciler returns it.
  */
-const returnSpendForTaken = async (
-  deps: ClaimDeps,
-  { org, command }: SendRequest,
-  old: KeyClaim,
-): Promise<void> => {
-  const lost = await voidSpendFor(deps, old);
-  if (lost === null) return;
-  const movements = [returnOf({ void: lost }, org, cardPrice)];
-  await deps.ledgers.move({ org, command, movements, since: old.ledgerRevision }).catch(() => null);
+const settleSpendsOf = async (deps: ClaimDeps, { command }: SendRequest, old: KeyClaim): Promise<void> => {
+  for (const spend of await openSpends(deps, old, [old.code]))
+    await settleSpend(deps, command, spend).catch(() => null);
 };
 
 const begun = (code: CardCode, claim: KeyClaim | null): SendAttempt => ({
@@ -180,14 +161,12 @@ export const recoverLostSpend = async (
 ): Promise<SendAttempt | null> => {
   const { claim, code, earlierOwner, earlierCodes } = attempt;
   if (claim === null || (earlierOwner === null && earlierCodes.length === 0)) return null;
-  for (const lost of await openSpends(deps, claim, [...earlierCodes, code])) {
-    const lostCode = lost.card as CardCode;
-    if (await closeCode(deps, request, lostCode, lost.command)) return attempt;
-    if (await isFilled(deps, lost)) continue;
-    const { org, command } = request;
-    const movements = [returnOf({ void: lost }, org, cardPrice)];
-    await deps.ledgers.move({ org, command, movements, since: claim.ledgerRevision });
-    return lostCode === code ? drawNewCode(deps, attempt) : attempt;
+  for (const spend of await openSpends(deps, claim, [...earlierCodes, code])) {
+    const settled = await settleSpend(deps, request.command, spend);
+    const lostCode = spend.slot.card as CardCode;
+    if (isOurs((await deps.streams.load(card, lostCode)).state, request)) return attempt;
+    // Two requests may draw one code at the same time: the spend of the one that got it is its own.
+    if (settled === 'returned') return lostCode === code ? drawNewCode(deps, attempt) : attempt;
   }
   return null;
 };
@@ -229,37 +208,23 @@ const closeCode = (
     return null;
   });
 
-/** A spend for the code of a claim, which is taken: its slot is filled by something else. */
-const voidSpendFor = async (deps: ClaimDeps, claim: KeyClaim): Promise<Slot | null> => {
-  for (const spend of await openSpends(deps, claim, [claim.code]))
-    if (!(await isFilled(deps, spend))) return spend;
-  return null;
-};
-
-/**
- * Whether the card that was paid for is there. Two requests may draw one code at the same time: the spend of
- * the one that got it is not void, and is nobody's but its own.
- */
-const isFilled = async ({ store }: ClaimDeps, slot: Slot): Promise<boolean> => {
-  const [stored] = await store.readStream(cardStream(slot.card as CardCode), slot.revision, 1);
-  return isFilledByPayer(slot, stored);
-};
-
 /** Spends for the first slot of one of the codes, from the claim on, whose credit was not returned. */
 const openSpends = async (
   { store }: ClaimDeps,
-  { org, ledgerRevision }: KeyClaim,
+  { org, ledgerRevision: since }: KeyClaim,
   codes: readonly string[],
-): Promise<readonly Slot[]> => {
-  const slotName = ({ card: code, revision, command }: Slot) => `${code}@${revision}/${command}`;
-  /** Spends for the codes that no return follows. */
-  const open = new Map<string, Slot>();
-  const observe = ({ type, data }: LedgerEvent): void => {
-    if (type === 'CreditSpent' && data.cause.revision === 0 && codes.includes(data.cause.card))
-      open.set(slotName(data.cause), data.cause);
-    else if (type === 'CreditReturned' && 'void' in data.cause) open.delete(slotName(data.cause.void));
-  };
-  for await (const page of streamPages(store, ledgerStream(org), ledgerRevision + 1))
-    for (const stored of page) observe(parseEvent(ledger, stored));
+): Promise<readonly Spend[]> => {
+  const open = new Map<Uuid, Spend>();
+  for await (const { stored, event } of movementsAfter(store, org, since)) {
+    const { data } = event;
+    if (
+      event.type === 'CreditSpent' &&
+      event.data.cause.revision === 0 &&
+      codes.includes(event.data.cause.card)
+    )
+      open.set(stored.id, { org, slot: event.data.cause, amount: data.amount, since });
+    if (event.type === 'CreditReturned' && 'void' in event.data.cause)
+      open.delete(spendFor(event.data.cause.void, org).id);
+  }
   return [...open.values()];
 };

@@ -1,23 +1,27 @@
 import { card, cardStream, isMade, type Card, type FirstEvent } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
-import { cardPrice } from '../../domain/credits.js';
 import { DomainError } from '../../domain/errors.js';
-import { parseEvent, type RecordedEvent, type Slot } from '../../domain/events.js';
+import { parseEvent, type RecordedEvent } from '../../domain/events.js';
+import type { Milliseconds } from '../../domain/ids.js';
 import { organization } from '../../domain/organization.js';
+import { execute, positionOf } from '../execute.js';
+import type { Payments, Written } from '../money/payments.js';
+import { decideFor, type SeenOrganization } from '../organizations/organizations.js';
+import { suspended } from '../organizations/suspensions.js';
+import { OutcomeUnknown, RequestOverdue } from '../outcome.js';
+import { noStream } from '../ports/event-store.js';
+import type { ReadYourWrites } from '../projecting/read-your-writes.js';
+import { retry } from '../retry.js';
+import type { Loaded } from '../streams.js';
 import {
   beginAttempt,
-  recoverLostSpend,
+  drawNewCode,
   giveUpKey,
   isOurs,
-  drawNewCode,
-  ledgerRevisionBefore,
-  type SendAttempt,
+  recoverLostSpend,
   type ClaimDeps,
+  type SendAttempt,
 } from './claims.js';
-import { appendWrite, execute, positionOf } from '../execute.js';
-import { returnOf, spendFor } from '../money/ledger-queue.js';
-import { decideFor, type SeenOrganization } from '../organizations/organizations.js';
-import { OutcomeUnknown, RequestOverdue } from '../outcome.js';
 import {
   placeOrder,
   type CardDraft,
@@ -26,19 +30,10 @@ import {
   type PlaceOrderDeps,
   type SendRequest,
 } from './place-order.js';
-import type { Milliseconds } from '../../domain/ids.js';
-import { noStream, type StreamWrite } from '../ports/event-store.js';
-import type { ReadYourWrites } from '../projecting/read-your-writes.js';
-import { lastPosition } from '../positions.js';
-import { retry } from '../retry.js';
-import type { Loaded } from '../streams.js';
-import { suspended } from '../organizations/suspensions.js';
-import type { UnfinishedWork } from '../money/unfinished.js';
 
 export interface SendCardDeps extends ClaimDeps, PlaceOrderDeps {
+  readonly payments: Payments;
   readonly readYourWrites: ReadYourWrites;
-  /** Gets what a send leaves with an unknown outcome. */
-  readonly unfinished?: UnfinishedWork;
 }
 
 /**
@@ -114,24 +109,6 @@ const assertActive = (
     if (state.status === 'created' && state.isSuspended) throw suspended();
   });
 
-/**
- * A credit that was spent for a slot, and a revision of the ledger from before that; null if the spend and
- * the card are one commit.
- */
-interface Paid {
-  readonly since: number | null;
-}
-
-/**
- * `taken`: the code's stream has something else, and the credit that was spent for the slot must come back.
- * `unsettled`: the card may be written or not; `paid` is null if no credit was spent for it.
- */
-type CardWritten =
-  | { readonly kind: 'appended'; readonly position: bigint }
-  | { readonly kind: 'conflict' }
-  | { readonly kind: 'taken'; readonly paid: Paid }
-  | { readonly kind: 'unsettled'; readonly paid: Paid | null };
-
 /** Tries once, with the attempt's code. Returns the card, or the attempt to go on with. */
 const tryToSend = async (
   deps: SendCardDeps,
@@ -141,32 +118,19 @@ const tryToSend = async (
   seen: SeenOrganization,
   end: End,
 ): Promise<SentCard | SendAttempt> => {
-  const { store, streams, clock } = deps;
+  const { streams, clock } = deps;
   const at = attempt.isFresh ? notYetMade(attempt.code) : await streams.load(card, attempt.code);
   if (isOurs(at.state, request)) return finishFound(deps, request, attempt, null);
   if (at.revision !== noStream) return drawNewCode(deps, attempt);
 
   const placed = await placeOrder(deps, request, draft, seen);
-  const { event, copy } = placed;
   await streams.ready();
-  const cardWrite = streams.write(card, at, [{ event, command: request.command }]);
-  const writes = store.atomic && copy !== null ? [cardWrite, copy.write] : [cardWrite];
   if (clock.now() > end.now || clock.monotonic() > end.monotonic) throw new RequestOverdue();
-
   try {
-    const written =
-      event.type === 'CardHeld'
-        ? await writeUnpaid(deps, attempt, writes)
-        : await writePaid(deps, request, attempt, writes);
-    if (written.kind === 'conflict' && attempt.isFresh) {
-      const again = await deps.organizations.current(request.org);
-      return await tryToSend(deps, request, { ...attempt, isFresh: false }, draft, again, end);
-    }
-    if (written.kind === 'conflict') return attempt;
-    if (written.kind === 'taken') return await findTaken(deps, request, attempt, placed, written.paid);
-    if (written.kind === 'unsettled')
-      return await settle(deps, request, attempt, placed, cardWrite, written.paid);
-    return await finish(deps, request, attempt, placed, written.position, store.atomic);
+    const written = await write(deps, request, attempt, placed, at);
+    return written === null
+      ? await goOn(deps, request, attempt, placed)
+      : await finish(deps, request, attempt, placed, written);
   } catch (error) {
     const freed =
       error instanceof DomainError && error.code === 'no_credits'
@@ -175,6 +139,22 @@ const tryToSend = async (
     if (freed === null) throw error;
     return freed;
   }
+};
+
+/** Pays for the card, unless it is held. */
+const write = (
+  { payments, streams }: SendCardDeps,
+  { org, command }: SendRequest,
+  { code, claim }: SendAttempt,
+  { event, copy }: PlacedOrder,
+  at: Loaded<Card>,
+): Promise<Written | null> => {
+  const beside = { claim, writes: copy === null ? [] : [copy.write] };
+  const cardWrite = { org, command, write: streams.write(card, at, [{ event, command }]), beside };
+  const slot = { card: code, revision: 0, command: command.id };
+  return event.type === 'CardHeld'
+    ? payments.record({ ...cardWrite, owed: [], since: null })
+    : payments.pay({ ...cardWrite, slot, since: claim?.ledgerRevision ?? null });
 };
 
 /**
@@ -189,139 +169,30 @@ const notYetMade = (code: CardCode): Loaded<Card> => ({
   at: null,
 });
 
-const writeUnpaid = async (
-  { store }: SendCardDeps,
-  { claim }: SendAttempt,
-  writes: readonly StreamWrite[],
-): Promise<CardWritten> => {
-  const outcomes = await store.append(writes, claim === null ? [] : [claim]);
-  const [outcome] = outcomes;
-  if (outcome?.kind === 'appended')
-    return { kind: 'appended', position: lastPosition(outcome.position, outcomes) };
-  return outcome?.kind === 'unknown' ? { kind: 'unsettled', paid: null } : { kind: 'conflict' };
-};
-
-const writePaid = async (
-  deps: SendCardDeps,
-  { org, command }: SendRequest,
-  { code, claim }: SendAttempt,
-  writes: readonly StreamWrite[],
-): Promise<CardWritten> => {
-  const slot: Slot = { card: code, revision: 0, command: command.id };
-  const since = deps.store.atomic ? null : (claim?.ledgerRevision ?? (await ledgerRevisionBefore(deps, org)));
-  const moved = await deps.ledgers
-    .move({
-      org,
-      command,
-      movements: [spendFor(slot, org)],
-      writes,
-      ...(claim !== null && { completing: claim }),
-    })
-    .catch((error: unknown) => {
-      if (error instanceof OutcomeUnknown) leaveSpend(deps, org, slot, { since });
-      throw error;
-    });
-  if (moved.kind === 'conflict') return moved;
-  const written = moved.outcomes[0]?.kind;
-  if (written === 'appended') return { kind: 'appended', position: moved.position };
-  return { kind: written === 'conflict' ? 'taken' : 'unsettled', paid: { since } };
-};
-
 /**
- * Repeats the write until its outcome is known. If somebody else filled the slot, the credit that was spent
- * for it comes back, and a new code is drawn. Throws OutcomeUnknown, `production_failed`.
+ * Nothing was written: the slot is filled, or the organization has changed. If the code is another card's,
+ * this request goes on with a new one. If the reconciler has closed it, this request was given up already,
+ * and only a claim says that it may go on. Throws OutcomeUnknown, `production_failed`.
  */
-const settle = async (
+const goOn = async (
   deps: SendCardDeps,
   request: SendRequest,
   attempt: SendAttempt,
-  placed: PlacedOrder,
-  write: StreamWrite,
-  paid: Paid | null,
-): Promise<SentCard | SendAttempt> =>
-  orUnknown(deps, request, attempt, paid, async () => {
-    const position = await appendWrite(deps, write, request.command);
-    return position === null
-      ? findTaken(deps, request, attempt, placed, paid)
-      : finish(deps, request, attempt, placed, position, false);
-  });
-
-/** The slot is filled: by this request's own card, or by something else, and then a new code is drawn. */
-const findTaken = (
-  deps: SendCardDeps,
-  request: SendRequest,
-  attempt: SendAttempt,
-  placed: PlacedOrder,
-  paid: Paid | null,
-): Promise<SentCard | SendAttempt> =>
-  orUnknown(deps, request, attempt, paid, async () => {
-    const { state } = await deps.streams.load(card, attempt.code);
-    return isOurs(state, request)
-      ? finishFound(deps, request, attempt, placed.copy)
-      : drawAgain(deps, request, attempt, paid, isMade(state));
-  });
-
-const orUnknown = async <T>(
-  deps: SendCardDeps,
-  { org, command }: SendRequest,
-  { code }: SendAttempt,
-  paid: Paid | null,
-  work: () => Promise<T>,
-): Promise<T> => {
+  { event, copy }: PlacedOrder,
+): Promise<SentCard | SendAttempt> => {
+  const mayGoOn = attempt.claim !== null || event.type === 'CardHeld';
   try {
-    return await work();
+    const { state, revision } = await deps.streams.load(card, attempt.code);
+    if (isOurs(state, request)) return await finishFound(deps, request, attempt, copy);
+    if (revision === noStream) return { ...attempt, isFresh: false };
+    if (mayGoOn || isMade(state)) return await drawNewCode(deps, attempt);
   } catch (error) {
-    leaveSpend(deps, org, { card: code, revision: 0, command: command.id }, paid);
-    throw error instanceof DomainError ? error : new OutcomeUnknown(command.id);
+    throw error instanceof DomainError ? error : new OutcomeUnknown(request.command.id);
   }
-};
-
-/** What became of a credit that may be spent for a slot is found out when the store answers again. */
-const leaveSpend = (
-  { unfinished }: SendCardDeps,
-  org: SendRequest['org'],
-  slot: Slot,
-  paid: Paid | null,
-): void => {
-  if (paid !== null && paid.since !== null) unfinished?.spend({ org, slot, since: paid.since });
-};
-
-/**
- * If the code is another card's, this request goes on with a new one. If the reconciler has closed it, this
- * request was given up already, and only a claim says that it may go on.
- */
-const drawAgain = async (
-  deps: SendCardDeps,
-  request: SendRequest,
-  attempt: SendAttempt,
-  paid: Paid | null,
-  isAnothers: boolean,
-): Promise<SendAttempt> => {
-  if (paid !== null && (attempt.claim !== null || isAnothers))
-    await returnVoidSpend(deps, request, attempt, paid);
-  if (paid === null || attempt.claim !== null || isAnothers) return drawNewCode(deps, attempt);
   throw new DomainError(
     'production_failed',
     'The card could not be put into production. Nothing was made, and the credit comes back. Send it again.',
   );
-};
-
-/**
- * Returns the credit for a slot that something else has filled for good. If it fails nobody waits for it: it
- * is returned when the store answers again.
- */
-const returnVoidSpend = async (
-  deps: SendCardDeps,
-  { org, command }: SendRequest,
-  { code }: SendAttempt,
-  { since }: Paid,
-): Promise<void> => {
-  if (since === null) return;
-  const slot: Slot = { card: code, revision: 0, command: command.id };
-  const movements = [returnOf({ void: slot }, org, cardPrice)];
-  await deps.ledgers
-    .move({ org, command, movements, since })
-    .catch(() => leaveSpend(deps, org, slot, { since }));
 };
 
 /**
@@ -336,7 +207,8 @@ const finishFound = async (
 ): Promise<SentCard> => {
   try {
     const { event, stored } = await firstEventOf(deps, attempt.code);
-    const sent = await finish(deps, request, attempt, { event, copy }, await positionOf(deps, stored), false);
+    const written = { position: await positionOf(deps, stored), isComplete: false };
+    const sent = await finish(deps, request, attempt, { event, copy }, written);
     return { ...sent, replay: stored.metadata.causationId !== request.command.id };
   } catch {
     throw new OutcomeUnknown(request.command.id);
@@ -344,25 +216,24 @@ const finishFound = async (
 };
 
 /**
- * For a card that is written: completes the claim, saves the copy of the design if the commit didn't, and
+ * For a card that is written: completes the claim and saves the copy of the design if the commit didn't, and
  * waits until reads show the card. Never rejects: a retry completes the claim, and the reconciler saves the
  * copy.
  */
 const finish = async (
   deps: SendCardDeps,
-  request: SendRequest,
+  { org, command }: SendRequest,
   { code, claim }: SendAttempt,
   { event, copy }: PlacedOrder,
-  position: bigint,
-  committed: boolean,
+  { position, isComplete }: Written,
 ): Promise<SentCard> => {
-  const { store, idempotency, readYourWrites } = deps;
+  const { idempotency, readYourWrites } = deps;
   const completed =
-    claim === null || committed ? Promise.resolve(true) : idempotency.complete(claim).catch(() => false);
+    claim === null || isComplete ? Promise.resolve(true) : idempotency.complete(claim).catch(() => false);
   const copied =
-    copy !== null && !store.atomic
-      ? await execute(deps, organization, request.org, request.command, copy.save).catch(() => null)
-      : null;
+    copy === null || isComplete
+      ? null
+      : await execute(deps, organization, org, command, copy.save).catch(() => null);
   await Promise.all([completed, readYourWrites.afterWrite(copied?.position ?? position)]);
   return { code, event, replay: false };
 };

@@ -1,24 +1,19 @@
-import {
-  changeBy,
-  ledger,
-  ledgerStream,
-  purchase as decidePurchase,
-  type LedgerEvent,
-} from '../../domain/credits.js';
+import { changeBy, ledger, ledgerStream, type LedgerEvent } from '../../domain/credits.js';
 import { parseEvent, type Actor, type Command, type RecordedEvent } from '../../domain/events.js';
 import type { Instant, OrganizationId } from '../../domain/ids.js';
-import { orderPurchase, purchase, purchaseIdOf, type PurchaseOrder } from '../../domain/purchase.js';
+import { purchase } from '../../domain/purchase.js';
 import { organizationAt, organizationOf, type AdministrationDeps } from '../organizations/administer.js';
 import { asOf, type AsOf, type Moment } from '../as-of.js';
 import { newCommand, type Initiator } from '../commands.js';
-import { execute, type WriteDeps } from '../execute.js';
+import { positionOf, type WriteDeps } from '../execute.js';
 import { invalidCursor } from '../invalid-cursor.js';
-import { purchaseBy, withdrawalBy, type Movement } from './ledger-queue.js';
 import { OutcomeUnknown } from '../outcome.js';
-import { retry } from '../retry.js';
-import { streamPages } from '../stream-pages.js';
+import { purchaseBy, withdrawalBy, type Movement } from './movements.js';
+import type { Payments, ReferencedPurchase } from './payments.js';
 
-export type CreditDeps = Omit<AdministrationDeps, 'authenticator'>;
+export interface CreditDeps extends Omit<AdministrationDeps, 'authenticator'> {
+  readonly payments: Payments;
+}
 
 export interface CreditPurchase {
   readonly amount: number;
@@ -69,110 +64,15 @@ const move = async (
   return moved.balance;
 };
 
-/**
- * The order comes first, in a stream of its own: it decides which amount the reference stands for. Whoever
- * brings the reference again looks for its movement after the order, and makes it if a crash came in
- * between; so does the reconciler. A store that commits several streams at once gets both in one commit.
- * (docs/money.md, rule 9: an order comes before its movement)
- */
 const buyOnce = async (
   deps: CreditDeps,
   initiator: Initiator,
   org: OrganizationId,
-  wanted: CreditPurchase & { readonly reference: string },
+  wanted: ReferencedPurchase,
 ): Promise<number> => {
-  const command = newCommand(deps, initiator, org);
-  const found = await (deps.store.atomic ? buyInOneCommit : orderThenBuy)(deps, org, command, wanted);
-  await deps.readYourWrites.afterWrite(found.position ?? (await deps.store.head()).position);
+  const found = await deps.payments.buyOnce(org, newCommand(deps, initiator, org), wanted);
+  await deps.readYourWrites.afterWrite(await positionOf(deps, found));
   return parseEvent(ledger, found).data.balance;
-};
-
-type BuyOnce = (
-  deps: CreditDeps,
-  org: OrganizationId,
-  command: Command,
-  wanted: CreditPurchase & { readonly reference: string },
-) => Promise<RecordedEvent>;
-
-const orderThenBuy: BuyOnce = async (deps, org, command, { amount, reason, reference }) => {
-  const cause = purchaseIdOf(org, reference);
-  const { state: before, revision } = await deps.streams.load(ledger, org);
-  const wanted = { org, reference, amount, reason, ledgerRevision: revision };
-  const { state, events } = await execute(deps, purchase, cause, command, (known) => {
-    // What would be refused must not be ordered.
-    if (known === null) decidePurchase(cause, amount, reason)(before);
-    return orderPurchase(wanted)(known);
-  });
-  const order = state ?? wanted;
-  const movement = purchaseBy({ id: cause }, org, order.amount, order.reason);
-  const search = events.length > 0 ? { since: revision } : await lookFor(deps, org, movement, order);
-  return 'event' in search ? search.event : buy(deps, org, command, movement, search.since);
-};
-
-const buyInOneCommit: BuyOnce = (deps, org, command, { amount, reason, reference }) => {
-  const cause = purchaseIdOf(org, reference);
-  return retry(deps, async () => {
-    const { revision } = await deps.streams.load(ledger, org);
-    const loaded = await deps.streams.load(purchase, cause);
-    const wanted = { org, reference, amount, reason, ledgerRevision: revision };
-    const events = orderPurchase(wanted)(loaded.state);
-    const order = loaded.state ?? wanted;
-    const movement = purchaseBy({ id: cause }, org, order.amount, order.reason);
-    if (events.length === 0) {
-      const search = await lookFor(deps, org, movement, order);
-      return 'event' in search ? search.event : buy(deps, org, command, movement, search.since);
-    }
-    const ordering = deps.streams.write(
-      purchase,
-      loaded,
-      events.map((event) => ({ event, command })),
-    );
-    const transfer = { org, command, movements: [movement], since: revision, writes: [ordering] };
-    const moved = await deps.ledgers.move(transfer);
-    return moved.kind === 'conflict' ? null : bought(deps, org, command, movement, revision);
-  });
-};
-
-type Search = { readonly event: RecordedEvent } | { readonly since: number };
-
-/** The movement, or a revision of the ledger up to which it does not stand there. */
-const lookFor = async (
-  { store }: WriteDeps,
-  org: OrganizationId,
-  { id }: Movement,
-  { ledgerRevision }: Pick<PurchaseOrder, 'ledgerRevision'>,
-): Promise<Search> => {
-  let since = ledgerRevision;
-  for await (const page of streamPages(store, ledgerStream(org), ledgerRevision + 1)) {
-    const event = page.find((stored) => stored.id === id);
-    if (event !== undefined) return { event };
-    since = page.at(-1)?.revision ?? since;
-  }
-  return { since };
-};
-
-const buy = async (
-  deps: CreditDeps,
-  org: OrganizationId,
-  command: Command,
-  movement: Movement,
-  since: number,
-): Promise<RecordedEvent> => {
-  await deps.ledgers.move({ org, command, movements: [movement], since });
-  return bought(deps, org, command, movement, since);
-};
-
-/** Reads the movement back: another process may have brought it at the same time, on another balance. */
-const bought = async (
-  deps: CreditDeps,
-  org: OrganizationId,
-  command: Command,
-  movement: Movement,
-  since: number,
-): Promise<RecordedEvent> => {
-  const search = await lookFor(deps, org, movement, { ledgerRevision: since });
-  if (!('event' in search)) throw new OutcomeUnknown(command.id);
-  return search.event;
 };
 
 /** One line of the statement. */

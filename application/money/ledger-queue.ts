@@ -1,63 +1,17 @@
 import { LRUCache } from 'lru-cache';
-import {
-  giveBack,
-  ledger,
-  movementId,
-  purchase,
-  spend,
-  type Ledger,
-  type LedgerEvent,
-  type Return,
-  withdraw,
-} from '../../domain/credits.js';
+import { ledger, type Ledger, type LedgerEvent } from '../../domain/credits.js';
 import { capture } from '../../domain/errors.js';
-import { parseEvent, type Command, type RecordedEvent, type Slot } from '../../domain/events.js';
+import { parseEvent, type Command, type RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds, OrganizationId, StreamName, Uuid } from '../../domain/ids.js';
 import { positionOf, type WriteDeps } from '../execute.js';
 import { growingTo } from '../growing.js';
 import { OutcomeUnknown } from '../outcome.js';
-import type { EventStore, StreamWrite, WriteOutcome } from '../ports/event-store.js';
+import type { StreamWrite, WriteOutcome } from '../ports/event-store.js';
 import type { KeyClaim } from '../ports/idempotency-store.js';
 import { lastPosition } from '../positions.js';
+import type { Movement } from './movements.js';
 import { retry } from '../retry.js';
 import type { Decided, Loaded } from '../streams.js';
-
-/** One movement of credits. The id of its event is derived from its cause, so a cause moves credits once. */
-export interface Movement {
-  readonly id: Uuid;
-  /** The event on a given balance. Throws if the balance does not allow it. */
-  readonly decide: (ledger: Ledger) => LedgerEvent;
-}
-
-export const purchaseBy = (
-  { id: cause }: Pick<Command, 'id'>,
-  org: OrganizationId,
-  amount: number,
-  reason: string | null,
-): Movement => ({
-  id: movementId(org, 'CreditsPurchased', cause),
-  decide: purchase(cause, amount, reason),
-});
-
-export const withdrawalBy = (
-  { id: cause }: Command,
-  org: OrganizationId,
-  amount: number,
-  reason: string,
-): Movement => ({
-  id: movementId(org, 'CreditsWithdrawn', cause),
-  decide: withdraw(cause, amount, reason),
-});
-
-export const spendFor = (slot: Slot, org: OrganizationId): Movement => ({
-  id: movementId(org, 'CreditSpent', slot),
-  decide: spend(slot),
-});
-
-export const returnOf = (cause: Return, org: OrganizationId, amount: number): Movement => ({
-  id: movementId(org, 'CreditReturned', cause),
-  decide: giveBack(cause, amount),
-});
 
 /** Movements of one organization's credits that are made together: all of them or, after a refusal, none. */
 export interface Transfer {
@@ -69,24 +23,16 @@ export interface Transfer {
    * into being. (docs/money.md, rule 2: look for your own cause before you repeat)
    */
   readonly since?: number;
-  /** Written with the movements: in the same commit on an atomic store, after them on any other. */
+  /** Written in the same commit, by a store that commits several streams at once. */
   readonly writes?: readonly StreamWrite[];
-  /** The claim that becomes completed in the same commit, if the store can do that. */
-  readonly completing?: KeyClaim;
+  /** The claim that becomes completed in that commit. */
+  readonly completing?: KeyClaim | null;
 }
 
 export type Transferred =
-  /**
-   * The credits moved. `balance`: what the transfer's last movement leaves. `outcomes` are those of the
-   * transfer's writes; `skipped` ones were not tried.
-   */
-  | {
-      readonly kind: 'moved';
-      readonly position: bigint;
-      readonly balance: number;
-      readonly outcomes: readonly WriteOutcome[];
-    }
-  /** Atomic stores only: one of the transfer's writes met a conflict, and no credit moved. */
+  /** `position`: of the last event of all. `balance`: what the transfer's last movement leaves. */
+  | { readonly kind: 'moved'; readonly position: bigint; readonly balance: number }
+  /** One of the transfer's writes met a conflict, and no credit moved. */
   | { readonly kind: 'conflict' };
 
 interface Waiting extends Transfer {
@@ -140,15 +86,22 @@ const organizationsInMind = 10_000;
  * next append, each movement with its own cause. After a conflict or an unknown outcome, the ledger is read,
  * and searched from before the cause for whatever may stand there, before anything is decided again.
  *
- * On a store in servers the first try is decided on the ledger as this process remembers it: the expected
- * revision proves it. Nothing is refused before the ledger was read.
+ * Nothing is refused before the ledger was read.
  */
-export class Ledgers {
+export class LedgerQueue {
   readonly #lanes = new Map<OrganizationId, Lane>();
   /** How many transfers are likely to come together; absent: one. */
   readonly #together = new LRUCache<OrganizationId, number>(growingTo(organizationsInMind));
 
-  constructor(private readonly deps: WriteDeps) {}
+  /**
+   * `savesCalls`: each call of the store takes a while, so the first try is decided on the ledger as this
+   * process remembers it, which the expected revision proves, and an append waits for others. A store in the
+   * same process needs neither.
+   */
+  constructor(
+    private readonly deps: WriteDeps,
+    private readonly options: { readonly savesCalls: boolean },
+  ) {}
 
   /**
    * Throws what a movement's `decide` throws, EventStoreUnavailable and TooContended if no credit moved,
@@ -205,9 +158,8 @@ export class Ledgers {
     lane.onArrival = nobodyListens;
   }
 
-  /** A store that commits several streams at once gathers by itself: there, nobody has to wait for others. */
   #remember(org: OrganizationId, together: number): void {
-    if (this.deps.store.atomic) return;
+    if (!this.options.savesCalls) return;
     if (together > 1) this.#together.set(org, together);
     else this.#together.delete(org);
   }
@@ -215,7 +167,7 @@ export class Ledgers {
   /** Appends a group until each of its transfers is made or refused. */
   async #settle(org: OrganizationId, group: readonly Waiting[]): Promise<void> {
     let left = group;
-    let remembered = this.deps.store.atomic ? null : this.deps.streams.lastKnown(ledger, org);
+    let remembered = this.options.savesCalls ? this.deps.streams.lastKnown(ledger, org) : null;
     await retry(this.deps, async () => {
       const known = remembered;
       remembered = null;
@@ -252,12 +204,13 @@ export class Ledgers {
       if (transfer.before !== undefined) transfer.before = at.revision;
       const last = transfer.open.flatMap(({ id }) => stored.get(id) ?? []).at(-1);
       transfer.open = transfer.open.filter(({ id }) => !stored.has(id));
+      const hasWrites = (transfer.writes ?? []).length > 0;
       if (last !== undefined && transfer.open.length === 0)
         transfer.resolve({
           kind: 'moved',
-          position: await positionOf(this.deps, last),
+          // What was committed with it follows it.
+          position: hasWrites ? (await this.deps.store.head()).position : await positionOf(this.deps, last),
           balance: parseEvent(ledger, last).data.balance,
-          outcomes: (transfer.writes ?? []).map(() => ({ kind: 'skipped' })),
         });
     }
     return at;
@@ -273,25 +226,18 @@ export class Ledgers {
     const { store, streams } = this.deps;
     const decided = prepared.flatMap((one) => one.decided);
     const movements = streams.write(ledger, at, decided);
-    const writes = store.atomic ? prepared.flatMap(({ transfer }) => transfer.writes ?? []) : [];
-    const completing = store.atomic ? prepared.flatMap(({ transfer }) => transfer.completing ?? []) : [];
+    const writes = prepared.flatMap(({ transfer }) => transfer.writes ?? []);
+    const completing = prepared.flatMap(({ transfer }) => transfer.completing ?? []);
     const [moved, ...others] = await store.append([movements, ...writes], completing);
-    const outcomesOf = store.atomic ? splitLike(prepared, others) : [];
+    const outcomesOf = splitLike(prepared, others);
     if (moved?.kind === 'appended') {
       if (prepared.every(({ transfer }) => transfer.since === undefined))
         streams.appended(ledger, at, decided, movements);
       else streams.forget(at);
       prepared.forEach(({ transfer, decided: own }, index) => {
-        const outcomes = outcomesOf[index];
+        const position = lastPosition(moved.position, outcomesOf[index] ?? []);
         const balance = own.at(-1)?.event.data.balance ?? at.state.balance;
-        if (outcomes === undefined) void this.#appendAfter(moved.position, balance, transfer);
-        else
-          transfer.resolve({
-            kind: 'moved',
-            position: lastPosition(moved.position, outcomes),
-            balance,
-            outcomes,
-          });
+        transfer.resolve({ kind: 'moved', position, balance });
       });
       return [];
     }
@@ -308,29 +254,7 @@ export class Ledgers {
     });
     return again;
   }
-
-  /**
-   * On a store that writes one stream at a time: appends what a transfer pays for on its own, so that a write
-   * that fails or takes long holds up neither the others of its group nor the ledger. Never rejects.
-   */
-  async #appendAfter(moved: bigint, balance: number, { writes = [], resolve }: Waiting): Promise<void> {
-    const outcomes = await appendOrUnknown(this.deps.store, writes);
-    resolve({ kind: 'moved', position: lastPosition(moved, outcomes), balance, outcomes });
-  }
 }
-
-/** The movements are stored, and the caller must learn it even if what they pay for can't be written. */
-const appendOrUnknown = async (
-  store: EventStore,
-  writes: readonly StreamWrite[],
-): Promise<readonly WriteOutcome[]> => {
-  if (writes.length === 0) return [];
-  try {
-    return await store.append(writes);
-  } catch {
-    return writes.map(() => ({ kind: 'unknown' }));
-  }
-};
 
 /**
  * Takes transfers from the front of the queue whose writes touch different streams. A cause is in a group

@@ -13,12 +13,10 @@ import { reconcile, type Reconciliation } from '../../domain/reconciliation.js';
 import { organizationOf, type AdministrationDeps } from '../organizations/administer.js';
 import { isBy, streamAt, type Moment } from '../as-of.js';
 import { atMost } from '../at-most.js';
-import type { Checkpoints } from '../ports/checkpoints.js';
-import { openWorkNow } from './reconciler.js';
+import type { Payments } from './payments.js';
 
 export interface ReconcileCreditsDeps extends Pick<AdministrationDeps, 'streams' | 'store' | 'clock'> {
-  /** Where the reconciler keeps which orders wait for their credits. */
-  readonly checkpoints: Checkpoints;
+  readonly payments: Payments;
   /** How old open work must be before the reconciler closes it. */
   readonly reconcileAfter: Milliseconds;
 }
@@ -39,19 +37,6 @@ const streamOf = (stored: RecordedEvent): StreamName | null => {
 };
 
 /**
- * The streams of an organization's orders whose credits have not come. Where an order and its credits are one
- * commit there are none, and no reconciler whose place would spare the log from being read from its start.
- */
-const streamsOfOrders = async (
-  deps: ReconcileCreditsDeps,
-  org: OrganizationId,
-): Promise<readonly StreamName[]> => {
-  if (deps.store.atomic) return [];
-  const { orders } = await openWorkNow(deps);
-  return orders.filter((order) => order.org === org).map((order) => streamName('purchase', order.purchase));
-};
-
-/**
  * Adds up the credits of an organization between two moments, from its ledger, the streams of all that the
  * ledger names, and its orders that no movement names yet. Null: from the beginning, until now. Throws
  * `not_found`, DamagedStream, EventStoreUnavailable.
@@ -62,10 +47,10 @@ export const reconcileCredits = async (
   from: Moment | null,
   to: Moment | null,
 ): Promise<Reconciliation> => {
-  const { store, clock, reconcileAfter } = deps;
+  const { store, clock, payments, reconcileAfter } = deps;
   await organizationOf(deps, org);
   const end = to ?? { position: (await store.head()).position, at: clock.instant() };
-  const ordered = await streamsOfOrders(deps, org);
+  const ordered = await payments.openOrders(org);
   // An order that was open at the end may have been brought since: then a later movement names it.
   const now = { position: (await store.head()).position, at: clock.instant() };
   const all = await streamAt(store, ledgerStream(org), now);

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { card, cardStream, isFilledByPayer, owedBy, type CardEvent } from '../../domain/card.js';
-import type { CardCode } from '../../domain/card-code.js';
+import { card, owedBy, type CardEvent } from '../../domain/card.js';
 import { collectionCard } from '../../domain/catalogue.js';
-import { ledger, type LedgerEvent, type Return } from '../../domain/credits.js';
-import { parseEvent, Slot, type Command, type LoggedEvent } from '../../domain/events.js';
+import { ledger, type LedgerEvent } from '../../domain/credits.js';
+import { parseEvent, Slot, type LoggedEvent } from '../../domain/events.js';
 import {
   categoryOf,
   CommandId,
@@ -16,17 +15,16 @@ import {
 import { organization, saveDesign } from '../../domain/organization.js';
 import { purchase, purchaseIdOf } from '../../domain/purchase.js';
 import { atMost } from '../at-most.js';
-import { appendTo, execute, type WriteDeps } from '../execute.js';
-import { purchaseBy, returnOf, type Ledgers } from './ledger-queue.js';
+import { execute } from '../execute.js';
+import { purchaseBy } from './movements.js';
+import { reconcilerCommand, returnCredit, settleSpend, type SettlingDeps } from './settle-spend.js';
 import type { Checkpoints } from '../ports/checkpoints.js';
 import { markOf, type EventMark } from '../ports/event-store.js';
-import { retry } from '../retry.js';
 import { assertSameLog } from '../same-log.js';
 import { untilAborted } from '../until-aborted.js';
 import { within } from '../within.js';
 
-export interface ReconcilerDeps extends WriteDeps {
-  readonly ledgers: Ledgers;
+export interface ReconcilerDeps extends SettlingDeps {
   readonly checkpoints: Checkpoints;
   /** How old open work must be before it is closed. */
   readonly reconcileAfter: Milliseconds;
@@ -342,14 +340,15 @@ export const closeOpenWork = async (
       errors.push(error);
     }
   };
-  const returnOwed = async ({ org, card: code, revision, amount, since }: Debt): Promise<boolean> => {
-    await returnCredit(deps, org, { owed: { card: code, revision } }, amount, since);
+  const returnOwed = async (debt: Debt): Promise<boolean> => {
+    const cause = { owed: { card: debt.card, revision: debt.revision } };
+    await returnCredit(deps, reconcilerCommand(deps, debt.org), debt, cause, debt.amount);
     return true;
   };
   const close = async (spend: Spend): Promise<boolean> => {
-    const closing = await closeSpend(deps, spend);
+    const settled = await settleSpend(deps, reconcilerCommand(deps, spend.org), spend);
     openWork.settleSpend(spend);
-    return closing;
+    return settled === 'returned';
   };
   const copyOf = async (copy: Copy): Promise<boolean> => {
     const made = await makeCopy(deps, copy);
@@ -377,31 +376,6 @@ export const closeOpenWork = async (
   return { closed, errors };
 };
 
-/** What it takes to close a piece of work. */
-type ClosingDeps = WriteDeps & Pick<ReconcilerDeps, 'ledgers'>;
-
-const commandFor = (deps: WriteDeps, org: OrganizationId): Command => ({
-  id: CommandId.parse(deps.entropy.uuid()),
-  org,
-  actor: { kind: 'system', id: 'reconciler' },
-  requestId: null,
-  at: deps.clock.instant(),
-});
-
-export const returnCredit = (
-  deps: ClosingDeps,
-  org: OrganizationId,
-  cause: Return,
-  amount: number,
-  since: number,
-) =>
-  deps.ledgers.move({
-    org,
-    command: commandFor(deps, org),
-    movements: [returnOf(cause, org, amount)],
-    since,
-  });
-
 /**
  * Brings the credits of an order, unless they have come. (docs/money.md, rule 9: an order comes before its
  * movement)
@@ -409,36 +383,10 @@ export const returnCredit = (
 const bringCredits = (deps: ReconcilerDeps, { org, purchase: id, amount, reason, since }: Order) =>
   deps.ledgers.move({
     org,
-    command: commandFor(deps, org),
+    command: reconcilerCommand(deps, org),
     movements: [purchaseBy({ id }, org, amount, reason)],
     since,
   });
-
-/**
- * Takes the slot of a spend if it is still empty, and returns the credit. Returns false, and no credit, if
- * the spend's own command has filled the slot. (docs/money.md, rule 4: take the slot before you call a spend
- * void)
- */
-export const closeSpend = async (
-  deps: ClosingDeps,
-  { org, slot, amount, since }: Omit<Spend, 'at'>,
-): Promise<boolean> => {
-  const { store, streams } = deps;
-  await retry(deps, async () => {
-    const at = await streams.load(card, slot.card);
-    if (at.revision >= slot.revision) return 'taken';
-    const event: CardEvent = {
-      type: slot.revision === 0 ? 'CardAbandoned' : 'ReleaseAbandoned',
-      data: { command: slot.command },
-    };
-    await appendTo(deps, card, at, commandFor(deps, org), [event]);
-    return null;
-  });
-  const [filled] = await store.readStream(cardStream(slot.card as CardCode), slot.revision, 1);
-  if (isFilledByPayer(slot, filled)) return false;
-  await returnCredit(deps, org, { void: slot }, amount, since);
-  return true;
-};
 
 const makeCopy = async (deps: ReconcilerDeps, { org, id, slug }: Copy): Promise<boolean> => {
   const { state } = await deps.streams.load(collectionCard, slug);
@@ -446,7 +394,7 @@ const makeCopy = async (deps: ReconcilerDeps, { org, id, slug }: Copy): Promise<
     deps,
     organization,
     org,
-    commandFor(deps, org),
+    reconcilerCommand(deps, org),
     saveDesign({ id, name: state?.title ?? slug, slug }),
   );
   return events.length > 0;

@@ -1,22 +1,18 @@
 import { card, cardStream, owedBy } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
-import { ledger, ledgerStream } from '../../domain/credits.js';
-import { parseEvent, type Slot } from '../../domain/events.js';
+import { parseEvent } from '../../domain/events.js';
 import type { CommandId, Milliseconds, OrganizationId } from '../../domain/ids.js';
 import { atMost } from '../at-most.js';
-import type { WriteDeps } from '../execute.js';
-import type { Ledgers } from './ledger-queue.js';
 import { OutcomeUnknown, TooContended } from '../outcome.js';
 import { EventStoreUnavailable } from '../ports/event-store.js';
-import { closeSpend, returnCredit } from './reconciler.js';
-import { streamPages } from '../stream-pages.js';
-
-/** A credit that a command may have spent for a slot. `since`: a revision of the ledger from before that. */
-export interface LeftSpend {
-  readonly org: OrganizationId;
-  readonly slot: Slot;
-  readonly since: number;
-}
+import { movementsAfter, spendFor } from './movements.js';
+import {
+  reconcilerCommand,
+  returnCredit,
+  settleSpend,
+  type SettlingDeps,
+  type Spend,
+} from './settle-spend.js';
 
 /** An event that a command may have recorded, and whose credit may not have come back. */
 export interface LeftDebt {
@@ -27,8 +23,7 @@ export interface LeftDebt {
   readonly since: number;
 }
 
-export interface UnfinishedDeps extends WriteDeps {
-  readonly ledgers: Ledgers;
+export interface UnfinishedDeps extends SettlingDeps {
   /** Hears of what can't be finished here; the reconciler finishes it. */
   readonly report: (error: unknown) => void;
 }
@@ -71,7 +66,8 @@ export class UnfinishedWork {
     return this.#pieces.size;
   }
 
-  spend(spend: LeftSpend): void {
+  /** A credit that a command may have spent. */
+  spend(spend: Spend): void {
     this.#add(() => this.#lookAtSpend(spend));
   }
 
@@ -129,14 +125,12 @@ export class UnfinishedWork {
     }
   }
 
-  /** Takes the slot if it is empty, and returns the credit. (docs/money.md, rule 4: take the slot first) */
-  async #lookAtSpend({ org, slot, since }: LeftSpend): Promise<Found> {
-    const { store } = this.#deps;
-    for await (const page of streamPages(store, ledgerStream(org), since + 1))
-      for (const stored of page) {
-        const event = parseEvent(ledger, stored);
-        if (event.type !== 'CreditSpent' || !isSame(event.data.cause, slot)) continue;
-        await closeSpend(this.#deps, { org, slot, amount: event.data.amount, since });
+  async #lookAtSpend(spend: Spend): Promise<Found> {
+    const { org, slot, since } = spend;
+    const { id } = spendFor(slot, org);
+    for await (const { stored } of movementsAfter(this.#deps.store, org, since))
+      if (stored.id === id) {
+        await settleSpend(this.#deps, reconcilerCommand(this.#deps, org), spend);
         return 'closed';
       }
     return 'absent';
@@ -146,10 +140,9 @@ export class UnfinishedWork {
     const [stored] = await this.#deps.store.readStream(cardStream(code as CardCode), revision, 1);
     if (stored === undefined) return 'absent';
     const owed = stored.metadata.causationId === command ? owedBy(parseEvent(card, stored)) : 0;
-    if (owed > 0) await returnCredit(this.#deps, org, { owed: { card: code, revision } }, owed, since);
+    const cause = { owed: { card: code, revision } };
+    if (owed > 0)
+      await returnCredit(this.#deps, reconcilerCommand(this.#deps, org), { org, since }, cause, owed);
     return 'closed';
   }
 }
-
-const isSame = (one: Slot, other: Slot): boolean =>
-  one.card === other.card && one.revision === other.revision && one.command === other.command;

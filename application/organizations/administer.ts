@@ -49,13 +49,13 @@ import type { Authenticator } from '../access/authenticate.js';
 import { newCommand, type Initiator } from '../commands.js';
 import type { Moment } from '../as-of.js';
 import { execute, type Decide, type Executed, type WriteDeps } from '../execute.js';
-import type { Ledgers } from '../money/ledger-queue.js';
+import type { LedgerQueue } from '../money/ledger-queue.js';
 import { lookUp } from '../cards/place-order.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 
 /** For the use cases of the back office. When a call returns, reads show what it changed. */
 export interface AdministrationDeps extends WriteDeps {
-  readonly ledgers: Ledgers;
+  readonly ledgers: LedgerQueue;
   readonly readYourWrites: ReadYourWrites;
   readonly authenticator: Authenticator;
 }

@@ -9,7 +9,7 @@ import { createOrganization, organization, saveDesign } from '../../domain/organ
 import type { AdministrationDeps } from './administer.js';
 import { newCommand } from '../commands.js';
 import { execute } from '../execute.js';
-import { purchaseBy } from '../money/ledger-queue.js';
+import { purchaseBy } from '../money/movements.js';
 import { roleIn } from '../access/roles.js';
 import { noStream } from '../ports/event-store.js';
 import { newToken } from '../access/sessions.js';

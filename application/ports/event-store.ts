@@ -99,16 +99,11 @@ export interface LogReader {
  */
 export interface EventStore extends LogReader {
   /**
-   * True: an append to several streams is all or nothing. False: its writes are made one after the other,
-   * each only once the one before it is stored.
-   */
-  readonly atomic: boolean;
-
-  /**
    * Appends to one or more different streams, each with at least one event. Returns one outcome per write, in
-   * their order. Arguments that break these rules throw before anything is written. On an atomic store either
-   * every outcome is `appended`, or none is: the writes at fault are `conflict`, the others `skipped`.
-   * `completing`: claims that an atomic store completes in the same commit, and that any other ignores. An
+   * their order. Arguments that break these rules throw before anything is written. On a store that commits
+   * several streams at once either every outcome is `appended`, or none is: the writes at fault are
+   * `conflict`, the others `skipped`; any other makes one write after the other, each only once the one
+   * before it is stored. `completing`: claims that become completed in the same commit, if there is one. An
    * append that is repeated with the same event ids and expected revision is `appended` again and stores
    * nothing.
    * Throws EventStoreUnavailable if it is certain that nothing was written.

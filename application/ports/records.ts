@@ -21,8 +21,8 @@ export interface FoundRecord<Kind extends string> extends StoredRecord<Kind> {
 }
 
 /**
- * Records by kind and id. Every change is atomic, and durable when its promise resolves. All throw the error
- * of their port if the store can't be reached; then the change may have happened.
+ * Records by kind and id. Every change happens as a whole, and is durable when its promise resolves. All
+ * throw the error of their port if the store can't be reached; then the change may have happened.
  */
 export interface Records<Kind extends string> {
   /**

@@ -2,11 +2,11 @@ import { unsealed } from '../support/fixtures/seal-events.js';
 import { expect } from 'chai';
 import { BufferedRequests, notingWrites, Writings } from '../../application/request-log.js';
 import { sendCard } from '../../application/cards/send-card.js';
-import { Ledgers } from '../../application/money/ledger-queue.js';
 import { Streams } from '../../application/streams.js';
 import type { RequestRecord } from '../../application/ports/requests.js';
 import type { Instant } from '../../domain/ids.js';
 import { ledgerStream } from '../../domain/credits.js';
+import { moneyOver } from '../support/fixtures/money.js';
 import { makeWorld, org, sendRequest } from '../support/fixtures/world.js';
 import { VirtualClock } from '../support/memory/clock.js';
 import { memoryRequests } from '../support/memory/requests.js';
@@ -74,7 +74,7 @@ describe('the request log', () => {
       const store = notingWrites(world.store, writings);
       const streams = new Streams(store, unsealed);
       const writing = { ...world, store, streams };
-      const deps = { ...writing, ledgers: new Ledgers(writing) };
+      const deps = { ...writing, ...moneyOver(writing, { atomic }) };
       const send = async (requestId: string) => {
         const request = sendRequest(world);
         return sendCard(deps, { ...request, command: { ...request.command, requestId } });

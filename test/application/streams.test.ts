@@ -3,7 +3,7 @@ import { readContact } from '../../adapters/http/contact-fields.js';
 import { changeCard, releaseCard } from '../../application/cards/change-card.js';
 import { executeOnce } from '../../application/execute.js';
 import { keyRing } from '../../application/personal/key-ring.js';
-import { purchaseBy } from '../../application/money/ledger-queue.js';
+import { purchaseBy } from '../../application/money/movements.js';
 import { personalSeal } from '../../application/personal/personal.js';
 import { sendCard } from '../../application/cards/send-card.js';
 import { Streams } from '../../application/streams.js';

@@ -4,7 +4,8 @@ import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { newCommand } from '../../application/commands.js';
-import { Ledgers, purchaseBy, spendFor } from '../../application/money/ledger-queue.js';
+import { LedgerQueue } from '../../application/money/ledger-queue.js';
+import { purchaseBy, spendFor } from '../../application/money/movements.js';
 import { Streams } from '../../application/streams.js';
 import type { Command } from '../../domain/events.js';
 import { derivedUuid, OrganizationId } from '../../domain/ids.js';
@@ -72,7 +73,7 @@ export const measureFirstMovement = async (movements: number): Promise<Figure[]>
   const store = new EventStoreDbEventStore({ url: log.url, clock, entropy });
   try {
     const streams = new Streams(store, unsealed);
-    const ledgers = new Ledgers({ store, streams, clock, entropy });
+    const ledgers = new LedgerQueue({ store, streams, clock, entropy }, { savesCalls: true });
     const newcomer = OrganizationId.parse(derivedUuid('bench newcomer'));
     const commandOf = (org: OrganizationId): Command =>
       newCommand({ clock, entropy }, { actor: { kind: 'system', id: 'bench' }, requestId: null }, org);

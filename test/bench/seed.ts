@@ -13,7 +13,7 @@ import { makeDemo } from '../../application/organizations/demo.js';
 import { Authenticator } from '../../application/access/authenticate.js';
 import { Suspensions } from '../../application/organizations/suspensions.js';
 import { newCommand } from '../../application/commands.js';
-import { Ledgers } from '../../application/money/ledger-queue.js';
+import { LedgerQueue } from '../../application/money/ledger-queue.js';
 import type { DeliveryId, NewDelivery } from '../../application/ports/delivery-log.js';
 import type { EventStore, StreamWrite } from '../../application/ports/event-store.js';
 import { Streams, type Loaded } from '../../application/streams.js';
@@ -88,7 +88,7 @@ export const seed = async (
     const writing = { store, streams, clock, entropy };
     const office: AdministrationDeps = {
       ...writing,
-      ledgers: new Ledgers(writing),
+      ledgers: new LedgerQueue(writing, { savesCalls: false }),
       readYourWrites: nothingProjected,
       authenticator: new Authenticator(streams, clock, new MemoryKeyUses(), new Suspensions(streams, clock)),
     };

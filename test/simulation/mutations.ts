@@ -34,16 +34,17 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'late-look': {
     rule: 'Money, rule 2: the ledger is read before the event that owes is written',
-    file: 'application/cards/change-card.js',
-    text: '    const since = sinceOf(change);\n    const transferred',
-    instead: '    const since = (await deps.streams.load(ledger, org)).revision;\n    const transferred',
+    file: 'application/money/two-streams.js',
+    text: 'const moved = await deps.ledgers.move({ org, command, movements, since })',
+    instead:
+      'const moved = await deps.ledgers.move({ org, command, movements, since: (await deps.streams.load(ledger, org)).revision })',
     money: true,
   },
   'blind-purchase': {
     rule: 'Money, rule 2: who repeats a purchase looks for it first',
-    file: 'application/money/credits.js',
-    text: 'const search = events.length > 0 ? { since: revision } : await lookFor(deps, org, movement, order);',
-    instead: 'const search = { since: (await deps.streams.load(ledger, org)).revision };',
+    file: 'application/money/bring-ordered.js',
+    text: '= await find(deps.store, org, movement, ledgerRevision);',
+    instead: '= { found: null, since: (await deps.store.readLast(`credits-${org}`))?.revision ?? -1 };',
     money: true,
   },
   'no-owes': {
@@ -55,16 +56,16 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'no-void': {
     rule: 'Money, rule 4: the slot is taken before a spend is called void',
-    file: 'application/money/reconciler.js',
+    file: 'application/money/settle-spend.js',
     text: 'if (at.revision >= slot.revision)',
     instead: 'if (true)',
     money: true,
   },
   'any-revision': {
     rule: 'Money, rule 5: a return is looked for from before its cause on',
-    file: 'application/money/reconciler.js',
-    text: '    movements: [returnOf(cause, org, amount)],\n    since,',
-    instead: '    movements: [returnOf(cause, org, amount)],',
+    file: 'application/money/settle-spend.js',
+    text: 'movements: [returnOf(cause, org, amount)], since }',
+    instead: 'movements: [returnOf(cause, org, amount)] }',
     money: true,
   },
   'no-fence': {
@@ -99,10 +100,10 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'denied-outcome': {
     rule: 'Unknown outcomes: nobody is told that nothing was made while that is not certain',
-    file: 'application/cards/send-card.js',
-    text: 'throw error instanceof DomainError ? error : new OutcomeUnknown(command.id);',
+    file: 'application/money/two-streams.js',
+    text: 'unfinished.spend(spend);\n        throw error;',
     instead:
-      "throw error instanceof DomainError ? error : new DomainError('production_failed', 'It failed.');",
+      "throw new (await import('../ports/event-store.js')).EventStoreUnavailable('It failed.');\n        throw error;",
     money: true,
     weather: 'cut connections',
   },

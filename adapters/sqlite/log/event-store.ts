@@ -44,7 +44,6 @@ const largePage = 100;
  * file.
  */
 export class SqliteEventStore implements EventStore {
-  readonly atomic = true;
   readonly #options: SqliteEventStoreOptions;
   /** The last revisions of streams that were read: a cached state asks again and again for later events. */
   readonly #heads = new LRUCache<StreamName, number>(growingTo(maxKnownHeads));

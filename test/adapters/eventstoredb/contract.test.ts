@@ -14,13 +14,13 @@ eventStoreContract('EventStoreDbEventStore on the stand-in', async () => {
     await store.close();
     server.down();
   };
-  return { store, close };
+  return { store, atomic: false, close };
 });
 
 describeWithEngines(['EVENTSTORE_URL'], 'a running EventStoreDB', (url) => {
   eventStoreContract('EventStoreDbEventStore', async () => {
     const prefix = `test.${entropy.uuid()}.`;
     const store = new EventStoreDbEventStore({ url, prefix, clock, entropy });
-    return { store, close: () => store.close() };
+    return { store, atomic: false, close: () => store.close() };
   });
 });

@@ -12,11 +12,11 @@ eventStoreContract('memory, atomic', () => {
     atomic: true,
     completeClaim: (claim) => void idempotency.completeNow(claim),
   });
-  return Promise.resolve({ store, idempotency, close: nothingToClose });
+  return Promise.resolve({ store, atomic: true, idempotency, close: nothingToClose });
 });
 
 eventStoreContract('memory, one stream at a time', () =>
-  Promise.resolve({ store: new MemoryEventStore({ atomic: false }), close: nothingToClose }),
+  Promise.resolve({ store: new MemoryEventStore({ atomic: false }), atomic: false, close: nothingToClose }),
 );
 
 idempotencyStoreContract('memory', () => {

@@ -7,7 +7,7 @@ import { openNew } from './setup.js';
 
 eventStoreContract('SQLite', async () => {
   const file = await openNew();
-  return { store: file.eventStore, idempotency: file.idempotencyStore, close: file.close };
+  return { store: file.eventStore, atomic: true, idempotency: file.idempotencyStore, close: file.close };
 });
 
 const appendNotes = async (store: EventStore, count: number): Promise<void> => {

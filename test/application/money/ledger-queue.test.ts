@@ -1,13 +1,7 @@
 import { expect } from 'chai';
 import { array, assert, asyncProperty, constantFrom, integer, record } from 'fast-check';
-import {
-  Ledgers,
-  purchaseBy,
-  returnOf,
-  spendFor,
-  type Transfer,
-  type Transferred,
-} from '../../../application/money/ledger-queue.js';
+import { LedgerQueue, type Transfer, type Transferred } from '../../../application/money/ledger-queue.js';
+import { purchaseBy, returnOf, spendFor } from '../../../application/money/movements.js';
 import { OutcomeUnknown, TooContended } from '../../../application/outcome.js';
 import {
   EventStoreUnavailable,
@@ -163,7 +157,7 @@ describe('moving credits', () => {
   it('moves credits once per cause, however many transfers name it', async () => {
     const { world } = await countingWorld({ credits: 1 });
     const since = (await world.streams.load(ledger, org)).revision;
-    const others = new Ledgers(world.restarted());
+    const others = world.restarted().ledgers;
     const moves = [buying(world, 1), ...Array.from({ length: 5 }, () => returning(world, since, 1))].flatMap(
       (movement) =>
         movement.since === undefined
@@ -178,7 +172,7 @@ describe('moving credits', () => {
     const { world, sizes } = await countingWorld({
       credits: 1,
       fate: async (append): Promise<Fate> => {
-        if (append === 1) await new Ledgers(world.restarted()).move(returning(world, since, 2));
+        if (append === 1) await world.restarted().ledgers.move(returning(world, since, 2));
         return 'store';
       },
     });
@@ -236,11 +230,10 @@ describe('moving credits', () => {
 
   it('gives up on a ledger that others write to without a pause, and has moved nothing', async () => {
     const { world } = await countingWorld({ credits: 1 });
-    const rival = new Ledgers(world.restarted());
+    const rival = world.restarted().ledgers;
     let racing = true;
     const { store } = world;
     const crowded: EventStore = {
-      atomic: store.atomic,
       append: async (writes) => {
         if (racing) await rival.move(buying(world, 1));
         return store.append(writes);
@@ -254,9 +247,9 @@ describe('moving credits', () => {
       follow: (after, options) => store.follow(after, options),
     };
     const movement = spending(world, 1);
-    expect(await all(world, [new Ledgers({ ...world, store: crowded }).move(movement)])).to.deep.equal([
-      TooContended.name,
-    ]);
+    expect(
+      await all(world, [new LedgerQueue({ ...world, store: crowded }, { savesCalls: true }).move(movement)]),
+    ).to.deep.equal([TooContended.name]);
     racing = false;
     expect((await causesInOrder(world)).includes(movement.command.id)).to.equal(false);
   });

@@ -3,7 +3,7 @@ import { appendTo } from '../../../application/execute.js';
 import type { StreamWrite } from '../../../application/ports/event-store.js';
 import { addCredits } from '../../../application/money/credits.js';
 import { cancelCard } from '../../../application/cards/change-card.js';
-import { purchaseBy, spendFor } from '../../../application/money/ledger-queue.js';
+import { purchaseBy, spendFor } from '../../../application/money/movements.js';
 import { OpenWork, closeOpenWork, runReconciler } from '../../../application/money/reconciler.js';
 import { sendCard } from '../../../application/cards/send-card.js';
 import { card, cardStream } from '../../../domain/card.js';

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { cancelCard } from '../../../application/cards/change-card.js';
 import { OutcomeUnknown } from '../../../application/outcome.js';
 import { sendCard } from '../../../application/cards/send-card.js';
-import { UnfinishedWork } from '../../../application/money/unfinished.js';
 import { ledgerStream } from '../../../domain/credits.js';
 import type { Fate } from '../../support/memory/event-store.js';
 import { drive } from '../../support/simulation/drive.js';
+import { moneyOver } from '../../support/fixtures/money.js';
 import { balanceOf, makeWorld, org, sendRequest } from '../../support/fixtures/world.js';
 
 /** What the design of this service promises: credits are right so soon after the store answers again. */
@@ -29,11 +29,12 @@ const failing = async (type: string, fate: Fate, credits = 3) => {
     },
   });
   const reported: unknown[] = [];
-  const unfinished = new UnfinishedWork({ ...world, report: (error) => reported.push(error) });
+  const money = moneyOver(world, { atomic: false, report: (error) => reported.push(error) });
+  const { unfinished } = money;
   const stop = new AbortController();
   const running = unfinished.run(stop.signal);
   return {
-    world: { ...world, unfinished },
+    world: { ...world, ...money },
     unfinished,
     reported,
     arm: () => void (isArmed = true),

@@ -24,7 +24,6 @@ export interface Interference {
 }
 
 const eventStore = (store: EventStore, interference: Interference): EventStore => ({
-  atomic: store.atomic,
   append: (writes, completing) =>
     interference.append === undefined
       ? store.append(writes, completing)

@@ -1,3 +1,4 @@
+import { moneyOver } from '../fixtures/money.js';
 import { unsealed } from '../fixtures/seal-events.js';
 import type { MemoryEventStore } from '../memory/event-store.js';
 import {
@@ -7,7 +8,6 @@ import {
   type ChangedCard,
 } from '../../../application/cards/change-card.js';
 import { addCredits } from '../../../application/money/credits.js';
-import { Ledgers } from '../../../application/money/ledger-queue.js';
 import { organizationsOf } from '../../../application/organizations/organizations.js';
 import { OutcomeUnknown, RequestOverdue, TooContended } from '../../../application/outcome.js';
 import type { SendRequest } from '../../../application/cards/place-order.js';
@@ -73,7 +73,6 @@ const refused = (): never => {
 
 /** An event store as a process sees it that may die, and whose writes may get lost. */
 export const storeSeenFrom = (store: MemoryEventStore, life: Life): EventStore => ({
-  atomic: store.atomic,
   append: async (writes, completing = []) => {
     if (store.atomic)
       return life.write<readonly WriteOutcome[]>(
@@ -163,7 +162,7 @@ export const startProcess = (
   const writing = { store, streams, clock, entropy };
   return {
     ...writing,
-    ledgers: new Ledgers(writing),
+    ...moneyOver(writing, { atomic: world.store.atomic, checkpoints }),
     organizations: organizationsOf(streams),
     idempotency: keysSeenFrom(world.idempotency, life),
     readYourWrites: world.readYourWrites,

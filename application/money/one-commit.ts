@@ -1,0 +1,66 @@
+import { ledger } from '../../domain/credits.js';
+import { orderPurchase, purchase, purchaseIdOf } from '../../domain/purchase.js';
+import { appendWrites } from '../execute.js';
+import { retry } from '../retry.js';
+import { bringOrdered, brought, movementOf } from './bring-ordered.js';
+import { returnOf, spendFor, type Movement } from './movements.js';
+import type { CardRecord, Payment, Payments, Written } from './payments.js';
+import type { SettlingDeps } from './settle-spend.js';
+
+/**
+ * Payments on a store that commits several streams at once: a card and the credits that it moves are one
+ * commit, so nothing is ever half-done.
+ */
+export const oneCommitPayments = (deps: SettlingDeps): Payments => {
+  const { ledgers, streams } = deps;
+
+  const commit = async (
+    { org, command, write, beside }: Payment | CardRecord,
+    movements: readonly Movement[],
+  ): Promise<Written | null> => {
+    const writes = [write, ...(beside?.writes ?? [])];
+    const completing = beside?.claim ?? null;
+    if (movements.length === 0) {
+      const position = await appendWrites(deps, writes, command, completing);
+      return position === null ? null : { position, isComplete: true };
+    }
+    const moved = await ledgers.move({ org, command, movements, writes, completing });
+    return moved.kind === 'conflict' ? null : { position: moved.position, isComplete: true };
+  };
+
+  return {
+    before: async () => 0,
+    pay: (payment) => commit(payment, [spendFor(payment.slot, payment.org)]),
+    record: (record) =>
+      commit(
+        record,
+        record.owed.map(({ card, revision, amount }) =>
+          returnOf({ owed: { card, revision } }, record.org, amount),
+        ),
+      ),
+    buyOnce: (org, command, wanted) =>
+      retry(deps, async () => {
+        const { revision: ledgerRevision } = await streams.load(ledger, org);
+        const id = purchaseIdOf(org, wanted.reference);
+        const at = await streams.load(purchase, id);
+        const order = { org, ...wanted, ledgerRevision };
+        const events = orderPurchase(order)(at.state);
+        if (at.state !== null) return bringOrdered(deps, command, { id, order: at.state });
+        const ordering = streams.write(
+          purchase,
+          at,
+          events.map((event) => ({ event, command })),
+        );
+        const movements = [movementOf({ id, order })];
+        const moved = await ledgers.move({
+          org,
+          command,
+          movements,
+          since: ledgerRevision,
+          writes: [ordering],
+        });
+        return moved.kind === 'conflict' ? null : brought(deps, command, { id, order }, ledgerRevision);
+      }),
+    openOrders: async () => [],
+  };
+};

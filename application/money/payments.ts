@@ -1,0 +1,82 @@
+import type { Command, RecordedEvent, Slot } from '../../domain/events.js';
+import type { OrganizationId, StreamName } from '../../domain/ids.js';
+import type { StreamWrite } from '../ports/event-store.js';
+import type { KeyClaim } from '../ports/idempotency-store.js';
+
+/** What a send does besides its card, in the same commit if there is one for several streams. */
+export interface Beside {
+  readonly claim: KeyClaim | null;
+  readonly writes: readonly StreamWrite[];
+}
+
+interface CardWrite {
+  readonly org: OrganizationId;
+  readonly command: Command;
+  /** Of the card's events, at the revision that was decided on. */
+  readonly write: StreamWrite;
+  readonly beside?: Beside;
+}
+
+/** Card events whose first one fills a slot, for one credit. */
+export interface Payment extends CardWrite {
+  readonly slot: Slot;
+  /** What `before` gave before the card was read; null if nothing can have been spent for the slot yet. */
+  readonly since: number | null;
+}
+
+/** An event that owes credits. It is the cause of their return. (docs/money.md, rule 1) */
+export interface Owed {
+  readonly card: string;
+  readonly revision: number;
+  readonly amount: number;
+}
+
+/** Card events that nothing is paid for. */
+export interface CardRecord extends CardWrite {
+  /** Which of them owe credits; those come back. */
+  readonly owed: readonly Owed[];
+  /** What `before` gave before the card was read; null if nothing is owed. */
+  readonly since: number | null;
+}
+
+/** `isComplete`: what was to be done besides is done. */
+export interface Written {
+  readonly position: bigint;
+  readonly isComplete: boolean;
+}
+
+/** Credits that are bought once under a reference. */
+export interface ReferencedPurchase {
+  readonly amount: number;
+  readonly reason: string | null;
+  readonly reference: string;
+}
+
+/**
+ * Moves credits together with what they are for. Two ways lead there: one commit for several streams
+ * (`one-commit.ts`), or the rules of docs/money.md for streams that are written one after the other
+ * (`two-streams.ts`). All throw EventStoreUnavailable and TooContended if nothing was written and nothing
+ * stays charged, and OutcomeUnknown; what is left then is found and closed without the caller.
+ */
+export interface Payments {
+  /** A revision of the organization's ledger from before anything that begins after the call. */
+  before(org: OrganizationId): Promise<number>;
+
+  /**
+   * Fills the slot and spends a credit for it. Null if something else fills it: then no credit is spent, or
+   * it comes back. Throws `no_credits`.
+   */
+  pay(payment: Payment): Promise<Written | null>;
+
+  /** Writes card events, and returns what they owe. Null if the card has changed: nothing is written then. */
+  record(record: CardRecord): Promise<Written | null>;
+
+  /**
+   * Buys credits once under a reference, and returns the movement, also to whoever repeats it. Throws
+   * `invalid_transition` for a reference that stands for another amount.
+   */
+  buyOnce(org: OrganizationId, command: Command, purchase: ReferencedPurchase): Promise<RecordedEvent>;
+
+  /** The streams of an organization's orders whose credits have not come. */
+  openOrders(org: OrganizationId): Promise<readonly StreamName[]>;
+}
