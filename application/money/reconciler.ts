@@ -185,11 +185,6 @@ export class OpenWork {
     this.#copies.delete(id);
   }
 
-  /** Called for a purchase whose credits have come. */
-  settleOrder({ purchase: id }: Pick<Order, 'purchase'>): void {
-    this.#orders.delete(id);
-  }
-
   /** Called if the spend's own command filled the slot, or its credit came back. */
   settleSpend(spend: Spend): void {
     const name = slotName(spend.slot.card, spend.slot.revision);
@@ -357,7 +352,6 @@ export const closeOpenWork = async (
   };
   const buy = async (order: Order): Promise<boolean> => {
     await bringCredits(deps, order);
-    openWork.settleOrder(order);
     return true;
   };
   const taken = openWork.take([

@@ -66,12 +66,17 @@ describe('a purchase whose process died after its order', () => {
   it('is brought by the reconciler, once, and the buyer who comes again is told the balance it left', async () => {
     const world = await worldWithDeadPurchase();
     const seen = await openWorkIn(world);
+    const before = (await world.store.readLog(0n, 100)).length;
     const openWork = OpenWork.restore(JSON.parse(JSON.stringify(seen.save())));
     const deps = depsOf(world.restarted());
     expect(await drive(world.clock, closeOpenWork(deps, openWork))).to.deep.equal({ closed: 0, errors: [] });
     await world.clock.advance(reconcileAfter);
     expect(await drive(world.clock, closeOpenWork(deps, openWork))).to.deep.equal({ closed: 1, errors: [] });
-    expect([(await openWorkIn(world)).orders, openWork.orders]).to.deep.equal([[], []]);
+    const { orders, early } = (await openWorkIn(world)).save();
+    expect([orders, early]).to.deep.equal([[], []]);
+    for (const event of (await world.store.readLog(0n, 100)).slice(before)) openWork.observe(event);
+    const now = openWork.save();
+    expect([now.orders, now.early], 'what is kept of it once its credits came').to.deep.equal([[], []]);
     expect(await addCredits(world.restarted(), operator, org, bought)).to.equal(5);
     expect(await balanceOf(world)).to.equal(5);
   });
