@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { categories, type Milliseconds } from '../domain/ids.js';
 import { isKeyName } from '../domain/signed-note.js';
+import { maxEndpoints } from '../domain/webhook-endpoints.js';
 
 /** An address to listen on. Port 0 is any free port. */
 export interface Listener {
@@ -271,7 +272,7 @@ export const readSettings = (environment: Environment): Settings => {
       ),
       timeout: duration('WEBHOOK_TIMEOUT', 10_000),
       disableAfter: whole('WEBHOOK_DISABLE_AFTER', 20, 1, 1_000_000),
-      endpoints: whole('WEBHOOK_ENDPOINTS', 100, 1, 1_000_000),
+      endpoints: whole('WEBHOOK_ENDPOINTS', 100, 1, maxEndpoints),
       delivery: read<boolean | null>('WEBHOOK_DELIVERY', null, onOrOff, 'on or off'),
       keep: duration('DELIVERY_KEEP', 30 * units.d),
       allowNetworks: networksIn('WEBHOOK_ALLOW_NETWORKS'),

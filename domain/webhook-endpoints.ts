@@ -56,6 +56,9 @@ export interface WebhookEndpoints {
   readonly deleted: readonly Uuid[];
 }
 
+/** What the relay knows of an organization's endpoints is one document: MongoDB takes 16 MiB at most. */
+export const maxEndpoints = 1_000;
+
 /** How many deleted endpoints are remembered. */
 const deletedKept = 100;
 

@@ -1,9 +1,12 @@
 import { expect } from 'chai';
+import { longestDescription } from '../../adapters/http/fields.js';
+import { readSettings } from '../../bin/settings.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Instant, Uuid } from '../../domain/ids.js';
+import { publicEventTypes } from '../../domain/public-events.js';
 import {
   change,
-  disable, enable, register, remove, rotate, secretsAt, subscribes, webhookEndpoints, type WebhookEndpoints, type WebhookEvent,
+  disable, enable, register, remove, rotate, secretsAt, subscribes, webhookEndpoints, type Endpoint, type WebhookEndpoints, type WebhookEvent,
 } from '../../domain/webhook-endpoints.js'; // prettier-ignore
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 
@@ -150,6 +153,30 @@ describe('webhook endpoints', () => {
       });
     expect(codeOf(() => more(3)(after(more(1), more(2))))).to.equal('too_many_endpoints');
     expect(codeOf(() => more(2)(after(more(1), more(2))))).to.equal('accepted');
+  });
+
+  it('of an organization fit into one document of 16 MiB, however large each is', () => {
+    const largest: Endpoint = {
+      id,
+      url: `https://example.com/${'x'.repeat(2_048)}` as WebhookUrl,
+      events: publicEventTypes,
+      description: '🎂'.repeat(longestDescription),
+      disabledReason: 'é'.repeat(1_000),
+      secrets: [
+        { key: 'k'.repeat(100), generation: 2 ** 31, since: at },
+        { key: 'k'.repeat(100), generation: 2 ** 31, since: at },
+      ],
+      version: 2 ** 31,
+      enabledAt: 2 ** 31,
+    };
+    const all = Array.from(
+      { length: readSettings({ WEBHOOK_ENDPOINTS: '1000' }).webhooks.endpoints },
+      () => largest,
+    );
+    expect(Buffer.byteLength(JSON.stringify({ endpoints: all, deleted: Array(100).fill(id) }))).to.be.below(
+      2 ** 24,
+    );
+    expect(() => readSettings({ WEBHOOK_ENDPOINTS: '1001' })).to.throw('WEBHOOK_ENDPOINTS');
   });
 
   it('sign with two secrets at most, however often they are rotated', () => {
