@@ -64,16 +64,15 @@ export const designBody = ({ id, name, slug, createdAt }: DesignDocument) => ({
 const access = { kind: 'key', scope: null } as const;
 
 const operation = (
-  operationId: string,
+  id: string,
   summary: string,
   description: string,
   schema: Operation['responses'][number]['schema'],
-): Operation => ({
-  operationId,
+) => ({
+  id,
   summary,
   tags: ['account'],
   responses: { 200: { description, schema } },
-  errors: [],
 });
 
 export interface AccountRouteDeps extends ReadAccountsDeps {
@@ -82,12 +81,9 @@ export interface AccountRouteDeps extends ReadAccountsDeps {
 
 /** Any valid key may call these. (decision 53: the form of lists) */
 export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
-  route({
-    method: 'GET',
-    path: '/api/v1/account',
+  route('GET /api/v1/account', {
     access,
-    failure: 'read_failed',
-    operation: operation(
+    ...operation(
       'getAccount',
       'Check a key',
       'The organization of the key, and what the key may do.',
@@ -106,23 +102,17 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
       };
     },
   }),
-  route({
-    method: 'GET',
-    path: '/api/v1/credits',
+  route('GET /api/v1/credits', {
     access,
-    failure: 'read_failed',
-    operation: operation('getCredits', 'Read the credit balance', 'The credit balance.', creditBalance),
+    ...operation('getCredits', 'Read the credit balance', 'The credit balance.', creditBalance),
     handle: async ({ caller }) => ({
       status: 200,
       body: { object: 'credit_balance', balance: await readBalance(deps, caller.org) },
     }),
   }),
-  route({
-    method: 'GET',
-    path: '/api/v1/designs',
+  route('GET /api/v1/designs', {
     access,
-    failure: 'read_failed',
-    operation: operation(
+    ...operation(
       'listDesigns',
       'List saved designs, newest first',
       "Every saved design that isn't archived.",
@@ -136,9 +126,13 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
       };
     },
   }),
-  route({
-    method: 'GET',
-    path: '/api/v1/collection',
+  route('GET /api/v1/collection', {
+    ...operation(
+      'listCollection',
+      'List the cards of the public collection, newest first',
+      'A page of the cards that are on offer. Their ids are sent as `design_id`.',
+      listOf(collectionCard, 'CollectionCardList'),
+    ),
     access,
     query: z.object({
       limit: pageLimit,
@@ -146,16 +140,7 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
         description: 'The `next_cursor` of the page before: the id of its last card.',
       }),
     }),
-    failure: 'read_failed',
-    operation: {
-      ...operation(
-        'listCollection',
-        'List the cards of the public collection, newest first',
-        'A page of the cards that are on offer. Their ids are sent as `design_id`.',
-        listOf(collectionCard, 'CollectionCardList'),
-      ),
-      errors: ['invalid_cursor', 'invalid_parameter'],
-    },
+    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async ({ query: { limit, starting_after: startingAfter } }) => {
       const id = ({ slug }: { readonly slug: string }) => `card:${slug}`;
       return pageOf(await listCollection(deps, { limit, startingAfter }), limit, id, (card) => ({
@@ -167,12 +152,9 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
     },
   }),
   ...['/api/v1/handwriting', '/v1/handwriting'].map((path, index) =>
-    route({
-      method: 'GET',
-      path,
+    route(`GET ${path}`, {
       access,
-      failure: 'read_failed',
-      operation: operation(
+      ...operation(
         index === 0 ? 'listHandwritings' : 'listHandwritingsShort',
         'List handwritings',
         'Every handwriting on offer.',

@@ -323,42 +323,50 @@ export const cardListQuery = z.object({
 });
 
 export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
-  route({
-    method: 'POST',
-    path: '/api/v1/cards',
+  route('POST /api/v1/cards', {
+    id: 'sendCard',
+    summary: 'Send one card',
     access: { kind: 'key', scope: 'cards:send' },
     body: newCard,
     failure: 'order_failed',
-    operation: {
-      operationId: 'sendCard',
-      summary: 'Send one card',
-      description:
-        'Sends one handwritten card and spends one credit. With an Idempotency-Key, a retry never sends a second card.',
-      tags: ['cards'],
-      headers: {
-        'Idempotency-Key': {
-          description: 'Makes retries safe. It is remembered for 24 hours, per organization.',
-          schema: { type: 'string', maxLength: longestKey, examples: ['thank-you-for-order-1001'] },
-        },
+    description:
+      'Sends one handwritten card and spends one credit. With an Idempotency-Key, a retry never sends a second card.',
+    tags: ['cards'],
+    headers: {
+      'Idempotency-Key': {
+        description: 'Makes retries safe. It is remembered for 24 hours, per organization.',
+        schema: { type: 'string', maxLength: longestKey, examples: ['thank-you-for-order-1001'] },
       },
-      responses: {
-        201: {
-          description: 'The card was accepted: scheduled, or held for a person.',
-          schema: sentCard,
-          headers: {
-            'Idempotent-Replay': {
-              description: '`true` if this response repeats the one to an earlier request with the same key.',
-              schema: { type: 'string' },
-            },
-            ...receiptHeader,
-          },
-        },
-      },
-      errors: [
-        'invalid_idempotency_key', 'request_in_progress', 'idempotency_key_reused', 'invalid_recipient', 'missing_message', 'message_too_long', 'broken_merge_field',
-        'invalid_date', 'unknown_handwriting', 'design_not_found', 'no_design_available', 'invalid_parameter', 'no_credits', 'production_failed',
-      ], // prettier-ignore
     },
+    responses: {
+      201: {
+        description: 'The card was accepted: scheduled, or held for a person.',
+        schema: sentCard,
+        headers: {
+          'Idempotent-Replay': {
+            description: '`true` if this response repeats the one to an earlier request with the same key.',
+            schema: { type: 'string' },
+          },
+          ...receiptHeader,
+        },
+      },
+    },
+    errors: [
+      'invalid_idempotency_key',
+      'request_in_progress',
+      'idempotency_key_reused',
+      'invalid_recipient',
+      'missing_message',
+      'message_too_long',
+      'broken_merge_field',
+      'invalid_date',
+      'unknown_handwriting',
+      'design_not_found',
+      'no_design_available',
+      'invalid_parameter',
+      'no_credits',
+      'production_failed',
+    ],
     handle: async (request) => {
       const key = idempotencyKey(request.header('idempotency-key'));
       const { org, keyId } = request.caller;
@@ -379,19 +387,14 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
       };
     },
   }),
-  route({
-    method: 'GET',
-    path: '/api/v1/cards',
+  route('GET /api/v1/cards', {
+    id: 'listCards',
+    summary: 'List cards, newest first',
     access: { kind: 'key', scope: 'cards:read' },
     query: cardListQuery,
-    failure: 'read_failed',
-    operation: {
-      operationId: 'listCards',
-      summary: 'List cards, newest first',
-      tags: ['cards'],
-      responses: { 200: { description: 'A page of cards.', schema: listOf(cardRow, 'CardList') } },
-      errors: ['invalid_parameter', 'invalid_cursor'],
-    },
+    tags: ['cards'],
+    responses: { 200: { description: 'A page of cards.', schema: listOf(cardRow, 'CardList') } },
+    errors: ['invalid_parameter', 'invalid_cursor'],
     handle: async ({ caller, query }) => {
       const page = await listCards(deps, caller.org, {
         limit: query.limit,
@@ -402,43 +405,33 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
       return pageOf(page, query.limit, ({ code }) => code, cardRowBody);
     },
   }),
-  route({
-    method: 'GET',
-    path: '/api/v1/cards/:card_code',
+  route('GET /api/v1/cards/:card_code', {
+    id: 'getCard',
+    summary: 'Look up one card',
     access: { kind: 'key', scope: 'cards:read' },
     params: cardCodeParam,
-    blank: true,
     undecodable: 'card_not_found',
-    failure: 'read_failed',
-    operation: {
-      operationId: 'getCard',
-      summary: 'Look up one card',
-      tags: ['cards'],
-      responses: { 200: { description: 'The card with its six production steps.', schema: wholeCard } },
-      errors: ['missing_id', 'card_not_found'],
-    },
+    blank: true,
+    tags: ['cards'],
+    responses: { 200: { description: 'The card with its six production steps.', schema: wholeCard } },
+    errors: ['missing_id', 'card_not_found'],
     handle: async ({ caller, params }) => ({
       status: 200,
       body: cardBody(await lookUpCard(deps, codeFrom(params.card_code), caller.org), deps.baseUrl()),
     }),
   }),
-  route({
-    method: 'DELETE',
-    path: '/api/v1/cards/:card_code',
+  route('DELETE /api/v1/cards/:card_code', {
+    id: 'cancelCard',
+    summary: 'Cancel a card before it is made',
     access: { kind: 'key', scope: 'cards:send' },
     params: cardCodeParam,
-    blank: true,
     undecodable: 'card_not_found',
-    failure: 'internal_error',
-    operation: {
-      operationId: 'cancelCard',
-      summary: 'Cancel a card before it is made',
-      description:
-        'Allowed while the card is pending, queued or held. A repeat is a 200, too, and refunds nothing.',
-      tags: ['cards'],
-      responses: { 200: { description: 'The card is cancelled.', schema: cancelledCard } },
-      errors: ['missing_id', 'card_not_found', 'too_late_to_cancel'],
-    },
+    blank: true,
+    description:
+      'Allowed while the card is pending, queued or held. A repeat is a 200, too, and refunds nothing.',
+    tags: ['cards'],
+    responses: { 200: { description: 'The card is cancelled.', schema: cancelledCard } },
+    errors: ['missing_id', 'card_not_found', 'too_late_to_cancel'],
     handle: async (request) => {
       const { org } = request.caller;
       const code = codeFrom(request.params.card_code);

@@ -169,22 +169,21 @@ const page = async (
 
 /** The address book. (docs/contract.md#contacts) */
 export const contactRoutes = (deps: ContactRouteDeps): readonly Route[] => [
-  route({
-    method: 'POST',
-    path: '/api/v1/contacts',
+  route('POST /api/v1/contacts', {
+    id: 'saveContact',
+    tags: ['contacts'],
     access: { kind: 'key', scope: 'contacts:write' },
     body: contactRecord,
     failure: 'create_failed',
-    operation: { operationId: 'saveContact', tags: ['contacts'], ...saveOperation },
+    ...saveOperation,
     handle: (request) => save(deps, byKey(request), request.caller.org, request.body),
   }),
-  route({
-    method: 'GET',
-    path: '/api/v1/contacts',
+  route('GET /api/v1/contacts', {
+    id: 'listContacts',
+    tags: ['contacts'],
     access: { kind: 'key', scope: 'contacts:read' },
     query: listQuery,
-    failure: 'read_failed',
-    operation: { operationId: 'listContacts', tags: ['contacts'], ...listOperation },
+    ...listOperation,
     handle: ({ caller, query }) => page(deps, caller.org, query),
   }),
 ];
@@ -193,45 +192,36 @@ const ofOrganization = z.object({ org: orgParam });
 
 /** The same for the operator, without a rate limit: for imports. */
 export const operatorContactRoutes = (deps: ContactRouteDeps): readonly Route[] => [
-  route({
-    method: 'POST',
-    path: `${orgPath}/contacts`,
+  route(`POST ${orgPath}/contacts`, {
+    id: 'operatorSaveContact',
+    tags: ['operator'],
     access: officeAccess,
     params: ofOrganization,
     body: contactRecord,
     failure: 'create_failed',
-    operation: {
-      operationId: 'operatorSaveContact',
-      tags: ['operator'],
-      ...saveOperation,
-      errors: [...saveOperation.errors, 'not_found'],
-    },
+    ...saveOperation,
+    errors: [...saveOperation.errors, 'not_found'],
     handle: async (request) => {
       const org = orgOf(request.params);
       await organizationOf(deps, org);
       return save(deps, byOperator(request), org, request.body);
     },
   }),
-  route({
-    method: 'GET',
-    path: `${orgPath}/contacts`,
+  route(`GET ${orgPath}/contacts`, {
+    id: 'operatorListContacts',
+    tags: ['operator'],
     access: officeAccess,
     params: ofOrganization,
     query: listQuery.extend({ at: atParam }),
-    failure: 'read_failed',
-    operation: {
-      operationId: 'operatorListContacts',
-      tags: ['operator'],
-      ...listOperation,
-      description: `${listOperation.description} As they are or as they were; those that were deleted since are in neither.`,
-      responses: {
-        200: {
-          description: 'One page of contacts.',
-          schema: listOf(contactResponse, 'ContactListThen', asOfField),
-        },
+    ...listOperation,
+    description: `${listOperation.description} As they are or as they were; those that were deleted since are in neither.`,
+    responses: {
+      200: {
+        description: 'One page of contacts.',
+        schema: listOf(contactResponse, 'ContactListThen', asOfField),
       },
-      errors: ['not_found', 'invalid_cursor', ...atErrors],
     },
+    errors: ['not_found', 'invalid_cursor', ...atErrors],
     handle: async ({ params, query }) => {
       const org = orgOf(params);
       const moment = await momentFrom(deps.store, query.at, 'at');

@@ -71,22 +71,17 @@ const forOwner = ({ actor, ...line }: StatementLine) =>
 
 /** For customers: the statement of their credits. */
 export const movementRoutes = (deps: WriteDeps): readonly Route[] => [
-  route({
-    method: 'GET',
-    path: '/api/v1/credits/movements',
+  route('GET /api/v1/credits/movements', {
+    id: 'listCreditMovements',
+    summary: 'List the movements of your credits, newest first',
     access: { kind: 'key', scope: 'cards:read' },
     query: z.object({
       limit: pageLimit,
       starting_after: optionalText({ description: 'The `next_cursor` of the page before.' }),
     }),
-    failure: 'read_failed',
-    operation: {
-      operationId: 'listCreditMovements',
-      summary: 'List the movements of your credits, newest first',
-      tags: ['account'],
-      responses: { 200: { description: 'A page of movements.', schema: movementList } },
-      errors: ['invalid_cursor', 'invalid_parameter'],
-    },
+    tags: ['account'],
+    responses: { 200: { description: 'A page of movements.', schema: movementList } },
+    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async ({ caller, query: { limit, starting_after: startingAfter } }) => {
       const lines = await readStatement(deps, caller.org, { startingAfter, limit });
       return pageOf(lines, limit, ({ revision }) => String(revision), forOwner);

@@ -27,34 +27,29 @@ const sent = async function* (events: AsyncIterable<ShownEvent>): AsyncGenerator
 
 /** What happened to an organization's cards, for those who would rather ask than get webhooks. */
 export const eventRoutes = (deps: ReadEventsDeps): readonly Route[] => [
-  route({
-    method: 'GET',
-    path: '/api/v1/events',
+  route('GET /api/v1/events', {
+    id: 'listEvents',
+    summary: 'List the events of your cards, newest first, or follow them as they happen',
     access: { kind: 'key', scope: 'cards:read' },
     query,
-    failure: 'read_failed',
-    operation: {
-      operationId: 'listEvents',
-      summary: 'List the events of your cards, newest first, or follow them as they happen',
-      description:
-        'The same events that webhooks tell, with the same ids and bodies, for as long as the service keeps its log. With `Accept: text/event-stream` they come oldest first, and go on as they happen; an event may come again after a break.',
-      tags: ['webhooks'],
-      headers: {
-        'Last-Event-ID': {
-          description:
-            'With `Accept: text/event-stream`: events after this one. Omit it to begin with the first.',
-          schema: { type: 'string', examples: ['evt_2c5d4f6a8b1e4d0f9a7c3b5e6d8f0a12'] },
-        },
+    description:
+      'The same events that webhooks tell, with the same ids and bodies, for as long as the service keeps its log. With `Accept: text/event-stream` they come oldest first, and go on as they happen; an event may come again after a break.',
+    tags: ['webhooks'],
+    headers: {
+      'Last-Event-ID': {
+        description:
+          'With `Accept: text/event-stream`: events after this one. Omit it to begin with the first.',
+        schema: { type: 'string', examples: ['evt_2c5d4f6a8b1e4d0f9a7c3b5e6d8f0a12'] },
       },
-      responses: {
-        200: {
-          description: 'A page of events.',
-          schema: listOf(webhookEvent, 'WebhookEventList'),
-          alsoAs: ['text/event-stream'],
-        },
-      },
-      errors: ['invalid_cursor', 'invalid_parameter'],
     },
+    responses: {
+      200: {
+        description: 'A page of events.',
+        schema: listOf(webhookEvent, 'WebhookEventList'),
+        alsoAs: ['text/event-stream'],
+      },
+    },
+    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async (request) => {
       const { caller, signal } = request;
       const { limit, starting_after: startingAfter, type, card } = request.query;

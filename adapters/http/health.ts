@@ -27,42 +27,32 @@ const publicly = { kind: 'public' } as const;
 
 /** What load balancers and monitoring systems ask for. (docs/operations.md#health) */
 export const healthRoutes = (readiness: Readiness, registry: Registry, version: string): readonly Route[] => [
-  route({
-    method: 'GET',
-    path: '/healthz',
+  route('GET /healthz', {
+    id: 'getHealth',
+    summary: 'Check that the process is alive',
     access: publicly,
     failure: 'internal_error',
-    operation: {
-      operationId: 'getHealth',
-      summary: 'Check that the process is alive',
-      tags: ['health'],
-      responses: {
-        200: {
-          description: 'The process is alive.',
-          schema: z.object({
-            status: z.enum(['ok']),
-            version: z.string().describe('The version of the service.'),
-          }),
-        },
+    tags: ['health'],
+    responses: {
+      200: {
+        description: 'The process is alive.',
+        schema: z.object({
+          status: z.enum(['ok']),
+          version: z.string().describe('The version of the service.'),
+        }),
       },
-      errors: [],
     },
     handle: () => Promise.resolve({ status: 200, body: { status: 'ok', version } }),
   }),
-  route({
-    method: 'GET',
-    path: '/readyz',
+  route('GET /readyz', {
+    id: 'getReadiness',
+    summary: 'Check that every engine responds and the projections have caught up',
     access: publicly,
     failure: 'internal_error',
-    operation: {
-      operationId: 'getReadiness',
-      summary: 'Check that every engine responds and the projections have caught up',
-      tags: ['health'],
-      responses: {
-        200: { description: 'Ready.', schema: readyBody },
-        503: { description: 'Not ready: `parts` says what is missing.', schema: readyBody },
-      },
-      errors: [],
+    tags: ['health'],
+    responses: {
+      200: { description: 'Ready.', schema: readyBody },
+      503: { description: 'Not ready: `parts` says what is missing.', schema: readyBody },
     },
     handle: async () => {
       const parts = await readiness();
@@ -70,18 +60,13 @@ export const healthRoutes = (readiness: Readiness, registry: Registry, version: 
       return { status: ready ? 200 : 503, body: { status: ready ? 'ready' : 'not_ready', parts } };
     },
   }),
-  route({
-    method: 'GET',
-    path: '/metrics',
+  route('GET /metrics', {
+    id: 'getMetrics',
+    summary: 'Read metrics in the text format of Prometheus',
     access: publicly,
     failure: 'internal_error',
-    operation: {
-      operationId: 'getMetrics',
-      summary: 'Read metrics in the text format of Prometheus',
-      tags: ['health'],
-      responses: { 200: { description: 'The metrics.', schema: null, type: 'text/plain' } },
-      errors: [],
-    },
+    tags: ['health'],
+    responses: { 200: { description: 'The metrics.', schema: null, type: 'text/plain' } },
     handle: async () => ({ status: 200, type: registry.contentType, text: await registry.metrics() }),
   }),
 ];

@@ -151,26 +151,36 @@ const token = text({
 
 /** The URLs to which form tools and shops post. (docs/contract.md#inbound-hooks) */
 export const hookRoutes = (deps: HookRouteDeps): readonly Route[] => [
-  route({
-    method: 'POST',
-    path: '/api/v1/hooks/:token',
+  route('POST /api/v1/hooks/:token', {
+    id: 'fireHook',
+    summary: 'Send one card through a hook',
     access: { kind: 'hook' },
     params: z.object({ token }),
     body: hookPayload,
     failure: 'order_failed',
     undecodable: 'as-is',
-    operation: {
-      operationId: 'fireHook',
-      summary: 'Send one card through a hook',
-      description:
-        'The token in the path is the credential: no key is needed. Each POST sends one card and spends one credit; an Idempotency-Key is ignored.',
-      tags: ['hooks'],
-      responses: { 201: { description: 'The card was accepted.', schema: sentCard, headers: receiptHeader } },
-      errors: [
-        'invalid_hook', 'hook_disabled', 'suspended', 'rate_limited', 'invalid_recipient', 'missing_message', 'template_incomplete', 'message_too_long', 'broken_merge_field',
-        'invalid_date', 'unknown_handwriting', 'design_not_found', 'no_design_available', 'invalid_parameter', 'no_credits', 'production_failed',
-      ], // prettier-ignore
-    },
+    description:
+      'The token in the path is the credential: no key is needed. Each POST sends one card and spends one credit; an Idempotency-Key is ignored.',
+    tags: ['hooks'],
+    responses: { 201: { description: 'The card was accepted.', schema: sentCard, headers: receiptHeader } },
+    errors: [
+      'invalid_hook',
+      'hook_disabled',
+      'suspended',
+      'rate_limited',
+      'invalid_recipient',
+      'missing_message',
+      'template_incomplete',
+      'message_too_long',
+      'broken_merge_field',
+      'invalid_date',
+      'unknown_handwriting',
+      'design_not_found',
+      'no_design_available',
+      'invalid_parameter',
+      'no_credits',
+      'production_failed',
+    ],
     handle: async (request) => {
       const { id, hook } = await openHook(deps.streams, request.params.token);
       if (hook.status === 'none') throw unknownHook();
@@ -196,23 +206,18 @@ export const hookRoutes = (deps: HookRouteDeps): readonly Route[] => [
       return { status: 201, body: sentCardBody(sent, deps.baseUrl()), headers: cardReceipt(sent) };
     },
   }),
-  route({
-    method: 'GET',
-    path: '/api/v1/hooks/:token',
+  route('GET /api/v1/hooks/:token', {
+    id: 'verifyHook',
+    summary: 'Verify a hook URL',
     access: { kind: 'public' },
     params: z.object({ token: optionalText({ description: 'Not checked.' }) }),
     failure: 'internal_error',
     undecodable: 'as-is',
-    operation: {
-      operationId: 'verifyHook',
-      summary: 'Verify a hook URL',
-      description:
-        'For tools that fetch a URL before they save it. Never sends a card, and does not check the token: only a POST does.',
-      tags: ['hooks'],
-      responses: {
-        200: { description: 'The URL can be called. Says nothing about the token.', schema: verification },
-      },
-      errors: [],
+    description:
+      'For tools that fetch a URL before they save it. Never sends a card, and does not check the token: only a POST does.',
+    tags: ['hooks'],
+    responses: {
+      200: { description: 'The URL can be called. Says nothing about the token.', schema: verification },
     },
     handle: () => Promise.resolve({ status: 200, body: ready }),
   }),

@@ -66,20 +66,14 @@ const tilePaths = (
   [1, 2, 3, 4, 5].map((count) => {
     const names = segments.slice(0, count);
     const all = level === ':level' ? ['level', ...names] : names;
-    return route({
-      method: 'GET',
-      path: `/log/tile/${level}/${names.map((name) => `:${name}`).join('/')}`,
+    return route(`GET /log/tile/${level}/${names.map((name) => `:${name}`).join('/')}`, {
+      id: `getTile${level === ':level' ? '' : 'OfEntries'}${count}`,
+      summary: 'Read a tile of the log',
       access,
       params: z.object(Object.fromEntries(all.map((name) => [name, text({ code: 'not_found' })]))),
-      failure: 'read_failed',
       hidden: true,
-      operation: {
-        operationId: `getTile${level === ':level' ? '' : 'OfEntries'}${count}`,
-        summary: 'Read a tile of the log',
-        tags: ['log'],
-        responses: {},
-        errors: [],
-      },
+      tags: ['log'],
+      responses: {},
       handle: ({ params }) =>
         tileOf(
           deps,
@@ -94,32 +88,26 @@ const base64 = (hash: Buffer): string => hash.toString('base64');
 export const logRoutes = (deps: LogRouteDeps): readonly Route[] => {
   const { tiles, vkeys, isPublic } = deps;
   const open = isPublic ? ({ kind: 'public' } as const) : operatorAccess;
-  const operation = (operationId: string, summary: string) => ({
-    operationId,
+  const operation = (id: string, summary: string) => ({
+    id,
     summary,
     tags: ['log'],
     responses: { 200: { description: 'Success.', schema: null, type: 'text/plain' } },
     errors: ['not_found', 'log_damaged'] as const,
   });
   return [
-    route({
-      method: 'GET',
-      path: '/log/checkpoint',
+    route('GET /log/checkpoint', {
       access: open,
-      failure: 'read_failed',
-      operation: operation('getCheckpoint', 'Read the newest signed head of the log'),
+      ...operation('getCheckpoint', 'Read the newest signed head of the log'),
       handle: async (): Promise<TextResponse> => ({
         status: 200,
         type: plain,
         text: (await newestOf(tiles)).note,
       }),
     }),
-    route({
-      method: 'GET',
-      path: '/log/key',
+    route('GET /log/key', {
       access: open,
-      failure: 'read_failed',
-      operation: operation('getLogKey', 'Read the keys that checkpoints are checked with, one per line'),
+      ...operation('getLogKey', 'Read the keys that checkpoints are checked with, one per line'),
       handle: async (): Promise<TextResponse> => {
         if (vkeys.length === 0)
           throw new DomainError('not_found', 'This process does not have the keys of the log.');

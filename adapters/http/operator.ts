@@ -27,10 +27,9 @@ import { instant, listOf, pageOf, timestamp } from './responses.js';
 import {
   pathParameters,
   route,
-  success,
+  type Description,
   type HttpRequest,
   type Method,
-  type Operation,
   type Route,
   type RouteResponse,
 } from './route.js';
@@ -80,20 +79,10 @@ interface OperatorDefinition<
   Params extends z.ZodObject,
   Query extends z.ZodObject,
   Body extends z.ZodObject,
-> extends Partial<
-  Pick<Route, 'failure' | 'undecodable'> & Pick<Operation, 'description' | 'headers' | 'responses' | 'errors'>
-> {
-  /** The name of the operation in the document. */
-  readonly id: string;
-  readonly summary: string;
+> extends Description<Params, Query> {
   /** The office, if it is left out. */
   readonly access?: Extract<Access, { readonly kind: 'operator' }>;
-  /** The ids of an organization and of something that belongs to it, if they are left out. */
-  readonly params?: Params;
-  readonly query?: Query;
   readonly body?: Body;
-  /** The bodies of responses about which there is no more to say. */
-  readonly answers?: Readonly<Record<number, z.ZodType>>;
   /** `sent`: the values of the body. */
   handle(
     request: HttpRequest<OperatorCaller, z.output<Params>, z.output<Query>>,
@@ -103,7 +92,10 @@ interface OperatorDefinition<
 
 const nothing = z.object({});
 
-/** Declares a route of the operator by its method and its path below `/operator/v1`. */
+/**
+ * Declares a route of the operator by its method and its path below `/operator/v1`. Parameters that are not
+ * declared are the ids of an organization and of something that belongs to it.
+ */
 export const operatorRoute = <
   const Call extends `${Method} /${string}`,
   Params extends z.ZodObject = z.ZodObject<Record<ParametersIn<Call>, z.ZodType<string>>>,
@@ -113,49 +105,17 @@ export const operatorRoute = <
   call: Call,
   definition: OperatorDefinition<Params, Query, Body>,
 ): Route => {
-  const {
-    id: operationId,
-    summary,
-    access = officeAccess,
-    params,
-    query,
-    body,
-    answers = {},
-    responses,
-    errors = ['not_found'],
-    failure,
-    undecodable,
-    description,
-    headers,
-  } = definition;
-  const [method, below] = call.split(' ') as [Method, string];
-  const path = `/operator/v1${below}`;
-  const ids = pathParameters(path).map((name) => [name, name === 'org' ? orgParam : idParam]);
-  return route({
-    method,
-    path,
+  const { access = officeAccess, params, errors = ['not_found'], ...rest } = definition;
+  const ids = pathParameters(call).map((name) => [name, name === 'org' ? orgParam : idParam]);
+  return route(call.replace(' ', ' /operator/v1') as Call, {
+    ...rest,
     access,
     // Those that the path names are what its type says.
     params: params ?? (z.object(Object.fromEntries(ids)) as unknown as Params),
-    ...(query !== undefined && { query }),
-    ...(body !== undefined && { body }),
-    failure: failure ?? (method === 'GET' ? 'read_failed' : 'internal_error'),
-    ...(undecodable !== undefined && { undecodable }),
-    operation: {
-      operationId,
-      summary,
-      ...(description !== undefined && { description }),
-      ...(headers !== undefined && { headers }),
-      tags: ['operator'],
-      responses:
-        responses ??
-        Object.fromEntries(
-          Object.entries(answers).map(([status, schema]) => [status, { description: success, schema }]),
-        ),
-      errors,
-    },
+    tags: ['operator'],
+    errors,
     handle: (request) =>
-      definition.handle(request, readAll(body ?? (nothing as unknown as Body), request.body)),
+      definition.handle(request, readAll(rest.body ?? (nothing as unknown as Body), request.body)),
   });
 };
 

@@ -29,20 +29,15 @@ const preview = z
 
 /** Any valid key may call these. */
 export const previewRoutes = (deps: Pick<WriteDeps, 'streams'>): readonly Route[] => [
-  route({
-    method: 'POST',
-    path: '/api/v1/previews',
+  route('POST /api/v1/previews', {
+    id: 'previewLetter',
+    summary: 'See a message as it would be written',
     access: { kind: 'key', scope: null },
     body: newPreview,
-    failure: 'internal_error',
-    operation: {
-      operationId: 'previewLetter',
-      summary: 'See a message as it would be written',
-      description: 'Lays a message out on the card. Nothing is sent, spent or kept.',
-      tags: ['cards'],
-      responses: { 200: { description: 'The message on the card.', schema: preview } },
-      errors: ['missing_message', 'message_too_long', 'broken_merge_field', 'unknown_handwriting'],
-    },
+    description: 'Lays a message out on the card. Nothing is sent, spent or kept.',
+    tags: ['cards'],
+    responses: { 200: { description: 'The message on the card.', schema: preview } },
+    errors: ['missing_message', 'message_too_long', 'broken_merge_field', 'unknown_handwriting'],
     handle: async ({ caller, body }) => {
       const { message, handwriting } = readAll(newPreview, body);
       const { hand, ...layout } = await previewLetter(deps, caller.org, message, handwriting);

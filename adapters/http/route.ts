@@ -121,9 +121,6 @@ export interface DocumentedResponse {
   readonly headers?: Readonly<Record<string, DocumentedHeader>>;
 }
 
-/** The description of a response about which its operation and its fields say everything. */
-export const success = 'Success.';
-
 /** What the OpenAPI document says about an operation, beside what the route itself says. */
 export interface Operation {
   readonly operationId: string;
@@ -172,18 +169,28 @@ export interface Route {
   handle(request: HttpRequest): Promise<RouteResponse>;
 }
 
-interface Definition<A extends Access, Params extends z.ZodObject, Query extends z.ZodObject> {
-  readonly method: Method;
-  readonly path: string;
-  readonly access: A;
+/** What every route is told besides method, path and handler. */
+export interface Description<Params extends z.ZodObject, Query extends z.ZodObject>
+  extends
+    Partial<Pick<Route, 'failure' | 'undecodable' | 'blank' | 'hidden'>>,
+    Partial<Pick<Operation, 'description' | 'headers' | 'responses' | 'errors'>> {
+  /** The name of the operation in the document. */
+  readonly id: string;
+  readonly summary: string;
   readonly params?: Params;
   readonly query?: Query;
+  /** The bodies of responses of which their fields say everything. */
+  readonly answers?: Readonly<Record<number, z.ZodType>>;
+}
+
+interface Definition<
+  A extends Access,
+  Params extends z.ZodObject,
+  Query extends z.ZodObject,
+> extends Description<Params, Query> {
+  readonly access: A;
+  readonly tags: readonly string[];
   readonly body?: z.ZodObject;
-  readonly failure: ErrorCode;
-  readonly undecodable?: ErrorCode | 'as-is';
-  readonly blank?: boolean;
-  readonly hidden?: boolean;
-  readonly operation: Operation;
   handle(request: HttpRequest<CallerOf<A>, z.output<Params>, z.output<Query>>): Promise<RouteResponse>;
 }
 
@@ -193,29 +200,62 @@ const nothing = z.object({});
 export const pathParameters = (path: string): readonly string[] =>
   [...path.matchAll(/:(\w+)/g)].map(([, name]) => name ?? '');
 
-/** Declares a route. The types of caller, params and query follow from the definition. */
+/** The description of a response about which its operation and its fields say everything. */
+export const success = 'Success.';
+
+const succeeding = (answers: Readonly<Record<number, z.ZodType>>): Operation['responses'] =>
+  Object.fromEntries(
+    Object.entries(answers).map(([status, schema]) => [status, { description: success, schema }]),
+  );
+
+/**
+ * Declares a route by its method and its path: `GET /api/v1/cards/:code`. The types of caller, params and
+ * query follow from the definition.
+ */
 export const route = <
   const A extends Access,
   Params extends z.ZodObject = z.ZodObject,
   Query extends z.ZodObject = z.ZodObject,
 >(
+  call: `${Method} ${string}`,
   definition: Definition<A, Params, Query>,
 ): Route => {
-  const { path, params } = definition;
-  const declared = Object.keys(params?.shape ?? {});
+  const {
+    id: operationId,
+    summary,
+    description,
+    tags,
+    headers,
+    answers = {},
+    responses = succeeding(answers),
+    errors = [],
+    ...rest
+  } = definition;
+  const [method, path] = call.split(' ') as [Method, string];
+  const declared = Object.keys(rest.params?.shape ?? {});
   const used = pathParameters(path);
   if (declared.length !== used.length || used.some((name) => !declared.includes(name)))
-    throw new Error(
-      `${definition.method} ${path} declares the parameters ${declared.join(', ') || '(none)'}`,
-    );
+    throw new Error(`${call} declares the parameters ${declared.join(', ') || '(none)'}`);
   return {
+    params: nothing,
     query: nothing,
     body: null,
+    failure: method === 'GET' ? 'read_failed' : 'internal_error',
     undecodable: 'not_found',
     blank: false,
     hidden: false,
-    ...definition,
-    params: params ?? nothing,
+    ...rest,
+    method,
+    path,
+    operation: {
+      operationId,
+      summary,
+      ...(description !== undefined && { description }),
+      tags,
+      ...(headers !== undefined && { headers }),
+      responses,
+      errors,
+    },
   };
 };
 

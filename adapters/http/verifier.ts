@@ -7,19 +7,14 @@ export const verifierRoutes = (): readonly Route[] => {
   const text = readFileSync(new URL('../log-verifier/verify.mjs', import.meta.url), 'utf8');
   const document = sharedDocument('text/javascript; charset=utf-8', text);
   return [
-    route({
-      method: 'GET',
-      path: '/log/verify.mjs',
+    route('GET /log/verify.mjs', {
+      id: 'getVerifier',
+      summary: 'The program that checks exports',
       access: { kind: 'public' },
       failure: 'internal_error',
       hidden: true,
-      operation: {
-        operationId: 'getVerifier',
-        summary: 'The program that checks exports',
-        tags: ['docs'],
-        responses: { 200: { description: 'JavaScript for Node.js.', schema: null, type: 'text/javascript' } },
-        errors: [],
-      },
+      tags: ['docs'],
+      responses: { 200: { description: 'JavaScript for Node.js.', schema: null, type: 'text/javascript' } },
       handle: () => Promise.resolve({ document }),
     }),
   ];

@@ -38,12 +38,11 @@ import { byKey } from './cards.js';
 import { longestDescription, optional, optionalText, says, text } from './fields.js';
 import { readAll, readFields, type JsonObject } from './read.js';
 import { instant, listOf, timestampAt, wholeList } from './responses.js';
-import { route, success, type HttpRequest, type Operation, type Route } from './route.js';
+import { route, type HttpRequest, type Route } from './route.js';
 import type { KeyCaller } from './access.js';
 
 const access = { kind: 'key', scope: 'webhooks:manage' } as const;
 const tags = ['webhooks'];
-const failure = 'internal_error';
 
 const eventTypes = (description: string) =>
   z
@@ -69,22 +68,6 @@ const endpointChange = z
   .meta({ id: 'WebhookEndpointChange' });
 
 const one = z.object({ id: text({ code: 'not_found' }) });
-
-/** An operation of the owner of an endpoint. */
-const ownerOperation = (
-  operationId: string,
-  summary: string,
-  status: 200 | 202,
-  schema: z.ZodType,
-  more: Partial<Operation> = {},
-): Operation => ({
-  operationId,
-  summary,
-  tags,
-  responses: { [status]: { description: success, schema } },
-  errors: ['not_found'],
-  ...more,
-});
 
 const newEndpoint = z
   .object({
@@ -190,30 +173,25 @@ const commandOf = (deps: WebhookDeps, request: HttpRequest<KeyCaller>) =>
 
 /** The webhook endpoints of the key's organization. (docs/contract.md#webhooks) */
 export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
-  route({
-    method: 'POST',
-    path: '/api/v1/webhooks',
+  route('POST /api/v1/webhooks', {
+    id: 'registerWebhookEndpoint',
+    summary: 'Register a webhook endpoint',
     access,
     body: newEndpoint,
-    failure,
-    operation: {
-      operationId: 'registerWebhookEndpoint',
-      summary: 'Register a webhook endpoint',
-      description:
-        'The events of the organization to which the endpoint subscribes are posted to it, signed with its secret. The secret is shown only this once: store it immediately.',
-      tags,
-      responses: {
-        201: {
-          description: 'The endpoint was registered. `signing_secret` is shown only this once.',
-          schema: webhookEndpoint,
-        },
-        200: {
-          description: 'The URL has an endpoint already. It is returned unchanged, without its secret.',
-          schema: webhookEndpoint,
-        },
+    description:
+      'The events of the organization to which the endpoint subscribes are posted to it, signed with its secret. The secret is shown only this once: store it immediately.',
+    tags,
+    responses: {
+      201: {
+        description: 'The endpoint was registered. `signing_secret` is shown only this once.',
+        schema: webhookEndpoint,
       },
-      errors: ['invalid_url', 'invalid_events', 'invalid_parameter', 'too_many_endpoints'],
+      200: {
+        description: 'The URL has an endpoint already. It is returned unchanged, without its secret.',
+        schema: webhookEndpoint,
+      },
     },
+    errors: ['invalid_url', 'invalid_events', 'invalid_parameter', 'too_many_endpoints'],
     handle: async (request) => {
       const wanted = readRegistration(request.body);
       const { endpoint, secret } = await registerEndpoint(
@@ -225,52 +203,40 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
       return { status: secret === null ? 200 : 201, body: endpointBody(endpoint, secret) };
     },
   }),
-  route({
-    method: 'GET',
-    path: '/api/v1/webhooks',
+  route('GET /api/v1/webhooks', {
+    id: 'listWebhookEndpoints',
+    summary: 'List webhook endpoints, newest first',
     access,
-    failure: 'read_failed',
-    operation: {
-      operationId: 'listWebhookEndpoints',
-      summary: 'List webhook endpoints, newest first',
-      tags,
-      responses: {
-        200: {
-          description: 'All endpoints: this list has no pages.',
-          schema: listOf(listedEndpoint, 'WebhookEndpointList'),
-        },
+    tags,
+    responses: {
+      200: {
+        description: 'All endpoints: this list has no pages.',
+        schema: listOf(listedEndpoint, 'WebhookEndpointList'),
       },
-      errors: [],
     },
     handle: async ({ caller }) => ({
       status: 200,
       body: wholeList((await listEndpoints(deps, caller.org)).map(listedBody)),
     }),
   }),
-  route({
-    method: 'DELETE',
-    path: '/api/v1/webhooks/:id',
+  route('DELETE /api/v1/webhooks/:id', {
+    id: 'deleteWebhookEndpoint',
+    summary: 'Delete a webhook endpoint',
     access,
     params: z.object({ id: anyId }),
-    failure,
     undecodable: 'as-is',
-    operation: {
-      operationId: 'deleteWebhookEndpoint',
-      summary: 'Delete a webhook endpoint',
-      description:
-        'Once this returns, nothing more is sent to the endpoint, and what was queued for it is dropped. An unknown or deleted id gets a 200, too.',
-      tags,
-      responses: {
-        200: {
-          description: 'The endpoint is deleted.',
-          schema: z.object({
-            id: anyId,
-            object: z.literal('webhook_endpoint'),
-            deleted: z.literal(true),
-          }),
-        },
+    description:
+      'Once this returns, nothing more is sent to the endpoint, and what was queued for it is dropped. An unknown or deleted id gets a 200, too.',
+    tags,
+    responses: {
+      200: {
+        description: 'The endpoint is deleted.',
+        schema: z.object({
+          id: anyId,
+          object: z.literal('webhook_endpoint'),
+          deleted: z.literal(true),
+        }),
       },
-      errors: [],
     },
     handle: async (request) => {
       const { id } = request.params;
@@ -278,35 +244,29 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
       return { status: 200, body: { id, object: 'webhook_endpoint', deleted: true } };
     },
   }),
-  route({
-    method: 'GET',
-    path: '/api/v1/webhooks/:id',
+  route('GET /api/v1/webhooks/:id', {
+    id: 'getWebhookEndpoint',
+    summary: 'Look up a webhook endpoint',
     access,
     params: one,
-    failure: 'read_failed',
-    operation: ownerOperation('getWebhookEndpoint', 'Look up a webhook endpoint', 200, listedEndpoint),
+    tags,
+    answers: { 200: listedEndpoint },
+    errors: ['not_found'],
     handle: async ({ caller, params }) => ({
       status: 200,
       body: listedBody(await readEndpoint(deps, caller.org, params.id)),
     }),
   }),
-  route({
-    method: 'PATCH',
-    path: '/api/v1/webhooks/:id',
+  route('PATCH /api/v1/webhooks/:id', {
+    id: 'updateWebhookEndpoint',
+    summary: 'Change what a webhook endpoint subscribes to, or its description',
     access,
     params: one,
     body: endpointChange,
-    failure,
-    operation: ownerOperation(
-      'updateWebhookEndpoint',
-      'Change what a webhook endpoint subscribes to, or its description',
-      200,
-      listedEndpoint,
-      {
-        description: 'Holds for events that occur from then on. A repeat changes nothing.',
-        errors: ['not_found', 'invalid_events', 'invalid_parameter'],
-      },
-    ),
+    description: 'Holds for events that occur from then on. A repeat changes nothing.',
+    tags,
+    answers: { 200: listedEndpoint },
+    errors: ['not_found', 'invalid_events', 'invalid_parameter'],
     handle: async (request) => {
       const { params, caller } = request;
       const wanted = readEndpointChange(request.body);
@@ -317,27 +277,27 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
       };
     },
   }),
-  route({
-    method: 'POST',
-    path: '/api/v1/webhooks/:id/test',
+  route('POST /api/v1/webhooks/:id/test', {
+    id: 'testOwnWebhookEndpoint',
+    summary: 'Send a test event',
     access,
     params: one,
     query: testQuery,
-    failure,
-    operation: ownerOperation('testOwnWebhookEndpoint', 'Send a test event', 200, testResult, {
-      errors: ['not_found', 'invalid_parameter'],
-      description:
-        'One attempt with made-up data, also to a disabled endpoint. It is neither counted nor listed as a delivery.',
-    }),
+    description:
+      'One attempt with made-up data, also to a disabled endpoint. It is neither counted nor listed as a delivery.',
+    tags,
+    answers: { 200: testResult },
+    errors: ['not_found', 'invalid_parameter'],
     handle: ({ caller, params, query }) => tested(deps, caller.org, params.id, query),
   }),
-  route({
-    method: 'POST',
-    path: '/api/v1/webhooks/:id/enable',
+  route('POST /api/v1/webhooks/:id/enable', {
+    id: 'enableOwnWebhookEndpoint',
+    summary: 'Enable a webhook endpoint',
     access,
     params: one,
-    failure,
-    operation: ownerOperation('enableOwnWebhookEndpoint', 'Enable a webhook endpoint', 200, listedEndpoint),
+    tags,
+    answers: { 200: listedEndpoint },
+    errors: ['not_found'],
     handle: async (request) => ({
       status: 200,
       body: listedBody(
@@ -345,88 +305,70 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
       ),
     }),
   }),
-  route({
-    method: 'POST',
-    path: '/api/v1/webhooks/:id/rotate',
+  route('POST /api/v1/webhooks/:id/rotate', {
+    id: 'rotateOwnWebhookSecret',
+    summary: 'Rotate a signing secret; the old one also signs for 24 hours',
     access,
     params: one,
-    failure,
-    operation: ownerOperation(
-      'rotateOwnWebhookSecret',
-      'Rotate a signing secret; the old one also signs for 24 hours',
-      200,
-      z.object({ signing_secret: z.string() }),
-    ),
+    tags,
+    answers: { 200: z.object({ signing_secret: z.string() }) },
+    errors: ['not_found'],
     handle: async (request) => {
       const { caller, params } = request;
       const secret = await rotateSecret(deps, caller.org, params.id, commandOf(deps, request));
       return { status: 200, body: { signing_secret: secret } };
     },
   }),
-  route({
-    method: 'POST',
-    path: '/api/v1/webhooks/:id/replay',
+  route('POST /api/v1/webhooks/:id/replay', {
+    id: 'replayOwnEvents',
+    summary: 'Replay the events that an endpoint has not accepted',
     access,
     params: one,
     body: replay,
-    failure,
-    operation: ownerOperation(
-      'replayOwnEvents',
-      'Replay the events that an endpoint has not accepted',
-      202,
-      counted,
-      { errors: ['not_found', 'invalid_parameter'] },
-    ),
+    tags,
+    answers: { 202: counted },
+    errors: ['not_found', 'invalid_parameter'],
     handle: ({ caller, params, body, signal }) =>
       replayed(deps, caller.org, params.id, readAll(replay, body), signal),
   }),
-  route({
-    method: 'GET',
-    path: '/api/v1/deliveries',
+  route('GET /api/v1/deliveries', {
+    id: 'listOwnDeliveries',
+    summary: 'List deliveries, newest first',
     access,
     query: deliveryQuery,
-    failure: 'read_failed',
-    operation: ownerOperation('listOwnDeliveries', 'List deliveries, newest first', 200, deliveryList, {
-      errors: ['invalid_cursor', 'invalid_parameter'],
-    }),
+    tags,
+    answers: { 200: deliveryList },
+    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: ({ caller, query }) => deliveryPage(deps, caller.org, query),
   }),
-  route({
-    method: 'GET',
-    path: '/api/v1/deliveries/stream',
+  route('GET /api/v1/deliveries/stream', {
+    id: 'followOwnDeliveries',
+    summary: 'Follow deliveries and attempts as they happen, as server-sent events',
     access,
-    failure: 'read_failed',
-    operation: {
-      operationId: 'followOwnDeliveries',
-      summary: 'Follow deliveries and attempts as they happen, as server-sent events',
-      tags,
-      errors: [],
-      ...deliveryStream,
-    },
+    tags,
+    ...deliveryStream,
     handle: ({ caller, signal }) =>
       Promise.resolve({ status: 200, events: deliveryEvents(deps, caller.org, signal) }),
   }),
-  route({
-    method: 'GET',
-    path: '/api/v1/deliveries/:id',
+  route('GET /api/v1/deliveries/:id', {
+    id: 'getOwnDelivery',
+    summary: 'Look up a delivery and its attempts',
     access,
     params: one,
-    failure: 'read_failed',
-    operation: ownerOperation('getOwnDelivery', 'Look up a delivery and its attempts', 200, delivery, {
-      errors: ['not_found'],
-    }),
+    tags,
+    answers: { 200: delivery },
+    errors: ['not_found'],
     handle: ({ caller, params }) => oneDelivery(deps, caller.org, params.id),
   }),
-  route({
-    method: 'POST',
-    path: '/api/v1/deliveries/:id/retry',
+  route('POST /api/v1/deliveries/:id/retry', {
+    id: 'retryOwnDelivery',
+    summary: 'Retry a delivery',
     access,
     params: one,
-    failure,
-    operation: ownerOperation('retryOwnDelivery', 'Retry a delivery', 202, z.object({ id: z.string() }), {
-      description: 'Makes it due now. One that was out of attempts or dropped gets one more.',
-      errors: ['not_found', 'invalid_transition'],
-    }),
+    description: 'Makes it due now. One that was out of attempts or dropped gets one more.',
+    tags,
+    answers: { 202: z.object({ id: z.string() }) },
+    errors: ['not_found', 'invalid_transition'],
     handle: async ({ caller, params }) => {
       await retryDelivery(deps, caller.org, params.id);
       return { status: 202, body: { id: params.id } };

@@ -20,22 +20,17 @@ const query = z.object(Object.fromEntries(parameters.map((name) => [name, z.stri
 
 const routesAt = (deps: ConsoleDeps, path: string): readonly Route[] =>
   (['GET', 'POST'] as const).map((method) =>
-    route({
-      method,
-      path,
+    route(`${method} ${path}`, {
+      id: `${method.toLowerCase()} ${path}`,
+      summary: 'A page of the console',
       access: { kind: 'page' },
       params: z.object(Object.fromEntries(pathParameters(path).map((name) => [name, z.string()]))),
       query,
       failure: 'internal_error',
       undecodable: 'as-is',
       hidden: true,
-      operation: {
-        operationId: `${method.toLowerCase()} ${path}`,
-        summary: 'A page of the console',
-        tags: ['console'],
-        responses: { 200: { description: 'The page.', schema: null, type: 'text/html' } },
-        errors: [],
-      },
+      tags: ['console'],
+      responses: { 200: { description: 'The page.', schema: null, type: 'text/html' } },
       handle: (request) => answer(deps, path, method === 'POST', request as PageRequest),
     }),
   );

@@ -6,19 +6,14 @@ export const startRoute = (
   { baseUrl }: { readonly baseUrl: () => string },
   path: string,
 ): readonly Route[] => [
-  route({
-    method: 'GET',
-    path: '/',
+  route('GET /', {
+    id: 'getStart',
+    summary: 'The way to the pages',
     access: { kind: 'public' },
     failure: 'internal_error',
     hidden: true,
-    operation: {
-      operationId: 'getStart',
-      summary: 'The way to the pages',
-      tags: ['console'],
-      responses: { 303: { description: 'The way to the pages.', schema: null, type: 'text/html' } },
-      errors: [],
-    },
+    tags: ['console'],
+    responses: { 303: { description: 'The way to the pages.', schema: null, type: 'text/html' } },
     handle: () => {
       const { prefix } = placeOf(baseUrl());
       const headers = { location: pageUrl(prefix, path) };

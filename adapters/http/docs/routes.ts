@@ -50,19 +50,14 @@ const described = (
   summary: string,
   handle: () => Promise<RouteResponse>,
 ): Route =>
-  route({
-    method: 'GET',
-    path,
+  route(`GET ${path}`, {
+    id: operationId,
+    summary,
     access: { kind: 'public' },
     failure: 'internal_error',
     hidden: true,
-    operation: {
-      operationId,
-      summary,
-      tags: ['docs'],
-      responses: { 200: { description: summary, schema: null, type: 'text/html' } },
-      errors: [],
-    },
+    tags: ['docs'],
+    responses: { 200: { description: summary, schema: null, type: 'text/html' } },
     handle,
   });
 
@@ -80,20 +75,16 @@ const pathsOf = (routes: readonly Route[]): readonly string[] => {
   return places.map(({ path }) => path);
 };
 
-const assets = route({
-  method: 'GET',
-  path: '/assets/:name',
+const assets = route('GET /assets/:name', {
+  id: 'getAsset',
+  summary: 'A file that pages load',
   access: { kind: 'public' },
   params: z.object({ name: text({ code: 'not_found' }) }),
   failure: 'internal_error',
   hidden: true,
-  operation: {
-    operationId: 'getAsset',
-    summary: 'A file that pages load',
-    tags: ['docs'],
-    responses: { 200: { description: 'The file.', schema: null, type: 'text/css' } },
-    errors: ['not_found'],
-  },
+  tags: ['docs'],
+  responses: { 200: { description: 'The file.', schema: null, type: 'text/css' } },
+  errors: ['not_found'],
   handle: ({ params }) => {
     const document = findAsset(params.name);
     if (document === null) throw new DomainError('not_found', 'There is no such file.');
@@ -102,20 +93,16 @@ const assets = route({
 });
 
 const errorPages = (pages: () => Promise<Drawn>): Route =>
-  route({
-    method: 'GET',
-    path: '/docs/errors/:code',
+  route('GET /docs/errors/:code', {
+    id: 'getErrorPage',
+    summary: 'A page about an error code',
     access: { kind: 'public' },
     params: z.object({ code: text({ code: 'not_found' }) }),
     failure: 'internal_error',
     hidden: true,
-    operation: {
-      operationId: 'getErrorPage',
-      summary: 'A page about an error code',
-      tags: ['docs'],
-      responses: { 200: { description: 'The page.', schema: null, type: 'text/html' } },
-      errors: ['not_found'],
-    },
+    tags: ['docs'],
+    responses: { 200: { description: 'The page.', schema: null, type: 'text/html' } },
+    errors: ['not_found'],
     handle: async ({ params }) => {
       if (!isErrorCode(params.code.replace(/\.md$/, '')))
         throw new DomainError(
@@ -127,20 +114,15 @@ const errorPages = (pages: () => Promise<Drawn>): Route =>
   });
 
 const search = (pages: () => Promise<Drawn>): Route =>
-  route({
-    method: 'GET',
-    path: searchPath,
+  route(`GET ${searchPath}`, {
+    id: 'searchDocs',
+    summary: 'What the documentation says about some words',
     access: { kind: 'public' },
     query: z.object({ q: optionalText({ description: 'Words to look for.' }) }),
     failure: 'internal_error',
     hidden: true,
-    operation: {
-      operationId: 'searchDocs',
-      summary: 'What the documentation says about some words',
-      tags: ['docs'],
-      responses: { 200: { description: 'The page.', schema: null, type: 'text/html' } },
-      errors: [],
-    },
+    tags: ['docs'],
+    responses: { 200: { description: 'The page.', schema: null, type: 'text/html' } },
     handle: async ({ query }): Promise<RouteResponse> => {
       const { html, headers } = await (await pages()).search((query.q ?? '').slice(0, 200));
       return { status: 200, type: 'text/html; charset=utf-8', text: html, headers };

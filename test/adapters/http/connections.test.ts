@@ -14,9 +14,9 @@ const large = 32 * mebibyte;
 
 const clock = new SystemClock();
 
-const operation = (operationId: string) => ({
-  operationId,
-  summary: operationId,
+const operation = (id: string) => ({
+  id,
+  summary: id,
   tags: ['test'],
   responses: {},
   errors: [],
@@ -24,20 +24,16 @@ const operation = (operationId: string) => ({
 
 /** A large response, an endless stream, and a response that takes its time. */
 const routes = (ended: string[]) => [
-  route({
-    method: 'GET',
-    path: '/large',
+  route('GET /large', {
     access: { kind: 'public' },
     failure: 'internal_error',
-    operation: operation('large'),
+    ...operation('large'),
     handle: () => Promise.resolve({ status: 200, type: 'text/plain', text: 'x'.repeat(large) }),
   }),
-  route({
-    method: 'GET',
-    path: '/stream',
+  route('GET /stream', {
     access: { kind: 'public' },
     failure: 'internal_error',
-    operation: operation('stream'),
+    ...operation('stream'),
     handle: ({ signal }) =>
       Promise.resolve({
         status: 200,
@@ -47,13 +43,11 @@ const routes = (ended: string[]) => [
         })(),
       }),
   }),
-  route({
-    method: 'GET',
-    path: '/slow',
+  route('GET /slow', {
     access: { kind: 'public' },
     query: z.object({ ms: optionalText() }),
     failure: 'internal_error',
-    operation: operation('slow'),
+    ...operation('slow'),
     handle: async ({ query }) => {
       await clock.sleep(Number(query.ms));
       return { status: 200, body: {} };

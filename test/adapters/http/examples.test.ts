@@ -7,19 +7,13 @@ import { assertExamples } from '../../support/http/document-examples.js';
 const documentOf = (body: z.ZodObject): { readonly components?: unknown; readonly paths?: unknown } =>
   openApiDocument(
     [
-      route({
-        method: 'POST',
-        path: '/things',
+      route('POST /things', {
+        id: 'makeThing',
+        summary: 'Make a thing',
         access: { kind: 'public' },
         body,
-        failure: 'internal_error',
-        operation: {
-          operationId: 'makeThing',
-          summary: 'Make a thing',
-          tags: ['cards'],
-          responses: { 204: { description: 'Made.', schema: null } },
-          errors: [],
-        },
+        tags: ['cards'],
+        responses: { 204: { description: 'Made.', schema: null } },
         handle: () => Promise.resolve({ status: 204, body: {} }),
       }),
     ],

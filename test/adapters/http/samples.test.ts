@@ -29,21 +29,16 @@ const body = z.object({
   left_out: z.string().optional(),
 });
 
-const things = (method: Route['method'], changes: Partial<Parameters<typeof route>[0]> = {}): Route =>
-  route({
-    method,
-    path: '/things/:id',
+const things = (method: Route['method'], changes: Partial<Parameters<typeof route>[1]> = {}): Route =>
+  route(`${method} /things/:id`, {
+    id: 'things',
+    summary: 'Things',
+    tags: ['cards'],
     access: { kind: 'key', scope: null },
     params: z.object({ id: z.string().meta({ examples: ['a b/c?'] }) }),
     failure: 'internal_error',
-    operation: {
-      operationId: 'things',
-      summary: 'Things',
-      tags: ['cards'],
-      headers: { 'Idempotency-Key': { description: 'A key.', schema: { examples: ["it's one"] } } },
-      responses: { 200: { description: 'Done.', schema: z.object({ ok: z.literal(true) }) } },
-      errors: [],
-    },
+    headers: { 'Idempotency-Key': { description: 'A key.', schema: { examples: ["it's one"] } } },
+    responses: { 200: { description: 'Done.', schema: z.object({ ok: z.literal(true) }) } },
     handle: () => Promise.resolve({ status: 200, body: {} }),
     ...changes,
   });

@@ -7,19 +7,14 @@ import { call, startHttp, type TestService } from '../../support/http/http.js';
 const sent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
 const routes = (['GET', 'POST'] as const).map((method) =>
-  route({
-    method,
-    path: '/place/:what',
+  route(`${method} /place/:what`, {
+    id: method === 'GET' ? 'getPlace' : 'makePlace',
+    summary: 'The place of this request in a trace',
     access: { kind: 'public' },
     params: z.object({ what: z.string() }),
     failure: 'internal_error',
-    operation: {
-      operationId: method === 'GET' ? 'getPlace' : 'makePlace',
-      summary: 'The place of this request in a trace',
-      tags: ['health'],
-      responses: { 200: { description: 'The place.', schema: z.object({ traceparent: z.string() }) } },
-      errors: [],
-    },
+    tags: ['health'],
+    responses: { 200: { description: 'The place.', schema: z.object({ traceparent: z.string() }) } },
     handle: ({ params, traceparent }) =>
       params.what === 'failure'
         ? Promise.reject(new Error('on purpose'))

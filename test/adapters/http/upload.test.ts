@@ -20,19 +20,13 @@ const head = (more: string): string =>
 describe('an upload', () => {
   let service: TestService;
 
-  const taking = (path: string, handle: Parameters<typeof route>[0]['handle']) =>
-    route({
-      method: 'POST',
-      path,
+  const taking = (path: string, handle: Parameters<typeof route>[1]['handle']) =>
+    route(`POST ${path}`, {
+      id: path.slice(1),
+      summary: 'Takes a file',
       access: { kind: 'public' },
-      failure: 'internal_error',
-      operation: {
-        operationId: path.slice(1),
-        summary: 'Takes a file',
-        tags: ['console'],
-        responses: {},
-        errors: [],
-      },
+      tags: ['console'],
+      responses: {},
       handle,
     });
   const handleUpload = taking('/upload', async (request) => {

@@ -4,12 +4,13 @@ import { groupsOf } from '../../../adapters/http/docs/groups.js';
 import { route, type Route } from '../../../adapters/http/route.js';
 
 const answered = (path: string, access: 'public' | 'key' | 'operator', tag: string): Route =>
-  route({
-    method: 'GET',
-    path,
+  route(`GET ${path}`, {
+    id: tag,
+    summary: path,
     access: access === 'public' ? { kind: access } : { kind: access, scope: null },
     failure: 'internal_error',
-    operation: { operationId: tag, summary: path, tags: [tag], responses: {}, errors: [] },
+    tags: [tag],
+    responses: {},
     handle: () => Promise.resolve({ status: 200, body: {} }),
   });
 

@@ -42,9 +42,9 @@ export const cardBody = z.object({
 });
 
 const echo = z.object({ echo: z.looseObject({}) });
-const operation = (operationId: string, errors: readonly ErrorCode[] = []) => ({
-  operationId,
-  summary: `About ${operationId}`,
+const operation = (id: string, errors: readonly ErrorCode[] = []) => ({
+  id,
+  summary: `About ${id}`,
   tags: ['cards'],
   responses: { 200: { description: 'What was sent.', schema: echo } },
   errors,
@@ -61,26 +61,21 @@ export interface Traces {
 export const testRoutes = (traces: Traces): readonly Route[] => {
   const code = z.object({ code: text({ code: 'missing_id' }) });
   return [
-    route({
-      method: 'GET',
-      path: '/api/v1/cards',
+    route('GET /api/v1/cards', {
       access: { kind: 'key', scope: 'cards:read' },
       query: z.object({
         limit: pageLimit,
         status: optionalChoice(['pending', 'posted']),
         reference: optionalText(),
       }),
-      failure: 'read_failed',
-      operation: operation('listCards'),
+      ...operation('listCards'),
       handle: ({ query }) => Promise.resolve({ status: 200, body: { echo: query } }),
     }),
-    route({
-      method: 'POST',
-      path: '/api/v1/cards',
+    route('POST /api/v1/cards', {
       access: { kind: 'key', scope: 'cards:send' },
       body: cardBody,
       failure: 'order_failed',
-      operation: operation('sendCard', ['no_credits']),
+      ...operation('sendCard', ['no_credits']),
       handle: (request) => {
         traces.calls.push('sendCard');
         return Promise.resolve({
@@ -95,54 +90,41 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
         });
       },
     }),
-    route({
-      method: 'GET',
-      path: '/api/v1/cards/:code',
+    route('GET /api/v1/cards/:code', {
       access: { kind: 'key', scope: 'cards:read' },
       params: code,
-      blank: true,
       undecodable: 'card_not_found',
-      failure: 'read_failed',
-      operation: operation('getCard'),
+      blank: true,
+      ...operation('getCard'),
       handle: ({ params }) => Promise.resolve({ status: 200, body: { echo: params } }),
     }),
-    route({
-      method: 'DELETE',
-      path: '/api/v1/cards/:code',
+    route('DELETE /api/v1/cards/:code', {
       access: { kind: 'key', scope: 'cards:send' },
       params: code,
-      blank: true,
-      undecodable: 'card_not_found',
       failure: 'read_failed',
-      operation: operation('cancelCard'),
+      undecodable: 'card_not_found',
+      blank: true,
+      ...operation('cancelCard'),
       handle: ({ params }) => Promise.resolve({ status: 200, body: { echo: params } }),
     }),
-    route({
-      method: 'DELETE',
-      path: '/api/v1/webhooks/:id',
+    route('DELETE /api/v1/webhooks/:id', {
       access: { kind: 'key', scope: 'webhooks:manage' },
       params: z.object({ id: text() }),
       undecodable: 'as-is',
-      failure: 'internal_error',
-      operation: operation('deleteWebhook'),
+      ...operation('deleteWebhook'),
       handle: ({ params }) => Promise.resolve({ status: 200, body: { echo: params } }),
     }),
-    route({
-      method: 'GET',
-      path: '/api/v1/account',
+    route('GET /api/v1/account', {
       access: { kind: 'key', scope: null },
-      failure: 'read_failed',
-      operation: operation('getAccount'),
+      ...operation('getAccount'),
       handle: ({ caller }) => Promise.resolve({ status: 200, body: { echo: { label: caller.label } } }),
     }),
-    route({
-      method: 'POST',
-      path: '/api/v1/hooks/:token',
+    route('POST /api/v1/hooks/:token', {
       access: { kind: 'hook' },
       params: z.object({ token: text() }),
       body: z.looseObject({}),
       failure: 'order_failed',
-      operation: operation('fireHook'),
+      ...operation('fireHook'),
       handle: async (request) => {
         const { token } = request.params;
         if (token === 'paused') throw new DomainError('hook_disabled', 'This hook is paused.');
@@ -150,38 +132,28 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
         return { status: 201, body: { echo: await request.readBody() } };
       },
     }),
-    route({
-      method: 'POST',
-      path: '/operator/v1/organizations',
+    route('POST /operator/v1/organizations', {
       access: { kind: 'operator', scope: 'operator:office' },
       body: z.object({ name: text() }),
       failure: 'create_failed',
-      operation: operation('createOrganization'),
+      ...operation('createOrganization'),
       handle: ({ body }) =>
         Promise.resolve({ status: 201, body: { echo: readAll(z.object({ name: text() }), body) } }),
     }),
-    route({
-      method: 'POST',
-      path: '/operator/v1/cards/:code/queue',
+    route('POST /operator/v1/cards/:code/queue', {
       access: { kind: 'operator', scope: 'operator:office' },
       params: z.object({ code: text() }),
       failure: 'update_failed',
-      operation: operation('queueCard'),
+      ...operation('queueCard'),
       handle: ({ params }) => Promise.resolve({ status: 200, body: { echo: params } }),
     }),
-    route({
-      method: 'GET',
-      path: '/operator/v1/events',
+    route('GET /operator/v1/events', {
+      id: 'streamEvents',
+      summary: 'A stream',
       access: { kind: 'operator', scope: 'operator:office' },
       query: z.object({ count: optionalText(), fail: optionalText() }),
-      failure: 'read_failed',
-      operation: {
-        operationId: 'streamEvents',
-        summary: 'A stream',
-        tags: ['operator'],
-        responses: { 200: { description: 'Events.', schema: null, type: 'text/event-stream' } },
-        errors: [],
-      },
+      tags: ['operator'],
+      responses: { 200: { description: 'Events.', schema: null, type: 'text/event-stream' } },
       handle: ({ query, signal }) => {
         const numbers = async function* () {
           for (let at = 1; at <= Number(query.count ?? 0); at++)
@@ -196,13 +168,10 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
         return Promise.resolve({ status: 200 as const, events: numbers() });
       },
     }),
-    route({
-      method: 'GET',
-      path: '/api/v1/fails/:how',
+    route('GET /api/v1/fails/:how', {
       access: { kind: 'public' },
       params: z.object({ how: text() }),
-      failure: 'read_failed',
-      operation: operation('fail'),
+      ...operation('fail'),
       handle: async ({ params, signal }) => {
         if (params.how === 'outcome') throw new OutcomeUnknown(CommandId.parse('a-command'));
         if (params.how === 'idempotency') throw new IdempotencyUnavailable('away');
