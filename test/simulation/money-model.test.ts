@@ -20,6 +20,7 @@ const expected: Readonly<Record<RuleName, string>> = {
   'any-card': "a 201 with no card, or with somebody else's",
   'no-close': 'one key made two cards',
   'lost-order': 'an order of 2 credits, of which 0 came',
+  'late-request': 'one key made two cards',
 };
 const names = Object.keys(expected) as RuleName[];
 

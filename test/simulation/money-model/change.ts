@@ -19,6 +19,7 @@ import {
   isLive,
   lastRevision,
   type CardEvent,
+  type Movement,
   type Write,
 } from './world.js';
 
@@ -40,13 +41,13 @@ const respond = (turn: Turn, happened: string): Next =>
 const targetOf = ({ world: { claim }, role }: Turn): string =>
   role.target === '' && claim?.state === 'done' ? claim.code : role.target;
 
-const debtOfCancel = ({ memory }: Turn): string => debtOf(memory.code, memory.cardRevision + 1);
+const debtOfEnding = ({ memory }: Turn): string => debtOf(memory.code, memory.cardRevision + 1);
 
 /**
- * DELETE /api/v1/cards/{code}. (docs/money.md, rule 2: the ledger's revision is read before the card's
- * stream)
+ * A card is cancelled, held or fails: what was paid for it comes back. (docs/money.md, rule 2: the ledger's
+ * revision is read before the card's stream)
  */
-export const cancel: Steps = {
+const ending = (type: 'Cancelled' | 'Held' | 'Failed'): Steps => ({
   start: (turn) => {
     const code = targetOf(turn);
     if (code === '') return [end(turn, 404)];
@@ -58,7 +59,9 @@ export const cancel: Steps = {
     const card = cardOf(turn);
     const last = card.at(-1);
     if (last === undefined || card[0]?.type === 'Abandoned') return [end(turn, 404)];
-    if (last.type === 'Cancelled') return [end(turn, 200)];
+    if (last.type === 'Cancelled' && type === 'Cancelled') return [end(turn, 200)];
+    if (['Cancelled', 'Failed'].includes(last.type) || (type === 'Held' && !isLive(card)))
+      return [end(turn, 409)];
     const learnt = { cardRevision: lastRevision(card), owes: isLive(card) ? 1 : 0 };
     return [goOn(turn, 'reads the card', turn.keeps('card-first') ? 'cancel' : 'readLedger', learnt)];
   },
@@ -71,7 +74,7 @@ export const cancel: Steps = {
   // (docs/money.md, rule 3: a debt is written into the card's event, so that others can settle it)
   cancel: (turn) => {
     const { memory, self, keeps } = turn;
-    const event: CardEvent = { type: 'Cancelled', by: self, owes: keeps('no-owes') ? memory.owes : 0 };
+    const event: CardEvent = { type, by: self, owes: keeps('no-owes') ? memory.owes : 0 };
     return append(turn, changingCard(turn, event), (outcome, after, happened) => {
       if (outcome !== 'appended') return goOn(after, happened, 'cancelAgain');
       return memory.owes > 0 ? goOn(after, happened, 'return') : respond(after, happened);
@@ -80,27 +83,31 @@ export const cancel: Steps = {
 
   cancelAgain: (turn) => {
     const slot = nextEvent(turn);
-    if (slot?.type !== 'Cancelled' || slot.by !== turn.self)
-      return [startOver(turn, 'finds no event of its own')];
+    if (slot?.type !== type || slot.by !== turn.self) return [startOver(turn, 'finds no event of its own')];
     const happened = 'finds its event';
     return [turn.memory.owes > 0 ? goOn(turn, happened, 'returnAgain') : respond(turn, happened)];
   },
 
   return: (turn) =>
-    append(turn, moving(turn, debtOfCancel(turn), 1), (outcome, after, happened) =>
+    append(turn, moving(turn, debtOfEnding(turn), 1), (outcome, after, happened) =>
       outcome === 'appended' ? respond(after, happened) : goOn(after, happened, 'returnAgain'),
     ),
 
   // (docs/money.md, rule 2: look for your own cause before you repeat)
   returnAgain: (turn) => {
     const { world, memory, keeps } = turn;
-    if (keeps('blind-return') && hasMoved(world, memory.ledgerRevision, debtOfCancel(turn), 'return'))
+    if (keeps('blind-return') && hasMoved(world, memory.ledgerRevision, debtOfEnding(turn), 'return'))
       return [respond(turn, 'finds its return')];
     return [goOn(turn, 'finds no return', 'return', { ledgerRevision: lastRevision(world.ledger) })];
   },
 
   respond: (turn) => [end(turn, 200, { refunded: turn.memory.owes })],
-};
+});
+
+/** DELETE /api/v1/cards/{code}. */
+export const cancel = ending('Cancelled');
+export const hold = ending('Held');
+export const fail = ending('Failed');
 
 const spendOfRelease = ({ memory, self }: Turn): string =>
   spendFor(memory.code, memory.cardRevision + 1, self);
@@ -156,11 +163,78 @@ export const release: Steps = {
   respond: (turn) => [end(turn, 200)],
 };
 
+/**
+ * Two releases at once, of cards that have not been released before: their spends share an append, as those
+ * of one process do, and each is looked for on its own.
+ */
+export const releases: Steps = {
+  start: (turn) => {
+    const { world, role } = turn;
+    if (balanceOf(world) < 2) return [end(turn, 402)];
+    if (!role.target.split(' ').every((code) => isHeld(cardIn(world, code)))) return [end(turn, 409)];
+    return [goOn(turn, 'reads ledger and cards', 'spend', { ledgerRevision: lastRevision(world.ledger) })];
+  },
+
+  spend: (turn) => {
+    const [one, ...more] = spendsOfReleases(turn).map((cause) => moving(turn, cause, -1));
+    if (one === undefined) throw new Error('there is nothing to release');
+    const shared = { ...one, more: more.map(({ event }) => event as Movement) };
+    return append(turn, shared, (outcome, after, happened) =>
+      goOn(after, happened, outcome === 'appended' ? 'release' : 'spendAgain'),
+    );
+  },
+
+  spendAgain: (turn) => {
+    const { world, memory, keeps } = turn;
+    const found = spendsOfReleases(turn).filter((cause) =>
+      hasMoved(world, memory.ledgerRevision, cause, 'spend'),
+    );
+    if (found.length === 1) throw new Error('half of an append was written');
+    if (found.length === 2 && keeps('blind-retry')) return [goOn(turn, 'finds its spends', 'release')];
+    if (balanceOf(world) < 2) return [end(turn, 402)];
+    const ledgerRevision = lastRevision(world.ledger);
+    return [goOn(turn, 'finds no spends of its own', 'spend', { ledgerRevision })];
+  },
+
+  release: (turn) => {
+    const free = turn.role.target.split(' ').find((code) => cardIn(turn.world, code).length === 1);
+    if (free === undefined) return [end(turn, 200)];
+    const write = { stream: free, expected: 0, event: { type: 'Released', by: turn.self } } as const;
+    return append(turn, write, (_, after, happened) => goOn(after, happened, 'release'));
+  },
+};
+
+const spendsOfReleases = ({ role, self }: Turn): readonly string[] =>
+  role.target.split(' ').map((code) => spendFor(code, 1, self));
+
 /** Credits are bought: the ledger alone decides, at any time. */
 export const purchase: Steps = {
   start: (turn) => {
     const movement = { cause: purchaseBy(turn.self), amount: turn.role.buys };
     return [end(changing(turn, { ledger: [...turn.world.ledger, movement] }), 0)];
+  },
+};
+
+/** Credits are taken back, as far as they are there. */
+export const withdrawal: Steps = {
+  start: (turn) => {
+    if (balanceOf(turn.world) < turn.role.buys) return [end(turn, 402)];
+    return [goOn(turn, 'reads the ledger', 'withdraw', { ledgerRevision: lastRevision(turn.world.ledger) })];
+  },
+
+  withdraw: (turn) =>
+    append(turn, moving(turn, purchaseBy(turn.self), -turn.role.buys), (outcome, after, happened) =>
+      outcome === 'appended' ? end(after, 200) : goOn(after, happened, 'withdrawAgain'),
+    ),
+
+  // (docs/money.md, rule 2: look for your own cause before you repeat)
+  withdrawAgain: (turn) => {
+    const { world, memory, role, self, keeps } = turn;
+    if (keeps('blind-retry') && hasMoved(world, memory.ledgerRevision, purchaseBy(self), 'spend'))
+      return [end(turn, 200)];
+    if (balanceOf(world) < role.buys) return [end(turn, 402)];
+    const ledgerRevision = lastRevision(world.ledger);
+    return [goOn(turn, 'finds nothing withdrawn', 'withdraw', { ledgerRevision })];
   },
 };
 

@@ -1,4 +1,4 @@
-import { cancel, order, purchase, release } from './change.js';
+import { cancel, fail, hold, order, purchase, release, releases, withdrawal } from './change.js';
 import { violationAtEnd, violationIn } from './invariants.js';
 import { reconciler } from './reconciler.js';
 import type { RuleName } from './rules.js';
@@ -6,7 +6,9 @@ import { send } from './send.js';
 import { die, landings, type Next, type Steps, type Turn } from './turn.js';
 import { isOver, type Kind, type World } from './world.js';
 
-const stepsOf: Readonly<Record<Kind, Steps>> = { send, cancel, release, purchase, order, reconciler };
+const stepsOf: Readonly<Record<Kind, Steps>> = {
+  send, cancel, hold, fail, release, releases, purchase, withdrawal, order, reconciler,
+}; // prettier-ignore
 
 /** What a process may do next, dying included. Reconcilers that die are as good as slow ones. */
 const turnsOf = (turn: Turn, at: string): readonly Next[] => {
@@ -16,13 +18,21 @@ const turnsOf = (turn: Turn, at: string): readonly Next[] => {
   return kind === 'reconciler' || turn.world.crashes === 0 ? step(turn) : [...step(turn), die(turn)];
 };
 
+/** A day goes by, and with it the key. */
+const nextDay = (world: World): Next => ({
+  by: null,
+  happened: 'a day goes by',
+  world: { ...world, day: world.day + 1, days: world.days - 1, claim: null },
+});
+
 /** Everything that may happen next. */
 const successors = (world: World, keeps: Turn['keeps']): readonly Next[] => [
   ...world.processes.flatMap((process, self) => {
     const { role, memory, at } = process;
-    return isOver(process) ? [] : turnsOf({ world, self, role, memory, keeps }, at);
+    return isOver(process) || role.day > world.day ? [] : turnsOf({ world, self, role, memory, keeps }, at);
   }),
   ...landings(world),
+  ...(world.days > 0 ? [nextDay(world)] : []),
 ];
 
 /** Gives equal things the same number. Worlds share most of what they are made of, so most of it is known. */
@@ -44,8 +54,8 @@ class Numbers {
 
 /** Equal worlds have equal names. */
 const nameOf = (world: World, numbers: Numbers): string => {
-  const { crashes, faults, early, ledger, cards, claim, drawn, late, processes } = world;
-  let name = `${crashes},${faults},${early},${drawn},${numbers.of(ledger)},${numbers.of(late)},${numbers.of(claim)}`;
+  const { crashes, faults, early, day, ledger, cards, claim, drawn, late, processes } = world;
+  let name = `${crashes},${faults},${early},${day},${drawn},${numbers.of(ledger)},${numbers.of(late)},${numbers.of(claim)}`;
   for (const code of Object.keys(cards).sort()) name += `;${code}=${numbers.of(cards[code] ?? null)}`;
   for (const { at, memory, response } of processes)
     name += `;${at},${numbers.of(memory)},${numbers.of(response)}`;

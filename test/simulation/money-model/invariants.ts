@@ -18,8 +18,10 @@ const movedTwice = ({ ledger }: World): boolean => {
 export const violationIn = (world: World): string | null => {
   if (wasNegative(world)) return 'the balance was negative';
   if (movedTwice(world)) return 'one cause moved money twice';
-  const made = ours(world).filter((card) => card[0]?.request === 'ours');
-  return made.length > 1 ? 'one key made two cards' : null;
+  const made = ours(world).flatMap(([first]) =>
+    first?.request === 'ours' ? [world.processes[first.by ?? NaN]?.role.day] : [],
+  );
+  return new Set(made).size < made.length ? 'one key made two cards' : null;
 };
 
 const wrongResponse = (world: World): string | null => {

@@ -1,4 +1,4 @@
-import { debtOf, purchaseOf, slotOf, voidOf } from './causes.js';
+import { debtOf, isPurchase, purchaseOf, slotOf, voidOf } from './causes.js';
 import { append, changing, goOn, startOver, type Next, type Steps, type Turn } from './turn.js';
 import {
   cardIn,
@@ -16,6 +16,7 @@ const isFilledBy = ({ type, by }: CardEvent, command: string): boolean =>
 
 const dutyOfSpend = ({ world }: Turn, { cause }: Movement): readonly Duty[] => {
   const { code, revision, command } = slotOf(cause);
+  if (isPurchase(cause)) return [];
   const filler = cardIn(world, code)[revision];
   if (filler === undefined) return [{ kind: 'empty slot', code, revision, cause: voidOf(cause) }];
   return isFilledBy(filler, command) ? [] : [{ kind: 'credit', cause: voidOf(cause) }];

@@ -69,6 +69,11 @@ export const leftOut = {
     instead: 'The reconciler passes over an order whose credits have not come.',
     shownBy: 'a purchase under a reference',
   },
+  'late-request': {
+    rule: 10,
+    instead: 'A send claims and spends however long ago it began.',
+    shownBy: 'a send and a retry that waits for a day',
+  },
 } satisfies Readonly<Record<string, LeftOut>>;
 
 export type RuleName = keyof typeof leftOut;

@@ -7,8 +7,8 @@ export interface Scenario {
   readonly world: World;
 }
 
-const process = (kind: Kind, { target = '', buys = 0 }: Partial<Role> = {}): Process => ({
-  role: { kind, target, buys },
+const process = (kind: Kind, { target = '', buys = 0, day = 0 }: Partial<Role> = {}): Process => ({
+  role: { kind, target, buys, day },
   at: 'start',
   memory: emptyMemory,
   response: null,
@@ -18,6 +18,11 @@ const send = process('send');
 const reconciler = process('reconciler');
 const cancel = process('cancel');
 const cancelX = process('cancel', { target: 'x' });
+const holdX = process('hold', { target: 'x' });
+const failX = process('fail', { target: 'x' });
+const releaseBoth = process('releases', { target: 'x y' });
+const withdrawal = process('withdrawal', { buys: 1 });
+const sendOfTheNextDay = process('send', { day: 1 });
 const releaseX = process('release', { target: 'x' });
 
 /** One credit, and one trouble of each kind. */
@@ -32,6 +37,8 @@ const scenario = (
     crashes,
     faults,
     early,
+    day: 0,
+    days: 0,
     ledger: [],
     cards: {},
     claim: null,
@@ -83,6 +90,23 @@ export const scenarios: readonly Scenario[] = [
     ...isPaid,
     crashes: 2,
     faults: 2,
+  }),
+  scenario('a paid card is held and released', [holdX, releaseX, reconciler], isPaid),
+  scenario('two cards are released in one append, and one is cancelled', [releaseBoth, cancelX, reconciler], {
+    cards: { x: [heldCard], y: [heldCard] },
+    purchased: 4,
+  }),
+  scenario('a paid card is held, and fails', [holdX, failX, reconciler], isPaid),
+  scenario('a paid card fails while it is cancelled', [failX, cancelX, reconciler], isPaid),
+  scenario('a send beside a withdrawal', [send, withdrawal, reconciler], { purchased: 3 }),
+  scenario('a send and a retry that waits for a day', [send, send, reconciler], {
+    purchased: 2,
+    days: 1,
+    early: 0,
+  }),
+  scenario('a send, and one of the next day under the same key', [send, sendOfTheNextDay, reconciler], {
+    purchased: 2,
+    days: 1,
   }),
   scenario('a purchase under a reference', [orders, reconciler], { faults: 2 }),
   scenario('two purchases under one reference, two reconcilers', [orders, orders, reconciler, reconciler], {

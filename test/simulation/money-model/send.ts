@@ -39,6 +39,9 @@ const seeLedger = (world: World) => ({
   funds: balanceOf(world),
 });
 
+/** (docs/money.md, rule 10: a request has an end) */
+const isLate = ({ world, role, keeps }: Turn): boolean => keeps('late-request') && world.day > role.day;
+
 const firstEvent = (code: string, event: CardEvent): Write => ({ stream: code, expected: -1, event });
 
 // The claim on the key
@@ -97,6 +100,7 @@ export const send: Steps = {
 
   claim: (turn) => {
     const { claim } = turn.world;
+    if (isLate(turn)) return [end(turn, 500)];
     if (claim === null) {
       const [after, code] = hold(turn, null, turn.memory.ledgerRevision);
       return [withNewCode(after, `claims the key with ${code}`, { code })];
@@ -135,13 +139,15 @@ export const send: Steps = {
   },
 
   spend: (turn) =>
-    append(turn, moving(turn, causeOf(turn), -1), (outcome, after, happened) =>
-      outcome === 'appended'
-        ? schedule(after, happened)
-        : outcome === 'conflict' && !turn.memory.mayHaveSpent
-          ? goOn(after, happened, 'readFunds')
-          : goOn(after, happened, 'spendAgain', { mayHaveSpent: true }),
-    ),
+    isLate(turn)
+      ? [end(turn, 500)]
+      : append(turn, moving(turn, causeOf(turn), -1), (outcome, after, happened) =>
+          outcome === 'appended'
+            ? schedule(after, happened)
+            : outcome === 'conflict' && !turn.memory.mayHaveSpent
+              ? goOn(after, happened, 'readFunds')
+              : goOn(after, happened, 'spendAgain', { mayHaveSpent: true }),
+        ),
 
   // A conflict says that nothing was written, so there is nothing to look for.
   readFunds: (turn) => {

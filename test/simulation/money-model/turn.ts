@@ -100,19 +100,26 @@ export const changing = (turn: Turn, changes: Partial<World>): Turn => ({
 // Appends
 
 /** A movement of the ledger, at the revision that the process has seen. */
-export const moving = ({ memory }: Turn, cause: string, amount: number): Write => ({
+export const moving = ({ memory, self }: Turn, cause: string, amount: number): Write => ({
   stream: 'ledger',
   expected: memory.ledgerRevision,
-  event: { cause, amount },
+  event: { cause, amount, by: self },
 });
 
-const appended = (world: World, { stream, event }: Write): World =>
+const appended = (world: World, { stream, event, more = [] }: Write): World =>
   stream === 'ledger'
-    ? { ...world, ledger: [...world.ledger, event as Movement] }
+    ? { ...world, ledger: [...world.ledger, event as Movement, ...more] }
     : { ...world, cards: { ...world.cards, [stream]: [...cardIn(world, stream), event as CardEvent] } };
 
+const streamIn = (world: World, stream: string): readonly (Movement | CardEvent)[] =>
+  stream === 'ledger' ? world.ledger : cardIn(world, stream);
+
 const fits = (world: World, { stream, expected }: Write): boolean =>
-  lastRevision(stream === 'ledger' ? world.ledger : cardIn(world, stream)) === expected;
+  lastRevision(streamIn(world, stream)) === expected;
+
+/** Whether the same command has written the same event there: the store knows it by its id. */
+const isThere = (world: World, { stream, expected, event }: Write): boolean =>
+  event.by !== undefined && JSON.stringify(streamIn(world, stream)[expected + 1]) === JSON.stringify(event);
 
 type Outcome = 'appended' | 'conflict' | 'unknown';
 
@@ -134,7 +141,9 @@ export const append = (
   const fit = fits(world, write);
   const arrived = fit
     ? ends('appended', appended(world, write), 'it is written')
-    : ends('conflict', world, 'conflict');
+    : isThere(world, write)
+      ? ends('appended', world, 'it was written before')
+      : ends('conflict', world, 'conflict');
   if (world.faults === 0) return [arrived];
   const worse = { ...world, faults: world.faults - 1 };
   return [

@@ -6,12 +6,14 @@
 export interface Movement {
   readonly cause: string;
   readonly amount: number;
+  /** The command that recorded it, if it may be repeated by the same one. */
+  readonly by?: number;
 }
 
 /** An event of a card's stream, or the one of an order of credits. */
 export interface CardEvent {
   readonly type:
-    'Scheduled' | 'Held' | 'Released' | 'Cancelled' | 'Abandoned' | 'ReleaseAbandoned' | 'Ordered';
+    'Scheduled' | 'Held' | 'Released' | 'Cancelled' | 'Failed' | 'Abandoned' | 'ReleaseAbandoned' | 'Ordered';
   /** The command that recorded it. */
   readonly by?: number;
   readonly request?: 'ours' | 'foreign';
@@ -36,9 +38,21 @@ export interface Write {
   readonly stream: string;
   readonly expected: number;
   readonly event: Movement | CardEvent;
+  /** What stands behind it in the same append to the ledger. */
+  readonly more?: readonly Movement[];
 }
 
-export type Kind = 'send' | 'cancel' | 'release' | 'purchase' | 'order' | 'reconciler';
+export type Kind =
+  | 'send'
+  | 'cancel'
+  | 'hold'
+  | 'fail'
+  | 'release'
+  | 'releases'
+  | 'purchase'
+  | 'withdrawal'
+  | 'order'
+  | 'reconciler';
 
 /**
  * What a reconciler sees that is not settled: a paid slot that is empty, a credit that is to come back, or
@@ -57,10 +71,12 @@ export type Duty =
 /** What a process is for; it never changes. */
 export interface Role {
   readonly kind: Kind;
-  /** The card that it is about; '' for the card of the key. */
+  /** The card that it is about, or two of them; '' for the card of the key. */
   readonly target: string;
-  /** How many credits it buys. */
+  /** How many credits it buys or withdraws. */
   readonly buys: number;
+  /** The day on which it begins. */
+  readonly day: number;
 }
 
 /** What a process knows. One that has ended, died or started over knows nothing. */
@@ -107,6 +123,9 @@ export interface World {
   readonly crashes: number;
   readonly faults: number;
   readonly early: number;
+  /** The day that it is, and how many more will come: at the end of each the key is forgotten. */
+  readonly day: number;
+  readonly days: number;
   readonly ledger: readonly Movement[];
   readonly cards: Readonly<Record<string, readonly CardEvent[]>>;
   readonly claim: Claim | null;
