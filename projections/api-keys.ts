@@ -9,13 +9,10 @@ export interface ApiKeyDocument {
   readonly label: string | null;
   readonly scopes: readonly KeyScope[];
   readonly createdAt: Instant;
-  /**
-   * Who made it. Missing, like the limit, in documents of version 2, which readers see while version 3 is
-   * built.
-   */
-  readonly by?: Actor;
+  /** Who made it. */
+  readonly by: Actor;
   /** Null: the service's default. */
-  readonly requestsPerMinute?: number | null;
+  readonly requestsPerMinute: number | null;
   readonly revokedAt: Instant | null;
 }
 

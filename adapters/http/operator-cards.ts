@@ -84,7 +84,9 @@ const historyRow = z.object({
     id: z
       .string()
       .nullable()
-      .describe('For an operator the id of the key, or `root` for the operator token. Null in old events.'),
+      .describe(
+        'For an operator the id of the key, or `root` for the operator token. Null for the service itself.',
+      ),
     label: z.string().nullable().describe('What the key or the hook was called then.'),
   }),
   request_id: z

@@ -57,7 +57,7 @@ export const ContactImport = z.object({
   next: z.int(),
   tries: z.int(),
   /** Which try saved a part, where that was not the first: what other tries found bad does not count. */
-  savedBy: z.record(z.string(), z.int()).default({}),
+  savedBy: z.record(z.string(), z.int()),
   /** Rows that are through, and what became of them. */
   through: z.int(),
   created: z.int(),

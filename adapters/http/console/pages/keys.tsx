@@ -49,9 +49,7 @@ const columnsFor = ({ timeZone: zone }: OrgContext) => [
   {
     name: 'Limit',
     cell: ({ requestsPerMinute }: ShownKey) =>
-      requestsPerMinute === undefined || requestsPerMinute === null
-        ? 'usual'
-        : `${requestsPerMinute.toLocaleString('en-US')} a minute`,
+      requestsPerMinute === null ? 'usual' : `${requestsPerMinute.toLocaleString('en-US')} a minute`,
   },
   {
     name: 'State',
@@ -92,7 +90,7 @@ export const keysPage = page({
     const nameOf = actorNames(deps, visitor.kind === 'operator');
     const keys = found.slice(0, perPage).map(async (key): Promise<ShownKey> => ({
       ...key,
-      madeBy: key.by === undefined ? null : await nameOf(key.by),
+      madeBy: await nameOf(key.by),
       form: mayManage && key.revokedAt === null ? newForm(context) : null,
     }));
     return {
