@@ -2,6 +2,7 @@ import { card, isFilledByPayer, owedBy } from './card.js';
 import { changeBy, ledger, type LedgerEvent, type Return } from './credits.js';
 import { parseEvent, type Actor, type RecordedEvent, type Slot } from './events.js';
 import { categoryOf, idOf, type Instant, type Milliseconds } from './ids.js';
+import { OpenMoney, placeName } from './open-money.js';
 import { purchase } from './purchase.js';
 
 /**
@@ -71,10 +72,10 @@ export interface Period {
   readonly mayBeOpenFor: Milliseconds;
 }
 
-const place = (code: string, revision: number): string => `${code}@${revision}`;
-const slotName = ({ card: code, revision, command }: Slot): string => `${place(code, revision)}/${command}`;
+const slotName = ({ card: code, revision, command }: Slot): string =>
+  `${placeName(code, revision)}/${command}`;
 const returnName = (cause: Return): string =>
-  'void' in cause ? slotName(cause.void) : place(cause.owed.card, cause.owed.revision);
+  'void' in cause ? slotName(cause.void) : placeName(cause.owed.card, cause.owed.revision);
 
 interface Debt {
   readonly amount: number;
@@ -101,7 +102,7 @@ class Facts {
   }
 
   #card(event: RecordedEvent): void {
-    const name = place(idOf(event.stream), event.revision);
+    const name = placeName(idOf(event.stream), event.revision);
     this.fillers.set(name, event);
     const amount = owedBy(parseEvent(card, event));
     const why =
@@ -111,7 +112,7 @@ class Facts {
 
   /** Whether the command that paid for a slot has filled it. */
   paid(slot: Slot): boolean {
-    return isFilledByPayer(slot, this.fillers.get(place(slot.card, slot.revision)));
+    return isFilledByPayer(slot, this.fillers.get(placeName(slot.card, slot.revision)));
   }
 }
 
@@ -126,36 +127,25 @@ const nameOf = ({ type, data }: LedgerEvent): string => {
   return type === 'CreditReturned' ? `return ${returnName(data.cause)}` : `${type} ${data.cause}`;
 };
 
-interface Verdict {
-  readonly open: readonly OpenItem[];
-  readonly findings: readonly Finding[];
-}
-const fine: Verdict = { open: [], findings: [] };
-
-const leftOpen = (
-  kind: OpenItem['kind'],
-  subject: string,
-  amount: number,
-  { metadata, position }: RecordedEvent,
-): Verdict => ({ open: [{ kind, subject, amount, at: metadata.occurredAt, position }], findings: [] });
-
 const found = (
   code: Finding['code'],
   subject: string,
   { position }: RecordedEvent,
   message: string,
-): Verdict => ({ open: [], findings: [{ code, subject, position, message }] });
+): readonly Finding[] => [{ code, subject, position, message }];
 
-/** A movement beside what it is for, and beside the movement that undoes it or is undone by it. */
-const judge = ({ stored, event }: Movement, facts: Facts, named: ReadonlyMap<string, Movement>): Verdict => {
-  const { amount, cause } = event.data;
+/** A movement beside what it is for, and beside the movement that undoes it. */
+const judge = (
+  { stored, event }: Movement,
+  facts: Facts,
+  named: ReadonlyMap<string, Movement>,
+): readonly Finding[] => {
+  const { amount } = event.data;
   if (event.type === 'CreditSpent') {
     const slot = slotName(event.data.cause);
-    const back = named.get(`return ${slot}`);
-    if (!facts.paid(event.data.cause))
-      return back === undefined ? leftOpen('spend', slot, amount, stored) : fine;
+    const back = facts.paid(event.data.cause) ? named.get(`return ${slot}`) : undefined;
     return back === undefined
-      ? fine
+      ? []
       : found(
           'paid_card_returned',
           slot,
@@ -165,37 +155,72 @@ const judge = ({ stored, event }: Movement, facts: Facts, named: ReadonlyMap<str
   }
   if (event.type === 'CreditReturned') {
     const name = returnName(event.data.cause);
-    const due = facts.debts.get(name)?.amount ?? named.get(`spend ${name}`)?.event.data.amount;
-    if (due === undefined) return leftOpen('movement', name, amount, stored);
+    const due = facts.debts.get(name)?.amount ?? named.get(`spend ${name}`)?.event.data.amount ?? amount;
     return due === amount
-      ? fine
+      ? []
       : found('wrong_amount', name, stored, `${due} credits were due, and ${amount} came back.`);
   }
-  const order = facts.orders.get(event.data.cause);
-  if (order === undefined)
-    return cause === stored.metadata.causationId
-      ? fine
-      : leftOpen('movement', event.data.cause, amount, stored);
-  return order.amount === amount
-    ? fine
-    : found(
-        'wrong_amount',
-        event.data.cause,
-        stored,
-        `${order.amount} credits were ordered, and ${amount} came.`,
-      );
+  const { cause } = event.data;
+  const ordered = facts.orders.get(cause)?.amount ?? amount;
+  return ordered === amount
+    ? []
+    : found('wrong_amount', cause, stored, `${ordered} credits were ordered, and ${amount} came.`);
+};
+
+/** What the events leave open, each with the event that began it. */
+const openIn = (
+  events: readonly RecordedEvent[],
+  facts: Facts,
+  named: ReadonlyMap<string, Movement>,
+): readonly OpenItem[] => {
+  const money = new OpenMoney();
+  for (const event of events) money.observe(event);
+  const item = (
+    kind: OpenItem['kind'],
+    subject: string,
+    began: Pick<RecordedEvent, 'metadata' | 'position'> | undefined,
+    amount: number | undefined,
+  ): readonly OpenItem[] =>
+    began === undefined || amount === undefined
+      ? []
+      : [{ kind, subject, amount, at: began.metadata.occurredAt, position: began.position }];
+  const ofMovement = (kind: OpenItem['kind'], subject: string, name: string): readonly OpenItem[] => {
+    const movement = named.get(name);
+    return item(kind, subject, movement?.stored, movement?.event.data.amount);
+  };
+  /** Returns of spends that there are not. */
+  const groundless = [...named.values()].flatMap(({ event }) =>
+    event.type === 'CreditReturned' &&
+    'void' in event.data.cause &&
+    !named.has(`spend ${slotName(event.data.cause.void)}`)
+      ? [slotName(event.data.cause.void)]
+      : [],
+  );
+  return [
+    ...money.spends.flatMap(({ slot }) => ofMovement('spend', slotName(slot), `spend ${slotName(slot)}`)),
+    ...[...money.early, ...groundless].flatMap((name) => [
+      ...ofMovement('movement', name, `return ${name}`),
+      ...ofMovement('movement', name, `CreditsPurchased ${name}`),
+    ]),
+    ...money.debts.flatMap(({ card: code, revision, amount }) =>
+      item('debt', placeName(code, revision), facts.debts.get(placeName(code, revision))?.event, amount),
+    ),
+    ...money.orders.flatMap(({ purchase: id, amount }) =>
+      item('purchase', id, facts.orders.get(id)?.event, amount),
+    ),
+  ];
 };
 
 /** Each movement has the balance before it and its own change as its balance, and no other has its cause. */
-const addUp = (movements: readonly Movement[], named: ReadonlyMap<string, Movement>): readonly Verdict[] => {
+const addUp = (movements: readonly Movement[], named: ReadonlyMap<string, Movement>): readonly Finding[] => {
   let balance = 0;
   return movements.flatMap((movement) => {
     const { stored, event } = movement;
     balance += changeBy(event);
-    const verdicts: Verdict[] = [];
+    const findings: Finding[] = [];
     if (balance !== event.data.balance || balance < 0)
-      verdicts.push(
-        found(
+      findings.push(
+        ...found(
           'wrong_balance',
           stored.stream,
           stored,
@@ -203,10 +228,10 @@ const addUp = (movements: readonly Movement[], named: ReadonlyMap<string, Moveme
         ),
       );
     if (named.get(nameOf(event)) !== movement)
-      verdicts.push(
-        found('cause_moved_twice', nameOf(event), stored, 'An earlier movement has the same cause.'),
+      findings.push(
+        ...found('cause_moved_twice', nameOf(event), stored, 'An earlier movement has the same cause.'),
       );
-    return verdicts;
+    return findings;
   });
 };
 
@@ -245,20 +270,7 @@ export const reconcile = (
     .filter(({ stream }) => categoryOf(stream) === 'credits')
     .map((stored) => ({ stored, event: parseEvent(ledger, stored) }));
   const named = new Map(movements.toReversed().map((movement) => [nameOf(movement.event), movement]));
-  const missing = [
-    ...[...facts.debts].map(([name, { amount, event }]) =>
-      named.has(`return ${name}`) ? fine : leftOpen('debt', name, amount, event),
-    ),
-    ...[...facts.orders].map(([id, { amount, event }]) =>
-      named.has(`CreditsPurchased ${id}`) ? fine : leftOpen('purchase', id, amount, event),
-    ),
-  ];
-  const verdicts = [
-    ...addUp(movements, named),
-    ...movements.map((movement) => judge(movement, facts, named)),
-    ...missing,
-  ];
-  const open = verdicts.flatMap((verdict) => verdict.open);
+  const open = openIn(events, facts, named);
   const overdue = open
     .filter(({ at }) => Date.parse(until) - Date.parse(at) > mayBeOpenFor)
     .map(({ kind, subject, at, position }) => ({
@@ -281,6 +293,10 @@ export const reconcile = (
     purchases: bookings('CreditsPurchased'),
     withdrawals: bookings('CreditsWithdrawn'),
     open,
-    findings: [...verdicts.flatMap((verdict) => verdict.findings), ...overdue],
+    findings: [
+      ...addUp(movements, named),
+      ...movements.flatMap((movement) => judge(movement, facts, named)),
+      ...overdue,
+    ],
   };
 };

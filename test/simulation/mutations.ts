@@ -49,8 +49,8 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'no-owes': {
     rule: 'Money, rule 3: what an event owes is returned, whoever dies',
-    file: 'application/money/reconciler.js',
-    text: 'if (amount > 0 && org !== null && !this.#earlyMovements.delete(name))',
+    file: 'domain/open-money.js',
+    text: 'if (amount > 0 && !this.#early.delete(name))',
     instead: 'if (false)',
     money: true,
   },
@@ -92,8 +92,8 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'lost-order': {
     rule: 'Money, rule 9: an order brings its movement, whoever dies',
-    file: 'application/money/reconciler.js',
-    text: '            this.#observeOrder(logged);',
+    file: 'domain/open-money.js',
+    text: '            this.#observeOrder(event);',
     instead: '            void 0;',
     money: true,
     weather: 'dying processes',

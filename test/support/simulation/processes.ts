@@ -23,7 +23,8 @@ import {
   type IdempotencyStore,
 } from '../../../application/ports/idempotency-store.js';
 import type { Clock, Entropy } from '../../../application/ports/system.js';
-import { closeOpenWork, OpenWork, type ReconcilerDeps } from '../../../application/money/reconciler.js';
+import { OpenWork } from '../../../application/money/open-work.js';
+import { closeOpenWork, type ReconcilerDeps } from '../../../application/money/reconciler.js';
 import { sendCard, type SendCardDeps } from '../../../application/cards/send-card.js';
 import { Streams } from '../../../application/streams.js';
 import {
