@@ -9,7 +9,7 @@ import type { UnreadableEvents } from '../application/personal/own-keys.js';
 import type { PersonalKeys } from '../application/ports/personal-keys.js';
 import { Streams } from '../application/streams.js';
 import type { MasterKeys } from '../domain/webhook-signing.js';
-import { openLog } from './opened-log.js';
+import { openLog } from './offline-log.js';
 import { plainSealing } from './plain-sealing.js';
 import { masterKeys } from './secret-files.js';
 import type { Settings } from './settings.js';

@@ -17,7 +17,7 @@ import { z } from 'zod';
 import { checkCopy, copyEvents, syncFile, type CopiedLog } from '../../adapters/sqlite/backup.js';
 import { makeDirectory } from '../../adapters/sqlite/database.js';
 import { messageOf } from '../../domain/errors.js';
-import { openServers } from '../opened-log.js';
+import { openServers } from '../offline-log.js';
 import { markRestored } from '../restored.js';
 import { readSettings, type Servers, type Settings } from '../settings.js';
 import { ServiceRefused } from './client.js';

@@ -14,14 +14,12 @@ import {
 } from './client.js';
 import { completion, shells, type Words } from './completion.js';
 import { contactLongVerbs } from './contact-verbs.js';
-import { eventStoreVerbs } from './eventstore-verbs.js';
+import { serverVerbs } from './server-verbs.js';
 import { exportVerbs } from './export-verbs.js';
 import { readable } from './print.js';
 import { logLongVerbs } from './log-verbs.js';
-import { logWatch } from './log-watch.js';
 import { longVerbs, type LongVerb } from './long-verbs.js';
 import { personalVerbs } from './personal-verbs.js';
-import { queueVerbs } from './queue-verbs.js';
 import { version } from '../version.js';
 import { webhookLongVerbs } from './listen.js';
 import { parseInput, type Option, type CommandInput, type Verb } from './verb.js';
@@ -221,9 +219,7 @@ export const allVerbs: readonly (Verb | LongVerb)[] = [
   ...contactLongVerbs,
   ...webhookLongVerbs,
   ...exportVerbs,
-  logWatch,
-  ...queueVerbs,
-  ...eventStoreVerbs,
+  ...serverVerbs,
   ...personalVerbs,
 ];
 

@@ -1,7 +1,7 @@
 import type { Delivery, DeliveryAttempt, DeliveryStatus } from '../../../application/ports/delivery-log.js';
 import type { Uuid } from '../../../domain/ids.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
-import { Form } from '../web/form.js';
+import { Form, Submit } from '../web/form.js';
 import { Badge, Table, type Column, type Tone } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import type { Url } from '../web/url.js';
@@ -76,13 +76,13 @@ export const DeliveriesTable = ({ deliveries, endpoints, context, org, form, to,
       form !== null && canRetry(row, endpoints) ? (
         <Form action="retry" id={form()} {...(to !== undefined && { to: to(row) })}>
           <input type="hidden" name="delivery" value={row.id} />
-          <button type="submit" class="second">
+          <Submit kind="second">
             Retry
             <span class="hidden">
               {' '}
               {row.type} of {row.card}
             </span>
-          </button>
+          </Submit>
         </Form>
       ) : null,
   };

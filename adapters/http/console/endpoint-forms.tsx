@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 import { Moment } from '../web/choices.js';
-import { Field, Form } from '../web/form.js';
+import { Field, Form, Submit } from '../web/form.js';
 import { Danger } from '../web/parts.js';
 import { newForm } from './answer.js';
 import { chosenEvents, EventChoices } from './endpoint-parts.js';
@@ -24,9 +24,7 @@ const Now = ({ context, endpoint }: Props) => (
       </Form>
     )}
     <Form action="test" id={newForm(context)}>
-      <button type="submit" class="second">
-        Send a test
-      </button>
+      <Submit kind="second">Send a test</Submit>
     </Form>
   </div>
 );
@@ -50,9 +48,7 @@ const Later = ({ context, endpoint, refused }: Props & { readonly refused: Refus
             zone={timeZone}
             value={refused?.sent('since') || localTime(deps.clock.now() - day, timeZone)}
           />
-          <button type="submit" class="second">
-            Replay
-          </button>
+          <Submit kind="second">Replay</Submit>
         </Form>
       </section>
       <section class="panel" aria-labelledby="change">
@@ -65,9 +61,7 @@ const Later = ({ context, endpoint, refused }: Props & { readonly refused: Refus
             value={typed?.('description') ?? endpoint.description ?? ''}
           />
           <EventChoices subscribed={typed === null ? endpoint.events : chosenEvents(typed)} />
-          <button type="submit" class="second">
-            Save
-          </button>
+          <Submit kind="second">Save</Submit>
         </Form>
       </section>
       <VerifyExamples />

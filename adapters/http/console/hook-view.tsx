@@ -1,4 +1,4 @@
-import { Form, Refusal } from '../web/form.js';
+import { Form, Refusal, Submit } from '../web/form.js';
 import { Badge, Danger, Empty, Head, Older } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import { CallsTable } from './hook-calls.js';
@@ -30,9 +30,7 @@ const HookHead = ({ data, context: { timeZone } }: PartProps) => {
         )}
         {mayManage ? (
           <Form action={hook.paused ? 'resume' : 'pause'} id={forms.pause}>
-            <button type="submit" class="second">
-              {hook.paused ? 'Resume' : 'Pause'}
-            </button>
+            <Submit kind="second">{hook.paused ? 'Resume' : 'Pause'}</Submit>
           </Form>
         ) : null}
       </Head>

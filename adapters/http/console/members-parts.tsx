@@ -2,7 +2,7 @@ import { gone } from './gone.js';
 import { Instant } from '../../../domain/ids.js';
 import type { Member } from '../../../domain/members.js';
 import type { Role } from '../../../domain/permissions.js';
-import { Choice, Field, Form } from '../web/form.js';
+import { Choice, Field, Form, Submit } from '../web/form.js';
 import { Badge } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import type { Html } from '../web/prose.js';
@@ -45,9 +45,7 @@ const ChangeRole = ({ member, roles, context }: MemberProps & Pick<RowsProps, 'r
         </label>
       ))}
     </fieldset>
-    <button type="submit" class="second">
-      Change the role
-    </button>
+    <Submit kind="second">Change the role</Submit>
   </Form>
 );
 
@@ -59,9 +57,7 @@ const Remove = ({ member, context }: MemberProps) => (
         ? 'The link of the invitation stops working.'
         : 'Whoever it is can’t come in any more, within 5 seconds.'}
     </p>
-    <button type="submit" class="bad">
-      {member.account === null ? 'Withdraw the invitation' : 'Remove'}
-    </button>
+    <Submit kind="bad">{member.account === null ? 'Withdraw the invitation' : 'Remove'}</Submit>
   </Form>
 );
 
@@ -99,9 +95,7 @@ export const MemberRows = ({ members, roles, context }: RowsProps) => {
                   <p class="hint">
                     For somebody who has forgotten the password: a link to choose another one.
                   </p>
-                  <button type="submit" class="second">
-                    Make a link for a new password
-                  </button>
+                  <Submit kind="second">Make a link for a new password</Submit>
                 </Form>
               )}
               {stays(member) ? null : <Remove member={member} context={context} />}

@@ -3,7 +3,7 @@ import type { SendPreview } from '../../../application/cards/preview.js';
 import { longestMessage } from '../../../domain/message.js';
 import { states } from '../../../domain/recipient.js';
 import type { ContactDocument } from '../../../projections/contacts.js';
-import { Choice, Field, Form, TextArea } from '../web/form.js';
+import { Choice, Field, Form, TextArea, Search } from '../web/form.js';
 import type { OrgContext, RefusedForm } from './page.js';
 import { paths } from './paths.js';
 import type { Draft } from './send-draft.js';
@@ -31,12 +31,7 @@ const FindContact = ({
   return (
     <section class="panel" aria-labelledby="from-contact">
       <h2 id="from-contact">From a contact</h2>
-      <form method="get" class="search" role="search">
-        <Field name="find" label="E-mail or external id" type="search" value={find} required={false} />
-        <button type="submit" class="second">
-          Find
-        </button>
-      </form>
+      <Search name="find" label="E-mail or external id" value={find} required={false} />
       {find !== '' && found.length === 0 ? (
         <p class="quiet">No contact has this e-mail or external id.</p>
       ) : null}

@@ -1,6 +1,6 @@
 import type { AttemptResult } from '../../../application/ports/webhook-sender.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
-import { Form } from '../web/form.js';
+import { Form, Submit } from '../web/form.js';
 import { Badge, Head } from '../web/parts.js';
 import { block } from '../web/prose.js';
 import type { Url } from '../web/url.js';
@@ -43,9 +43,7 @@ export const TestResult = ({ result, endpoint, back, form }: Props) => {
           Back
         </a>
         <Form action="test" id={form} to={back}>
-          <button type="submit" class="second">
-            Send another
-          </button>
+          <Submit kind="second">Send another</Submit>
         </Form>
       </div>
     </div>

@@ -163,6 +163,27 @@ export const Field = ({
   />
 );
 
+interface SubmitProps {
+  /** `second`: beside a button that matters more; `bad`: for what can’t be undone. */
+  readonly kind: string;
+  readonly children: ComponentChildren;
+}
+
+/** Sends the form around it. */
+export const Submit = ({ kind, children }: SubmitProps) => (
+  <button type="submit" class={kind}>
+    {children}
+  </button>
+);
+
+/** Looks for something: a field alone, whose value becomes part of the address. */
+export const Search = (field: Omit<FieldProps, 'type'>) => (
+  <form method="get" class="search" role="search">
+    <Field {...field} type="search" />
+    <Submit kind="second">Find</Submit>
+  </form>
+);
+
 /** A file of the visitor's machine. */
 export const FileField = ({ accept, ...label }: Labelled & { readonly accept: string }) => (
   <LabelledControl

@@ -3,7 +3,7 @@ import { cardStatuses, type CardStatus } from '../../../../domain/card.js';
 import { parseCardCode, type CardCode } from '../../../../domain/card-code.js';
 import { DomainError } from '../../../../domain/errors.js';
 import type { OrganizationId } from '../../../../domain/ids.js';
-import { Field } from '../../web/form.js';
+import { Search } from '../../web/form.js';
 import { Empty, Head, Older } from '../../web/parts.js';
 import { CardsTable } from '../cards-table.js';
 import { Elsewhere, page } from '../page.js';
@@ -49,12 +49,7 @@ export const cardsPage = page({
     return (
       <>
         <Head title="Cards" />
-        <form method="get" class="search" role="search">
-          <Field name="q" label="Code or reference" type="search" value={q} required={false} />
-          <button type="submit" class="second">
-            Find
-          </button>
-        </form>
+        <Search name="q" label="Code or reference" value={q} required={false} />
         <ul class="filters" aria-label="Status">
           {[null, ...cardStatuses].map((each) => (
             <li>

@@ -6,7 +6,7 @@ import {
   type FoundImport,
 } from '../../../../application/contacts/imports.js';
 import { csvOf, csvRows } from '../../csv.js';
-import { Form, Refusal } from '../../web/form.js';
+import { Form, Refusal, Submit } from '../../web/form.js';
 import { Badge, Head } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { nothingHere } from '../admit.js';
@@ -88,9 +88,7 @@ export const contactImportPage = page({
         </section>
         {form === null ? null : (
           <Form action="stop" id={form}>
-            <button type="submit" class="second">
-              Stop the import
-            </button>
+            <Submit kind="second">Stop the import</Submit>
           </Form>
         )}
         {waiting.length === 0 ? null : (

@@ -4,7 +4,7 @@ import { saveContactRecord } from '../../../../application/contacts/save-contact
 import { CommandId, derivedUuid } from '../../../../domain/ids.js';
 import { listContacts } from '../../../../application/contacts/list-contacts.js';
 import { may } from '../../../../domain/permissions.js';
-import { Field, Form, Refusal } from '../../web/form.js';
+import { Field, Form, Refusal, Search } from '../../web/form.js';
 import { Empty, Head, Older, Table } from '../../web/parts.js';
 import { newForm } from '../answer.js';
 import { ContactFields, contactFrom } from '../contact-form.js';
@@ -45,12 +45,7 @@ export const contactsPage = page({
         </Head>
         <Done word={query('done')} />
         <Refusal refused={refused} />
-        <form method="get" class="search" role="search">
-          <Field name="q" label="E-mail or external id" type="search" value={q} required={false} />
-          <button type="submit" class="second">
-            Find
-          </button>
-        </form>
+        <Search name="q" label="E-mail or external id" value={q} required={false} />
         {shown.length > 0 ? (
           <Table
             label="Contacts"

@@ -6,7 +6,7 @@ import { may } from '../../../../domain/permissions.js';
 import { newDesign } from '../../operator.js';
 import { readAll } from '../../read.js';
 import { Cover } from '../../web/cover.js';
-import { Field, Form, Refusal } from '../../web/form.js';
+import { Field, Form, Refusal, Submit } from '../../web/form.js';
 import { Badge, Empty, Head } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
@@ -64,17 +64,13 @@ export const designsPage = page({
                         <label for={`name-${id}`}>Name</label>
                         <input id={`name-${id}`} name="name" value={name} required autocomplete="off" />
                         <p class="actions">
-                          <button type="submit" class="second">
-                            Rename
-                          </button>
+                          <Submit kind="second">Rename</Submit>
                         </p>
                       </Form>
                       <Form action="archive" id={newForm(context)}>
                         <input type="hidden" name="design" value={id} />
                         <p class="hint">No card can be sent with an archived design. This can’t be undone.</p>
-                        <button type="submit" class="bad">
-                          Archive
-                        </button>
+                        <Submit kind="bad">Archive</Submit>
                       </Form>
                     </>
                   ) : null}

@@ -4,7 +4,7 @@ import { listDoNotMail } from '../../../../application/organizations/read-office
 import { may } from '../../../../domain/permissions.js';
 import { doNotMail } from '../../operator.js';
 import { readAll } from '../../read.js';
-import { Field, Form, Refusal } from '../../web/form.js';
+import { Field, Form, Refusal, Submit } from '../../web/form.js';
 import { Empty, Older } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
@@ -69,9 +69,7 @@ export const doNotMailPage = page({
                       <Form action="remove" id={newForm(context)}>
                         <input type="hidden" name="email" value={email} />
                         <p>Cards to {email} are made again from then on.</p>
-                        <button type="submit" class="bad">
-                          Take it off the list
-                        </button>
+                        <Submit kind="bad">Take it off the list</Submit>
                       </Form>
                     </details>
                   ) : null}

@@ -4,7 +4,7 @@ import { readAccount } from '../../../../application/organizations/read-accounts
 import { OrganizationId, type Uuid } from '../../../../domain/ids.js';
 import { house, invitationIdOf, newAccountIdOf } from '../../../../domain/members.js';
 import type { Role } from '../../../../domain/permissions.js';
-import { Field, Form, Refusal } from '../../web/form.js';
+import { Field, Form, Refusal, Submit } from '../../web/form.js';
 import { newForm } from '../answer.js';
 import { goodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
@@ -79,9 +79,7 @@ export const joinPage = page({
         <Form action="joinWith" id={forms.withAccount}>
           <WhosePassword email={person.email} />
           <Field name="current" label="Its password" type="password" autocomplete="current-password" />
-          <button type="submit" class="second">
-            Join with it
-          </button>
+          <Submit kind="second">Join with it</Submit>
         </Form>
       </section>
     </div>

@@ -1,7 +1,7 @@
 import { createKey, revokeKey } from '../../../../application/organizations/administer.js';
 import { listKeys, type ListedKey } from '../../../../application/access/read-keys.js';
 import { may } from '../../../../domain/permissions.js';
-import { Form, Refusal } from '../../web/form.js';
+import { Form, Refusal, Submit } from '../../web/form.js';
 import { Badge, Empty, Older, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
@@ -69,9 +69,7 @@ const columnsFor = ({ timeZone: zone }: OrgContext) => [
           </p>
           <Form action="revoke" id={form}>
             <input type="hidden" name="key" value={id} />
-            <button type="submit" class="bad">
-              Revoke forever
-            </button>
+            <Submit kind="bad">Revoke forever</Submit>
           </Form>
         </details>
       ),

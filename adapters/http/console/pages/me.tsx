@@ -1,7 +1,7 @@
 import { hashOfNew, setPassword, signOutOthers } from '../../../../application/access/people.js';
 import { mailboxIdOf } from '../../../../domain/account.js';
 import { DomainError } from '../../../../domain/errors.js';
-import { Field, Form, Refusal } from '../../web/form.js';
+import { Field, Form, Refusal, Submit } from '../../web/form.js';
 import { Badge, Head } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
@@ -43,9 +43,7 @@ export const mePage = page({
                       </span>
                       <Form action="signOutThere" id={newForm(context)}>
                         <input type="hidden" name="session" value={id} />
-                        <button type="submit" class="second">
-                          Sign out there
-                        </button>
+                        <Submit kind="second">Sign out there</Submit>
                       </Form>
                     </>
                   )}
@@ -58,9 +56,7 @@ export const mePage = page({
               <button type="submit">Sign out</button>
             </Form>
             <Form action="signOutOthers" id={forms.others}>
-              <button type="submit" class="second">
-                Sign out everywhere else
-              </button>
+              <Submit kind="second">Sign out everywhere else</Submit>
             </Form>
           </div>
         </section>

@@ -2,7 +2,7 @@ import { readRequest, type ShownRequest } from '../../../../application/read-req
 import { DomainError, errorCodes } from '../../../../domain/errors.js';
 import { parseCardCode } from '../../../../domain/card-code.js';
 import { idOf } from '../../../../domain/ids.js';
-import { Field } from '../../web/form.js';
+import { Search } from '../../web/form.js';
 import { Badge, Empty, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
@@ -50,18 +50,13 @@ export const requestsPage = page({
     return (
       <>
         <Tabs context={context} of="Integrations" here="Requests" />
-        <form method="get" class="search" role="search">
-          <Field
-            name="q"
-            label="Request"
-            hint="As in x-request-id: req_…; or a card or an id, to see who has asked for it"
-            type="search"
-            value={q}
-          />
-          <button type="submit" class="second">
-            Find
-          </button>
-        </form>
+        <Search
+          name="q"
+          label="Request"
+          hint="As in x-request-id: req_…; or a card or an id, to see who has asked for it"
+
+          value={q}
+        />
         {rows.length > 0 ? (
           <Table
             label="Who has asked for it"

@@ -3,7 +3,7 @@ import { offSince } from '../../../../application/webhooks/endpoints-off.js';
 import { listEndpoints, registerEndpoint } from '../../../../application/webhooks/webhooks.js';
 import { may } from '../../../../domain/permissions.js';
 import { readRegistration } from '../../webhooks.js';
-import { Field, Form, Refusal } from '../../web/form.js';
+import { Field, Form, Refusal, Submit } from '../../web/form.js';
 import { Empty } from '../../web/parts.js';
 import { newForm } from '../answer.js';
 import { chosenEvents, EndpointState, EventChoices, eventsLine, Health, Secret } from '../endpoint-parts.js';
@@ -70,9 +70,7 @@ export const webhooksPage = page({
                           </Form>
                         )}
                         <Form action="test" id={newForm(context)} to={here}>
-                          <button type="submit" class="second">
-                            Send a test
-                          </button>
+                          <Submit kind="second">Send a test</Submit>
                         </Form>
                       </div>
                     ) : null}

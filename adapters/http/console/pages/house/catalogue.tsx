@@ -9,7 +9,7 @@ import {
 } from '../../../../../application/organizations/read-office-lists.js';
 import { collectionCard, collectionSlug, handwritingName } from '../../../operator.js';
 import { readAll } from '../../../read.js';
-import { Field, Form, Refusal } from '../../../web/form.js';
+import { Field, Form, Refusal, Submit } from '../../../web/form.js';
 import { Badge, Head } from '../../../web/parts.js';
 import { newForm } from '../../answer.js';
 import { Done } from '../../notice.js';
@@ -85,9 +85,7 @@ export const cataloguePage = page({
             </ul>
             <Form action="offerHand" id={newForm(context)}>
               <Field {...at('name')} label="New handwriting" />
-              <button type="submit" class="second">
-                Offer it
-              </button>
+              <Submit kind="second">Offer it</Submit>
             </Form>
           </section>
           <section class="panel" aria-labelledby="cards">
@@ -118,9 +116,7 @@ export const cataloguePage = page({
             <Form action="publish" id={newForm(context)}>
               <Field {...at('title')} label="Title of a new card" />
               <Field {...at('slug')} label="Slug" hint="As in card:thank-you-botanical." />
-              <button type="submit" class="second">
-                Publish it
-              </button>
+              <Submit kind="second">Publish it</Submit>
             </Form>
           </section>
         </div>

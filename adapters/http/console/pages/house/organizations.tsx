@@ -4,7 +4,7 @@ import { listOrganizations } from '../../../../../application/organizations/read
 import { newMember } from '../../../operator-people.js';
 import { newOrganization } from '../../../operator-organizations.js';
 import { readAll } from '../../../read.js';
-import { Field, Form, Refusal } from '../../../web/form.js';
+import { Field, Form, Refusal, Search } from '../../../web/form.js';
 import { Badge, Empty, Head, Older, Table } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
 import { newForm } from '../../answer.js';
@@ -57,12 +57,7 @@ export const organizationsPage = page({
         <Head title="Organizations" />
         <Done word={query('done')} />
         <Refusal refused={refused} />
-        <form method="get" class="search" role="search">
-          <Field name="q" label="Name begins with" type="search" value={q} required={false} />
-          <button type="submit" class="second">
-            Find
-          </button>
-        </form>
+        <Search name="q" label="Name begins with" value={q} required={false} />
         {shown.length === 0 ? (
           <Empty title="No organization is like this">
             Make the first one below, or look for another name.
