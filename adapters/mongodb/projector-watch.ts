@@ -1,8 +1,4 @@
-import type {
-  ProjectionBoard,
-  ProjectionStatus,
-  ProjectorStatus,
-} from '../../application/projecting/projection-board.js';
+import type { ProjectionBoard, ProjectionStatus } from '../../application/projecting/projection-board.js';
 import type { Clock } from '../../application/ports/system.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
@@ -92,7 +88,6 @@ export const watchProjector = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const lease = projectorLease(releaseOf(projections));
-  let reported = '';
   /** The last sign of life. What is seen at first may be a dead owner's. */
   let pulse: { readonly text: string; readonly changedAt: Milliseconds } | null = null;
   let down: string | null = null;
@@ -104,27 +99,20 @@ export const watchProjector = async (
     const isAlive = owner !== null && now - pulse.changedAt < downAfter;
     down = isAlive ? owner.trouble : 'No projector is at work.';
   });
-  const lookForReleases = every(pollWhileIdle, clock, () => releases.look());
-  const report = (status: ProjectorStatus): void => {
-    const text = JSON.stringify(status, (_, value: unknown) =>
-      typeof value === 'bigint' ? String(value) : value,
-    );
-    if (text !== reported) board.status(status);
-    reported = text;
-  };
-  let hasJoined = false;
+  const lookForReleases = every(pollWhileIdle, clock, async () => {
+    const began = clock.monotonic();
+    await releases.look();
+    board.viewed(began, releases.areSeveral());
+  });
   while (!signal.aborted) {
     const began = clock.monotonic();
     try {
-      if (!hasJoined) await releases.join(signal);
-      hasJoined = true;
       await Promise.all([lookForReleases(), ...(isFedHere() ? [] : [seen.look(), lookForPulse()])]);
-      if (isFedHere()) reported = '';
-      else report({ down, projections: projections.map((projection) => statusOf(projection, seen.rows())) });
-      board.viewed(began, releases.areSeveral());
+      await releases.join(signal);
+      const status = { down, projections: projections.map((each) => statusOf(each, seen.rows())) };
+      if (!isFedHere()) board.status(status);
     } catch (error) {
       if (!isFedHere()) {
-        reported = '';
         board.status({ down: `MongoDB: ${messageOf(error)}`, projections: [] });
         board.viewed(began, releases.areSeveral());
       }

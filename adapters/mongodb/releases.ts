@@ -75,8 +75,9 @@ export class Releases {
   /** Waits until the processes of other releases know of this one. Throws a MongoError. */
   async join(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
-    await this.look();
-    await clock.sleep(Math.max(0, (this.#knownFrom ?? 0) - clock.monotonic()), signal);
+    if (this.#knownFrom === null) await this.look();
+    const left = (this.#knownFrom ?? 0) - clock.monotonic();
+    if (left > 0) await clock.sleep(left, signal);
   }
 
   /** Whether processes of another release may be at work. */

@@ -95,8 +95,11 @@ export class ProjectionBoard implements ProjectorReports {
   readonly #isShared: boolean;
   /** When the projector and the releases were last looked at. */
   #viewedAt: Milliseconds;
-  /** Whether processes of another release read and write, too: none waits for the builds of another one. */
-  #areSeveral = false;
+  /**
+   * Since when processes of another release read and write, too; null if none does. None waits for the builds
+   * of another release.
+   */
+  #severalSince: Milliseconds | null = null;
   /** When the head was last looked at. */
   #headAt: Milliseconds = -Infinity;
   /** The heads of the last seconds, the oldest first. */
@@ -143,7 +146,7 @@ export class ProjectionBoard implements ProjectorReports {
 
   /** Whether a write may have been acknowledged, by any process, that the projections have not passed yet. */
   isLate(): boolean {
-    return this.#areSeveral || this.#isViewOld(this.#clock.monotonic()) || this.#areRowsLate();
+    return this.#severalSince !== null || this.#isViewOld(this.#clock.monotonic()) || this.#areRowsLate();
   }
 
   /** The same as far as the processes of this release are concerned. */
@@ -184,10 +187,11 @@ export class ProjectionBoard implements ProjectorReports {
   /** The projector and the releases were looked at, or MongoDB was asked in vain, from `at` on. */
   viewed(at: Milliseconds, areSeveral: boolean): void {
     this.#viewedAt = at;
-    if (areSeveral === this.#areSeveral) return;
-    this.#areSeveral = areSeveral;
-    // What the others have acknowledged until now, these projections may lack.
-    if (!areSeveral) this.#headDueFrom = this.#clock.monotonic();
+    if (areSeveral === (this.#severalSince !== null)) return;
+    const now = this.#clock.monotonic();
+    this.#severalSince = areSeveral ? now : null;
+    // Until every process knows, some go on acknowledging what these projections may lack.
+    if (!areSeveral) this.#headDueFrom = now + noticedWithin;
     this.#changed.abort(noError);
   }
 
@@ -285,7 +289,14 @@ export class ProjectionBoard implements ProjectorReports {
   }
 
   #deadlineOf({ since }: Pick<Waiter, 'since'>): Milliseconds {
-    if (this.#areSeveral) return this.#areRowsLate() ? since : since + longestWaitOfSeveral;
+    const usual = this.#usualDeadlineOf(since);
+    if (this.#severalSince === null) return usual;
+    // Once every process reads from streams.
+    const first = this.#severalSince + noticedWithin;
+    return Math.min(usual, Math.max(first, since + (this.#areRowsLate() ? 0 : longestWaitOfSeveral)));
+  }
+
+  #usualDeadlineOf(since: Milliseconds): Milliseconds {
     if (this.#downSince === null) return Math.max(since, this.#upSince) + longestWait;
     return Math.max(this.#downSince + longestWait, this.#isViewOld(since) ? since + viewedFor : -Infinity);
   }

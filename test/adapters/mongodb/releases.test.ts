@@ -76,12 +76,11 @@ describeWithEngines(['MONGODB_URL'], 'two releases over one MongoDB', (url) => {
       const next = start(second);
       wait('next', next);
       await pass(600);
-      // The process that was there answers at once from now on, the one that came not yet.
-      expect([waited, downOf(next)]).to.deep.equal([['old'], began]);
+      expect(old.board.isLate()).to.equal(true);
       await pass(1_300);
-      expect([waited, downOf(next)]).to.deep.equal([['old'], began]);
-      await pass(200);
-      expect([waited, downOf(next)]).to.deep.equal([['old', 'next'], gone]);
+      expect([waited, downOf(next)]).to.deep.equal([[], began]);
+      await pass(700);
+      expect([waited.toSorted(), downOf(next)]).to.deep.equal([['next', 'old'], gone]);
     }),
   );
 
