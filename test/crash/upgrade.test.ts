@@ -100,8 +100,8 @@ class Upgrade {
   }
 
   /**
-   * Sends cards to each process and cancels them, looks each up at every process after both and on the list of
-   * its own, until the work is done.
+   * Sends cards to each process and cancels them, looks each up at every process after both and on the list
+   * of its own, until the work is done.
    */
   async under<T>(services: readonly ServiceProcess[], work: () => Promise<T>): Promise<T> {
     let done = false;
