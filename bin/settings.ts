@@ -17,76 +17,6 @@ export interface Servers {
   readonly rabbitUrl: string;
 }
 
-export interface Settings {
-  readonly host: string;
-  /** 0 for any free port. */
-  readonly port: number;
-  /** Null if it is the address that the service listens on. */
-  readonly baseUrl: string | null;
-  /** Where the operator API, metrics and readiness are served; null if on the public listener. */
-  readonly operatorListener: Listener | null;
-  readonly dataDir: string;
-  /** Null: everything is kept in files of the data directory. */
-  readonly servers: Servers | null;
-  /** Before the name of every stream there. */
-  readonly eventStorePrefix: string;
-  readonly secretKeyFile: string;
-  /** What the keys of personal data are encrypted with. */
-  readonly personalKeyFile: string;
-  /** What events get their MACs from. */
-  readonly eventKeyFile: string;
-  readonly operatorTokenFile: string;
-  readonly logKeyFile: string;
-  /** The head of the log that was signed last. */
-  readonly logHeadFile: string;
-  /** Null: the log has the name that its key has, or gets one from the address that clients know. */
-  readonly logOrigin: string | null;
-  /** From the end of one reading of the whole log to the beginning of the next. */
-  readonly logScrubEvery: Milliseconds;
-  /** Whether everybody may see the log's checkpoints and hashes. */
-  readonly logPublic: boolean;
-  readonly logOnDamage: 'exit' | 'report';
-  /** The witnesses of the log (c2sp.org/tlog-policy); null if there are none. */
-  readonly logPolicyFile: string | null;
-  /** Where a checkpoint is written every hour; null for nowhere. */
-  readonly logAnchorDir: string | null;
-  readonly demo: boolean;
-  /** Whether the console is served. */
-  readonly console: boolean;
-  readonly rateLimitPerMinute: number;
-  readonly hookRateLimitPerMinute: number;
-  readonly hookCallKeep: Milliseconds;
-  readonly requestLogKeep: Milliseconds;
-  readonly maxConnections: number;
-  /** The networks of proxies that are believed about whose requests they pass on. */
-  readonly trustedProxies: readonly string[];
-  readonly planning: {
-    readonly timeZone: string;
-    readonly productionDays: number;
-    readonly mailDays: number;
-  };
-  readonly webhooks: {
-    readonly backoff: readonly Milliseconds[];
-    readonly timeout: Milliseconds;
-    readonly disableAfter: number;
-    /** Per organization. */
-    readonly endpoints: number;
-    /** How long ended deliveries are kept. */
-    readonly keep: Milliseconds;
-    /** False: deliveries are kept and wait. */
-    /** Null if nothing is said: then a restored copy delivers nothing. */
-    readonly delivery: boolean | null;
-    readonly allowNetworks: readonly string[];
-    /** Null for any. */
-    readonly allowPorts: readonly number[] | null;
-  };
-  /** How long each step takes; null for no simulation. */
-  readonly floorSimulation: Milliseconds | null;
-  readonly claimTimeout: Milliseconds;
-  readonly reconcileAfter: Milliseconds;
-  readonly logLevel: string;
-}
-
 /** Names every wrong setting, in plain words. */
 export class WrongSettings extends Error {
   override readonly name = 'WrongSettings';
@@ -122,7 +52,7 @@ const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
  * Reads the settings from the environment; an empty variable counts as absent. Throws WrongSettings, which
  * names every wrong one. (docs/operations.md#settings)
  */
-export const readSettings = (environment: Environment): Settings => {
+export const readSettings = (environment: Environment) => {
   const problems: string[] = [];
 
   const read = <T>(
@@ -204,10 +134,13 @@ export const readSettings = (environment: Environment): Settings => {
 
   const secretKeyFile = text('SECRET_KEY_FILE', join(dataDir, 'secret.key'));
 
-  const settings: Settings = {
+  const settings = {
     host,
+    /** 0 for any free port. */
     port,
+    /** Null if it is the address that the service listens on. */
     baseUrl: publicUrl,
+    /** Where the operator API, metrics and readiness are served; null if on the public listener. */
     operatorListener: operatorListener(
       { host, port },
       {
@@ -216,7 +149,9 @@ export const readSettings = (environment: Environment): Settings => {
       },
     ),
     dataDir,
+    /** Null: everything is kept in files of the data directory. */
     servers,
+    /** Before the name of every stream there. */
     eventStorePrefix: read(
       'EVENTSTORE_PREFIX',
       '',
@@ -224,18 +159,24 @@ export const readSettings = (environment: Environment): Settings => {
       'at most 100 letters, digits and . _ - that begin with a letter or digit, and not with the name of a kind of streams such as card-',
     ),
     secretKeyFile,
+    /** What the keys of personal data are encrypted with. */
     personalKeyFile: text('PERSONAL_KEY_FILE', join(dirname(secretKeyFile), 'personal.key')),
+    /** What events get their MACs from. */
     eventKeyFile: text('EVENT_KEY_FILE', join(dataDir, 'event.key')),
     operatorTokenFile: text('OPERATOR_TOKEN_FILE', join(dataDir, 'operator.token')),
     logKeyFile: text('LOG_KEY_FILE', join(dataDir, 'log.key')),
+    /** The head of the log that was signed last. */
     logHeadFile: text('LOG_HEAD_FILE', join(dataDir, 'log.head')),
+    /** Null: the log has the name that its key has, or gets one from the address that clients know. */
     logOrigin: read<string | null>(
       'LOG_ORIGIN',
       null,
       (value) => (isKeyName(value) && value.length <= 200 ? value : undefined),
       'a name of at most 200 characters without spaces and plus signs, such as cards.example.com/log',
     ),
+    /** From the end of one reading of the whole log to the beginning of the next. */
     logScrubEvery: duration('LOG_SCRUB_EVERY', 24 * units.h),
+    /** Whether everybody may see the log's checkpoints and hashes. */
     logPublic: read('LOG_PUBLIC', true, onOrOff, 'on or off'),
     logOnDamage: read<'exit' | 'report'>(
       'LOG_ON_DAMAGE',
@@ -243,15 +184,19 @@ export const readSettings = (environment: Environment): Settings => {
       (value) => (value === 'exit' || value === 'report' ? value : undefined),
       'exit or report',
     ),
+    /** The witnesses of the log (c2sp.org/tlog-policy); null if there are none. */
     logPolicyFile: isSet('LOG_POLICY_FILE') ? text('LOG_POLICY_FILE', '') : null,
+    /** Where a checkpoint is written every hour; null for nowhere. */
     logAnchorDir: isSet('LOG_ANCHOR_DIR') ? text('LOG_ANCHOR_DIR', '') : null,
     demo: demo !== 'off',
+    /** Whether the console is served. */
     console: read('CONSOLE', true, onOrOff, 'on or off'),
     rateLimitPerMinute: whole('RATE_LIMIT_PER_MINUTE', 120, 1, 1_000_000_000),
     hookRateLimitPerMinute: whole('HOOK_RATE_LIMIT_PER_MINUTE', 600, 1, 1_000_000_000),
     hookCallKeep: duration('HOOK_CALL_KEEP', 30 * units.d),
     requestLogKeep: duration('REQUEST_LOG_KEEP', 90 * units.d),
     maxConnections: whole('MAX_CONNECTIONS', 10_000, 1, 1_000_000),
+    /** The networks of proxies that are believed about whose requests they pass on. */
     trustedProxies: networksIn('TRUSTED_PROXIES'),
     planning: {
       timeZone: read(
@@ -272,10 +217,14 @@ export const readSettings = (environment: Environment): Settings => {
       ),
       timeout: duration('WEBHOOK_TIMEOUT', 10_000),
       disableAfter: whole('WEBHOOK_DISABLE_AFTER', 20, 1, 1_000_000),
+      /** Per organization. */
       endpoints: whole('WEBHOOK_ENDPOINTS', 100, 1, maxEndpoints),
+      /** False: deliveries are kept and wait. Null if nothing is said: then a restored copy delivers none. */
       delivery: read<boolean | null>('WEBHOOK_DELIVERY', null, onOrOff, 'on or off'),
+      /** How long ended deliveries are kept. */
       keep: duration('DELIVERY_KEEP', 30 * units.d),
       allowNetworks: networksIn('WEBHOOK_ALLOW_NETWORKS'),
+      /** Null for any. */
       allowPorts: read<readonly number[] | null>(
         'WEBHOOK_ALLOW_PORTS',
         [443],
@@ -283,6 +232,7 @@ export const readSettings = (environment: Environment): Settings => {
         'ports separated by commas, or * for any',
       ),
     },
+    /** How long each step takes; null for no simulation. */
     floorSimulation: read<Milliseconds | null>(
       'FLOOR_SIMULATION',
       null,
@@ -301,6 +251,8 @@ export const readSettings = (environment: Environment): Settings => {
   if (problems.length > 0) throw new WrongSettings(problems);
   return settings;
 };
+
+export type Settings = Readonly<ReturnType<typeof readSettings>>;
 
 const positive = (value: number | undefined): number | undefined =>
   value !== undefined && value > 0 ? value : undefined;
