@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../application/ports/system.js';
-import { within } from '../application/within.js';
+import { within } from '../application/timing/within.js';
 import type { Milliseconds } from '../domain/ids.js';
 
 /** The gauges of one scrape share what is measured. */

@@ -8,7 +8,7 @@ import type { Settings, Servers } from './settings.js';
 import { copyLog, NoCopy, type CopiedLog } from '../application/log/copy-log.js';
 import { assertUndamaged } from '../application/log/damaged-log.js';
 import { acceptRestore, type GivenUp } from '../application/log/accept-restore.js';
-import { Streams } from '../application/streams.js';
+import { Streams } from '../application/writing/streams.js';
 import { plainSealing } from './plain-sealing.js';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -7,7 +7,7 @@ import { giveUpKeys } from '../application/personal/give-up.js';
 import { rotateKeys, type Rotated } from '../application/personal/key-ring.js';
 import type { UnreadableEvents } from '../application/personal/own-keys.js';
 import type { PersonalKeys } from '../application/ports/personal-keys.js';
-import { Streams } from '../application/streams.js';
+import { Streams } from '../application/writing/streams.js';
 import type { MasterKeys } from '../domain/webhook-signing.js';
 import { openLog } from './offline-log.js';
 import { plainSealing } from './plain-sealing.js';

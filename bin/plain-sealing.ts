@@ -1,5 +1,5 @@
 import type { Entropy } from '../application/ports/system.js';
-import type { Sealing } from '../application/streams.js';
+import type { Sealing } from '../application/writing/streams.js';
 import { macsOfLog } from './secret-files.js';
 import type { Settings } from './settings.js';
 

@@ -12,7 +12,7 @@ import { runRelay } from '../application/webhooks/relay.js';
 import { compareKeys } from '../application/personal/unreadable.js';
 import { runShredder } from '../application/personal/shred.js';
 import { FinalError } from '../domain/errors.js';
-import { untilAborted } from '../application/until-aborted.js';
+import { untilAborted } from '../application/timing/until-aborted.js';
 import type { Milliseconds } from '../domain/ids.js';
 import type { ProcessContext } from './process-context.js';
 import { deliversWebhooks, restoredFrom } from './restored.js';

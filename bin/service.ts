@@ -11,7 +11,7 @@ import { issueLink } from '../application/access/sign-in-links.js';
 import { missingKeys } from '../application/webhooks/webhooks.js';
 import type { Clock, Entropy } from '../application/ports/system.js';
 import type { Tracing } from '../application/ports/tracing.js';
-import { noTracing } from '../application/traced.js';
+import { noTracing } from '../application/writing/traced.js';
 import { FinalError, messageOf } from '../domain/errors.js';
 import type { MasterKeys } from '../domain/webhook-signing.js';
 import { wire } from './container.js';

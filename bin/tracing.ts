@@ -1,5 +1,5 @@
 import type { Tracing } from '../application/ports/tracing.js';
-import { noTracing } from '../application/traced.js';
+import { noTracing } from '../application/writing/traced.js';
 import { version } from './version.js';
 
 /** Where the API of OpenTelemetry, in its version 1, keeps what an SDK has registered. */

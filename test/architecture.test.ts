@@ -48,6 +48,8 @@ const layerOf = (path: string): string =>
     .join('/');
 
 const core = ['domain', 'projections', 'application'];
+/** Folders of rooms: every file is in one of them. */
+const roomy = ['application'];
 const drivers =
   /^(@opentelemetry\/|express|mongodb|amqplib|@eventstore\/|@photostructure\/|@grpc\/|undici|pino|prom-client|rate-limiter-flexible|tsyringe|reflect-metadata|commander)/;
 const inputOutput =
@@ -205,6 +207,14 @@ describe('the architecture', () => {
         (layer) => !['domain', 'projections', 'application', 'adapters', 'bin', 'test'].includes(layer),
       ),
     ).to.deep.equal([]);
+  });
+
+  it('has rooms, and no file loose beside them', () => {
+    const isLoose = (path: string): boolean => roomy.includes(posix.dirname(path));
+    expect(sources.filter(isLoose)).to.deep.equal([]);
+    expect(['application/x.ts', 'application/cards/x.ts'].filter(isLoose)).to.deep.equal([
+      'application/x.ts',
+    ]);
   });
 
   it('notices a forbidden import of every kind', () => {

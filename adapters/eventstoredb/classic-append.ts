@@ -6,7 +6,7 @@ import {
   type EventStoreDBClient,
 } from '@eventstore/db-client';
 import type { Clock } from '../../application/ports/system.js';
-import { within } from '../../application/within.js';
+import { within } from '../../application/timing/within.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { AppendAnswer, ServerWrite } from './batch-appends.js';
 import type { Credentials } from './connection.js';

@@ -4,7 +4,7 @@ import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import { uncounted, type CountCall } from '../../application/ports/count-call.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
-import { within } from '../../application/within.js';
+import { within } from '../../application/timing/within.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { BatchAppends, type BatchCall } from './batch-appends.js';
 import { countCalls } from './counted.js';

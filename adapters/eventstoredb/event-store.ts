@@ -1,5 +1,5 @@
 import { uncounted, type CountCall } from '../../application/ports/count-call.js';
-import { nextTurn } from '../../application/next-turn.js';
+import { nextTurn } from '../../application/timing/next-turn.js';
 import {
   type Place,
   type EventMark,

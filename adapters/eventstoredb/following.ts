@@ -4,7 +4,7 @@ import {
   type AllStreamResolvedEvent,
   type ReadPosition,
 } from '@eventstore/db-client';
-import { assertSameLog, type ReadUpTo } from '../../application/same-log.js';
+import { assertSameLog, type ReadUpTo } from '../../application/log/same-log.js';
 import { FinalError } from '../../domain/errors.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import type { Milliseconds } from '../../domain/ids.js';

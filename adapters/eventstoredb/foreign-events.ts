@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../../application/growing.js';
+import { growingTo } from '../../application/memory/growing.js';
 
 /** A record under a name of ours that this service did not write. */
 export interface ForeignEvent {

@@ -1,6 +1,6 @@
-import { nextTurn } from '../../application/next-turn.js';
+import { nextTurn } from '../../application/timing/next-turn.js';
 import { markOf } from '../../application/ports/event-store.js';
-import type { ReadUpTo } from '../../application/same-log.js';
+import type { ReadUpTo } from '../../application/log/same-log.js';
 import { FinalError } from '../../domain/errors.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { Stretch, type StretchReader } from './stretch.js';

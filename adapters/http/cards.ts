@@ -2,7 +2,7 @@ import canonicalize from 'canonicalize';
 import { z } from 'zod';
 import { cancelCard, type ChangeCardDeps } from '../../application/cards/change-card.js';
 import { hashedIdempotency } from '../../application/cards/place-order.js';
-import { newCommand } from '../../application/commands.js';
+import { newCommand } from '../../application/writing/commands.js';
 import { codeFrom, listCards, lookUpCard, type ReadCardsDeps } from '../../application/cards/read-cards.js';
 import type { KeyRing } from '../../application/personal/key-ring.js';
 import { sendCard, type SendCardDeps, type SentCard } from '../../application/cards/send-card.js';

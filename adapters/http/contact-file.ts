@@ -2,7 +2,7 @@ import { CsvError, parse } from 'csv-parse';
 import { Readable } from 'node:stream';
 
 import type { FileRow } from '../../application/contacts/import-contacts.js';
-import { turnAlone } from '../../application/next-turn.js';
+import { turnAlone } from '../../application/timing/next-turn.js';
 
 /** The file, its header or its quoting can't be read. */
 export class UnreadableFile extends Error {

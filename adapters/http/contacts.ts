@@ -1,7 +1,7 @@
 import { unreadable, byKey } from './cards.js';
 import { z } from 'zod';
 import { organizationOf } from '../../application/organizations/administer.js';
-import { newCommand, type Initiator } from '../../application/commands.js';
+import { newCommand, type Initiator } from '../../application/writing/commands.js';
 import { listContacts, listContactsAt } from '../../application/contacts/list-contacts.js';
 import type { ReadModels } from '../../application/ports/read-models.js';
 import { saveContactRecord, type SaveContactDeps } from '../../application/contacts/save-contact.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { readStatement, type StatementLine } from '../../application/money/credits.js';
-import type { WriteDeps } from '../../application/execute.js';
+import type { WriteDeps } from '../../application/writing/execute.js';
 import { optionalText, pageLimit } from './fields.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type Route } from './route.js';

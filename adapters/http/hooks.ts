@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { newCommand } from '../../application/commands.js';
+import { newCommand } from '../../application/writing/commands.js';
 import { fireHook, openHook } from '../../application/hooks/fire-hook.js';
 import {
   listHookCalls,
@@ -11,7 +11,7 @@ import {
   type HookDeps,
   type ListedHook,
 } from '../../application/hooks/hooks.js';
-import { OutcomeUnknown } from '../../application/outcome.js';
+import { OutcomeUnknown } from '../../application/writing/outcome.js';
 import type { Suspensions } from '../../application/organizations/suspensions.js';
 import { type HookCall, unusedHook } from '../../application/ports/hook-calls.js';
 import type { RateLimiter } from '../../application/ports/rate-limiter.js';

@@ -1,4 +1,4 @@
-import { latest, momentOf, type AsOf, type Moment, type Past } from '../../application/as-of.js';
+import { latest, momentOf, type AsOf, type Moment, type Past } from '../../application/history/as-of.js';
 import type { EventStore, Place } from '../../application/ports/event-store.js';
 import { z } from 'zod';
 import { DomainError } from '../../domain/errors.js';

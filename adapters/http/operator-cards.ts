@@ -7,11 +7,11 @@ import {
   releaseCard,
   type ChangeCardDeps,
 } from '../../application/cards/change-card.js';
-import { newCommand } from '../../application/commands.js';
+import { newCommand } from '../../application/writing/commands.js';
 import { listAllCards } from '../../application/cards/list-all-cards.js';
-import { OutcomeUnknown } from '../../application/outcome.js';
+import { OutcomeUnknown } from '../../application/writing/outcome.js';
 import { namedActors } from '../../application/access/actor-labels.js';
-import { asOf } from '../../application/as-of.js';
+import { asOf } from '../../application/history/as-of.js';
 import {
   cardHistory,
   cardForOperator,

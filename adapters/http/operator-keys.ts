@@ -4,7 +4,7 @@ import {
   revokeKey,
   type AdministrationDeps,
 } from '../../application/organizations/administer.js';
-import { invalidCursor } from '../../application/invalid-cursor.js';
+import { invalidCursor } from '../../application/requests/invalid-cursor.js';
 import {
   listOperatorKeys,
   type ListedOperatorKey,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { EventStore } from '../../application/ports/event-store.js';
-import { momentOf } from '../../application/as-of.js';
+import { momentOf } from '../../application/history/as-of.js';
 import { externalEvent, LogWatch, withoutPersonal } from '../../application/log/watch-log.js';
-import { logIdOf } from '../../application/same-log.js';
+import { logIdOf } from '../../application/log/same-log.js';
 import type { LogTiles } from '../../application/ports/log-tiles.js';
 import { DomainError } from '../../domain/errors.js';
 import { nearest } from '../../domain/nearest.js';

@@ -1,5 +1,9 @@
 import { z } from 'zod';
-import { readRequest, type ReadRequestDeps, type ShownRequest } from '../../application/read-request.js';
+import {
+  readRequest,
+  type ReadRequestDeps,
+  type ShownRequest,
+} from '../../application/requests/read-request.js';
 import { text } from './fields.js';
 import type { RequestRecord, Requests } from '../../application/ports/requests.js';
 import { operatorAccess, pageQuery, operatorRoute } from './operator.js';

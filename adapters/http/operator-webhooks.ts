@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { organizationOf } from '../../application/organizations/administer.js';
-import { newCommand } from '../../application/commands.js';
+import { newCommand } from '../../application/writing/commands.js';
 import { unusedEndpoint } from '../../application/ports/endpoint-gates.js';
 import {
   enableEndpoint,

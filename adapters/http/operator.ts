@@ -11,7 +11,7 @@ import {
   organizationOf,
   type AdministrationDeps,
 } from '../../application/organizations/administer.js';
-import { invalidCursor } from '../../application/invalid-cursor.js';
+import { invalidCursor } from '../../application/requests/invalid-cursor.js';
 import {
   listKeys,
   listKeysAt,

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Tracing } from '../../application/ports/tracing.js';
-import { inSpan, noTracing } from '../../application/traced.js';
-import { OutcomeUnknown } from '../../application/outcome.js';
+import { inSpan, noTracing } from '../../application/writing/traced.js';
+import { OutcomeUnknown } from '../../application/writing/outcome.js';
 import type { Clock } from '../../application/ports/system.js';
 import { suspended } from '../../application/organizations/suspensions.js';
 import { DomainError, UnknownName, type ErrorCode } from '../../domain/errors.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { render } from 'preact-render-to-string';
 import { previewLetter } from '../../application/cards/preview.js';
-import type { WriteDeps } from '../../application/execute.js';
+import type { WriteDeps } from '../../application/writing/execute.js';
 import { newCard } from './card-fields.js';
 import { readAll } from './read.js';
 import { route, type Route } from './route.js';

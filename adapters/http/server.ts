@@ -8,7 +8,7 @@ import type { RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { RequestRecord } from '../../application/ports/requests.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import type { Tracing } from '../../application/ports/tracing.js';
-import { noTracing } from '../../application/traced.js';
+import { noTracing } from '../../application/writing/traced.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { begunPlace } from '../../domain/traceparent.js';

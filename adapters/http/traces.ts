@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Span, Tracing } from '../../application/ports/tracing.js';
-import { noSpan, noTracing } from '../../application/traced.js';
+import { noSpan, noTracing } from '../../application/writing/traced.js';
 import { parseTraceparent, traceparentOf } from '../../domain/traceparent.js';
 import type { Exchange } from './exchange.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { newCommand } from '../../application/commands.js';
+import { newCommand } from '../../application/writing/commands.js';
 import {
   changeEndpoint,
   deleteEndpoint,

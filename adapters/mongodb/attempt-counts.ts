@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../../application/growing.js';
+import { growingTo } from '../../application/memory/growing.js';
 import type { MongoDatabase } from './database.js';
 import {
   deliveryRows,

@@ -1,6 +1,6 @@
-import { nextTurn } from '../../application/next-turn.js';
+import { nextTurn } from '../../application/timing/next-turn.js';
 import type { Clock } from '../../application/ports/system.js';
-import { within } from '../../application/within.js';
+import { within } from '../../application/timing/within.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
 interface Waiting<Item, Result> {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../application/ports/system.js';
-import { untilAborted } from '../../application/until-aborted.js';
+import { untilAborted } from '../../application/timing/until-aborted.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { MongoDatabase } from './database.js';
 

@@ -12,8 +12,8 @@ import {
 } from 'mongodb';
 import { uncounted, type CountCall } from '../../application/ports/count-call.js';
 import type { Clock } from '../../application/ports/system.js';
-import { within } from '../../application/within.js';
-import { WriteHealth } from '../../application/write-health.js';
+import { within } from '../../application/timing/within.js';
+import { WriteHealth } from '../../application/writing/write-health.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { bounded, Bounds, MongoOverdue } from './bounds.js';

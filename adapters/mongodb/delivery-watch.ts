@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../../application/growing.js';
+import { growingTo } from '../../application/memory/growing.js';
 import { DeliveryChanges } from '../../application/webhooks/delivery-changes.js';
 import type { DeliveryChange, DeliveryId } from '../../application/ports/delivery-log.js';
 import type { Clock } from '../../application/ports/system.js';

@@ -1,7 +1,7 @@
 import type { Collection, IndexDescription } from 'mongodb';
 import { windowLength, type RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { Clock } from '../../application/ports/system.js';
-import { within } from '../../application/within.js';
+import { within } from '../../application/timing/within.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { Batcher } from './batcher.js';
 import type { MongoDatabase } from './database.js';

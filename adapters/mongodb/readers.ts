@@ -1,4 +1,4 @@
-import type { LogReading } from '../../application/same-log.js';
+import type { LogReading } from '../../application/log/same-log.js';
 import { builds, eventAtCheckpoint } from './builds.js';
 import { MongoCheckpoints } from './checkpoints.js';
 import type { MongoDatabase } from './database.js';

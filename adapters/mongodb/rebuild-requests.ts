@@ -1,7 +1,7 @@
 import { ObjectId } from 'mongodb';
 import type { Clock } from '../../application/ports/system.js';
 import type { ProjectorStatus } from '../../application/projecting/projection-board.js';
-import { untilAborted } from '../../application/until-aborted.js';
+import { untilAborted } from '../../application/timing/until-aborted.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { MongoDatabase } from './database.js';
 

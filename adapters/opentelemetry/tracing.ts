@@ -9,7 +9,7 @@ import {
   type TraceState,
 } from '@opentelemetry/api';
 import type { Span, SpanOptions, Tracing } from '../../application/ports/tracing.js';
-import { noSpan } from '../../application/traced.js';
+import { noSpan } from '../../application/writing/traced.js';
 import { messageOf } from '../../domain/errors.js';
 import { parseTraceparent, traceparentOf } from '../../domain/traceparent.js';
 

@@ -2,7 +2,7 @@ import { Duplex } from 'node:stream';
 import type { Channel, ChannelModel, ConfirmChannel, Options } from 'amqplib';
 import { uncounted, type CountCall } from '../../application/ports/count-call.js';
 import type { Clock } from '../../application/ports/system.js';
-import { within } from '../../application/within.js';
+import { within } from '../../application/timing/within.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { RabbitConnection, RabbitUnavailable } from './connection.js';
 

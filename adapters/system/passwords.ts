@@ -1,6 +1,6 @@
 import { scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../../application/growing.js';
+import { growingTo } from '../../application/memory/growing.js';
 import { TooManySignIns, type Passwords } from '../../application/ports/passwords.js';
 import type { Entropy } from '../../application/ports/system.js';
 

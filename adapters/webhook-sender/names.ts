@@ -1,9 +1,9 @@
 import { Resolver } from 'node:dns/promises';
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../../application/growing.js';
+import { growingTo } from '../../application/memory/growing.js';
 import { mayTake } from '../../application/webhooks/fair-share.js';
 import type { Clock } from '../../application/ports/system.js';
-import { within } from '../../application/within.js';
+import { within } from '../../application/timing/within.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import { HostsFile, type ResolvedAddress } from './hosts-file.js';
 import { NotSent } from './plain-words.js';

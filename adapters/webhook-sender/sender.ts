@@ -8,7 +8,7 @@ import type {
   WebhookSender,
 } from '../../application/ports/webhook-sender.js';
 import type { Clock } from '../../application/ports/system.js';
-import { within } from '../../application/within.js';
+import { within } from '../../application/timing/within.js';
 import { DomainError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import {

@@ -1,8 +1,8 @@
 import { apiKey } from '../../domain/api-key.js';
 import type { Actor, RecordedEvent } from '../../domain/events.js';
 import { hook } from '../../domain/hook.js';
-import type { Moment } from '../as-of.js';
-import type { Streams } from '../streams.js';
+import type { Moment } from '../history/as-of.js';
+import type { Streams } from '../writing/streams.js';
 
 /** An actor, and what it was called when it acted; null where nobody called it anything. */
 export interface NamedActor extends Actor {

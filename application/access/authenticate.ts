@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../growing.js';
+import { growingTo } from '../memory/growing.js';
 import { apiKey, keyIdOf, type ApiKey, type KeyScope } from '../../domain/api-key.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
 import type { KeyUses } from './buffered-key-uses.js';
 import type { Clock } from '../ports/system.js';
-import type { Loaded, Streams } from '../streams.js';
+import type { Loaded, Streams } from '../writing/streams.js';
 import type { Suspensions } from '../organizations/suspensions.js';
 
 /** The API key of a request, and its organization. */

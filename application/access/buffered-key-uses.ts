@@ -1,7 +1,7 @@
 import type { Instant, Milliseconds, Uuid } from '../../domain/ids.js';
 import type { KeyUseRows } from '../ports/key-uses.js';
 import type { Clock } from '../ports/system.js';
-import { untilAborted } from '../until-aborted.js';
+import { untilAborted } from '../timing/until-aborted.js';
 
 export type KeyUses = Pick<BufferedKeyUses, 'used' | 'lastUses'>;
 

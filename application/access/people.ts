@@ -24,9 +24,9 @@ import {
 import { assertMayManage } from '../../domain/manage-members.js';
 import type { Role } from '../../domain/permissions.js';
 import { organizationAt, organizationOf } from '../organizations/administer.js';
-import { asOf, type AsOf, type Moment } from '../as-of.js';
-import { newCommand, type Initiator } from '../commands.js';
-import { execute, type WriteDeps } from '../execute.js';
+import { asOf, type AsOf, type Moment } from '../history/as-of.js';
+import { newCommand, type Initiator } from '../writing/commands.js';
+import { execute, type WriteDeps } from '../writing/execute.js';
 import type { Passwords } from '../ports/passwords.js';
 import type { SignInRecords } from '../ports/sign-in-records.js';
 import {

@@ -2,9 +2,9 @@ import { apiKey, houseId } from '../../domain/api-key.js';
 import { Uuid, type Instant, type OrganizationId } from '../../domain/ids.js';
 import { apiKeys, type ApiKeyDocument } from '../../projections/api-keys.js';
 import { organizationAt } from '../organizations/administer.js';
-import type { Moment, Past } from '../as-of.js';
-import type { WriteDeps } from '../execute.js';
-import { listAt } from '../list-at.js';
+import type { Moment, Past } from '../history/as-of.js';
+import type { WriteDeps } from '../writing/execute.js';
+import { listAt } from '../history/list-at.js';
 import type { KeyUses } from './buffered-key-uses.js';
 import type { ReadModels } from '../ports/read-models.js';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { growingTo } from '../growing.js';
+import { growingTo } from '../memory/growing.js';
 import { Instant, type Milliseconds } from '../../domain/ids.js';
 import type { FoundSignInRecord, SignInRecords } from '../ports/sign-in-records.js';
 import type { Clock, Entropy } from '../ports/system.js';

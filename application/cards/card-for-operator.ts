@@ -2,7 +2,7 @@ import { card, cardStream, requireCard, type Order } from '../../domain/card.js'
 import type { CardCode } from '../../domain/card-code.js';
 import type { RecordedEvent } from '../../domain/events.js';
 import type { CardDocument } from '../../projections/cards.js';
-import { asOf, streamAt, type Moment, type Past } from '../as-of.js';
+import { asOf, streamAt, type Moment, type Past } from '../history/as-of.js';
 import { assertChained } from '../log/chained.js';
 import { foldCard, type ReadCardsDeps } from './read-cards.js';
 import { parseEvent } from '../../domain/events.js';

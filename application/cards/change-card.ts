@@ -10,11 +10,11 @@ import {
 import type { CardCode } from '../../domain/card-code.js';
 import type { Command } from '../../domain/events.js';
 import type { OrganizationId } from '../../domain/ids.js';
-import type { WriteDeps } from '../execute.js';
+import type { WriteDeps } from '../writing/execute.js';
 import type { Payments, Written } from '../money/payments.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
-import { retry } from '../retry.js';
-import type { Loaded } from '../streams.js';
+import { retry } from '../writing/retry.js';
+import type { Loaded } from '../writing/streams.js';
 
 export interface ChangeCardDeps extends WriteDeps {
   readonly payments: Payments;

@@ -13,7 +13,7 @@ import type { Milliseconds } from '../../domain/ids.js';
 import { today } from '../../domain/calendar.js';
 import { cards, onTheFloor, type CardDocument } from '../../projections/cards.js';
 import { changeCard, type ChangeCardDeps } from './change-card.js';
-import { newCommand, type Initiator } from '../commands.js';
+import { newCommand, type Initiator } from '../writing/commands.js';
 import type { OrderPlanning } from './place-order.js';
 import type { AgendaQuery, ReadModels, Stored } from '../ports/read-models.js';
 

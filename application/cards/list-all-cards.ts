@@ -2,7 +2,7 @@ import { cardStatuses, type CardStatus } from '../../domain/card.js';
 import { parseCardCode } from '../../domain/card-code.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
-import { invalidCursor } from '../invalid-cursor.js';
+import { invalidCursor } from '../requests/invalid-cursor.js';
 import type { ReadModels, Stored } from '../ports/read-models.js';
 
 export interface AllCardsQuery {

@@ -32,7 +32,7 @@ import type { StreamWrite } from '../ports/event-store.js';
 import { IdempotencyUnavailable, type KeyClaim } from '../ports/idempotency-store.js';
 import { PersonalKeysUnavailable } from '../ports/personal-keys.js';
 import type { KeyRing } from '../personal/key-ring.js';
-import type { Loaded, Streams } from '../streams.js';
+import type { Loaded, Streams } from '../writing/streams.js';
 
 /**
  * The fields of a card as they were sent, each of them read or refused. The first refusal is the one to

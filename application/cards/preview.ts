@@ -4,7 +4,7 @@ import { DomainError, unwrap } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { layOut, type Layout } from '../../domain/letter-layout.js';
 import { organizationOf } from '../organizations/administer.js';
-import type { WriteDeps } from '../execute.js';
+import type { WriteDeps } from '../writing/execute.js';
 import { lookUp, placeOrder, type CardDraft, type PlaceOrderDeps, type SendRequest } from './place-order.js';
 
 /** How a message would stand on the card. Nothing was sent, spent or recorded. */

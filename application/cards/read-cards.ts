@@ -4,7 +4,7 @@ import { DomainError } from '../../domain/errors.js';
 import type { RecordedEvent } from '../../domain/events.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
-import { invalidCursor } from '../invalid-cursor.js';
+import { invalidCursor } from '../requests/invalid-cursor.js';
 import type { EventStore } from '../ports/event-store.js';
 import type { ReadModels } from '../ports/read-models.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';

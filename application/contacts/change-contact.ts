@@ -2,7 +2,7 @@ import { contact, deleteContact, replaceSeenContact, type Contact } from '../../
 import type { ContactDetails, ContactEvent } from '../../domain/contact.js';
 import type { Command } from '../../domain/events.js';
 import type { OrganizationId, Uuid } from '../../domain/ids.js';
-import { execute } from '../execute.js';
+import { execute } from '../writing/execute.js';
 import type { SaveContactDeps } from './save-contact.js';
 
 const change = async (

@@ -1,6 +1,6 @@
 import { contact, contactIdOf, type KnownContact } from '../../domain/contact.js';
 import type { OrganizationId, Uuid } from '../../domain/ids.js';
-import type { Streams } from '../streams.js';
+import type { Streams } from '../writing/streams.js';
 
 /** The contact with this `external_id`; null if there is none, or if it was deleted. */
 export const contactWith = async (

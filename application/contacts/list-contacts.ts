@@ -1,11 +1,11 @@
 import { foldEmail } from '../../domain/contact.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { contacts, type ContactDocument } from '../../projections/contacts.js';
-import { invalidCursor } from '../invalid-cursor.js';
-import { listAt } from '../list-at.js';
+import { invalidCursor } from '../requests/invalid-cursor.js';
+import { listAt } from '../history/list-at.js';
 import { organizationAt } from '../organizations/administer.js';
-import type { Moment, Past } from '../as-of.js';
-import type { WriteDeps } from '../execute.js';
+import type { Moment, Past } from '../history/as-of.js';
+import type { WriteDeps } from '../writing/execute.js';
 import type { ReadModels } from '../ports/read-models.js';
 
 export interface ContactQuery {

@@ -8,7 +8,7 @@ import {
   type Milliseconds,
   type OrganizationId,
 } from '../../domain/ids.js';
-import { executeOnce, type WriteDeps } from '../execute.js';
+import { executeOnce, type WriteDeps } from '../writing/execute.js';
 import { importContacts, type FileRow, type RowOutcome } from './import-contacts.js';
 import {
   type BadLines,
@@ -23,10 +23,10 @@ import {
   type ImportDeps,
   type ReadContact,
 } from './imports.js';
-import { OutcomeUnknown, TooContended } from '../outcome.js';
+import { OutcomeUnknown, TooContended } from '../writing/outcome.js';
 import { EventStoreUnavailable } from '../ports/event-store.js';
 import { ImportsUnavailable } from '../ports/import-records.js';
-import { untilAborted } from '../until-aborted.js';
+import { untilAborted } from '../timing/until-aborted.js';
 import {
   listUploads,
   readPart,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { derivedUuid, Instant, type Milliseconds, type OrganizationId, type Uuid } from '../../domain/ids.js';
-import { givingWay } from '../next-turn.js';
+import { givingWay } from '../timing/next-turn.js';
 import type { KeyRing } from '../personal/key-ring.js';
 import { openText, sealNext } from '../personal/personal.js';
 import type { FoundImportRecord, ImportRecords } from '../ports/import-records.js';

@@ -9,7 +9,7 @@ import { readMessage } from '../../domain/message.js';
 import { contactWith } from '../contacts/find-contact.js';
 import type { CardDraft, CardFields } from '../cards/place-order.js';
 import { sendCard, type SendCardDeps, type SentCard } from '../cards/send-card.js';
-import type { Streams } from '../streams.js';
+import type { Streams } from '../writing/streams.js';
 
 /** The hook that a token belongs to. */
 export interface OpenedHook {

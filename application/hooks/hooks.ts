@@ -18,10 +18,10 @@ import {
 import { Uuid, type OrganizationId } from '../../domain/ids.js';
 import { hooks, listedHooks, type HookDocument } from '../../projections/hooks.js';
 import { organizationAt, organizationOf } from '../organizations/administer.js';
-import type { Moment, Past } from '../as-of.js';
-import { execute, type WriteDeps } from '../execute.js';
-import { invalidCursor } from '../invalid-cursor.js';
-import { listAt } from '../list-at.js';
+import type { Moment, Past } from '../history/as-of.js';
+import { execute, type WriteDeps } from '../writing/execute.js';
+import { invalidCursor } from '../requests/invalid-cursor.js';
+import { listAt } from '../history/list-at.js';
 import { checkDesign } from '../cards/place-order.js';
 import { unusedHook, type HookCall, type HookCalls, type HookUse } from '../ports/hook-calls.js';
 import type { ReadModels } from '../ports/read-models.js';

@@ -1,7 +1,7 @@
 import { rootOf } from '../../domain/merkle.js';
 import { audit, auditIdOf } from '../../domain/audit.js';
-import { newCommand, type Initiator } from '../commands.js';
-import { execute, type WriteDeps } from '../execute.js';
+import { newCommand, type Initiator } from '../writing/commands.js';
+import { execute, type WriteDeps } from '../writing/execute.js';
 import { isPrefix, ownNewest } from './last-head.js';
 import { rebuildTree, type Notarizing } from './notarize.js';
 import type { SignedHead, SignedHeads } from '../ports/signed-heads.js';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../growing.js';
+import { growingTo } from '../memory/growing.js';
 import type { OrganizationId, StreamName } from '../../domain/ids.js';
 import { macKeyId, MissingEventKey, type EventMacs } from '../../domain/event-mac.js';
 import { entryBytes, entryHash, ImpossibleEntry } from '../../domain/log-entry.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../growing.js';
+import { growingTo } from '../memory/growing.js';
 import { audit, auditIdOf, everything, type ExportKind } from '../../domain/audit.js';
 import { cardStream } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
@@ -10,11 +10,11 @@ import { idOf, type Milliseconds, type OrganizationId, type StreamName } from '.
 import { nodeHash, rootOf, tileWidth, type Hash } from '../../domain/merkle.js';
 import { signNote, type NoteSigner } from '../../domain/signed-note.js';
 import { checkedEvent, leafOf } from './checked-leaves.js';
-import { turnAlone } from '../next-turn.js';
-import { newCommand, type Initiator } from '../commands.js';
+import { turnAlone } from '../timing/next-turn.js';
+import { newCommand, type Initiator } from '../writing/commands.js';
 import { withoutMac, type RawEvent } from './hash-chain.js';
 import { assertUndamaged, DamagedLog, logDamaged } from './damaged-log.js';
-import { execute, type WriteDeps } from '../execute.js';
+import { execute, type WriteDeps } from '../writing/execute.js';
 import { consistencyProof, frontierAt, inclusionProof } from './log-proofs.js';
 import { clockTolerance, EventStoreUnavailable } from '../ports/event-store.js';
 import type { Checkpoint, LogTiles } from '../ports/log-tiles.js';

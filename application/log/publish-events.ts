@@ -4,8 +4,8 @@ import type { Checkpoints } from '../ports/checkpoints.js';
 import { markOf, type EventStore, type LogReader } from '../ports/event-store.js';
 import type { PublicStream } from '../ports/public-stream.js';
 import type { Clock } from '../ports/system.js';
-import { assertSameLog, logIdOf } from '../same-log.js';
-import { untilAborted } from '../until-aborted.js';
+import { assertSameLog, logIdOf } from './same-log.js';
+import { untilAborted } from '../timing/until-aborted.js';
 
 export interface PublishEventsDeps {
   readonly store: LogReader & Pick<EventStore, 'positionBefore'>;

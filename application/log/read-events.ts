@@ -12,9 +12,9 @@ import {
 } from '../../domain/public-events.js';
 import { organizations } from '../../projections/organizations.js';
 import { publicEvents, type PublicEventDocument } from '../../projections/public-events.js';
-import { atMost } from '../at-most.js';
-import { growingTo } from '../growing.js';
-import { invalidCursor } from '../invalid-cursor.js';
+import { atMost } from '../timing/at-most.js';
+import { growingTo } from '../memory/growing.js';
+import { invalidCursor } from '../requests/invalid-cursor.js';
 import type { EventStore } from '../ports/event-store.js';
 import type { ReadModels } from '../ports/read-models.js';
 import { openedNow } from '../personal/personal.js';

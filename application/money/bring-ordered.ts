@@ -1,7 +1,7 @@
 import type { Command, RecordedEvent } from '../../domain/events.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import type { PurchaseOrder } from '../../domain/purchase.js';
-import { OutcomeUnknown } from '../outcome.js';
+import { OutcomeUnknown } from '../writing/outcome.js';
 import type { EventStore } from '../ports/event-store.js';
 import { movementsAfter, purchaseBy, type Movement } from './movements.js';
 import type { SettlingDeps } from './settle-spend.js';

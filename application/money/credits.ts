@@ -3,11 +3,11 @@ import { parseEvent, type Actor, type Command, type RecordedEvent } from '../../
 import type { Instant, OrganizationId } from '../../domain/ids.js';
 import { purchase } from '../../domain/purchase.js';
 import { organizationAt, organizationOf, type AdministrationDeps } from '../organizations/administer.js';
-import { asOf, type AsOf, type Moment } from '../as-of.js';
-import { newCommand, type Initiator } from '../commands.js';
-import { positionOf, type WriteDeps } from '../execute.js';
-import { invalidCursor } from '../invalid-cursor.js';
-import { OutcomeUnknown } from '../outcome.js';
+import { asOf, type AsOf, type Moment } from '../history/as-of.js';
+import { newCommand, type Initiator } from '../writing/commands.js';
+import { positionOf, type WriteDeps } from '../writing/execute.js';
+import { invalidCursor } from '../requests/invalid-cursor.js';
+import { OutcomeUnknown } from '../writing/outcome.js';
 import { purchaseBy, withdrawalBy, type Movement } from './movements.js';
 import type { Payments, ReferencedPurchase } from './payments.js';
 

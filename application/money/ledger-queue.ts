@@ -3,15 +3,15 @@ import { ledger, type Ledger, type LedgerEvent } from '../../domain/credits.js';
 import { capture } from '../../domain/errors.js';
 import { parseEvent, type Command, type RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds, OrganizationId, StreamName, Uuid } from '../../domain/ids.js';
-import { positionOf, type WriteDeps } from '../execute.js';
-import { growingTo } from '../growing.js';
-import { OutcomeUnknown } from '../outcome.js';
+import { positionOf, type WriteDeps } from '../writing/execute.js';
+import { growingTo } from '../memory/growing.js';
+import { OutcomeUnknown } from '../writing/outcome.js';
 import type { StreamWrite, WriteOutcome } from '../ports/event-store.js';
 import type { KeyClaim } from '../ports/idempotency-store.js';
-import { lastPosition } from '../positions.js';
+import { lastPosition } from '../log/positions.js';
 import type { Movement } from './movements.js';
-import { retry } from '../retry.js';
-import type { Decided, Loaded } from '../streams.js';
+import { retry } from '../writing/retry.js';
+import type { Decided, Loaded } from '../writing/streams.js';
 
 /** Movements of one organization's credits that are made together: all of them or, after a refusal, none. */
 export interface Transfer {

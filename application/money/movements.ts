@@ -13,8 +13,8 @@ import {
 import { parseEvent, type Command, type RecordedEvent, type Slot } from '../../domain/events.js';
 import type { OrganizationId, Uuid } from '../../domain/ids.js';
 import type { EventStore } from '../ports/event-store.js';
-import { streamPages } from '../stream-pages.js';
-import type { Streams } from '../streams.js';
+import { streamPages } from '../writing/stream-pages.js';
+import type { Streams } from '../writing/streams.js';
 
 /** One movement of credits. The id of its event is derived from its cause, so a cause moves credits once. */
 export interface Movement {

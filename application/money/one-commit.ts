@@ -1,7 +1,7 @@
 import { ledger } from '../../domain/credits.js';
 import { orderPurchase, purchase, purchaseIdOf } from '../../domain/purchase.js';
-import { appendWrites } from '../execute.js';
-import { retry } from '../retry.js';
+import { appendWrites } from '../writing/execute.js';
+import { retry } from '../writing/retry.js';
 import { bringOrdered, brought, movementOf } from './bring-ordered.js';
 import { returnOf, spendFor, type Movement } from './movements.js';
 import type { CardRecord, Payment, Payments, Written } from './payments.js';

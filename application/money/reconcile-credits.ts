@@ -11,8 +11,8 @@ import {
 } from '../../domain/ids.js';
 import { reconcile, type Reconciliation } from '../../domain/reconciliation.js';
 import { organizationOf, type AdministrationDeps } from '../organizations/administer.js';
-import { isBy, streamAt, type Moment } from '../as-of.js';
-import { atMost } from '../at-most.js';
+import { isBy, streamAt, type Moment } from '../history/as-of.js';
+import { atMost } from '../timing/at-most.js';
 import type { Payments } from './payments.js';
 
 export interface ReconcileCreditsDeps extends Pick<AdministrationDeps, 'streams' | 'store' | 'clock'> {

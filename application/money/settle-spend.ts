@@ -3,8 +3,8 @@ import type { CardCode } from '../../domain/card-code.js';
 import type { Return } from '../../domain/credits.js';
 import { CommandId, type OrganizationId } from '../../domain/ids.js';
 import type { Command, Slot } from '../../domain/events.js';
-import { appendTo, type WriteDeps } from '../execute.js';
-import { retry } from '../retry.js';
+import { appendTo, type WriteDeps } from '../writing/execute.js';
+import { retry } from '../writing/retry.js';
 import type { LedgerQueue, Transferred } from './ledger-queue.js';
 import { returnOf } from './movements.js';
 

@@ -2,11 +2,11 @@ import { cardPrice, ledger, purchase as decidePurchase } from '../../domain/cred
 import type { Command } from '../../domain/events.js';
 import { streamName, type OrganizationId } from '../../domain/ids.js';
 import { orderPurchase, purchase, purchaseIdOf } from '../../domain/purchase.js';
-import { appendWrites, execute } from '../execute.js';
-import { OutcomeUnknown } from '../outcome.js';
+import { appendWrites, execute } from '../writing/execute.js';
+import { OutcomeUnknown } from '../writing/outcome.js';
 import type { Checkpoints } from '../ports/checkpoints.js';
 import type { StreamWrite } from '../ports/event-store.js';
-import { larger } from '../positions.js';
+import { larger } from '../log/positions.js';
 import { bringOrdered } from './bring-ordered.js';
 import { ledgerRevisionBefore, returnOf, spendFor } from './movements.js';
 import type { CardRecord, Payment, Payments, ReferencedPurchase, Written } from './payments.js';

@@ -2,8 +2,8 @@ import { card, cardStream, owedBy } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
 import { parseEvent } from '../../domain/events.js';
 import type { CommandId, Milliseconds, OrganizationId } from '../../domain/ids.js';
-import { atMost } from '../at-most.js';
-import { OutcomeUnknown, TooContended } from '../outcome.js';
+import { atMost } from '../timing/at-most.js';
+import { OutcomeUnknown, TooContended } from '../writing/outcome.js';
 import { EventStoreUnavailable } from '../ports/event-store.js';
 import { movementsAfter, spendFor } from './movements.js';
 import {

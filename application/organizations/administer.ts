@@ -46,9 +46,9 @@ import {
   type CreatedOrganization,
 } from '../../domain/organization.js';
 import type { Authenticator } from '../access/authenticate.js';
-import { newCommand, type Initiator } from '../commands.js';
-import type { Moment } from '../as-of.js';
-import { execute, type Decide, type Executed, type WriteDeps } from '../execute.js';
+import { newCommand, type Initiator } from '../writing/commands.js';
+import type { Moment } from '../history/as-of.js';
+import { execute, type Decide, type Executed, type WriteDeps } from '../writing/execute.js';
 import type { LedgerQueue } from '../money/ledger-queue.js';
 import { lookUp } from '../cards/place-order.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';

@@ -7,8 +7,8 @@ import { derivedUuid, Instant, OrganizationId, Uuid } from '../../domain/ids.js'
 import { acceptInvitation, invitationIdOf, invite, members, roleOf } from '../../domain/members.js';
 import { createOrganization, organization, saveDesign } from '../../domain/organization.js';
 import type { AdministrationDeps } from './administer.js';
-import { newCommand } from '../commands.js';
-import { execute } from '../execute.js';
+import { newCommand } from '../writing/commands.js';
+import { execute } from '../writing/execute.js';
 import { purchaseBy } from '../money/movements.js';
 import { roleIn } from '../access/roles.js';
 import { noStream } from '../ports/event-store.js';

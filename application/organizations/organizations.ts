@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../growing.js';
+import { growingTo } from '../memory/growing.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import { organization, type Organization } from '../../domain/organization.js';
@@ -8,8 +8,8 @@ import type { ReadModels } from '../ports/read-models.js';
 import type { Clock } from '../ports/system.js';
 import { longestWait } from '../projecting/projection-board.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
-import type { Loaded, Streams } from '../streams.js';
-import { within } from '../within.js';
+import type { Loaded, Streams } from '../writing/streams.js';
+import { within } from '../timing/within.js';
 
 /** An organization's state. One that is only remembered is good for an acceptance, and for no refusal. */
 export interface SeenOrganization {

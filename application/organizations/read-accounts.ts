@@ -9,11 +9,11 @@ import {
   type DesignDocument,
   type OrganizationDocument,
 } from '../../projections/organizations.js';
-import { documentAt, type Moment, type Past } from '../as-of.js';
+import { documentAt, type Moment, type Past } from '../history/as-of.js';
 import type { EventStore } from '../ports/event-store.js';
 import type { ReadModels } from '../ports/read-models.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
-import type { Streams } from '../streams.js';
+import type { Streams } from '../writing/streams.js';
 import { foldDocument, upToDate } from '../projecting/up-to-date.js';
 
 export interface ReadAccountsDeps {

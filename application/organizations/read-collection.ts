@@ -1,5 +1,5 @@
 import { collectionCards, type CollectionCardDocument } from '../../projections/collection-cards.js';
-import { invalidCursor } from '../invalid-cursor.js';
+import { invalidCursor } from '../requests/invalid-cursor.js';
 import type { ReadModels } from '../ports/read-models.js';
 
 const slugOf = (cursor: string): string => cursor.replace(/^card:/, '');

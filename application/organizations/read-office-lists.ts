@@ -5,9 +5,9 @@ import { doNotMailList, listedAddresses, type DoNotMailDocument } from '../../pr
 import { handwritings, type HandwritingDocument } from '../../projections/handwritings.js';
 import type { Projection } from '../../projections/projection.js';
 import { organizationOf } from './administer.js';
-import { invalidCursor } from '../invalid-cursor.js';
+import { invalidCursor } from '../requests/invalid-cursor.js';
 import type { ReadModels, Stored } from '../ports/read-models.js';
-import type { Streams } from '../streams.js';
+import type { Streams } from '../writing/streams.js';
 
 export interface OfficeListDeps {
   readonly readModels: ReadModels;

@@ -3,7 +3,7 @@ import { OrganizationId } from '../../domain/ids.js';
 import { foldName } from '../../domain/text.js';
 import { cards } from '../../projections/cards.js';
 import { organizations, type OrganizationDocument } from '../../projections/organizations.js';
-import { invalidCursor } from '../invalid-cursor.js';
+import { invalidCursor } from '../requests/invalid-cursor.js';
 import type { Stored } from '../ports/read-models.js';
 import { readAccount, readBalance, type ReadAccountsDeps } from './read-accounts.js';
 

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../growing.js';
+import { growingTo } from '../memory/growing.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import { organization } from '../../domain/organization.js';
 import { organizationsOf, type Organizations } from './organizations.js';
 import type { Clock } from '../ports/system.js';
-import type { Streams } from '../streams.js';
+import type { Streams } from '../writing/streams.js';
 
 const trustedFor: Milliseconds = 4_000;
 const mostRemembered = 10_000;

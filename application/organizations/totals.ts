@@ -2,7 +2,7 @@ import { cardStatuses, type CardStatus } from '../../domain/card.js';
 import { balances } from '../../projections/balances.js';
 import { cards } from '../../projections/cards.js';
 import { organizations } from '../../projections/organizations.js';
-import { nextTurn } from '../next-turn.js';
+import { nextTurn } from '../timing/next-turn.js';
 import type { ReadModels } from '../ports/read-models.js';
 
 /** All organizations together, as far as they could be counted. */

@@ -9,8 +9,8 @@ import { contacts, type ContactDocument } from '../../projections/contacts.js';
 import type { Projection } from '../../projections/projection.js';
 import { organizationOf } from '../organizations/administer.js';
 import { changeCard, type ChangeCardDeps } from '../cards/change-card.js';
-import { newCommand, type Initiator } from '../commands.js';
-import { execute } from '../execute.js';
+import { newCommand, type Initiator } from '../writing/commands.js';
+import { execute } from '../writing/execute.js';
 import type { ReadModels } from '../ports/read-models.js';
 
 export interface EraseDeps extends ChangeCardDeps {

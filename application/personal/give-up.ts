@@ -1,6 +1,6 @@
 import { audit, auditIdOf, giveUpKeys as recordLoss } from '../../domain/audit.js';
-import { newCommand, type Initiator } from '../commands.js';
-import { execute, type WriteDeps } from '../execute.js';
+import { newCommand, type Initiator } from '../writing/commands.js';
+import { execute, type WriteDeps } from '../writing/execute.js';
 import { givenUp, type NumberedBlock, type PersonalKeys, type StoredBlock } from '../ports/personal-keys.js';
 import { isLost, newBlock } from './key-ring.js';
 import { countSealedIn, missingBlocks, type OwnKeysDeps, type UnreadableEvents } from './own-keys.js';

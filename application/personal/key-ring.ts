@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../growing.js';
+import { growingTo } from '../memory/growing.js';
 import { FinalError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import type { MasterKey, MasterKeys } from '../../domain/webhook-signing.js';
@@ -12,7 +12,7 @@ import {
   type WrappedBlock,
 } from '../ports/personal-keys.js';
 import type { Clock, Entropy } from '../ports/system.js';
-import { within } from '../within.js';
+import { within } from '../timing/within.js';
 
 /** The key of one event. `id`: the number of its block and its place there. */
 export interface PersonalKey {

@@ -5,7 +5,7 @@ import type { Instant, OrganizationId, StreamName } from '../../domain/ids.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import type { LogReader } from '../ports/event-store.js';
 import { givenUp, type PersonalKeys, type ShredderMark } from '../ports/personal-keys.js';
-import { assertSameLog, OtherLog } from '../same-log.js';
+import { assertSameLog, OtherLog } from '../log/same-log.js';
 import { blockOf, MissingPersonalKey } from './key-ring.js';
 import { asStored } from './personal.js';
 

@@ -5,7 +5,7 @@ import { isPlainObject } from '../../domain/plain-object.js';
 import type { JustSealed, KeyRing } from './key-ring.js';
 import type { EventStore, LogReader } from '../ports/event-store.js';
 import type { Clock, Entropy } from '../ports/system.js';
-import { storeWith } from '../store-with.js';
+import { storeWith } from '../writing/store-with.js';
 import type { PersonalSeal, ProtectedData } from '../log/hash-chain.js';
 
 /** Hears of an event whose personal data could not be opened, whether it is erased or not. */

@@ -9,8 +9,8 @@ import { asStored } from './personal.js';
 import { markOf, type EventStore } from '../ports/event-store.js';
 import type { PersonalKeys } from '../ports/personal-keys.js';
 import type { Clock } from '../ports/system.js';
-import { streamPages } from '../stream-pages.js';
-import { untilAborted } from '../until-aborted.js';
+import { streamPages } from '../writing/stream-pages.js';
+import { untilAborted } from '../timing/until-aborted.js';
 import { eraseWaitingRows, type NamedContact, type WaitingRowsDeps } from '../contacts/waiting-rows.js';
 
 export interface ShredderDeps extends WaitingRowsDeps {

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../growing.js';
+import { growingTo } from '../memory/growing.js';
 import { FinalError, messageOf } from '../../domain/errors.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { categoryOf, idOf, type Milliseconds } from '../../domain/ids.js';
@@ -7,8 +7,8 @@ import type { Projection } from '../../projections/projection.js';
 import { markOf, type EventMark, type LogReader } from '../ports/event-store.js';
 import type { BuildState, ProjectedBatch, ProjectionStore, Stored } from '../ports/read-models.js';
 import type { Clock } from '../ports/system.js';
-import { assertSameLog } from '../same-log.js';
-import { larger } from '../positions.js';
+import { assertSameLog } from '../log/same-log.js';
+import { larger } from '../log/positions.js';
 import type { ProjectionStatus, ProjectorReports } from './projection-board.js';
 
 export interface ProjectorOptions {

@@ -1,6 +1,6 @@
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Clock } from '../ports/system.js';
-import { larger, smallest } from '../positions.js';
+import { larger, smallest } from '../log/positions.js';
 
 /**
  * How far the build of a projection has come that readers see. Until it is `live`, they see none that is up

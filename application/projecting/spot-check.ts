@@ -8,9 +8,9 @@ import type { LogTiles } from '../ports/log-tiles.js';
 import type { RawLog } from '../ports/raw-log.js';
 import type { ReadModels, Stored } from '../ports/read-models.js';
 import type { Clock, Entropy } from '../ports/system.js';
-import { larger } from '../positions.js';
-import { streamPages } from '../stream-pages.js';
-import { untilAborted } from '../until-aborted.js';
+import { larger } from '../log/positions.js';
+import { streamPages } from '../writing/stream-pages.js';
+import { untilAborted } from '../timing/until-aborted.js';
 import type { ProjectorStatus } from './projection-board.js';
 
 /** A row that is not what its events make of it. Nothing here says anything about a person. */

@@ -1,6 +1,6 @@
 import type { LogReader } from '../ports/event-store.js';
 import type { Clock } from '../ports/system.js';
-import { untilAborted } from '../until-aborted.js';
+import { untilAborted } from '../timing/until-aborted.js';
 import { headEvery, type ProjectionBoard } from './projection-board.js';
 
 /** Tells a board that other processes share the log with how long the log is, until the signal aborts. */

@@ -21,7 +21,7 @@ import {
 } from '../ports/webhook-sender.js';
 import type { DeliveryPolicy } from './public-deliveries.js';
 import type { Verdict } from './schedule.js';
-import { noTracing } from '../traced.js';
+import { noTracing } from '../writing/traced.js';
 
 /** `sinceEvent`: the time from the event to the end of a first attempt that delivered it, otherwise null. */
 export interface DeliveryMetrics {

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../growing.js';
+import { growingTo } from '../memory/growing.js';
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import { hostOf } from '../../domain/webhook-url.js';
 import { attemptDelivery, type AttemptDeps } from './attempt-delivery.js';
@@ -9,11 +9,11 @@ import type { Deliveries } from '../ports/deliveries.js';
 import type { DeliveryClaim } from '../ports/delivery-claims.js';
 import type { Hint } from '../ports/delivery-queue.js';
 import type { TrippedEndpoint } from '../ports/endpoint-gates.js';
-import { nextTurn } from '../next-turn.js';
+import { nextTurn } from '../timing/next-turn.js';
 import { isRebuilt } from './relay.js';
 import { Schedule, type Route, type Slots, type Verdict } from './schedule.js';
-import { untilAborted } from '../until-aborted.js';
-import { within } from '../within.js';
+import { untilAborted } from '../timing/until-aborted.js';
+import { within } from '../timing/within.js';
 
 export interface DeliveryDeps extends Omit<AttemptDeps, 'deliveries' | 'report'> {
   readonly deliveries: Pick<Deliveries, 'gates' | 'claims'>;

@@ -3,7 +3,7 @@ import type { DeliveryLog } from '../ports/delivery-log.js';
 import type { DeliveryQueue } from '../ports/delivery-queue.js';
 import type { Clock } from '../ports/system.js';
 import { windowOf, type DeliveryPolicy } from './public-deliveries.js';
-import { untilAborted } from '../until-aborted.js';
+import { untilAborted } from '../timing/until-aborted.js';
 
 export interface UpkeepDeps {
   readonly log: Pick<DeliveryLog, 'dropExpired' | 'continueRedrives' | 'removeEnded'>;

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { cards, type CardDocument } from '../../projections/cards.js';
-import { growingTo } from '../growing.js';
+import { growingTo } from '../memory/growing.js';
 import { card, orderedBy, type Ordered } from '../../domain/card.js';
 import { parseEvent, schemaOf, type LoggedEvent } from '../../domain/events.js';
 import { idOf, OrganizationId, type Milliseconds, type StreamName } from '../../domain/ids.js';
@@ -16,7 +16,7 @@ import {
 } from '../../domain/public-events.js';
 import type { Endpoint } from '../../domain/webhook-endpoints.js';
 import { isBegunHere } from '../../domain/traceparent.js';
-import { atMost } from '../at-most.js';
+import { atMost } from '../timing/at-most.js';
 import type { DeliveryId, NewDelivery } from '../ports/delivery-log.js';
 import type { EventStore } from '../ports/event-store.js';
 import { ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';

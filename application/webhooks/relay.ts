@@ -19,8 +19,8 @@ import { markOf, type EventMark, type EventStore } from '../ports/event-store.js
 import type { ReadModels } from '../ports/read-models.js';
 import type { Clock } from '../ports/system.js';
 import { announcedBy, deliveryOf, PublicEvents, windowOf, type DeliveryPolicy } from './public-deliveries.js';
-import { assertSameLog } from '../same-log.js';
-import { untilAborted } from '../until-aborted.js';
+import { assertSameLog } from '../log/same-log.js';
+import { untilAborted } from '../timing/until-aborted.js';
 
 export interface RelayDeps {
   readonly store: EventStore;

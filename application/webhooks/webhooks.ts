@@ -26,12 +26,12 @@ import {
 } from '../../domain/webhook-signing.js';
 import { checkTarget, type WebhookUrl, type WebhookUrlRules } from '../../domain/webhook-url.js';
 import { organizationAt } from '../organizations/administer.js';
-import { asOf, type AsOf, type Moment } from '../as-of.js';
-import { newCommand } from '../commands.js';
+import { asOf, type AsOf, type Moment } from '../history/as-of.js';
+import { newCommand } from '../writing/commands.js';
 import { secretsOf } from './attempt-delivery.js';
-import { execute, type Executed, type WriteDeps } from '../execute.js';
-import { invalidCursor } from '../invalid-cursor.js';
-import { OutcomeUnknown } from '../outcome.js';
+import { execute, type Executed, type WriteDeps } from '../writing/execute.js';
+import { invalidCursor } from '../requests/invalid-cursor.js';
+import { OutcomeUnknown } from '../writing/outcome.js';
 import { unusedEndpoint, type EndpointHealth, type TrippedEndpoint } from '../ports/endpoint-gates.js';
 import type { DeadLetterFilter, Delivery, DeliveryChange, DeliveryFilter } from '../ports/delivery-log.js';
 import type { Deliveries } from '../ports/deliveries.js';

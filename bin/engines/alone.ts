@@ -1,4 +1,4 @@
-import { untilAborted } from '../../application/until-aborted.js';
+import { untilAborted } from '../../application/timing/until-aborted.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Engine, EngineOptions } from '../engine.js';
 import { reporter } from '../reporter.js';

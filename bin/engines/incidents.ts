@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { Unreadable } from '../../application/personal/unreadable.js';
 import type { EventStore } from '../../application/ports/event-store.js';
-import type { OtherLog } from '../../application/same-log.js';
+import type { OtherLog } from '../../application/log/same-log.js';
 import type { Clock } from '../../application/ports/system.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';

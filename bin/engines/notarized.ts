@@ -5,7 +5,7 @@ import type { SignedHeads } from '../../application/ports/signed-heads.js';
 import { DamagedLog } from '../../application/log/damaged-log.js';
 import { assertNotSetBack, provenTiles } from '../../application/log/last-head.js';
 import { runNotary } from '../../application/log/notarize.js';
-import { untilAborted } from '../../application/until-aborted.js';
+import { untilAborted } from '../../application/timing/until-aborted.js';
 import { eventMacs, type EventMacs } from '../../domain/event-mac.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { signerText } from '../../domain/signed-note.js';

@@ -12,11 +12,11 @@ import { stockCatalogue, type AdministrationDeps } from '../../application/organ
 import { makeDemo } from '../../application/organizations/demo.js';
 import { Authenticator } from '../../application/access/authenticate.js';
 import { Suspensions } from '../../application/organizations/suspensions.js';
-import { newCommand } from '../../application/commands.js';
+import { newCommand } from '../../application/writing/commands.js';
 import { LedgerQueue } from '../../application/money/ledger-queue.js';
 import type { DeliveryId, NewDelivery } from '../../application/ports/delivery-log.js';
 import type { EventStore, StreamWrite } from '../../application/ports/event-store.js';
-import { Streams, type Loaded } from '../../application/streams.js';
+import { Streams, type Loaded } from '../../application/writing/streams.js';
 import type { PersonalSeal } from '../../application/log/hash-chain.js';
 import { arrivalWindow, dueDay } from '../../domain/calendar.js';
 import { card, cardStream, schedule, steps, type Card, type CardEvent } from '../../domain/card.js';

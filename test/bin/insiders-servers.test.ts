@@ -10,7 +10,7 @@ import { MongoLogTiles } from '../../adapters/mongodb/log-tiles.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import type { StoredEvent } from '../../application/ports/raw-log.js';
-import { OtherLog } from '../../application/same-log.js';
+import { OtherLog } from '../../application/log/same-log.js';
 import { explain } from '../../bin/exit.js';
 import { logKeys } from '../../bin/log-keys.js';
 import type { Role } from '../../bin/roles.js';

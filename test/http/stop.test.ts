@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { followLog } from '../../adapters/sqlite/log/following.js';
-import { nextTurn } from '../../application/next-turn.js';
+import { nextTurn } from '../../application/timing/next-turn.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../support/http/service.js';

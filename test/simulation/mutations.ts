@@ -268,7 +268,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'times-go-back': {
     rule: 'The times of a stream never go back',
-    file: 'application/streams.js',
+    file: 'application/writing/streams.js',
     text: 'last = last !== null && last > command.at ? last : command.at;',
     instead: 'last = command.at;',
     weather: 'clocks that step',

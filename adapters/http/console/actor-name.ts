@@ -1,5 +1,5 @@
 import { accountOf } from '../../../application/access/people.js';
-import type { Streams } from '../../../application/streams.js';
+import type { Streams } from '../../../application/writing/streams.js';
 import { apiKey } from '../../../domain/api-key.js';
 import type { Actor } from '../../../domain/events.js';
 import { hook } from '../../../domain/hook.js';

@@ -1,4 +1,4 @@
-import { newCommand } from '../../../application/commands.js';
+import { newCommand } from '../../../application/writing/commands.js';
 import { listHookCalls, readHook } from '../../../application/hooks/hooks.js';
 import { previewHook, type HookPreview } from '../../../application/hooks/preview-hook.js';
 import { readDesigns } from '../../../application/organizations/read-accounts.js';

@@ -1,6 +1,6 @@
 import { changeRole, inviteMember, removeMember } from '../../../application/access/people.js';
 import { issueReset } from '../../../application/access/password-resets.js';
-import type { Initiator } from '../../../application/commands.js';
+import type { Initiator } from '../../../application/writing/commands.js';
 import type { OrganizationId } from '../../../domain/ids.js';
 import type { Permission } from '../../../domain/permissions.js';
 import { newMember, roleChange } from '../operator-people.js';

@@ -1,4 +1,4 @@
-import type { Initiator } from '../../../application/commands.js';
+import type { Initiator } from '../../../application/writing/commands.js';
 import type { Role } from '../../../domain/permissions.js';
 import type { Html } from '../web/prose.js';
 import type { ShownRefusal } from '../web/form.js';

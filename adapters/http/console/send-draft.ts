@@ -3,7 +3,7 @@ import {
   type CardDraft,
   type SendRequest,
 } from '../../../application/cards/place-order.js';
-import { newCommand } from '../../../application/commands.js';
+import { newCommand } from '../../../application/writing/commands.js';
 import { Uuid } from '../../../domain/ids.js';
 import { contacts, type ContactDocument } from '../../../projections/contacts.js';
 import { readCardFields } from '../card-fields.js';

@@ -1,6 +1,6 @@
 import { readStatement, type StatementLine } from '../../../application/money/credits.js';
 import type { OrganizationId } from '../../../domain/ids.js';
-import type { WriteDeps } from '../../../application/execute.js';
+import type { WriteDeps } from '../../../application/writing/execute.js';
 import { cardOf, kinds } from '../credit-movements.js';
 import { csvOf, csvRows } from '../csv.js';
 import { timestamp } from '../responses.js';

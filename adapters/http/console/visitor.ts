@@ -2,7 +2,7 @@ import { parseCookie, stringifySetCookie } from 'cookie';
 import { accountOf } from '../../../application/access/people.js';
 import type { Device, Devices } from '../../../application/access/devices.js';
 import { root, type Session, type Sessions } from '../../../application/access/sessions.js';
-import type { Streams } from '../../../application/streams.js';
+import type { Streams } from '../../../application/writing/streams.js';
 import type { Actor } from '../../../domain/events.js';
 import { Uuid } from '../../../domain/ids.js';
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../../../application/growing.js';
+import { growingTo } from '../../../application/memory/growing.js';
 import { storedTexts } from '../../../application/log/hash-chain.js';
-import { turnAlone } from '../../../application/next-turn.js';
+import { turnAlone } from '../../../application/timing/next-turn.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../../domain/events.js';
 import type { StreamName, Uuid } from '../../../domain/ids.js';
 import {
@@ -14,7 +14,7 @@ import {
   type StreamWrite,
   type WriteOutcome,
 } from '../../../application/ports/event-store.js';
-import { larger } from '../../../application/positions.js';
+import { larger } from '../../../application/log/positions.js';
 import type { KeyClaim } from '../../../application/ports/idempotency-store.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { EventTexts, WriteInput, WriteResult } from '../writer/append.js';

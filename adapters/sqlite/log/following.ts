@@ -1,4 +1,4 @@
-import { turnAlone } from '../../../application/next-turn.js';
+import { turnAlone } from '../../../application/timing/next-turn.js';
 import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { LoggedEvent } from '../../../domain/events.js';

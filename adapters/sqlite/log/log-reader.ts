@@ -1,4 +1,4 @@
-import { turnAlone } from '../../../application/next-turn.js';
+import { turnAlone } from '../../../application/timing/next-turn.js';
 import type { EventMark, LogHead, LogReader } from '../../../application/ports/event-store.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { DamagedLog } from '../../../application/log/damaged-log.js';

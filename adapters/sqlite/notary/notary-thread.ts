@@ -6,7 +6,7 @@ import { DamagedLog } from '../../../application/log/damaged-log.js';
 import { runNotary, type Notarizing } from '../../../application/log/notarize.js';
 import type { WitnessesDeps, WitnessStatus } from '../../../application/log/witnesses.js';
 import type { Clock } from '../../../application/ports/system.js';
-import { untilAborted } from '../../../application/until-aborted.js';
+import { untilAborted } from '../../../application/timing/until-aborted.js';
 import { eventMacs, MissingEventKey } from '../../../domain/event-mac.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { checkpointText, parseSigner, signNote } from '../../../domain/signed-note.js';

@@ -7,7 +7,7 @@ import {
   type ProjectionStore,
   type Stored,
 } from '../../../application/ports/read-models.js';
-import { nextTurn } from '../../../application/next-turn.js';
+import { nextTurn } from '../../../application/timing/next-turn.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { Projection } from '../../../projections/projection.js';
 import {

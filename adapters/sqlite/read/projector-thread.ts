@@ -5,7 +5,7 @@ import { keyRing } from '../../../application/personal/key-ring.js';
 import { openedLog } from '../../../application/personal/personal.js';
 import { Projector } from '../../../application/projecting/project.js';
 import type { ProjectorStatus } from '../../../application/projecting/projection-board.js';
-import { untilAborted } from '../../../application/until-aborted.js';
+import { untilAborted } from '../../../application/timing/until-aborted.js';
 import type { Projection } from '../../../projections/projection.js';
 import { emptiedEvery } from '../database.js';
 import { openLogReader } from '../log/log-reader.js';

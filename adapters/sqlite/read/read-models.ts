@@ -1,4 +1,4 @@
-import { nextTurn } from '../../../application/next-turn.js';
+import { nextTurn } from '../../../application/timing/next-turn.js';
 import {
   ReadModelNotBuilt,
   ReadModelsUnavailable,

@@ -9,7 +9,7 @@ import type {
   TrippedEndpoint,
 } from '../../../application/ports/endpoint-gates.js';
 import type { DeliveryId } from '../../../application/ports/delivery-log.js';
-import { nextTurn } from '../../../application/next-turn.js';
+import { nextTurn } from '../../../application/timing/next-turn.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { Database, Statement } from '../database.js';
 import {

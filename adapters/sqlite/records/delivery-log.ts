@@ -11,7 +11,7 @@ import type {
 } from '../../../application/ports/delivery-log.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import { numberFrom, type Database, type Statement } from '../database.js';
-import { nextTurn } from '../../../application/next-turn.js';
+import { nextTurn } from '../../../application/timing/next-turn.js';
 import type { ClaimBook } from './claim-book.js';
 import { pageQuery } from './delivery-pages.js';
 import { deliveryOf, inputOf, rowsPerStep, type DeliveryInput, type DeliveryRow } from './delivery-rows.js';

@@ -9,7 +9,7 @@ import type { Database, Statement } from '../database.js';
 import type { OperationSet, WriterOf } from '../writer/operation-set.js';
 import { messageOf, type ErrorCode } from '../../../domain/errors.js';
 import { Instant, OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
-import { nextTurn } from '../../../application/next-turn.js';
+import { nextTurn } from '../../../application/timing/next-turn.js';
 
 interface Row {
   readonly id: string;

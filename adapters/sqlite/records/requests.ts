@@ -1,7 +1,7 @@
 import type { Database } from '../database.js';
 import type { OperationSet, WriterOf } from '../writer/operation-set.js';
 import type { RequestRecord, RequestRows } from '../../../application/ports/requests.js';
-import { nextTurn } from '../../../application/next-turn.js';
+import { nextTurn } from '../../../application/timing/next-turn.js';
 
 /** Removing this many at a time delays nobody who waits for the writer. */
 const removedAtOnce = 200;

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../../../application/growing.js';
+import { growingTo } from '../../../application/memory/growing.js';
 import { verifiedHash, whyDamaged } from '../../../application/log/hash-chain.js';
 import { errcodeOf, isDamage, type Database } from '../database.js';
 import { DamagedLog } from '../../../application/log/damaged-log.js';

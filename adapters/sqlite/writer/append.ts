@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../../../application/growing.js';
+import { growingTo } from '../../../application/memory/growing.js';
 import { noStream } from '../../../application/ports/event-store.js';
 import { keptLonger, rememberedFor } from '../../../application/ports/idempotency-store.js';
 import { numberFrom, type Database } from '../database.js';

@@ -1,7 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
-import { OtherLog } from '../../../application/same-log.js';
+import { OtherLog } from '../../../application/log/same-log.js';
 import { eventually } from '../../support/time/eventually.js';
 import { card, clock, event, first, follower, kinds, names, shortTimes, withRig, write } from './support.js';
 

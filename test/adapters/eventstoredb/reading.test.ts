@@ -4,7 +4,7 @@ import { EventStoreUnavailable, noStream } from '../../../application/ports/even
 import { type Instant, streamName } from '../../../domain/ids.js';
 import { messageOf } from '../../../domain/errors.js';
 import { storedTexts, verifies } from '../../../application/log/hash-chain.js';
-import { Streams } from '../../../application/streams.js';
+import { Streams } from '../../../application/writing/streams.js';
 import { ledger } from '../../../domain/credits.js';
 import { eventually } from '../../support/time/eventually.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';

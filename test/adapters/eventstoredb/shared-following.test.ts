@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { SharedFollowing, type LogSource } from '../../../adapters/eventstoredb/shared-following.js';
-import { nextTurn } from '../../../application/next-turn.js';
-import { OtherLog } from '../../../application/same-log.js';
+import { nextTurn } from '../../../application/timing/next-turn.js';
+import { OtherLog } from '../../../application/log/same-log.js';
 import { noteEvent, noteStream } from '../../support/fixtures/notes.js';
 import type { LoggedEvent } from '../../../domain/events.js';
 import { eventually } from '../../support/time/eventually.js';

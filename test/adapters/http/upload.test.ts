@@ -5,7 +5,7 @@ import { Socket } from 'node:net';
 import { ClientGone } from '../../../adapters/http/errors.js';
 import { route } from '../../../adapters/http/route.js';
 import { readUpload } from '../../../adapters/http/upload.js';
-import { nextTurn } from '../../../application/next-turn.js';
+import { nextTurn } from '../../../application/timing/next-turn.js';
 import { DomainError } from '../../../domain/errors.js';
 import { answersIn, call, openRaw, startHttp, type TestService } from '../../support/http/http.js';
 import { eventually } from '../../support/time/eventually.js';

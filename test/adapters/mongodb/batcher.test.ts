@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { nextTurn } from '../../../application/next-turn.js';
+import { nextTurn } from '../../../application/timing/next-turn.js';
 import { VirtualClock } from '../../support/memory/clock.js';
 import { Batcher } from '../../../adapters/mongodb/batcher.js';
 

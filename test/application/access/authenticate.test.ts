@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Authenticator } from '../../../application/access/authenticate.js';
 import { Suspensions } from '../../../application/organizations/suspensions.js';
-import { execute } from '../../../application/execute.js';
+import { execute } from '../../../application/writing/execute.js';
 import {
   apiKey,
   issueKey,

@@ -4,7 +4,7 @@ import { readHookPayload } from '../../../adapters/http/hook-payload.js';
 import type { JsonObject } from '../../../adapters/http/read.js';
 import { MemoryHookCalls } from '../../support/memory/hook-calls.js';
 import { MemoryReadModels } from '../../support/memory/read-models.js';
-import { execute } from '../../../application/execute.js';
+import { execute } from '../../../application/writing/execute.js';
 import { fireHook, openHook } from '../../../application/hooks/fire-hook.js';
 import {
   listHookCalls,

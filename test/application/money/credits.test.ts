@@ -7,9 +7,9 @@ import {
   withdrawCredits,
   type CreditDeps,
 } from '../../../application/money/credits.js';
-import { execute } from '../../../application/execute.js';
-import type { Initiator } from '../../../application/commands.js';
-import { Streams } from '../../../application/streams.js';
+import { execute } from '../../../application/writing/execute.js';
+import type { Initiator } from '../../../application/writing/commands.js';
+import { Streams } from '../../../application/writing/streams.js';
 import { DomainError } from '../../../domain/errors.js';
 import { orderPurchase, purchase, purchaseIdOf } from '../../../domain/purchase.js';
 import { balanceOf, makeWorld, org, type World } from '../../support/fixtures/world.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { array, assert, asyncProperty, constantFrom, integer, record } from 'fast-check';
 import { LedgerQueue, type Transfer, type Transferred } from '../../../application/money/ledger-queue.js';
 import { purchaseBy, returnOf, spendFor } from '../../../application/money/movements.js';
-import { OutcomeUnknown, TooContended } from '../../../application/outcome.js';
+import { OutcomeUnknown, TooContended } from '../../../application/writing/outcome.js';
 import {
   EventStoreUnavailable,
   type EventStore,

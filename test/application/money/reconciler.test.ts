@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { appendTo } from '../../../application/execute.js';
+import { appendTo } from '../../../application/writing/execute.js';
 import type { StreamWrite } from '../../../application/ports/event-store.js';
 import { addCredits } from '../../../application/money/credits.js';
 import { cancelCard } from '../../../application/cards/change-card.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { execute } from '../../../application/execute.js';
+import { execute } from '../../../application/writing/execute.js';
 import { RememberedOrganizations } from '../../../application/organizations/organizations.js';
 import type { ReadModels } from '../../../application/ports/read-models.js';
 import { sendCard } from '../../../application/cards/send-card.js';

@@ -11,8 +11,8 @@ import {
   type OwnKeysDeps,
 } from '../../../application/personal/own-keys.js';
 import { openedEvents, personalSeal } from '../../../application/personal/personal.js';
-import type { OtherLog } from '../../../application/same-log.js';
-import { Streams } from '../../../application/streams.js';
+import type { OtherLog } from '../../../application/log/same-log.js';
+import { Streams } from '../../../application/writing/streams.js';
 import { cancel, erase } from '../../../domain/card.js';
 import type { MasterKeys } from '../../../domain/webhook-signing.js';
 import { makeWorld, org, sendRequest } from '../../support/fixtures/world.js';

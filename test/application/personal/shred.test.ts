@@ -2,13 +2,13 @@ import { expect } from 'chai';
 import { Readable } from 'node:stream';
 import { readContact } from '../../../adapters/http/contact-fields.js';
 import { changeCard } from '../../../application/cards/change-card.js';
-import { execute } from '../../../application/execute.js';
+import { execute } from '../../../application/writing/execute.js';
 import { keyRing, type KeyRing } from '../../../application/personal/key-ring.js';
 import { beginImport, findImport, importIdOf } from '../../../application/contacts/imports.js';
 import { openedEvents, personalSeal } from '../../../application/personal/personal.js';
 import { sendCard } from '../../../application/cards/send-card.js';
 import { runShredder } from '../../../application/personal/shred.js';
-import { Streams } from '../../../application/streams.js';
+import { Streams } from '../../../application/writing/streams.js';
 import { readPart } from '../../../application/contacts/waiting-rows.js';
 import { cancel, cardStream, erase } from '../../../domain/card.js';
 import {

@@ -3,7 +3,7 @@ import { MemoryCheckpoints } from '../../support/memory/checkpoints.js';
 import { MemoryDeliveries } from '../../support/memory/deliveries.js';
 import { InProcessDeliveryQueue } from '../../../adapters/memory/delivery-queue.js';
 import { changeCard } from '../../../application/cards/change-card.js';
-import { execute } from '../../../application/execute.js';
+import { execute } from '../../../application/writing/execute.js';
 import type { Checkpoint } from '../../../application/ports/checkpoints.js';
 import type { DeliveryQueue } from '../../../application/ports/delivery-queue.js';
 import { EventStoreUnavailable, type EventStore } from '../../../application/ports/event-store.js';

@@ -4,7 +4,7 @@ import type { ResolveHook } from 'node:module';
 const modules: Readonly<Record<string, readonly [module: string, instead: string]>> = {
   sealing: ['/application/personal/personal.js', 'no-sealing.js'],
   notary: ['/adapters/sqlite/notary/notary-thread.js', 'no-notary.js'],
-  requests: ['/application/request-log.js', 'no-requests.js'],
+  requests: ['/application/requests/request-log.js', 'no-requests.js'],
   public_events: ['/projections/all.js', 'no-public-events.js'],
 };
 

@@ -9,7 +9,7 @@ import {
 } from '../../../adapters/http/fields.js';
 import { readAll } from '../../../adapters/http/read.js';
 import { route, type Route } from '../../../adapters/http/route.js';
-import { OutcomeUnknown } from '../../../application/outcome.js';
+import { OutcomeUnknown } from '../../../application/writing/outcome.js';
 import { IdempotencyUnavailable } from '../../../application/ports/idempotency-store.js';
 import { DomainError, type ErrorCode } from '../../../domain/errors.js';
 import { CommandId } from '../../../domain/ids.js';

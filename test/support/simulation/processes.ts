@@ -9,7 +9,7 @@ import {
 } from '../../../application/cards/change-card.js';
 import { addCredits } from '../../../application/money/credits.js';
 import { organizationsOf } from '../../../application/organizations/organizations.js';
-import { OutcomeUnknown, RequestOverdue, TooContended } from '../../../application/outcome.js';
+import { OutcomeUnknown, RequestOverdue, TooContended } from '../../../application/writing/outcome.js';
 import type { SendRequest } from '../../../application/cards/place-order.js';
 import type { Checkpoint, Checkpoints } from '../../../application/ports/checkpoints.js';
 import {
@@ -26,7 +26,7 @@ import type { Clock, Entropy } from '../../../application/ports/system.js';
 import { OpenWork } from '../../../application/money/open-work.js';
 import { closeOpenWork, type ReconcilerDeps } from '../../../application/money/reconciler.js';
 import { sendCard, type SendCardDeps } from '../../../application/cards/send-card.js';
-import { Streams } from '../../../application/streams.js';
+import { Streams } from '../../../application/writing/streams.js';
 import {
   cancel,
   card,

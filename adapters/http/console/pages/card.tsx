@@ -1,7 +1,7 @@
 import { gone } from '../gone.js';
 import { steps } from '../../../../domain/card.js';
 import { cancelCard } from '../../../../application/cards/change-card.js';
-import { newCommand } from '../../../../application/commands.js';
+import { newCommand } from '../../../../application/writing/commands.js';
 import { readOrderPage } from '../../../../application/cards/order-page.js';
 import { readDesigns } from '../../../../application/organizations/read-accounts.js';
 import { codeFrom } from '../../../../application/cards/read-cards.js';

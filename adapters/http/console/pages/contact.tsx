@@ -1,5 +1,5 @@
 import { gone } from '../gone.js';
-import { newCommand } from '../../../../application/commands.js';
+import { newCommand } from '../../../../application/writing/commands.js';
 import { removeContact, replaceContact } from '../../../../application/contacts/change-contact.js';
 import { Uuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';

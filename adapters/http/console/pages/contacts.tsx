@@ -1,5 +1,5 @@
 import { gone } from '../gone.js';
-import { newCommand } from '../../../../application/commands.js';
+import { newCommand } from '../../../../application/writing/commands.js';
 import { saveContactRecord } from '../../../../application/contacts/save-contact.js';
 import { CommandId, derivedUuid } from '../../../../domain/ids.js';
 import { listContacts } from '../../../../application/contacts/list-contacts.js';

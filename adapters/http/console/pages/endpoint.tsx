@@ -1,4 +1,4 @@
-import { newCommand } from '../../../../application/commands.js';
+import { newCommand } from '../../../../application/writing/commands.js';
 import { offSince } from '../../../../application/webhooks/endpoints-off.js';
 import { replayEvents } from '../../../../application/webhooks/replay-events.js';
 import {

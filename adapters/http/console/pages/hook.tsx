@@ -1,4 +1,4 @@
-import { newCommand } from '../../../../application/commands.js';
+import { newCommand } from '../../../../application/writing/commands.js';
 import { readHook, removeHook, updateHook } from '../../../../application/hooks/hooks.js';
 import { newHook } from '../../hooks.js';
 import { atField } from '../../read.js';

@@ -1,4 +1,4 @@
-import { newCommand } from '../../../../application/commands.js';
+import { newCommand } from '../../../../application/writing/commands.js';
 import { listHooks, makeHook, type ListedHook } from '../../../../application/hooks/hooks.js';
 import { may } from '../../../../domain/permissions.js';
 import { newHook } from '../../hooks.js';

@@ -1,4 +1,4 @@
-import { readRequest, type ShownRequest } from '../../../../application/read-request.js';
+import { readRequest, type ShownRequest } from '../../../../application/requests/read-request.js';
 import { DomainError, errorCodes } from '../../../../domain/errors.js';
 import { parseCardCode } from '../../../../domain/card-code.js';
 import { idOf } from '../../../../domain/ids.js';

@@ -1,6 +1,6 @@
 import { gone } from '../../gone.js';
 import { changeCard } from '../../../../../application/cards/change-card.js';
-import { newCommand } from '../../../../../application/commands.js';
+import { newCommand } from '../../../../../application/writing/commands.js';
 import { codeFrom } from '../../../../../application/cards/read-cards.js';
 import {
   fail,

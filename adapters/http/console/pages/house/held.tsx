@@ -1,5 +1,5 @@
 import { cancelCard, releaseCard } from '../../../../../application/cards/change-card.js';
-import { newCommand } from '../../../../../application/commands.js';
+import { newCommand } from '../../../../../application/writing/commands.js';
 import { listAllCards } from '../../../../../application/cards/list-all-cards.js';
 import { readAccount, readBalance } from '../../../../../application/organizations/read-accounts.js';
 import { codeFrom } from '../../../../../application/cards/read-cards.js';

@@ -1,0 +1,14 @@
+import type { WriteOutcome } from '../ports/event-store.js';
+
+export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b);
+
+/** Of at least one position. */
+export const smallest = (positions: readonly bigint[]): bigint =>
+  positions.reduce((least, position) => (position < least ? position : least));
+
+/** The largest of a position and those of the writes that were appended. */
+export const lastPosition = (position: bigint, outcomes: readonly WriteOutcome[]): bigint =>
+  outcomes.reduce(
+    (last, outcome) => (outcome.kind === 'appended' ? larger(last, outcome.position) : last),
+    position,
+  );

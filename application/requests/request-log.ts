@@ -1,0 +1,129 @@
+import type { Milliseconds } from '../../domain/ids.js';
+import { invalidCursor } from './invalid-cursor.js';
+import type { KeyRing } from '../personal/key-ring.js';
+import type { EventStore } from '../ports/event-store.js';
+import type { RequestRecord, RequestRows, Requests, Written } from '../ports/requests.js';
+import type { Clock } from '../ports/system.js';
+import { untilAborted } from '../timing/until-aborted.js';
+import { storeWith } from '../writing/store-with.js';
+
+const savedEvery: Milliseconds = 1_000;
+/** While the database is away, no more than this many wait; later ones are lost. */
+const mostWaiting = 100_000;
+const savedAtOnce = 1_000;
+
+/**
+ * Notes requests in memory at once and saves them a second later, many at a time. A crash loses that second.
+ */
+export class BufferedRequests implements Requests {
+  readonly #rows: RequestRows;
+  readonly #hashed: KeyRing['hashed'];
+  readonly #fresh = new Map<string, RequestRecord>();
+  readonly #stopping = new AbortController();
+  readonly #saving: Promise<void>;
+
+  constructor(
+    rows: RequestRows,
+    { hashed }: Pick<KeyRing, 'hashed'>,
+    clock: Clock,
+    onError: (error: unknown) => void,
+  ) {
+    this.#rows = rows;
+    this.#hashed = hashed;
+    const { signal } = this.#stopping;
+    this.#saving = untilAborted({ clock, signal, pause: savedEvery, onError }, () => this.#save());
+  }
+
+  record(request: RequestRecord): void {
+    if (this.#fresh.size < mostWaiting) this.#fresh.set(request.id, request);
+  }
+
+  async find(id: string): Promise<RequestRecord | null> {
+    const fresh = this.#fresh.get(id);
+    return fresh === undefined ? this.#rows.find(id) : this.#kept(fresh);
+  }
+
+  async about(
+    subject: string,
+    startingAfter: string | null,
+    limit: number,
+  ): Promise<readonly RequestRecord[]> {
+    await this.#save();
+    const last = startingAfter === null ? null : await this.#rows.find(startingAfter);
+    if (startingAfter !== null && last === null) throw invalidCursor('request');
+    return this.#rows.about(subject, last, limit);
+  }
+
+  removeOld(before: Milliseconds, signal: AbortSignal): Promise<void> {
+    return this.#rows.removeOld(before, signal);
+  }
+
+  /** Saves what is fresh, if that is possible, and stops saving. */
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    await this.#saving;
+    await this.#save().catch(() => undefined);
+  }
+
+  /** As a store may have it: without the Idempotency-Key itself. */
+  async #kept(request: RequestRecord): Promise<RequestRecord> {
+    const { idempotencyKey: key, org } = request;
+    return key === null ? request : { ...request, idempotencyKey: await this.#hashed('key', org ?? '', key) };
+  }
+
+  async #save(): Promise<void> {
+    while (this.#fresh.size > 0) {
+      const records = [...this.#fresh.values()].slice(0, savedAtOnce);
+      await this.#rows.save(await Promise.all(records.map((record) => this.#kept(record))));
+      for (const { id } of records) this.#fresh.delete(id);
+    }
+  }
+}
+
+/**
+ * What they write is noted of at most this many requests. The oldest gives way: nobody takes what was written
+ * after the response, so such notes would otherwise stay forever.
+ */
+const mostUnderWay = 50_000;
+
+/** What the requests that are under way have written. */
+export class Writings {
+  readonly #byRequest = new Map<string, Written[]>();
+
+  note(requestId: string, written: Written): void {
+    const known = this.#byRequest.get(requestId);
+    if (known !== undefined) {
+      known.push(written);
+      return;
+    }
+    if (this.#byRequest.size >= mostUnderWay) this.#forgetOldest();
+    this.#byRequest.set(requestId, [written]);
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#byRequest.keys();
+    if (oldest !== undefined) this.#byRequest.delete(oldest);
+  }
+
+  /** What a request has written; it is forgotten. */
+  take(requestId: string): readonly Written[] {
+    const written = this.#byRequest.get(requestId) ?? [];
+    this.#byRequest.delete(requestId);
+    return written;
+  }
+}
+
+/** The store, with a note of each event that a request has written. */
+export const notingWrites = (store: EventStore, writings: Writings): EventStore =>
+  storeWith(store, {
+    append: async (writes, completing) => {
+      const outcomes = await store.append(writes, completing);
+      writes.forEach(({ stream, expected, events }, index) => {
+        if (outcomes[index]?.kind !== 'appended') return;
+        events.forEach(({ metadata: { requestId } }, place) => {
+          if (requestId !== null) writings.note(requestId, { stream, revision: expected + 1 + place });
+        });
+      });
+      return outcomes;
+    },
+  });

@@ -1,0 +1,24 @@
+import type { Actor, Command } from '../../domain/events.js';
+import { CommandId, type OrganizationId } from '../../domain/ids.js';
+import type { Clock, Entropy } from '../ports/system.js';
+
+/** Who does something, and in which request. */
+export interface Initiator {
+  readonly actor: Actor;
+  readonly requestId: string | null;
+  /** The place of the request in a trace; absent if there is none. */
+  readonly traceparent?: string;
+}
+
+export const newCommand = (
+  { clock, entropy }: { readonly clock: Clock; readonly entropy: Entropy },
+  { actor, requestId, traceparent }: Initiator,
+  org: OrganizationId | null,
+): Command => ({
+  id: CommandId.parse(entropy.uuid()),
+  org,
+  actor,
+  requestId,
+  ...(traceparent !== undefined && { traceparent }),
+  at: clock.instant(),
+});

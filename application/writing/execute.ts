@@ -1,0 +1,156 @@
+import type { Aggregate, Command, DomainEvent, RecordedEvent } from '../../domain/events.js';
+import { OutcomeUnknown } from './outcome.js';
+import { noStream, type EventStore, type StreamWrite } from '../ports/event-store.js';
+import type { KeyClaim } from '../ports/idempotency-store.js';
+import type { Clock, Entropy } from '../ports/system.js';
+import { lastPosition } from '../log/positions.js';
+import { retry } from './retry.js';
+import type { Loaded, Streams } from './streams.js';
+
+export interface WriteDeps {
+  readonly store: EventStore;
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+}
+
+/** Events, and what else the caller wants to know of the decision. */
+export interface Decision<Event, Answer> {
+  readonly events: readonly Event[];
+  readonly answer: Answer;
+}
+
+/** Decides on a state: events with an answer, or events alone. */
+export type Decide<State, Event, Answer> = (
+  state: State,
+) => Decision<Event, Answer> | (undefined extends Answer ? readonly Event[] : never);
+
+export interface Executed<State, Event, Answer = undefined> extends Decision<Event, Answer> {
+  /** After the events. */
+  readonly state: State;
+  /** The position of the last event; null if there are no events. */
+  readonly position: bigint | null;
+}
+
+/**
+ * Loads an aggregate, decides, and appends the events if there are any; after a conflict it starts over.
+ * Events and answer are those of the last decision. Throws what the decision throws, EventStoreUnavailable
+ * and TooContended if nothing was written, OutcomeUnknown.
+ */
+export const execute = <State, Event extends DomainEvent, Answer = undefined>(
+  deps: WriteDeps,
+  aggregate: Aggregate<State, Event>,
+  id: string,
+  command: Command,
+  decide: Decide<State, Event, Answer>,
+): Promise<Executed<State, Event, Answer>> =>
+  retry(deps, async () => decideOn(deps, aggregate, await deps.streams.load(aggregate, id), command, decide));
+
+/** Appends what is decided on a state; null after a conflict. */
+const decideOn = async <State, Event extends DomainEvent, Answer>(
+  deps: WriteDeps,
+  aggregate: Aggregate<State, Event>,
+  loaded: Loaded<State>,
+  command: Command,
+  decide: Decide<State, Event, Answer>,
+): Promise<Executed<State, Event, Answer> | null> => {
+  const decision = decisionOf<Event, Answer>(decide(loaded.state));
+  if (decision.events.length === 0) return { ...decision, state: loaded.state, position: null };
+  const appended = await appendTo(deps, aggregate, loaded, command, decision.events);
+  return appended && { ...decision, state: appended.loaded.state, position: appended.position };
+};
+
+/** `recorded`: what stood in the stream already, so that nothing was decided; `position` is then its own. */
+export interface ExecutedOnce<State, Event> extends Executed<State, Event> {
+  readonly recorded: RecordedEvent | null;
+}
+
+/**
+ * As `execute`, for a command that may come again, even while it is under way elsewhere: before each decision
+ * it looks in the stream for what the command has recorded, or one of those that `follow` it, which it must
+ * not undo. (docs/money.md, rule 2: look for your own cause before you repeat)
+ */
+export const executeOnce = <State, Event extends DomainEvent>(
+  deps: WriteDeps,
+  aggregate: Aggregate<State, Event>,
+  id: string,
+  command: Command,
+  decide: (state: State) => readonly Event[],
+  follow: readonly Command[] = [],
+): Promise<ExecutedOnce<State, Event>> => {
+  const causes = new Set<string>([command, ...follow].map((each) => each.id));
+  return retry(deps, async () => {
+    const found: RecordedEvent[] = [];
+    const loaded = await deps.streams.loadAfter(aggregate, id, noStream, (event) => {
+      if (causes.has(event.metadata.causationId)) found.push(event);
+    });
+    const [recorded = null] = found;
+    if (recorded !== null) {
+      const position = await positionOf(deps, recorded);
+      return { events: [], answer: undefined, state: loaded.state, position, recorded };
+    }
+    const executed = await decideOn<State, Event, undefined>(deps, aggregate, loaded, command, decide);
+    return executed && { ...executed, recorded };
+  });
+};
+
+/** Events alone are a decision whose answer is undefined, as `Decide` says. */
+const decisionOf = <Event, Answer>(
+  decided: Decision<Event, Answer> | readonly Event[],
+): Decision<Event, Answer> =>
+  'events' in decided ? decided : { events: decided, answer: undefined as Answer };
+
+/**
+ * Appends to one stream: returns the state and the position after it, or null after a conflict. Throws
+ * EventStoreUnavailable if nothing was written, OutcomeUnknown.
+ */
+export const appendTo = async <State, Event extends DomainEvent>(
+  deps: WriteDeps,
+  aggregate: Aggregate<State, Event>,
+  loaded: Loaded<State>,
+  command: Command,
+  events: readonly Event[],
+): Promise<{ readonly loaded: Loaded<State>; readonly position: bigint } | null> => {
+  const { streams } = deps;
+  const decided = events.map((event) => ({ event, command }));
+  const write = streams.write(aggregate, loaded, decided);
+  const position = await appendWrites(deps, [write], command);
+  return position === null ? null : { loaded: streams.appended(aggregate, loaded, decided, write), position };
+};
+
+/**
+ * Appends writes until their outcome is known: the position of their last event, or null after a conflict.
+ * They are the same writes on every try, never made again: their salts are random, and a repeated append
+ * keeps the bytes that came first. Several writes, and a claim that they complete, are for a store that
+ * commits them together. Throws EventStoreUnavailable if nothing was written, OutcomeUnknown.
+ */
+export const appendWrites = async (
+  deps: WriteDeps,
+  writes: readonly StreamWrite[],
+  command: Command,
+  completing: KeyClaim | null = null,
+): Promise<bigint | null> => {
+  let mayBeWritten = false;
+  try {
+    const { position } = await retry(deps, async () => {
+      const outcomes = await deps.store.append(writes, completing === null ? [] : [completing]);
+      const [outcome] = outcomes;
+      if (outcome?.kind === 'appended') return { position: lastPosition(outcome.position, outcomes) };
+      if (outcomes.some(({ kind }) => kind === 'conflict')) return { position: null };
+      mayBeWritten = true;
+      return null;
+    });
+    return position;
+  } catch (error) {
+    throw mayBeWritten ? new OutcomeUnknown(command.id) : error;
+  }
+};
+
+/**
+ * The position of an event that was read from its stream; if the engine doesn't tell it there, the head of
+ * the log, which is at or after it.
+ */
+export const positionOf = async (
+  { store }: Pick<WriteDeps, 'store'>,
+  { position }: Pick<RecordedEvent, 'position'>,
+): Promise<bigint> => position ?? (await store.head()).position;

@@ -1,0 +1,23 @@
+import type { CommandId } from '../../domain/ids.js';
+
+/**
+ * Whether the command took effect can't be known within this request. The client gets no response, and learns
+ * it from a retry with the same key. (docs/architecture.md#unknown-outcomes)
+ */
+export class OutcomeUnknown extends Error {
+  override readonly name = 'OutcomeUnknown';
+
+  constructor(readonly command: CommandId) {
+    super('the outcome of an append is unknown');
+  }
+}
+
+/** The request began too long ago to be carried out; it wrote nothing. */
+export class RequestOverdue extends Error {
+  override readonly name = 'RequestOverdue';
+}
+
+/** Other writers were always faster; this command wrote nothing. */
+export class TooContended extends Error {
+  override readonly name = 'TooContended';
+}

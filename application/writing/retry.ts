@@ -1,0 +1,29 @@
+import type { Milliseconds } from '../../domain/ids.js';
+import { TooContended } from './outcome.js';
+import type { Clock, Entropy } from '../ports/system.js';
+
+/** How long an attempt is repeated while other writers are faster. */
+const contentionBound: Milliseconds = 5_000;
+
+const firstPause: Milliseconds = 4;
+const longestPause: Milliseconds = 200;
+
+/**
+ * Calls `attempt` until it returns a value; null means that another writer was faster, or that the outcome is
+ * unknown. The first retry follows at once, later ones after a growing pause with jitter. Throws TooContended
+ * after 5 s, and what `attempt` throws.
+ */
+export const retry = async <T>(
+  { clock, entropy }: { readonly clock: Clock; readonly entropy: Entropy },
+  attempt: () => Promise<T | null>,
+): Promise<T> => {
+  const deadline = clock.monotonic() + contentionBound;
+  let pause: Milliseconds = 0;
+  for (;;) {
+    const result = await attempt();
+    if (result !== null) return result;
+    if (clock.monotonic() >= deadline) throw new TooContended('other writers kept changing the same stream');
+    if (pause > 0) await clock.sleep(entropy.below(pause) + 1);
+    pause = pause === 0 ? firstPause : Math.min(pause * 2, longestPause);
+  }
+};

@@ -1,0 +1,38 @@
+import { messageOf } from '../../domain/errors.js';
+import type { Milliseconds } from '../../domain/ids.js';
+import type { Clock } from '../ports/system.js';
+
+const usualWait: Milliseconds = 1_000;
+
+/**
+ * Whether a store takes writes. From one that it refused on it counts as failing until one succeeds: if none
+ * has come for a while, a small one is made when somebody asks. None is made while all is well.
+ */
+export class WriteHealth {
+  readonly #clock: Clock;
+  readonly #probe: () => Promise<unknown>;
+  readonly #wait: Milliseconds;
+  #failure: string | null = null;
+  #triedAt: Milliseconds = 0;
+
+  constructor(clock: Clock, probe: () => Promise<unknown>, wait = usualWait) {
+    this.#clock = clock;
+    this.#probe = probe;
+    this.#wait = wait;
+  }
+
+  /** A write was refused, or with null one succeeded. */
+  wrote(error: unknown): void {
+    this.#failure = error === null ? null : messageOf(error);
+    this.#triedAt = this.#clock.monotonic();
+  }
+
+  /** Why writes fail; null if they don't. */
+  async failure(): Promise<string | null> {
+    const now = this.#clock.monotonic();
+    if (this.#failure === null || now < this.#triedAt + this.#wait) return this.#failure;
+    this.#triedAt = now;
+    this.#failure = await this.#probe().then(() => null, messageOf);
+    return this.#failure;
+  }
+}

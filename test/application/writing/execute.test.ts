@@ -1,0 +1,80 @@
+import { expect } from 'chai';
+import { readContact } from '../../../adapters/http/contact-fields.js';
+import { execute, type Decision } from '../../../application/writing/execute.js';
+import { TooContended } from '../../../application/writing/outcome.js';
+import type { StreamWrite } from '../../../application/ports/event-store.js';
+import {
+  contact,
+  contactIdOf,
+  saveContact,
+  type Contact,
+  type ContactEvent,
+} from '../../../domain/contact.js';
+import { streamName } from '../../../domain/ids.js';
+import { drive } from '../../support/simulation/drive.js';
+import { makeWorld, org, type World } from '../../support/fixtures/world.js';
+
+const id = contactIdOf(org, 'c-1');
+
+const named = (world: World, name: string) =>
+  saveContact(org, readContact({ external_id: 'c-1', name }), world.clock.instant());
+
+/** A world in which another process saves the contact right before each of the first `times` writes to it. */
+const racedWorld = async (times: number): Promise<World> => {
+  let left = times;
+  let isRivalWriting = false;
+  const onWrite = async ([write]: readonly StreamWrite[]): Promise<'store'> => {
+    if (write?.stream !== streamName('contact', id) || isRivalWriting || left-- <= 0) return 'store';
+    isRivalWriting = true;
+    await execute(world.restarted(), contact, id, world.command(), named(world, 'Bo Diaz'));
+    isRivalWriting = false;
+    return 'store';
+  };
+  const world: World = await makeWorld({ atomic: true, onWrite });
+  return world;
+};
+
+describe('executing a command', () => {
+  it('returns the answer of the decision that was recorded, not of the one that met a conflict', async () => {
+    const world = await racedWorld(1);
+    const answers: string[] = [];
+    const decide = (state: Contact): Decision<ContactEvent, string> => {
+      const answer = state === null ? 'created' : `replaced ${state.details?.name}`;
+      answers.push(answer);
+      return { events: named(world, 'Ann Lee')(state), answer };
+    };
+    const executed = await execute(world, contact, id, world.command(), decide);
+    expect(answers).to.deep.equal(['created', 'replaced Bo Diaz']);
+    expect(executed.answer).to.equal('replaced Bo Diaz');
+    expect(executed.events.map(({ type }) => type)).to.deep.equal(['ContactReplaced']);
+    expect(executed.state?.details?.name).to.equal('Ann Lee');
+    expect(executed.position).to.equal((await world.store.head()).position);
+  });
+
+  it('returns the answer and writes nothing if there is no event to record', async () => {
+    const world = await makeWorld({ atomic: true });
+    const head = await world.store.head();
+    const decide = (): Decision<ContactEvent, string> => ({ events: [], answer: 'as it was' });
+    expect(await execute(world, contact, id, world.command(), decide)).to.deep.equal({
+      events: [],
+      answer: 'as it was',
+      state: null,
+      position: null,
+    });
+    expect(await world.store.head()).to.deep.equal(head);
+  });
+
+  it('gives up after 5 s of conflicts with other writers', async () => {
+    const world = await racedWorld(Infinity);
+    const began = world.clock.now();
+    const error: unknown = await drive(
+      world.clock,
+      execute(world, contact, id, world.command(), named(world, 'Ann Lee')).catch(
+        (thrown: unknown) => thrown,
+      ),
+    );
+    expect(error).to.be.instanceOf(TooContended);
+    expect(world.clock.now() - began).to.be.within(5_000, 5_200);
+    expect((await world.streams.load(contact, id)).state?.details?.name).to.equal('Bo Diaz');
+  });
+});
