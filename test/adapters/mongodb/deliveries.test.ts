@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { startsWithin } from '../../../adapters/mongodb/attempts.js';
 import type { MongoDatabase } from '../../../adapters/mongodb/database.js';
 import { MongoDeliveries } from '../../../adapters/mongodb/deliveries.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
@@ -13,6 +14,7 @@ import type { DeliveryAttempt, DeliveryId, NewDelivery } from '../../../applicat
 import type { DeliveryEndpoint } from '../../../application/ports/endpoint-gates.js';
 import { OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
+import { VirtualClock } from '../../support/memory/clock.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { eventually } from '../../support/time/eventually.js';
 import { delaying, freshDatabase, noting, notingFilters, refusing } from './support.js';
@@ -590,6 +592,23 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       ]);
     }),
   );
+
+  for (const hours of [-1, 1])
+    it(
+      `start nothing once a second has passed since the claim, with a clock that was set by ${hours} h`,
+      using(async (database, process) => {
+        await process().log.insert([row(1)]);
+        const set = new VirtualClock();
+        const worker = new MongoDeliveries({ database, clock: set, entropy: new SystemEntropy() });
+        const [claimed] = (await claim(worker, 9e15, 1)).claimed;
+        if (claimed === undefined) throw new Error('one is due');
+        set.set(set.now() + hours * 3_600_000);
+        await set.advance(startsWithin - 1);
+        expect(worker.claims.mayStart(claimed)).to.equal(true);
+        await set.advance(1);
+        expect(worker.claims.mayStart(claimed)).to.equal(false);
+      }),
+    );
 
   it(
     'start nothing of an endpoint that another process has closed',
