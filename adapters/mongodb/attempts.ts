@@ -376,19 +376,23 @@ export class MongoAttempts {
     const concerned = once.map(({ claim }) => claim.endpoint.endpoint);
     // Before the notes are written: see countAttempts.
     const endpoints = await readEndpoints(this.#database, concerned);
-    const ended = await this.#write(once, ({ status, ...more }, at) => {
-      const due = 'due' in more ? more.due : null;
-      const removeAt = due === null ? new Date(at + this.#keep) : null;
-      return status === 'delivered'
-        ? { filter: {}, set: { status, due, removeAt, dropReason: null } }
-        : { filter: { status: 'pending' }, set: { status, due, removeAt } };
-    });
+    const end = (some: readonly Recording[]) =>
+      this.#write(some, ({ status, ...more }, at) => {
+        const due = 'due' in more ? more.due : null;
+        const removeAt = due === null ? new Date(at + this.#keep) : null;
+        return status === 'delivered'
+          ? { filter: {}, set: { status, due, removeAt, dropReason: null } }
+          : { filter: { status: 'pending' }, set: { status, due, removeAt } };
+      });
+    const ended = await end(once);
     // A delivery that was dropped meanwhile stays dropped; the attempt becomes part of its history.
     const left = once.filter(
       (recording) => recording.outcome.status !== 'delivered' && !ended.includes(recording),
     );
     const kept = await this.#write(left, () => ({ filter: { status: { $ne: 'pending' } }, set: {} }));
-    const written = new Set([...ended, ...kept]);
+    // And one that was made due between these two writes goes on.
+    const revived = await end(left.filter((recording) => !kept.includes(recording)));
+    const written = new Set([...ended, ...kept, ...revived]);
     const uncounted = [...written].map(({ claim, uncounted }) => ({
       delivery: claim.delivery,
       endpoint: claim.endpoint.endpoint,

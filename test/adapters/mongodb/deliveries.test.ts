@@ -391,6 +391,32 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
   );
 
   it(
+    'record an attempt although its delivery is dropped, and made due between the two writes that ask for that',
+    using(async (database, process) => {
+      await process().log.insert([row(1)]);
+      let writes = 0;
+      const worker = new MongoDeliveries({
+        database: delaying(database, (call) =>
+          call === 'bulkWrite deliveries' && (writes += 1) === 2
+            ? process().log.retry(org, 'dlv_1', 9_000, 9e15)
+            : null,
+        ),
+        clock,
+        entropy: new SystemEntropy(),
+      });
+      const [one] = (await claim(worker, 9_000, 1)).claimed;
+      if (one === undefined) throw new Error('one is due');
+      await database
+        .collection('deliveries')
+        .updateOne({ event: one.event }, { $set: { status: 'dropped', due: null, dropReason: 'a reason' } });
+      writes = 0;
+      const later = { status: 'pending', due: 9_000 } as const;
+      expect((await worker.claims.record(one, failed, later, 1_000)).recorded).to.equal(true);
+      expect((await claim(process(), 9_000, 5)).claimed.map(({ number }) => number)).to.deep.equal([2]);
+    }),
+  );
+
+  it(
     'count a dead letter for one of those who make it due at once',
     using(async (database, process) => {
       const worker = process();
