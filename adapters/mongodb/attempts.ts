@@ -9,7 +9,7 @@ import {
 import { attemptsKept, type DeliveryAttempt, type DeliveryId } from '../../application/ports/delivery-log.js';
 import type { DeliveryEndpoint } from '../../application/ports/endpoint-gates.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
-import { erasedPayload } from '../../domain/public-events.js';
+import { erasedPayload } from '../../domain/delivery-payload.js';
 import { Uuid, type Milliseconds } from '../../domain/ids.js';
 import { countAttempts, uncountedOf, readEndpoints } from './attempt-counts.js';
 import type { MongoDatabase } from './database.js';

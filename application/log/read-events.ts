@@ -3,13 +3,8 @@ import { card, cardStream, orderedBy, type Ordered } from '../../domain/card.js'
 import { parseCardCode, type CardCode } from '../../domain/card-code.js';
 import { parseEvent, type RecordedEvent } from '../../domain/events.js';
 import { idOf, type OrganizationId, type StreamName } from '../../domain/ids.js';
-import {
-  payload,
-  dataOf,
-  publicEventId,
-  publicEventOf,
-  type PublicEventType,
-} from '../../domain/public-events.js';
+import { payload, dataOf } from '../../domain/delivery-payload.js';
+import { publicEventId, publicEventOf, type PublicEventType } from '../../domain/public-events.js';
 import { organizations } from '../../projections/organizations.js';
 import { publicEvents, type PublicEventDocument } from '../../projections/public-events.js';
 import { atMost } from '../timing/at-most.js';

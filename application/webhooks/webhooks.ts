@@ -1,7 +1,8 @@
 import { DomainError, unwrap, type Captured } from '../../domain/errors.js';
 import type { Command } from '../../domain/events.js';
 import { derivedUuid, type OrganizationId } from '../../domain/ids.js';
-import { payload, type PublicEventType } from '../../domain/public-events.js';
+import { payload } from '../../domain/delivery-payload.js';
+import type { PublicEventType } from '../../domain/public-events.js';
 import {
   change,
   disable,

@@ -1,8 +1,8 @@
-import type { Database, Statement } from '../database.js';
-import type { OperationSet, WriterOf } from '../writer/operation-set.js';
 import { z } from 'zod';
 import type { Checkpoint, Checkpoints } from '../../../application/ports/checkpoints.js';
+import type { Database, Statement } from '../database.js';
 import { markFrom } from '../log/event-marks.js';
+import type { SqliteWriter } from '../writer/writer.js';
 
 const Progress = z.object({
   position: z.number(),
@@ -24,7 +24,7 @@ export class SqliteCheckpoints implements Checkpoints {
   readonly #all: Statement;
 
   constructor(
-    private readonly writer: WriterOf<typeof checkpointOperations>,
+    private readonly writer: SqliteWriter,
     database: Database,
   ) {
     this.#read = database.prepare('select * from checkpoints where name = ?');
@@ -55,34 +55,3 @@ export class SqliteCheckpoints implements Checkpoints {
     });
   }
 }
-
-/** One checkpoint per name. Its position never goes back. */
-export const checkpointOperations = (database: Database) => {
-  database.exec(
-    'create table if not exists checkpoints (name text primary key, position integer not null, event text, open_since integer, state text not null) strict, without rowid',
-  );
-  const save = database.prepare(`
-    insert into checkpoints (name, position, event, open_since, state) values (?, ?, ?, ?, ?)
-    on conflict (name) do update set position = excluded.position, event = excluded.event, open_since = excluded.open_since, state = excluded.state
-      where position <= excluded.position`);
-  return {
-    operations: {
-      saveCheckpoint: ({
-        name,
-        position,
-        event,
-        openSince,
-        state,
-      }: {
-        readonly name: string;
-        readonly position: number;
-        /** JSON. */
-        readonly event: string | null;
-        readonly openSince: number | null;
-        readonly state: string;
-      }): void => {
-        save.run(name, position, event, openSince, state);
-      },
-    },
-  } satisfies OperationSet;
-};

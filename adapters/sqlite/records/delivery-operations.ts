@@ -1,5 +1,5 @@
 import { attemptsKept, erasedReason, expiredReason } from '../../../application/ports/delivery-log.js';
-import { erasedPayload } from '../../../domain/public-events.js';
+import { erasedPayload } from '../../../domain/delivery-payload.js';
 import type { AttemptOutcome } from '../../../application/ports/delivery-claims.js';
 import type { DeliveryEndpoint } from '../../../application/ports/endpoint-gates.js';
 import type { Milliseconds } from '../../../domain/ids.js';

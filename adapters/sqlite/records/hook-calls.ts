@@ -1,15 +1,15 @@
 import {
-  type HookCall,
   HookCallsUnavailable,
   newestKept,
+  type HookCall,
   type HookCalls,
   type HookUse,
 } from '../../../application/ports/hook-calls.js';
-import type { Database, Statement } from '../database.js';
-import type { OperationSet, WriterOf } from '../writer/operation-set.js';
 import { messageOf, type ErrorCode } from '../../../domain/errors.js';
 import { Instant, OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
+import type { Database, Statement } from '../database.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
+import type { SqliteWriter } from '../writer/writer.js';
 
 interface Row {
   readonly id: string;
@@ -44,20 +44,14 @@ const removedAtOnce = 200;
 
 /** The call log in events.db. Recording a call shares the commit of other writes at that time. */
 export class SqliteHookCalls implements HookCalls {
-  readonly #writer: WriterOf<typeof hookCallOperations>;
+  readonly #writer: SqliteWriter;
   readonly #numberOf: Statement;
   readonly #page: Statement;
   readonly #use: Statement;
   readonly #nextHook: Statement;
   readonly #oldest: Statement;
 
-  constructor({
-    writer,
-    database,
-  }: {
-    readonly writer: WriterOf<typeof hookCallOperations>;
-    readonly database: Database;
-  }) {
+  constructor({ writer, database }: { readonly writer: SqliteWriter; readonly database: Database }) {
     this.#writer = writer;
     this.#numberOf = database.prepare('select number from hook_calls where id = ? and hook = ?');
     this.#page = database.prepare(
@@ -160,43 +154,3 @@ export class SqliteHookCalls implements HookCalls {
     }
   }
 }
-
-const schema = `
-  create table if not exists hook_calls (
-    number integer primary key,
-    id text not null unique,
-    hook text not null,
-    org text not null,
-    at text not null,
-    status integer not null,
-    code text,
-    card text,
-    request_id text not null
-  ) strict;
-  create index if not exists hook_calls_by_hook on hook_calls (hook, number);
-  create table if not exists hook_uses (hook text primary key, fires integer not null, last_fired_at text not null) strict, without rowid;
-`;
-
-/** Records hook calls, and counts those that made a card: each is a fire of the hook. */
-export const hookCallOperations = (database: Database) => {
-  database.exec(schema);
-  const insert = database.prepare(
-    'insert into hook_calls (id, hook, org, at, status, code, card, request_id) values (?, ?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing',
-  );
-  const fire = database.prepare(`
-    insert into hook_uses (hook, fires, last_fired_at) values (?, 1, ?)
-    on conflict (hook) do update set fires = fires + 1, last_fired_at = excluded.last_fired_at`);
-  const remove = database.prepare('delete from hook_calls where number = ?');
-  return {
-    operations: {
-      removeHookCalls: (numbers: readonly number[]): void => {
-        for (const number of numbers) remove.run(number);
-      },
-
-      recordHookCall: ({ id, hook, org, at, status, code, card, requestId }: HookCall): void => {
-        const { changes } = insert.run(id, hook, org, at, status, code, card, requestId);
-        if (card !== null && changes > 0) fire.run(hook, at);
-      },
-    },
-  } satisfies OperationSet;
-};

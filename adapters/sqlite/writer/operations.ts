@@ -1,13 +1,12 @@
 import { appendOperations } from './append.js';
-import { checkpointOperations } from '../records/checkpoints.js';
+import { checkpointOperations } from '../records/checkpoint-operations.js';
 import type { Database } from '../database.js';
-import type { Merged } from './operation-set.js';
 import { deliveryOperations } from '../records/delivery-operations.js';
 import { tileOperations } from '../notary/tile-operations.js';
-import { hookCallOperations } from '../records/hook-calls.js';
-import { requestOperations } from '../records/requests.js';
-import { keyUseOperations } from '../records/key-uses.js';
-import { recordOperations } from '../records/records.js';
+import { hookCallOperations } from '../records/hook-call-operations.js';
+import { requestOperations } from '../records/request-operations.js';
+import { keyUseOperations } from '../records/key-use-operations.js';
+import { recordOperations } from '../records/record-operations.js';
 
 /** A write whose only purpose is to succeed. */
 const probeOperations = (database: Database) => {
@@ -19,8 +18,9 @@ const probeOperations = (database: Database) => {
 };
 
 /**
- * Every write to events.db. They share one queue, one thread and its commits. `onHead` is called with the
- * position of the log's last event after each commit that appended events.
+ * Every write to events.db. They share one queue, one thread and its commits. Each set is in a file apart
+ * from its store, because the thread loads the sets alone. `onHead` is called with the position of the log's
+ * last event after each commit that appended events.
  */
 export const openOperationSets = (database: Database, onHead: (position: number) => void) =>
   [
@@ -36,8 +36,16 @@ export const openOperationSets = (database: Database, onHead: (position: number)
   ] as const;
 
 type Sets = ReturnType<typeof openOperationSets>;
+type Merged<Set> = Set extends { readonly operations: infer Operations }
+  ? (operations: Operations) => void
+  : never;
+
 /** The operations of all sets, by name. */
-export type Operations = Merged<Sets[number]['operations']>;
+export type Operations = (Sets[number] extends infer Set ? Merged<Set> : never) extends (
+  operations: infer All,
+) => void
+  ? All
+  : never;
 export type OperationName = keyof Operations;
 export type InputOf<Name extends OperationName> = Operations[Name] extends (input: infer Input) => unknown
   ? Input
