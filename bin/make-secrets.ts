@@ -1,8 +1,8 @@
 import { SystemEntropy } from '../adapters/system/entropy.js';
-import { explain } from './exit.js';
-import { logKeys } from './log-keys.js';
-import { masterKeys, operatorToken } from './secret-files.js';
-import { readSettings } from './settings.js';
+import { explain } from './wiring/exit.js';
+import { logKeys } from './settings/log-keys.js';
+import { masterKeys, operatorToken } from './settings/secret-files.js';
+import { readSettings } from './settings/settings.js';
 
 /**
  * Makes the files of secrets that the processes of the distributed deployment share, if they are missing.

@@ -1,13 +1,13 @@
 import 'reflect-metadata';
 import { SystemClock } from '../adapters/system/clock.js';
 import { SystemEntropy } from '../adapters/system/entropy.js';
-import { exitCodes, explain } from './exit.js';
-import { nodeWarning } from './node-version.js';
-import { roles, type Role } from './roles.js';
-import type { Service } from './service.js';
-import { readSettings } from './settings.js';
-import { tracingOfProcess } from './tracing.js';
-import { version } from './version.js';
+import { exitCodes, explain } from './wiring/exit.js';
+import { nodeWarning } from './settings/node-version.js';
+import { roles, type Role } from './wiring/roles.js';
+import type { Service } from './wiring/service.js';
+import { readSettings } from './settings/settings.js';
+import { tracingOfProcess } from './wiring/tracing.js';
+import { version } from './settings/version.js';
 
 const longestStop = 9_500;
 
@@ -65,8 +65,8 @@ const serve = async (): Promise<void> => {
   const settings = readSettings(process.env);
   // Wrong settings are refused before the service itself is loaded, which takes longer than all of this.
   const [{ makeLog }, { startService }, tracing] = await Promise.all([
-    import('./log.js'),
-    import('./service.js'),
+    import('./wiring/log.js'),
+    import('./wiring/service.js'),
     tracingOfProcess(),
   ]);
   const log = await makeLog(settings.logLevel, clock);

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { roles } from '../bin/roles.js';
-import { readSettings, settingNames } from '../bin/settings.js';
+import { roles } from '../bin/wiring/roles.js';
+import { readSettings, settingNames } from '../bin/settings/settings.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8');

@@ -17,9 +17,9 @@ import { z } from 'zod';
 import { checkCopy, copyEvents, syncFile, type CopiedLog } from '../../adapters/sqlite/backup.js';
 import { makeDirectory } from '../../adapters/sqlite/database.js';
 import { messageOf } from '../../domain/errors.js';
-import { openServers } from '../offline-log.js';
-import { markRestored } from '../restored.js';
-import { readSettings, type Servers, type Settings } from '../settings.js';
+import { openServers } from '../offline/offline-log.js';
+import { markRestored } from '../settings/restored.js';
+import { readSettings, type Servers, type Settings } from '../settings/settings.js';
 import { ServiceRefused } from './client.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { operatorListener } from '../settings.js';
+import { operatorListener } from '../settings/settings.js';
 
 /** The service refused the call. (exit code 1) */
 export class ServiceRefused extends Error {

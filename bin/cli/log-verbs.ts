@@ -4,8 +4,8 @@ import { messageOf } from '../../domain/errors.js';
 import { MalformedKey, parseVkey, type NoteKey } from '../../domain/signed-note.js';
 import { readPublic, WrongUsage, ServiceRefused } from './client.js';
 import type { LongVerb } from './long-verbs.js';
-import { acceptRestoreOf, copyLogTo, rebuildLog } from '../offline-log.js';
-import { readSettings } from '../settings.js';
+import { acceptRestoreOf, copyLogTo, rebuildLog } from '../offline/offline-log.js';
+import { readSettings } from '../settings/settings.js';
 import { progressOn } from './progress.js';
 
 const count = (events: number): string => events.toLocaleString('en-US');

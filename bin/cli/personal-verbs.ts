@@ -1,6 +1,6 @@
 import { organizationsIn } from '../../application/personal/own-keys.js';
-import { giveUpKeysOf, rotateKeysOf } from '../personal-data.js';
-import { readSettings } from '../settings.js';
+import { giveUpKeysOf, rotateKeysOf } from '../offline/personal-data.js';
+import { readSettings } from '../settings/settings.js';
 import type { LongVerb } from './long-verbs.js';
 
 const count = (number: number): string => number.toLocaleString('en-US');

@@ -20,7 +20,7 @@ import { readable } from './print.js';
 import { logLongVerbs } from './log-verbs.js';
 import { longVerbs, type LongVerb } from './long-verbs.js';
 import { personalVerbs } from './personal-verbs.js';
-import { version } from '../version.js';
+import { version } from '../settings/version.js';
 import { webhookLongVerbs } from './listen.js';
 import { parseInput, type Option, type CommandInput, type Verb } from './verb.js';
 import { verbs } from './verbs.js';

@@ -7,7 +7,7 @@ import {
   type DeadLettersOptions,
 } from '../../adapters/rabbitmq/dead-letters.js';
 import { messageOf } from '../../domain/errors.js';
-import { readSettings } from '../settings.js';
+import { readSettings } from '../settings/settings.js';
 
 const broker = (environment: VerbContext['environment']): DeadLettersOptions => {
   const { servers, webhooks } = readSettings(environment);

@@ -1,7 +1,7 @@
 import { untilAborted } from '../../application/timing/until-aborted.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import type { Engine, EngineOptions } from '../engine.js';
-import { reporter } from '../reporter.js';
+import type { Engine, EngineOptions } from '../wiring/engine.js';
+import { reporter } from '../wiring/reporter.js';
 
 const pause: Milliseconds = 1_000;
 

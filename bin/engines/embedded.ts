@@ -23,11 +23,11 @@ import { untilAborted } from '../../application/timing/until-aborted.js';
 import { MissingEventKey, type EventMacs } from '../../domain/event-mac.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import { WriteHealth } from '../../application/writing/write-health.js';
-import type { Engine, EngineOptions } from '../engine.js';
+import type { Engine, EngineOptions } from '../wiring/engine.js';
 import { macsOf, notarized, shownTiles } from './notarized.js';
-import { measureLag } from '../projection-lag.js';
-import { projectionParts } from '../projection-parts.js';
-import { logPart } from '../log-part.js';
+import { measureLag } from '../metrics/projection-lag.js';
+import { projectionParts } from '../wiring/projection-parts.js';
+import { logPart } from '../wiring/log-part.js';
 import { alone } from './alone.js';
 import { otherLogSaid, watchUnreadable } from './incidents.js';
 

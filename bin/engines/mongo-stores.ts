@@ -37,9 +37,9 @@ import { writesWait } from '../../application/projecting/read-your-writes.js';
 import { allProjections } from '../../projections/all.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
-import type { EngineOptions, Stores } from '../engine.js';
-import { EngineCalls } from '../engine-calls.js';
-import { reporter } from '../reporter.js';
+import type { EngineOptions, Stores } from '../wiring/engine.js';
+import { EngineCalls } from '../metrics/engine-calls.js';
+import { reporter } from '../wiring/reporter.js';
 import { incidentLog, otherLogSaid, watchUnreadable } from './incidents.js';
 import { thisMachine } from './machine.js';
 

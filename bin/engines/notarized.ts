@@ -9,9 +9,9 @@ import { untilAborted } from '../../application/timing/until-aborted.js';
 import { eventMacs, type EventMacs } from '../../domain/event-mac.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { signerText } from '../../domain/signed-note.js';
-import type { EngineOptions } from '../engine.js';
-import { elsewhereOf, keptElsewhere, lastHeadIn } from '../known-elsewhere.js';
-import { signingWith } from '../log-keys.js';
+import type { EngineOptions } from '../wiring/engine.js';
+import { elsewhereOf, keptElsewhere, lastHeadIn } from '../wiring/known-elsewhere.js';
+import { signingWith } from '../settings/log-keys.js';
 
 /**
  * This thread may answer requests, too, so the notary rests nine times as long as it works: with 500 events a

@@ -1,4 +1,4 @@
-import type { Engine, EngineOptions } from '../engine.js';
+import type { Engine, EngineOptions } from '../wiring/engine.js';
 import { openEmbedded } from './embedded.js';
 
 /**

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Pool } from 'undici';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
-import { masterKeys } from '../../bin/secret-files.js';
+import { masterKeys } from '../../bin/settings/secret-files.js';
 import { authority, receiverSettings, startReceiver } from '../support/http/receiver.js';
 import { eventually } from '../support/time/eventually.js';
 import { aCard } from './a-card.js';

@@ -2,7 +2,7 @@ import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-
 import { keyRing } from '../../application/personal/key-ring.js';
 import { openedEvents, personalSeal } from '../../application/personal/personal.js';
 import { join } from 'node:path';
-import { masterKeys } from '../../bin/secret-files.js';
+import { masterKeys } from '../../bin/settings/secret-files.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { SqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';

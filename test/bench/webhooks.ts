@@ -26,7 +26,7 @@ import type { DeliveryQueue } from '../../application/ports/delivery-queue.js';
 import { runRelay } from '../../application/webhooks/relay.js';
 import { Streams } from '../../application/writing/streams.js';
 import { disableEndpoint, registerEndpoint, type WebhookDeps } from '../../application/webhooks/webhooks.js';
-import { masterKeys } from '../../bin/secret-files.js';
+import { masterKeys } from '../../bin/settings/secret-files.js';
 import { card, schedule } from '../../domain/card.js';
 import { cardCode, type CardCode } from '../../domain/card-code.js';
 import { CommandId, derivedUuid, OrganizationId, streamName, type Milliseconds } from '../../domain/ids.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { startService } from '../../bin/service.js';
-import { readSettings, WrongSettings } from '../../bin/settings.js';
+import { startService } from '../../bin/wiring/service.js';
+import { readSettings, WrongSettings } from '../../bin/settings/settings.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { pino } from 'pino';

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
-import { startService, type Service } from '../../bin/service.js';
-import { readSettings } from '../../bin/settings.js';
+import { startService, type Service } from '../../bin/wiring/service.js';
+import { readSettings } from '../../bin/settings/settings.js';
 import {
   echo,
   erasableWords,

@@ -18,9 +18,9 @@ import { keyRing, MissingPersonalKey, type KeyRing } from '../../application/per
 import type { PersonalKeys, StoredBlock } from '../../application/ports/personal-keys.js';
 import type { StoredEvent } from '../../application/ports/raw-log.js';
 import { runCommandLine } from '../../bin/cli/program.js';
-import { masterKeys } from '../../bin/secret-files.js';
-import { startService, type Service } from '../../bin/service.js';
-import { readSettings } from '../../bin/settings.js';
+import { masterKeys } from '../../bin/settings/secret-files.js';
+import { startService, type Service } from '../../bin/wiring/service.js';
+import { readSettings } from '../../bin/settings/settings.js';
 import { streamName } from '../../domain/ids.js';
 import { signerFrom, vkeyOf } from '../../domain/signed-note.js';
 import {

@@ -33,7 +33,7 @@ const packagesWith = (entry: string): readonly string[] => loadedWith(entry).pac
 
 describe('what is loaded at a start', () => {
   it('is no client of a server, nor what few requests need', () => {
-    expect(packagesWith('dist/bin/service.js')).to.deep.equal([
+    expect(packagesWith('dist/bin/wiring/service.js')).to.deep.equal([
       '@photostructure/sqlite',
       'canonicalize',
       'express',
@@ -50,7 +50,7 @@ describe('what is loaded at a start', () => {
   });
 
   it('is no page of the console: the first visitor loads them', () => {
-    const { modules } = loadedWith('dist/bin/service.js');
+    const { modules } = loadedWith('dist/bin/wiring/service.js');
     expect(modules).to.include('dist/adapters/http/console/routes.js');
     expect(modules.filter((path) => /console\/(pages|answer|drawn|frame)/.test(path))).to.deep.equal([]);
   });

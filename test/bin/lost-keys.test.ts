@@ -9,10 +9,10 @@ import { openLogFile } from '../support/fixtures/offline-log.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { keyRing } from '../../application/personal/key-ring.js';
-import { giveUpKeysOf } from '../../bin/personal-data.js';
-import { masterKeys } from '../../bin/secret-files.js';
-import { startService, type Service } from '../../bin/service.js';
-import { readSettings } from '../../bin/settings.js';
+import { giveUpKeysOf } from '../../bin/offline/personal-data.js';
+import { masterKeys } from '../../bin/settings/secret-files.js';
+import { startService, type Service } from '../../bin/wiring/service.js';
+import { readSettings } from '../../bin/settings/settings.js';
 import { aCard, clientOf, clientsOf, type Fields, type Tenant } from '../support/http/service.js';
 import { eventually } from '../support/time/eventually.js';
 

@@ -9,8 +9,8 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import type { Checkpoint } from '../../application/ports/log-tiles.js';
 import type { StoredEvent } from '../../application/ports/raw-log.js';
-import { startService, type Service } from '../../bin/service.js';
-import { readSettings } from '../../bin/settings.js';
+import { startService, type Service } from '../../bin/wiring/service.js';
+import { readSettings } from '../../bin/settings/settings.js';
 import { logFile } from '../support/fixtures/log-file.js';
 import {
   changed,

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import type { Clock } from '../../application/ports/system.js';
 import { notaryOf } from '../../bin/engines/notarized.js';
-import { readSettings } from '../../bin/settings.js';
+import { readSettings } from '../../bin/settings/settings.js';
 import { Instant } from '../../domain/ids.js';
 import { eventKeys } from '../support/fixtures/seal-events.js';
 import { seventyHappenings, storedLog } from '../support/fixtures/stored-log.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { runCommandLine } from '../../bin/cli/program.js';
-import { readSettings, WrongSettings } from '../../bin/settings.js';
+import { readSettings, WrongSettings } from '../../bin/settings/settings.js';
 import { clientOf, startTestService, type Client, type RunningService } from '../support/http/service.js';
 
 describe('an operator listener of its own', () => {

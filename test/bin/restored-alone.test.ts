@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
-import { explain } from '../../bin/exit.js';
-import { startService, type Service } from '../../bin/service.js';
-import { readSettings } from '../../bin/settings.js';
+import { explain } from '../../bin/wiring/exit.js';
+import { startService, type Service } from '../../bin/wiring/service.js';
+import { readSettings } from '../../bin/settings/settings.js';
 import { aCard, clientOf, clientsOf, type Fields } from '../support/http/service.js';
 import { eventually } from '../support/time/eventually.js';
 

@@ -4,7 +4,7 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { noStream } from '../../application/ports/event-store.js';
 import { openEngine } from '../../bin/engines/open.js';
-import { readSettings, WrongSettings } from '../../bin/settings.js';
+import { readSettings, WrongSettings } from '../../bin/settings/settings.js';
 import { EventStoreDbStandIn } from '../engines/eventstoredb-stand-in.js';
 import { card, event, names } from '../adapters/eventstoredb/support.js';
 

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { topologyOf } from '../../adapters/rabbitmq/topology.js';
-import type { Role } from '../../bin/roles.js';
+import type { Role } from '../../bin/wiring/roles.js';
 import { authority, receiverSettings, startReceiver, type Receiver } from '../support/http/receiver.js';
 import { aCard, built, clientsOf, type Clients, type Tenant } from '../support/http/service.js';
 import { memberOf, Visitor } from '../support/http/visitor.js';

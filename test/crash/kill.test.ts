@@ -10,7 +10,7 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { keyRing } from '../../application/personal/key-ring.js';
 import { openedEvents } from '../../application/personal/personal.js';
-import { masterKeys } from '../../bin/secret-files.js';
+import { masterKeys } from '../../bin/settings/secret-files.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { violations } from '../support/simulation/invariants.js';
 import type { Clients } from './client.js';

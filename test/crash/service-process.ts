@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Role } from '../../bin/roles.js';
+import type { Role } from '../../bin/wiring/roles.js';
 
 const thisProgram = fileURLToPath(new URL('../../bin/serve.js', import.meta.url));
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { topologyOf } from '../../adapters/rabbitmq/topology.js';
 import { longestWait } from '../../application/projecting/projection-board.js';
-import type { Role } from '../../bin/roles.js';
+import type { Role } from '../../bin/wiring/roles.js';
 import { aCard } from '../support/http/service.js';
 import { describeWithEngines } from '../support/runner/engines.js';
 import { distributedWiring, testWaits, type Wiring } from '../support/runner/wiring.js';

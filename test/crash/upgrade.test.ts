@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { longestWait } from '../../application/projecting/projection-board.js';
-import type { Role } from '../../bin/roles.js';
+import type { Role } from '../../bin/wiring/roles.js';
 import { aCard } from '../support/http/service.js';
 import { describeWithEngines } from '../support/runner/engines.js';
 import { distributedWiring } from '../support/runner/wiring.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { longestDescription } from '../../adapters/http/fields.js';
-import { readSettings } from '../../bin/settings.js';
+import { readSettings } from '../../bin/settings/settings.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Instant, Uuid } from '../../domain/ids.js';
 import { publicEventTypes } from '../../domain/public-events.js';

@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { EventStoreDbStandIn } from './eventstoredb-stand-in.js';
-import { masterKeys } from '../../bin/secret-files.js';
+import { masterKeys } from '../../bin/settings/secret-files.js';
 
 // `npm run engines [eventstoredb] [mongodb] [rabbitmq]` starts the engines of the distributed deployment for
 // development without Docker. It prints settings on standard output as lines for a shell, and everything else

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { signerFrom, signerText } from '../../domain/signed-note.js';
-import type { Role } from '../../bin/roles.js';
+import type { Role } from '../../bin/wiring/roles.js';
 import { startReceiver, type Receiver } from '../support/http/receiver.js';
 import { aCard, clientOf, startTestService, type Tenant } from '../support/http/service.js';
 import { describeWithEngines } from '../support/runner/engines.js';

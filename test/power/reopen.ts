@@ -10,7 +10,7 @@ import { assertNotPast, assertWhole, checkLog } from '../../adapters/sqlite/veri
 import { emptyWriteAheadLog } from '../../adapters/sqlite/database.js';
 import { openWriter } from '../../adapters/sqlite/writer/writer-thread.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
-import { masterKeys, operatorToken } from '../../bin/secret-files.js';
+import { masterKeys, operatorToken } from '../../bin/settings/secret-files.js';
 import { messageOf } from '../../domain/errors.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { categoryOf } from '../../domain/ids.js';

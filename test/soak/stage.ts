@@ -11,7 +11,7 @@ import { keyRing } from '../../application/personal/key-ring.js';
 import { openedLog } from '../../application/personal/personal.js';
 import type { LogReader } from '../../application/ports/event-store.js';
 import type { PersonalKeys } from '../../application/ports/personal-keys.js';
-import { masterKeys } from '../../bin/secret-files.js';
+import { masterKeys } from '../../bin/settings/secret-files.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { distributedWiring } from '../support/runner/wiring.js';
 

@@ -7,12 +7,12 @@ import { pino } from 'pino';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { runCommandLine } from '../../../bin/cli/program.js';
-import { deliversWebhooks } from '../../../bin/restored.js';
-import { startService, type Service } from '../../../bin/service.js';
-import { readSettings } from '../../../bin/settings.js';
+import { deliversWebhooks } from '../../../bin/settings/restored.js';
+import { startService, type Service } from '../../../bin/wiring/service.js';
+import { readSettings } from '../../../bin/settings/settings.js';
 import { run } from '../../support/servers/programs.js';
 import { aCard, clientOf, clientsOf, type Tenant } from '../../support/http/service.js';
-import { UnusableSecretFile } from '../../../bin/secret-files.js';
+import { UnusableSecretFile } from '../../../bin/settings/secret-files.js';
 
 describe('a backup of the embedded engine', () => {
   let directory: string;

@@ -7,9 +7,9 @@ import { pino } from 'pino';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { runCommandLine } from '../../../bin/cli/program.js';
-import { logKeys } from '../../../bin/log-keys.js';
-import { startService, type Service } from '../../../bin/service.js';
-import { readSettings } from '../../../bin/settings.js';
+import { logKeys } from '../../../bin/settings/log-keys.js';
+import { startService, type Service } from '../../../bin/wiring/service.js';
+import { readSettings } from '../../../bin/settings/settings.js';
 import { emptyFrontier, rootOf } from '../../../domain/merkle.js';
 import {
   checkpointText,

@@ -7,7 +7,7 @@ import { keysPath, openPersonalKeys } from '../../../adapters/sqlite/keys/person
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { keyRing, MissingPersonalKey, type KeyRing } from '../../../application/personal/key-ring.js';
-import { masterKeys } from '../../../bin/secret-files.js';
+import { masterKeys } from '../../../bin/settings/secret-files.js';
 import { command } from '../../support/servers/programs.js';
 
 describe('personal data on the command line', () => {

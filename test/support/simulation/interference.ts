@@ -1,7 +1,7 @@
 import type { EventStore, StreamWrite, WriteOutcome } from '../../../application/ports/event-store.js';
 import type { IdempotencyStore } from '../../../application/ports/idempotency-store.js';
 import type { ReadModels } from '../../../application/ports/read-models.js';
-import type { Engine } from '../../../bin/engine.js';
+import type { Engine } from '../../../bin/wiring/engine.js';
 import { openEngine } from '../../../bin/engines/open.js';
 
 type Append = (writes: readonly StreamWrite[]) => Promise<readonly WriteOutcome[]>;

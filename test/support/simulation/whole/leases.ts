@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { Engine } from '../../../../bin/engine.js';
+import type { Engine } from '../../../../bin/wiring/engine.js';
 import type { Clock } from '../../../../application/ports/system.js';
 import type { Life } from '../life.js';
 import type { House } from './house.js';

@@ -1,4 +1,4 @@
-import { readSettings } from '../../../../bin/settings.js';
+import { readSettings } from '../../../../bin/settings/settings.js';
 import type { MasterKeys } from '../../../../domain/webhook-signing.js';
 
 /** How the simulated service is set: attempts follow each other quickly, so that a run sees all of them. */

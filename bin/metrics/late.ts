@@ -1,0 +1,89 @@
+import type { Registry } from 'prom-client';
+import type { Checkpoints } from '../../application/ports/checkpoints.js';
+import type { DeliveryLog } from '../../application/ports/delivery-log.js';
+import type { LogReader } from '../../application/ports/event-store.js';
+import type { Clock } from '../../application/ports/system.js';
+import type { Suspensions } from '../../application/organizations/suspensions.js';
+import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
+import { measured, registerGauge, registerGauges } from './measured.js';
+import { measureLag } from './projection-lag.js';
+
+export interface LatenessDeps {
+  readonly store: Pick<LogReader, 'head' | 'readLog'>;
+  readonly checkpoints: Pick<Checkpoints, 'all'>;
+  readonly deliveries: Pick<DeliveryLog, 'depth'>;
+  readonly suspensions: Pick<Suspensions, 'isSuspended'>;
+  readonly clock: Clock;
+}
+
+/**
+ * Registers what other processes have left undone, as their stores show it: whoever is dead can't hide it.
+ * What can't be measured is left out. (docs/operations.md#watch)
+ */
+export const registerLateness = (registry: Registry, deps: LatenessDeps): void => {
+  const { store, checkpoints, deliveries, suspensions, clock } = deps;
+  const secondsSince = (time: Milliseconds): number => Math.max(0, clock.now() - time) / 1_000;
+
+  const measure = measureLag(store, clock);
+  const readers = measured(clock, async () => {
+    const all = await checkpoints.all();
+    return { all, lag: await measure(all.map(({ position }) => position)) };
+  });
+  registerGauges(
+    registry,
+    ['log_reader_lag_seconds', 'reader'],
+    'How much older the first event that a process has not handled is than the last of the log; 0 if there is none.',
+    async () => {
+      const { all, lag } = (await readers()) ?? { all: [] };
+      return all.map(({ name, position }) => [name, (lag?.of(position) ?? 0) / 1_000] as const);
+    },
+  );
+  registerGauge(
+    registry,
+    'open_work_oldest_seconds',
+    'How long ago the oldest half-done work was begun that waits for the reconciler; 0 if there is none.',
+    async () => {
+      const found = await readers();
+      const begun = found?.all.flatMap(({ openSince }) => openSince ?? []);
+      return begun === undefined ? null : Math.max(0, ...begun.map(secondsSince));
+    },
+  );
+
+  /** Deliveries of suspended organizations wait for the end of the suspension. */
+  const oldestOf = async (due: ReadonlyMap<OrganizationId, Milliseconds>): Promise<Milliseconds | null> => {
+    for (const [org, time] of [...due].toSorted(([, a], [, b]) => a - b))
+      if (!(await suspensions.isSuspended(org).catch(() => false))) return time;
+    return null;
+  };
+  const depth = measured(clock, async () => {
+    const found = await deliveries.depth(clock.now());
+    return { ...found, oldestDue: await oldestOf(found.oldestDue) };
+  });
+  registerGauge(
+    registry,
+    'webhook_oldest_due_seconds',
+    'How long the delivery that has waited longest has been due; 0 if none is due.',
+    async () => {
+      const found = await depth();
+      return found && (found.oldestDue === null ? 0 : secondsSince(found.oldestDue));
+    },
+  );
+  registerGauge(
+    registry,
+    'webhook_pending_deliveries',
+    'Deliveries that wait for an attempt, without those of disabled endpoints.',
+    async () => (await depth())?.pending ?? null,
+  );
+  registerGauge(
+    registry,
+    'webhook_dead_letters',
+    'Deliveries whose attempts are used up.',
+    async () => (await depth())?.deadLetters ?? null,
+  );
+  registerGauge(
+    registry,
+    'webhook_disabled_endpoints',
+    'Endpoints that nothing is sent to: they failed too often, or were switched off.',
+    async () => (await depth())?.disabledEndpoints ?? null,
+  );
+};

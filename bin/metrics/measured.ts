@@ -1,0 +1,73 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { Clock } from '../../application/ports/system.js';
+import { within } from '../../application/timing/within.js';
+import type { Milliseconds } from '../../domain/ids.js';
+
+/** The gauges of one scrape share what is measured. */
+const oneScrape: Milliseconds = 500;
+/** How long a scrape waits for something that is measured for it. */
+const patience: Milliseconds = 500;
+
+/**
+ * Measures when it is asked and the last time is long enough ago: `pause` says how long, of something that
+ * took so long. Returns what was found last; null before that, and after a failure.
+ */
+export const measured = <Found>(
+  clock: Clock,
+  measure: () => Promise<Found>,
+  pause: (took: Milliseconds) => Milliseconds = () => oneScrape,
+): (() => Promise<Found | null>) => {
+  let found: Found | null = null;
+  let againAt = -Infinity;
+  let measuring: Promise<void> | null = null;
+  const measureNow = async (): Promise<void> => {
+    const began = clock.monotonic();
+    found = await measure().catch(() => null);
+    againAt = clock.monotonic() + pause(clock.monotonic() - began);
+    measuring = null;
+  };
+  return async () => {
+    if (measuring === null && clock.monotonic() >= againAt) measuring = measureNow();
+    if (measuring !== null) await within(clock, patience, measuring, () => undefined);
+    return found;
+  };
+};
+
+/** Registers a gauge of what is read at each scrape; while that is null, the gauge is left out. */
+export const registerGauge = (
+  registry: Registry,
+  name: string,
+  help: string,
+  read: () => Promise<number | null>,
+): void => {
+  const gauge = new Gauge({
+    name,
+    help,
+    registers: [registry],
+    collect: async () => {
+      const value = await read();
+      if (value === null) gauge.remove();
+      else gauge.set(value);
+    },
+  });
+};
+
+/** The same for several values, each with a label of its own; what is not read is left out. */
+export const registerGauges = (
+  registry: Registry,
+  [name, label]: readonly [name: string, label: string],
+  help: string,
+  read: () => Promise<Iterable<readonly [string, number]>>,
+): void => {
+  const gauge = new Gauge({
+    name,
+    help,
+    labelNames: [label],
+    registers: [registry],
+    collect: async () => {
+      const values = await read();
+      gauge.reset();
+      for (const [of, value] of values) gauge.set({ [label]: of }, value);
+    },
+  });
+};

@@ -1,0 +1,81 @@
+import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Clock } from '../../application/ports/system.js';
+
+/** How often the loop is looked at, in milliseconds. The histogram counts it as a part of each delay. */
+const resolution = 20;
+const nanoseconds = 1e9;
+
+const secondsLate = (delay: number): number => Math.max(0, delay / nanoseconds - resolution / 1000);
+
+/**
+ * Registers what the process itself costs, and which version it is. The loop is watched from the first scrape
+ * on: a process that nobody asks does not look.
+ */
+export const registerProcessMetrics = (
+  registry: Registry,
+  clock: Clock,
+  { version, role }: { readonly version: string; readonly role: string },
+): void => {
+  const registers = [registry];
+  new Gauge({
+    name: 'service_info',
+    help: 'Always 1: the version of the service, its role, and the version of Node.',
+    labelNames: ['version', 'role', 'node'] as const,
+    registers,
+  }).set({ version, role, node: process.versions.node }, 1);
+  const began = clock.now() / 1000 - process.uptime();
+  new Gauge({
+    name: 'process_start_time_seconds',
+    help: 'When the process began, in seconds since 1970.',
+    registers,
+  }).set(began);
+  const processor = new Counter({
+    name: 'process_cpu_seconds_total',
+    help: 'Processor time of all threads of the process.',
+    registers,
+    collect: () => {
+      const { user, system } = process.cpuUsage();
+      processor.reset();
+      processor.inc((user + system) / 1e6);
+    },
+  });
+  const memory: Gauge = new Gauge({
+    name: 'process_resident_memory_bytes',
+    help: 'Memory of the process.',
+    registers,
+    collect: () => {
+      memory.set(process.memoryUsage.rss());
+    },
+  });
+  const heap: Gauge = new Gauge({
+    name: 'process_heap_bytes',
+    help: 'Memory that objects of the main thread take.',
+    registers,
+    collect: () => {
+      heap.set(process.memoryUsage().heapUsed);
+    },
+  });
+  let delays: IntervalHistogram | null = null;
+  const p99: Gauge = new Gauge({
+    name: 'event_loop_lag_p99_seconds',
+    help: 'How much later than planned the main thread came to its work since the scrape before, in 99 of 100 times at most.',
+    registers,
+    // Before the next gauge is read, which it fills, too.
+    collect: () => {
+      if (delays === null) {
+        delays = monitorEventLoopDelay({ resolution });
+        delays.enable();
+      }
+      const isEmpty = delays.count === 0;
+      p99.set(isEmpty ? 0 : secondsLate(delays.percentile(99)));
+      max.set(isEmpty ? 0 : secondsLate(delays.max));
+      delays.reset();
+    },
+  });
+  const max = new Gauge({
+    name: 'event_loop_lag_max_seconds',
+    help: 'How much later than planned the main thread came to its work since the scrape before, at most.',
+    registers,
+  });
+};

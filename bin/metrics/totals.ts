@@ -1,0 +1,52 @@
+import type { Registry } from 'prom-client';
+import type { Clock } from '../../application/ports/system.js';
+import type { Totals } from '../../application/organizations/totals.js';
+import type { Milliseconds } from '../../domain/ids.js';
+import { measured, registerGauge, registerGauges } from './measured.js';
+
+/** How often it is counted at most. */
+const countedFor: Milliseconds = 60_000;
+/** A count that takes long is made seldom: it takes a hundredth of the time at most. */
+const restsFor = 100;
+
+/**
+ * Registers the numbers of cards and credits. It counts when it is scraped and the last count is old; while
+ * it does, or can't, the last numbers are shown. `warn` hears of the first failure of several in a row.
+ */
+export const registerTotals = (
+  registry: Registry,
+  clock: Clock,
+  count: (failed: (error: unknown) => void) => Promise<Totals>,
+  warn: (error: unknown) => void,
+): void => {
+  let known: Totals = { cards: new Map(), credits: null };
+  let isFailing = false;
+  const totals = measured(
+    clock,
+    async () => {
+      const failures: unknown[] = [];
+      try {
+        const { cards, credits } = await count((error) => failures.push(error));
+        known = { cards: new Map([...known.cards, ...cards]), credits: credits ?? known.credits };
+      } catch (error) {
+        failures.push(error);
+      }
+      if (failures.length > 0 && !isFailing) warn(failures[0]);
+      isFailing = failures.length > 0;
+      return known;
+    },
+    (took) => Math.max(countedFor, took * restsFor),
+  );
+  registerGauges(
+    registry,
+    ['cards_by_status', 'status'],
+    'Cards of all organizations. Those that are held are blocked.',
+    async () => (await totals())?.cards ?? [],
+  );
+  registerGauge(
+    registry,
+    'credits_outstanding',
+    'Credits that all organizations together have left.',
+    async () => (await totals())?.credits ?? null,
+  );
+};

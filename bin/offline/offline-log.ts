@@ -1,0 +1,167 @@
+import { SystemClock } from '../../adapters/system/clock.js';
+import { SystemEntropy } from '../../adapters/system/entropy.js';
+import { rebuildTree } from '../../application/log/notarize.js';
+import { elsewhereOf, keptElsewhere } from '../wiring/known-elsewhere.js';
+import { logKeys, signingWith } from '../settings/log-keys.js';
+import { macsOfLog, UnusableSecretFile } from '../settings/secret-files.js';
+import type { Settings, Servers } from '../settings/settings.js';
+import { copyLog, NoCopy, type CopiedLog } from '../../application/log/copy-log.js';
+import { assertUndamaged } from '../../application/log/damaged-log.js';
+import { acceptRestore, type GivenUp } from '../../application/log/accept-restore.js';
+import { Streams } from '../../application/writing/streams.js';
+import { plainSealing } from '../wiring/plain-sealing.js';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
+import type { EventStore } from '../../application/ports/event-store.js';
+import type { LogTiles } from '../../application/ports/log-tiles.js';
+import type { RawLog } from '../../application/ports/raw-log.js';
+
+const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
+
+export interface OpenedLog {
+  readonly store: EventStore;
+  readonly log: RawLog;
+  readonly tiles: LogTiles;
+  /** What a backup has to be put in place of if the log is damaged. */
+  readonly name: string;
+  readonly close: () => Promise<void>;
+}
+
+/** The log and the records on servers, for a command. */
+export const openServers = async (
+  { eventStoreUrl: url, mongoUrl }: Servers,
+  { eventStorePrefix: prefix }: Pick<Settings, 'eventStorePrefix'>,
+) => {
+  const [{ EventStoreDbEventStore }, { MongoDatabase }] = await Promise.all([
+    import('../../adapters/eventstoredb/event-store.js'),
+    import('../../adapters/mongodb/database.js'),
+  ]);
+  const database = new MongoDatabase(mongoUrl, clock);
+  const log = new EventStoreDbEventStore({ url, prefix, clock, entropy });
+  const close = async (): Promise<void> => {
+    await log.close();
+    await database.close();
+  };
+  return { log, database, close };
+};
+
+const throwIt = (error: Error): never => {
+  throw error;
+};
+
+/**
+ * Opens the log for a command, without a notary. Throws DataDirectoryInUse while the embedded service runs,
+ * and DamagedLog, unless it is for a command that finds damage out by itself.
+ */
+export const openLog = async (
+  settings: Settings,
+  { opensDamaged = false }: { readonly opensDamaged?: boolean } = {},
+): Promise<OpenedLog> => {
+  const { servers, dataDir: directory } = settings;
+  if (servers === null) {
+    const path = join(directory, 'events.db');
+    if (!existsSync(path)) throw new Error(`There is no ${path}. Set DATA_DIR.`);
+    const { eventStore, raw, tiles, close } = await openEventsFile({
+      directory,
+      clock,
+      opensDamaged,
+      onDamage: opensDamaged ? () => undefined : throwIt,
+      onUnknownOutcome: throwIt,
+    });
+    return { store: eventStore, log: raw, tiles, name: 'events.db', close };
+  }
+  const { MongoLogTiles } = await import('../../adapters/mongodb/log-tiles.js');
+  const { log, database, close } = await openServers(servers, settings);
+  return { store: log, log, tiles: new MongoLogTiles(database), name: 'the event store', close };
+};
+
+/**
+ * Gives up the head of the log that was signed last. Throws DataDirectoryInUse while the embedded service
+ * runs, UnusableSecretFile, and what `acceptRestore` throws.
+ */
+export const acceptRestoreOf = async (
+  settings: Settings,
+  choice: { readonly by: string; readonly anew: boolean },
+  onProgress: (events: number) => void,
+): Promise<GivenUp> => {
+  const keys = logKeys(settings, entropy, false);
+  const sign = signingWith(keys);
+  const { log, tiles, store, close } = await openLog(settings, { opensDamaged: true });
+  try {
+    const report = (error: unknown): void => {
+      throw error;
+    };
+    const { heads, knownElsewhere } = await keptElsewhere(elsewhereOf(settings, keys), {
+      tiles,
+      clock,
+      report,
+    });
+    if (heads === undefined || sign === null)
+      throw new UnusableSecretFile(
+        `LOG_KEY_FILE ${settings.logKeyFile} does not exist: it says which heads are the log's.`,
+      );
+    const macs = macsOfLog(settings, entropy);
+    const deps = { store, log, tiles, macs, heads, knownElsewhere, sign, clock, entropy };
+    const streams = new Streams(store, plainSealing(settings, entropy));
+    const initiator = { actor: { kind: 'operator', id: null }, requestId: null } as const;
+    return await acceptRestore({ ...deps, streams }, initiator, choice, onProgress);
+  } finally {
+    await close();
+  }
+};
+
+/**
+ * Copies the log in EventStoreDB to another EventStoreDB, once all of it is signed. Nobody may write to
+ * either. Throws what `copyLog` throws.
+ */
+export const copyLogTo = async (
+  url: string,
+  servers: Servers,
+  settings: Settings,
+  onProgress: (events: number) => void,
+): Promise<CopiedLog> => {
+  const { MongoLogTiles } = await import('../../adapters/mongodb/log-tiles.js');
+  const macs = macsOfLog(settings, entropy);
+  const { log: from, database, close } = await openServers(servers, settings);
+  const { log: to, close: closeOther } = await openServers({ ...servers, eventStoreUrl: url }, settings);
+  try {
+    await database.ping();
+    const tiles = new MongoLogTiles(database);
+    await assertUndamaged(tiles);
+    const copied = await copyLog({ from, to, macs }, onProgress);
+    const newest = await tiles.newest();
+    if (newest?.size !== copied.events || !newest.root.equals(copied.root))
+      throw new NoCopy(
+        `The newest checkpoint of the log covers ${newest?.size ?? 0} of its ${copied.events} events, so it does not close it. Let the role notary sign the rest while nobody writes, then copy again: it goes on where it was.`,
+      );
+    return copied;
+  } finally {
+    await closeOther();
+    await close();
+  }
+};
+
+/**
+ * Makes the tree over the log again, and compares it with every checkpoint that is kept; where the log's key
+ * is at hand, also with its last signed head, anchors and witnesses. Signs nothing. Returns the number of
+ * events. Throws DamagedLog, and DataDirectoryInUse while the embedded service runs.
+ */
+export const rebuildLog = async (
+  settings: Settings,
+  onProgress: (events: number) => void,
+): Promise<number> => {
+  const { log, tiles, name, close } = await openLog(settings, { opensDamaged: true });
+  try {
+    const keys = logKeys(settings, entropy, false);
+    const elsewhere = await keptElsewhere(elsewhereOf(settings, keys), {
+      tiles,
+      clock,
+      report: () => undefined,
+    });
+    const silent = { clock, sign: null, scrubEvery: 0, restore: name, macs: macsOfLog(settings, entropy) };
+    return await rebuildTree({ ...silent, log, tiles, ...elsewhere }, onProgress);
+  } finally {
+    await close();
+  }
+};

@@ -1,0 +1,83 @@
+import { existsSync } from 'node:fs';
+
+import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
+import { SystemClock } from '../../adapters/system/clock.js';
+import { SystemEntropy } from '../../adapters/system/entropy.js';
+import { giveUpKeys } from '../../application/personal/give-up.js';
+import { rotateKeys, type Rotated } from '../../application/personal/key-ring.js';
+import type { UnreadableEvents } from '../../application/personal/own-keys.js';
+import type { PersonalKeys } from '../../application/ports/personal-keys.js';
+import { Streams } from '../../application/writing/streams.js';
+import type { MasterKeys } from '../../domain/webhook-signing.js';
+import { openLog } from './offline-log.js';
+import { plainSealing } from '../wiring/plain-sealing.js';
+import { masterKeys } from '../settings/secret-files.js';
+import type { Settings } from '../settings/settings.js';
+
+const clock = new SystemClock();
+const entropy = new SystemEntropy();
+
+const mastersOf = ({ personalKeyFile }: Settings): MasterKeys =>
+  masterKeys(personalKeyFile, entropy, false, 'PERSONAL_KEY_FILE');
+
+interface OpenedKeys {
+  readonly store: PersonalKeys;
+  readonly close: () => void | Promise<void>;
+}
+
+const openKeys = async ({ servers, dataDir }: Settings, make = false): Promise<OpenedKeys> => {
+  if (servers !== null) {
+    const [{ MongoDatabase }, { MongoPersonalKeys }] = await Promise.all([
+      import('../../adapters/mongodb/database.js'),
+      import('../../adapters/mongodb/personal-keys.js'),
+    ]);
+    const database = new MongoDatabase(servers.mongoUrl, clock);
+    await database.ping().catch(async (error: unknown) => {
+      await database.close();
+      throw error;
+    });
+    return { store: new MongoPersonalKeys(database), close: () => database.close() };
+  }
+  const path = keysPath(dataDir);
+  if (!make && !existsSync(path)) throw new Error(`There is no ${path}. Set DATA_DIR.`);
+  const store = openPersonalKeys(path);
+  return { store, close: store.close };
+};
+
+/** Encrypts all keys of personal data with the newest line of PERSONAL_KEY_FILE. The service may run. */
+export const rotateKeysOf = async (
+  settings: Settings,
+  onProgress: (blocks: number) => void,
+): Promise<Rotated & { readonly newest: string }> => {
+  const masters = mastersOf(settings);
+  const { store, close } = await openKeys(settings);
+  try {
+    return { newest: masters[0].id, ...(await rotateKeys({ store, masters, entropy }, onProgress)) };
+  } finally {
+    await close();
+  }
+};
+
+/**
+ * Gives up the keys of personal data that are missing. Throws DataDirectoryInUse while the embedded service
+ * runs, and what `giveUpKeys` throws.
+ */
+export const giveUpKeysOf = async (settings: Settings, by: string): Promise<UnreadableEvents> => {
+  const masters = mastersOf(settings);
+  const log = await openLog(settings);
+  try {
+    const keys = await openKeys(settings, true);
+    try {
+      const streams = new Streams(log.store, plainSealing(settings, entropy));
+      return await giveUpKeys(
+        { store: log.store, streams, keys: keys.store, masters, clock, entropy },
+        { actor: { kind: 'operator', id: null }, requestId: null },
+        by,
+      );
+    } finally {
+      await keys.close();
+    }
+  } finally {
+    await log.close();
+  }
+};

@@ -1,0 +1,350 @@
+import 'reflect-metadata';
+import { Registry } from 'prom-client';
+import { container as root, type DependencyContainer } from 'tsyringe';
+import { accountRoutes } from '../../adapters/http/account.js';
+import { pageRoutes } from '../../adapters/http/console/routes.js';
+import { cardRoutes } from '../../adapters/http/cards.js';
+import { previewRoutes } from '../../adapters/http/previews.js';
+import { contactRoutes, operatorContactRoutes } from '../../adapters/http/contacts.js';
+import { deliveryMetrics } from '../../adapters/http/delivery-metrics.js';
+import { erasureRoutes } from '../../adapters/http/erasures.js';
+import { exportRoutes } from '../../adapters/http/exports.js';
+import { eventRoutes } from '../../adapters/http/events.js';
+import { hookMetrics } from '../../adapters/http/hook-metrics.js';
+import { hookRoutes, operatorHookRoutes } from '../../adapters/http/hooks.js';
+import { operatorCardRoutes } from '../../adapters/http/operator-cards.js';
+import { operatorKeyRoutes } from '../../adapters/http/operator-keys.js';
+import { operatorListRoutes } from '../../adapters/http/operator-lists.js';
+import { logRoutes } from '../../adapters/http/log.js';
+import { operatorLogRoutes } from '../../adapters/http/operator-log.js';
+import { movementRoutes } from '../../adapters/http/credit-movements.js';
+import { creditRoutes } from '../../adapters/http/operator-credits.js';
+import { reconciliationRoutes } from '../../adapters/http/operator-reconciliation.js';
+import { operatorRequestRoutes } from '../../adapters/http/operator-requests.js';
+import { organizationRoutes } from '../../adapters/http/operator-organizations.js';
+import { peopleRoutes } from '../../adapters/http/operator-people.js';
+import { operatorRoutes } from '../../adapters/http/operator.js';
+import { operatorWebhookRoutes } from '../../adapters/http/operator-webhooks.js';
+import { httpMetrics } from '../../adapters/http/metrics.js';
+import { httpServer } from '../../adapters/http/server.js';
+import { verifierRoutes } from '../../adapters/http/verifier.js';
+import { webhookRoutes } from '../../adapters/http/webhooks.js';
+import { Uploads } from '../../application/contacts/uploads.js';
+import { personalSeal } from '../../application/personal/personal.js';
+import { ScryptPasswords } from '../../adapters/system/passwords.js';
+import { devicesWith } from '../../application/access/devices.js';
+import { Sessions } from '../../application/access/sessions.js';
+import { proposer } from '../../application/cards/propose.js';
+import { Authenticator } from '../../application/access/authenticate.js';
+import { disableEndpoint } from '../../application/webhooks/webhooks.js';
+import { LedgerQueue } from '../../application/money/ledger-queue.js';
+import { oneCommitPayments } from '../../application/money/one-commit.js';
+import { twoStreamPayments } from '../../application/money/two-streams.js';
+import type { RequestRecord } from '../../application/ports/requests.js';
+import type { HookCall } from '../../application/ports/hook-calls.js';
+import type { TrippedEndpoint } from '../../application/ports/endpoint-gates.js';
+import { claimsOfActive } from '../../application/webhooks/claims-of-active.js';
+import { Suspensions } from '../../application/organizations/suspensions.js';
+import { organizationsOf, RememberedOrganizations } from '../../application/organizations/organizations.js';
+import { notingWrites, Writings } from '../../application/requests/request-log.js';
+import { currentReadModels } from '../../application/projecting/read-your-writes.js';
+import { Streams } from '../../application/writing/streams.js';
+import { countTotals } from '../../application/organizations/totals.js';
+import { noTracing, tracedAppends } from '../../application/writing/traced.js';
+import { UnfinishedWork } from '../../application/money/unfinished.js';
+import type { ProcessContext } from './process-context.js';
+import { registerLogMetrics } from './log-part.js';
+import { registerProcessMetrics } from '../metrics/process-metrics.js';
+import { measureLag } from '../metrics/projection-lag.js';
+import { registerProjectionMetrics, registerReadiness } from './projection-parts.js';
+import { registerLateness } from '../metrics/late.js';
+import { registerTotals } from '../metrics/totals.js';
+import { isWitnessed, logPolicy } from '../settings/log-policy.js';
+import { registerForeignEvents, registerUnreadable } from '../metrics/foreign-events.js';
+import { spotCheckReports } from '../metrics/spot-checks.js';
+import { allProjections } from '../../projections/all.js';
+import { plays } from './roles.js';
+import { senderOnDemand } from './sender.js';
+import { hold, tokens } from './tokens.js';
+import { version } from '../settings/version.js';
+import { politePace, urlRules } from './webhooks.js';
+
+/** Every object of one process, in the order in which each needs the ones before it. */
+const buildGraph = (context: ProcessContext) => {
+  const { settings, role, engine, calls, clock, entropy, log, operatorToken, keys, timeouts, baseUrl } =
+    context;
+  const { tracing = noTracing } = context;
+  const { idempotency, readYourWrites, checkpoints, keyUses, hookCalls, rateLimiter } = engine;
+  const { deliveries, deliveryQueue: queue, projector, requests, signInRecords } = engine;
+  const writings = new Writings();
+  const noted = plays(role, 'api') ? notingWrites(engine.store, writings) : engine.store;
+  const store = tracing === noTracing ? noted : tracedAppends(noted, tracing);
+  const { planning, claimTimeout, reconcileAfter, webhooks: webhookSettings } = settings;
+
+  // Reads and writes
+  const readModels = currentReadModels(engine.readModels, readYourWrites);
+  const streams = new Streams(store, {
+    ...personalSeal(engine.personalKeys, entropy),
+    sign: engine.eventMacs.sign,
+  });
+  const writing = { store, streams, clock, entropy };
+  const ledgers = new LedgerQueue(writing, { savesCalls: engine.hasServers });
+  const organizations = !engine.hasServers
+    ? organizationsOf(streams)
+    : new RememberedOrganizations(streams, engine.readModels, readYourWrites, clock);
+  const suspensions = new Suspensions(streams, clock, organizations);
+  const authenticator = new Authenticator(streams, clock, keyUses, suspensions);
+
+  // Use cases
+  const report = (error: unknown): void =>
+    log.error({ err: error }, 'unfinished work is left to the reconciler');
+  const unfinished = new UnfinishedWork({ ...writing, ledgers, report });
+  const payments = engine.hasServers
+    ? twoStreamPayments({ ...writing, ledgers, checkpoints, unfinished })
+    : oneCommitPayments({ ...writing, ledgers });
+  const changing = { ...writing, ledgers, payments, readYourWrites };
+  const sending = { ...changing, organizations, idempotency, planning, claimTimeout };
+  const administration = { ...changing, authenticator };
+  const people = {
+    ...administration,
+    signInRecords,
+    passwords: new ScryptPasswords(entropy, context.passwordCost),
+    sessions: new Sessions({ signInRecords, clock, entropy }),
+  };
+  const floor = { ...changing, readModels, planning };
+  const reconciler = { ...writing, ledgers, checkpoints, reconcileAfter };
+
+  // Webhooks
+  const policy = { backoff: webhookSettings.backoff, disableAfter: webhookSettings.disableAfter };
+  const rules = urlRules(webhookSettings.allowPorts, baseUrl, context.listening);
+  const sender =
+    context.sender ??
+    senderOnDemand({
+      clock,
+      rules,
+      allowNetworks: webhookSettings.allowNetworks,
+      timeout: webhookSettings.timeout,
+      extraCertificates: context.extraCertificates,
+    });
+  const webhooks = keys && {
+    ...writing,
+    deliveries,
+    queue,
+    sender,
+    keys,
+    policy,
+    urlRules: rules,
+    mostEndpoints: webhookSettings.endpoints,
+    report: (error: unknown) =>
+      log.error({ err: error }, 'the delivery store does not know of a change yet, the relay will tell it'),
+  };
+  const relay = {
+    store,
+    deliveries,
+    queue,
+    checkpoints,
+    clock,
+    policy,
+    keep: webhookSettings.keep,
+    knownCards: engine.hasServers ? 1_000_000 : 10_000,
+    readModels: engine.hasServers ? engine.readModels : null,
+  };
+
+  // HTTP
+  const policyOfLog = logPolicy(settings);
+  const { personalKeys } = engine;
+  const cards = { ...sending, readModels, baseUrl, personalKeys };
+  const registry = new Registry();
+  const hooks = {
+    ...cards,
+    hookCalls,
+    rateLimiter,
+    callsPerMinute: settings.hookRateLimitPerMinute,
+    metrics: hookMetrics(registry),
+    suspensions,
+    onUnrecordedCall: ({ hook, status, requestId }: HookCall, error: unknown) =>
+      log.error({ err: error, hook, status, request: requestId }, 'hook call not recorded'),
+  };
+  const pagesOver = (endpoints: NonNullable<typeof webhooks>) => ({
+    ...people,
+    ...cards,
+    importRecords: engine.importRecords,
+    keyUses,
+    hookCalls,
+    requests,
+    rateLimiter,
+    judge: context.judge,
+    uploads: new Uploads({ rateLimiter, clock }),
+    webhooks: endpoints,
+    devices: devicesWith(endpoints.keys),
+    trustedProxies: settings.trustedProxies,
+    timeZone: planning.timeZone,
+    hasConsole: settings.console,
+    log,
+  });
+  const apiRoutes = (endpoints: NonNullable<typeof webhooks>) => [
+    ...cardRoutes(cards),
+    ...contactRoutes(cards),
+    ...hookRoutes(hooks),
+    ...accountRoutes(cards),
+    ...previewRoutes(cards),
+    ...movementRoutes(cards),
+    ...eventRoutes(cards),
+    ...organizationRoutes({ ...administration, readModels }),
+    ...creditRoutes({ ...administration, readModels }),
+    ...reconciliationRoutes({ ...writing, payments, reconcileAfter }),
+    ...operatorListRoutes(cards),
+    ...operatorRoutes({ ...administration, readModels, keyUses }),
+    ...operatorKeyRoutes({ ...administration, readModels, keyUses }),
+    ...operatorRequestRoutes({ store, requests }),
+    ...operatorCardRoutes(cards),
+    ...operatorContactRoutes(cards),
+    ...erasureRoutes(cards),
+    ...operatorHookRoutes(hooks),
+    ...webhookRoutes(endpoints),
+    ...operatorWebhookRoutes(endpoints),
+    ...operatorLogRoutes({ store, tiles: engine.tiles, clock, rebuilding: projector }),
+    ...logRoutes({
+      tiles: engine.tiles,
+      raw: engine.raw,
+      store,
+      vkeys: context.logKeys?.vkeys ?? [],
+      isPublic: settings.logPublic,
+    }),
+    ...exportRoutes({
+      ...writing,
+      raw: engine.raw,
+      tiles: engine.tiles,
+      signers: context.logKeys?.signers ?? [],
+      keys: personalKeys,
+      isWitnessed: policyOfLog && isWitnessed(policyOfLog),
+    }),
+    ...verifierRoutes(),
+    ...(settings.console ? peopleRoutes({ ...people, baseUrl }) : []),
+    ...pageRoutes(pagesOver(endpoints)),
+  ];
+  registerProcessMetrics(registry, clock, { version, role });
+  const readiness = (): ReturnType<typeof engine.readiness> => engine.readiness();
+  registerReadiness(registry, clock, readiness);
+  registerProjectionMetrics(registry, clock, () => projector.status(), measureLag(store, clock));
+  registerForeignEvents(registry, () => engine.foreignEvents());
+  registerUnreadable(registry, () => engine.unreadable.count);
+  calls.register(registry);
+  if (plays(role, 'api') || plays(role, 'notary'))
+    registerLogMetrics(registry, { tiles: engine.tiles, store, clock, witnesses: context.witnesses });
+  if (plays(role, 'api'))
+    registerLateness(registry, { store, checkpoints, deliveries: deliveries.log, suspensions, clock });
+  if (plays(role, 'reconciler'))
+    registerTotals(
+      registry,
+      clock,
+      (failed) => countTotals(engine.readModels, failed),
+      (err) => log.warn({ err }, 'cards or credits could not be counted for the metrics'),
+    );
+  const common = {
+    // Every role serves its health and its metrics; the API is served by one of them.
+    routes: plays(role, 'api') && webhooks !== null ? apiRoutes(webhooks) : [],
+    authenticator,
+    rateLimiter,
+    operatorToken,
+    requestsPerMinute: settings.rateLimitPerMinute,
+    maxConnections: settings.maxConnections,
+    tracing,
+    propose: proposer(engine.readModels),
+    lateFor: () => readYourWrites.lateFor(),
+    onRequest: (request: Omit<RequestRecord, 'wrote'>) =>
+      requests.record({ ...request, wrote: writings.take(request.id) }),
+    clock,
+    entropy,
+    log,
+    registry,
+    version,
+    metrics: httpMetrics(registry),
+    readiness,
+    baseUrl,
+  };
+  const listeners =
+    settings.operatorListener === null
+      ? { open: httpServer(common), operator: null }
+      : {
+          open: httpServer({ ...common, serves: 'public' }),
+          operator: httpServer({
+            ...common,
+            serves: 'operator',
+            baseUrl: context.operatorAddress,
+            publicUrl: baseUrl,
+          }),
+        };
+
+  // Delivery of webhooks. Its metrics are shown by the processes that deliver.
+  const delivery =
+    plays(role, 'webhooks') && webhooks !== null
+      ? {
+          deliveries: {
+            log: deliveries.log,
+            gates: deliveries.gates,
+            claims: claimsOfActive(deliveries.claims, suspensions),
+          },
+          queue,
+          sender,
+          checkpoints,
+          clock,
+          keys: webhooks.keys,
+          policy,
+          tracing,
+          metrics: deliveryMetrics(registry),
+          disable: (tripped: TrippedEndpoint) => disableEndpoint(webhooks, tripped),
+          freshAttempts: politePace(clock, () => listeners.open.begun()),
+          ...(timeouts.sweep !== undefined && { sweepEvery: timeouts.sweep }),
+        }
+      : null;
+
+  const spotChecks = plays(role, 'projector')
+    ? {
+        store,
+        raw: engine.raw,
+        tiles: engine.tiles,
+        readModels: engine.readModels,
+        clock,
+        entropy,
+        projections: allProjections,
+        status: () => projector.status(),
+        ...spotCheckReports(registry, log),
+      }
+    : null;
+
+  const upkeep = { log: deliveries.log, queue, clock, policy, keep: webhookSettings.keep };
+
+  return {
+    listeners,
+    administration,
+    people,
+    floor,
+    reconciler,
+    relay,
+    delivery,
+    upkeep,
+    unfinished,
+    spotChecks,
+  };
+};
+
+/** The object graph of one process, finished: every use case over the engine that it was given. */
+export const wire = (context: ProcessContext): DependencyContainer => {
+  const graph = buildGraph(context);
+  const { listeners, administration, people, floor, reconciler, relay, delivery, upkeep, unfinished } = graph;
+  const { spotChecks } = graph;
+  const container = root.createChildContainer();
+  hold(container, tokens.context, context);
+  hold(container, tokens.listeners, listeners);
+  hold(container, tokens.administration, administration);
+  hold(container, tokens.people, people);
+  hold(container, tokens.floor, floor);
+  hold(container, tokens.reconciler, reconciler);
+  hold(container, tokens.relay, relay);
+  hold(container, tokens.upkeep, upkeep);
+  hold(container, tokens.unfinished, unfinished);
+  if (delivery !== null) hold(container, tokens.delivery, delivery);
+  if (spotChecks !== null) hold(container, tokens.spotChecks, spotChecks);
+  return container;
+};

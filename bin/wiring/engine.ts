@@ -1,0 +1,149 @@
+import type { Logger } from 'pino';
+import type { Checkpoints } from '../../application/ports/checkpoints.js';
+import type { Deliveries } from '../../application/ports/deliveries.js';
+import type { DeliveryQueue } from '../../application/ports/delivery-queue.js';
+import type { KeyRing } from '../../application/personal/key-ring.js';
+import type { Unreadable } from '../../application/personal/unreadable.js';
+import type { EventStore } from '../../application/ports/event-store.js';
+import type { HookCalls } from '../../application/ports/hook-calls.js';
+import type { IdempotencyStore } from '../../application/ports/idempotency-store.js';
+import type { KeyUses } from '../../application/access/buffered-key-uses.js';
+import type { PersonalKeys } from '../../application/ports/personal-keys.js';
+import type { PublicStream } from '../../application/ports/public-stream.js';
+import type { RateLimiter } from '../../application/ports/rate-limiter.js';
+import type { ImportRecords } from '../../application/ports/import-records.js';
+import type { SignInRecords } from '../../application/ports/sign-in-records.js';
+import type { ReadModels } from '../../application/ports/read-models.js';
+import type { Requests } from '../../application/ports/requests.js';
+import type { ReadYourWrites } from '../../application/projecting/read-your-writes.js';
+import type { ProjectorStatus } from '../../application/projecting/projection-board.js';
+import type { Clock, Entropy } from '../../application/ports/system.js';
+import type { Milliseconds } from '../../domain/ids.js';
+import type { WitnessStatus } from '../../application/log/witnesses.js';
+import type { LogTiles } from '../../application/ports/log-tiles.js';
+import type { RawLog } from '../../application/ports/raw-log.js';
+import type { LogReading } from '../../application/log/same-log.js';
+import type { Part } from '../../adapters/http/health.js';
+import type { EngineCalls } from '../metrics/engine-calls.js';
+import type { EventMacs } from '../../domain/event-mac.js';
+import type { MasterKeys } from '../../domain/webhook-signing.js';
+import type { LogKeys } from '../settings/log-keys.js';
+import type { Settings } from '../settings/settings.js';
+
+/** What stands behind the ports in one deployment: files of this process, or servers. */
+export interface Engine {
+  /** With personal data opened. */
+  readonly store: EventStore;
+  /** The keys that personal data is sealed with. */
+  readonly personalKeys: KeyRing;
+  readonly personalKeyStore: PersonalKeys;
+  /** The MACs of events; throws where the process neither writes nor checks events. */
+  readonly eventMacs: EventMacs;
+  /** Hears of events that no key opens, and counts those that are not erased. */
+  readonly unreadable: Unreadable;
+  readonly idempotency: IdempotencyStore;
+  /** To be queried through `currentReadModels`. */
+  readonly readModels: ReadModels;
+  readonly readYourWrites: ReadYourWrites;
+  readonly checkpoints: Checkpoints;
+  readonly keyUses: KeyUses;
+  readonly hookCalls: HookCalls;
+  readonly signInRecords: SignInRecords;
+  readonly importRecords: ImportRecords;
+  readonly requests: Requests;
+  readonly deliveries: Deliveries;
+  readonly deliveryQueue: DeliveryQueue;
+  readonly rateLimiter: RateLimiter;
+  readonly projector: {
+    status(): ProjectorStatus;
+    /** Starts a rebuild; false if there is no projection of that name. */
+    rebuild(name: string): Promise<boolean>;
+  };
+  /** Where other services follow the events; null if they can only read them over HTTP. */
+  readonly publicStream: PublicStream | null;
+  /** Drives the projections until the signal aborts; null if the engine does so by itself. */
+  readonly project: ((signal: AbortSignal) => Promise<void>) | null;
+  /** The log as it is stored, and the log of the log. */
+  readonly raw: RawLog;
+  readonly tiles: LogTiles;
+  /** Notarizes the log until the signal aborts; null if the engine does so by itself. */
+  readonly notarize: ((signal: AbortSignal) => Promise<void>) | null;
+  /** Whether parts of it are servers, which may go away and come back while the process runs. */
+  readonly hasServers: boolean;
+  /**
+   * Does the work of that name while no other process does it, again and again until the signal aborts. The
+   * signal that the work gets also aborts if another process takes over.
+   */
+  exclusively(name: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void>;
+  /**
+   * Makes sure that the log is the one that was read so far. Throws OtherLog, and the errors of the servers.
+   */
+  assertLog(): Promise<void>;
+  /** How many events of other programs, under names of ours, were passed over. */
+  foreignEvents(): number;
+  /** Whether each part is ready. */
+  readiness(): Promise<readonly Part[]>;
+  /** Writes what is still buffered, and closes files and connections. */
+  close(): Promise<void>;
+}
+
+/**
+ * The part of an engine that is neither the event store nor messaging. `ping` rejects if MongoDB does not
+ * respond.
+ */
+export type Stores = Omit<
+  Engine,
+  | 'store'
+  | 'raw'
+  | 'eventMacs'
+  | 'notarize'
+  | 'deliveryQueue'
+  | 'publicStream'
+  | 'hasServers'
+  | 'foreignEvents'
+  | 'assertLog'
+  | 'readiness'
+> & {
+  readonly ping: () => Promise<void>;
+  /** Everybody who has read the log. */
+  readings(): Promise<readonly LogReading[]>;
+};
+
+/**
+ * How long to wait for a process that shows no sign of life. Tests shorten it; what is absent has its
+ * default.
+ */
+export interface Timeouts {
+  /** Until another process takes over work that only one does at a time. */
+  readonly lease?: Milliseconds;
+  /** Until another process takes over its claims on deliveries. */
+  readonly claim?: Milliseconds;
+  /** Between two sweeps for deliveries whose hints were lost. */
+  readonly sweep?: Milliseconds;
+}
+
+/** What an engine is opened with. */
+export interface EngineOptions {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  /** What the keys of personal data are encrypted with; null: it stays sealed. Throws UnusableSecretFile. */
+  readonly personalMasters: () => MasterKeys | null;
+  /**
+   * What events get their MACs from; null if the process neither writes nor checks events. `isNew`: the log
+   * is empty, so that the file may be made. Throws UnusableSecretFile.
+   */
+  readonly eventKeys: ((isNew: boolean) => MasterKeys) | null;
+  readonly log: Logger;
+  /** Ends the process, for an error that it can't go on with. */
+  readonly fail: (error: unknown) => void;
+  /** A prefix of every name in RabbitMQ and every stream in EventStoreDB: for tests that share servers. */
+  readonly namespace?: string;
+  readonly timeouts?: Timeouts;
+  /** The keys that sign the log; null or absent: it is not signed here. */
+  readonly logKeys?: LogKeys | null;
+  /** Hears what is known of the witnesses of the log. */
+  readonly onWitnesses?: (all: readonly WitnessStatus[]) => void;
+  /** Counts the calls to each server. */
+  readonly calls?: EngineCalls;
+}

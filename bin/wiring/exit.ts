@@ -1,0 +1,68 @@
+import { CheckpointPastHead, DataDirectoryInUse, UnknownOutcome } from '../../adapters/sqlite/errors.js';
+import { UnusableHead } from '../../application/ports/signed-heads.js';
+import { LostIndexKey, MissingPersonalKey } from '../../application/personal/key-ring.js';
+import { LostKeys } from '../../application/personal/own-keys.js';
+import { FinalError } from '../../domain/errors.js';
+import { MissingEventKey } from '../../domain/event-mac.js';
+import { UnusableSecretFile } from '../settings/secret-files.js';
+import { WrongSettings } from '../settings/settings.js';
+
+/** The exit codes of the service. (docs/operations.md#exit-codes) */
+export const exitCodes = { done: 0, failed: 1, outcomeUnknown: 75, wrongSettings: 78 } as const;
+
+const isSystemError = (error: unknown, calls: readonly string[]): error is Error =>
+  error instanceof Error &&
+  'syscall' in error &&
+  typeof error.syscall === 'string' &&
+  calls.includes(error.syscall);
+
+const isAddressError = (error: unknown): error is Error =>
+  isSystemError(error, ['listen', 'bind', 'getaddrinfo']);
+
+/** A path in the settings can't be used: it is of the wrong kind, or we lack the permission. */
+const isPathError = (error: unknown): error is Error => isSystemError(error, ['mkdir', 'open']);
+
+/** Why the process ends, in plain words for the person who started it, and with which exit code. */
+export const explain = (error: unknown): { readonly code: number; readonly message: string } => {
+  if (error instanceof WrongSettings)
+    return {
+      code: exitCodes.wrongSettings,
+      message: ['These settings are wrong:', ...error.problems.map((problem) => `  ${problem}`)].join('\n'),
+    };
+  if (
+    error instanceof RangeError ||
+    error instanceof UnusableSecretFile ||
+    error instanceof UnusableHead ||
+    error instanceof LostKeys ||
+    error instanceof MissingPersonalKey ||
+    error instanceof LostIndexKey ||
+    error instanceof MissingEventKey
+  )
+    return { code: exitCodes.wrongSettings, message: error.message };
+  if (error instanceof UnknownOutcome) {
+    return {
+      code: exitCodes.outcomeUnknown,
+      message: `${error.message}\nWhether the last writes are on disk is unknown. Start the service again: it finds out from its log.`,
+    };
+  }
+  if (
+    error instanceof DataDirectoryInUse ||
+    error instanceof CheckpointPastHead ||
+    error instanceof FinalError
+  )
+    return { code: exitCodes.failed, message: error.message };
+  if (isPathError(error))
+    return {
+      code: exitCodes.wrongSettings,
+      message: `DATA_DIR or a file of secrets, or LOG_HEAD_FILE, can't be used: ${error.message}.`,
+    };
+  if (isAddressError(error))
+    return {
+      code: exitCodes.failed,
+      message: `The service can't listen there: ${error.message}. Choose another PORT or HOST, or OPERATOR_PORT or OPERATOR_HOST.`,
+    };
+  return {
+    code: exitCodes.failed,
+    message: error instanceof Error ? (error.stack ?? error.message) : String(error),
+  };
+};

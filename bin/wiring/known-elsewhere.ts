@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { anchorsIn } from '../../adapters/log-witness/anchors.js';
+import { askWitness } from '../../adapters/log-witness/client.js';
+import { headFile } from '../../adapters/log-witness/head-file.js';
+import { headsOfAnchors } from '../../adapters/log-witness/known-heads.js';
+import type { Notarizing } from '../../application/log/notarize.js';
+import { Witnesses, type WitnessesDeps } from '../../application/log/witnesses.js';
+import type { SignedHeads } from '../../application/ports/signed-heads.js';
+import type { LogPolicy } from '../../domain/log-policy.js';
+import { parseVkey } from '../../domain/signed-note.js';
+import type { LogKeys } from '../settings/log-keys.js';
+import type { Settings } from '../settings/settings.js';
+
+const Elsewhere = z.object({
+  vkeys: z.array(z.string()),
+  logHeadFile: z.string(),
+  logAnchorDir: z.string().nullable(),
+  logPolicyFile: z.string().nullable(),
+});
+/** Where heads of the log are kept besides with its tiles, in a form that can be sent to a thread. */
+export type Elsewhere = z.infer<typeof Elsewhere>;
+
+/** Without a key of the log nothing that is kept elsewhere can be trusted. */
+export const elsewhereOf = (
+  { logHeadFile, logAnchorDir, logPolicyFile }: Pick<Settings, Exclude<keyof Elsewhere, 'vkeys'>>,
+  keys: LogKeys | null,
+): Elsewhere => ({ vkeys: [...(keys?.vkeys ?? [])], logHeadFile, logAnchorDir, logPolicyFile });
+
+/** Loaded only where there is one: it brings the whole of the settings into the thread. */
+const policyOf = async (settings: Pick<Settings, 'logPolicyFile'>): Promise<LogPolicy | null> =>
+  settings.logPolicyFile === null ? null : (await import('../settings/log-policy.js')).logPolicy(settings);
+
+/** The last signed head of the log; null where no key says which are the log's. */
+export const lastHeadIn = ({
+  logHeadFile,
+  vkeys,
+}: Pick<Elsewhere, 'logHeadFile' | 'vkeys'>): SignedHeads | null =>
+  vkeys.length === 0 ? null : headFile(logHeadFile, vkeys.map(parseVkey));
+
+/**
+ * What the notary compares the log with, and brings its checkpoints to, where the store is not: the last
+ * signed head, anchors and witnesses; nothing if there is no key. (docs/audit.md#the-notary)
+ */
+export const keptElsewhere = async (
+  elsewhere: unknown,
+  deps: Omit<WitnessesDeps, 'policy' | 'ask'>,
+): Promise<Pick<Notarizing, 'heads' | 'knownElsewhere' | 'witnesses' | 'anchor'>> => {
+  const { vkeys, logHeadFile, logAnchorDir, logPolicyFile } = Elsewhere.parse(elsewhere);
+  const heads = lastHeadIn({ vkeys, logHeadFile });
+  if (heads === null) return {};
+  const policy = await policyOf({ logPolicyFile });
+  const anchors = async (folder: string) =>
+    headsOfAnchors(folder, vkeys.map(parseVkey)).catch((error: unknown) => {
+      deps.report(error);
+      return [];
+    });
+  return {
+    heads,
+    witnesses: policy && new Witnesses({ ...deps, policy, ask: askWitness }),
+    ...(logAnchorDir !== null && {
+      knownElsewhere: () => anchors(logAnchorDir),
+      anchor: anchorsIn(logAnchorDir),
+    }),
+  };
+};

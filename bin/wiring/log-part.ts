@@ -1,0 +1,94 @@
+import type { Registry } from 'prom-client';
+import type { Part } from '../../adapters/http/health.js';
+import type { LogReader } from '../../application/ports/event-store.js';
+import type { WitnessStatus } from '../../application/log/witnesses.js';
+import type { LogTiles } from '../../application/ports/log-tiles.js';
+import type { Clock } from '../../application/ports/system.js';
+import { measured, registerGauge, registerGauges } from '../metrics/measured.js';
+
+/**
+ * The log of the log as a part of readiness: not ready while the log is known to be damaged. A service whose
+ * notary is late, or runs nowhere, stays ready. (docs/operations.md#health)
+ */
+export const logPart = async (tiles: LogTiles): Promise<Part> => {
+  const name = 'log';
+  try {
+    const [damage, newest] = await Promise.all([tiles.damage(), tiles.newest()]);
+    if (damage !== null)
+      return { name, ready: false, detail: `damaged at position ${damage.position}: ${damage.reason}` };
+    const detail = newest === null ? 'no checkpoint yet' : `${newest.size} events signed at ${newest.at}`;
+    return { name, ready: true, detail };
+  } catch {
+    // Another part says that the storage can't be reached.
+    return { name, ready: true, detail: null };
+  }
+};
+
+/**
+ * Beyond this many the metric only says that there are more: reading them holds up whoever else this thread
+ * serves.
+ */
+const mostCounted = 100;
+
+/** Registers how old the newest checkpoint is, and how many events came since. */
+export const registerLogMetrics = (
+  registry: Registry,
+  {
+    tiles,
+    store,
+    clock,
+    witnesses,
+  }: {
+    readonly tiles: LogTiles;
+    readonly store: Pick<LogReader, 'readLog'>;
+    readonly clock: Clock;
+    /** What is known of the witnesses; none if they are asked by another process. */
+    readonly witnesses: () => readonly WitnessStatus[];
+  },
+): void => {
+  const signed = measured(clock, async () => {
+    const [tree, newest] = await Promise.all([tiles.tree(), tiles.newest()]);
+    const waiting = await store.readLog(tree.position, mostCounted);
+    return { newest, unsigned: Math.max(0, tree.size - (newest?.size ?? 0)) + waiting.length };
+  });
+  registerGauge(
+    registry,
+    'log_checkpoint_age_seconds',
+    'How long ago the newest checkpoint of the log was signed; absent if there is none.',
+    async () => {
+      const newest = (await signed())?.newest ?? null;
+      return newest && Math.max(0, clock.now() - Date.parse(newest.at)) / 1_000;
+    },
+  );
+  registerGauge(
+    registry,
+    'log_events_unsigned',
+    `How many events no checkpoint covers yet; of those that the notary has not reached, at most ${mostCounted} are counted.`,
+    async () => (await signed())?.unsigned ?? null,
+  );
+  const ofWitnesses = (
+    name: string,
+    help: string,
+    read: (of: WitnessStatus, signed: number) => number,
+  ): void =>
+    registerGauges(registry, [name, 'witness'], help, async () => {
+      const all = witnesses();
+      const size = all.length === 0 ? 0 : ((await signed())?.newest?.size ?? 0);
+      return all.map((each) => [each.name, read(each, size)] as const);
+    });
+  ofWitnesses(
+    'log_witness_refuses',
+    'Whether the witness refuses to sign the log, because it has signed another or a larger tree: 1 or 0.',
+    ({ refusal }) => (refusal === null ? 0 : 1),
+  );
+  ofWitnesses(
+    'log_witness_events_behind',
+    'How many events of the newest checkpoint the witness has not signed.',
+    ({ size }, signed) => Math.max(0, signed - size),
+  );
+  ofWitnesses(
+    'log_witness_signed_timestamp_seconds',
+    'When the witness has signed last, in seconds since 1970; 0 if it has not since this process has begun.',
+    ({ time }) => time,
+  );
+};

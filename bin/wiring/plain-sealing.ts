@@ -1,0 +1,11 @@
+import type { Entropy } from '../../application/ports/system.js';
+import type { Sealing } from '../../application/writing/streams.js';
+import { macsOfLog } from '../settings/secret-files.js';
+import type { Settings } from '../settings/settings.js';
+
+/** For what is recorded beside the service: nothing of it is personal. Throws UnusableSecretFile. */
+export const plainSealing = (settings: Settings, entropy: Entropy): Sealing => ({
+  ready: () => Promise.resolve(),
+  seal: ({ data }) => ({ data: JSON.stringify(data), personal: null }),
+  sign: macsOfLog(settings, entropy).sign,
+});

@@ -1,0 +1,49 @@
+import type { WitnessStatus } from '../../application/log/witnesses.js';
+import type { Logger } from 'pino';
+import type { PasswordCost } from '../../adapters/system/passwords.js';
+import type { PasswordJudge } from '../../application/ports/password-judge.js';
+import type { Clock, Entropy } from '../../application/ports/system.js';
+import type { Tracing } from '../../application/ports/tracing.js';
+import type { WebhookSender } from '../../application/ports/webhook-sender.js';
+import type { MasterKeys } from '../../domain/webhook-signing.js';
+import type { Engine, Timeouts } from './engine.js';
+import type { EngineCalls } from '../metrics/engine-calls.js';
+import type { LogKeys } from '../settings/log-keys.js';
+import type { Role } from './roles.js';
+import type { Settings } from '../settings/settings.js';
+
+/** What a process is given: its settings, its engine, and what belongs to the machine. */
+export interface ProcessContext {
+  readonly settings: Settings;
+  readonly role: Role;
+  readonly engine: Engine;
+  readonly calls: EngineCalls;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly log: Logger;
+  /** Null if the role has no operator API. */
+  readonly operatorToken: string | null;
+  /** What signing secrets are derived from; null if the role signs nothing. */
+  readonly keys: MasterKeys | null;
+  /** The keys of the log; null if this process has none. */
+  readonly logKeys: LogKeys | null;
+  /** What is known of the witnesses of the log, if this process asks them. */
+  readonly witnesses: () => readonly WitnessStatus[];
+  /** Certificates that webhook receivers may have beside those that the system trusts. */
+  readonly extraCertificates: readonly string[];
+  readonly timeouts: Timeouts;
+  /** Nothing is traced if it is left out. */
+  readonly tracing?: Tracing;
+  readonly passwordCost: PasswordCost;
+  readonly judge: PasswordJudge;
+  /** Sends webhooks in place of the HTTP client: for simulations. */
+  readonly sender?: WebhookSender;
+  /** Ends the process, for an error that it can't go on with. */
+  readonly fail: (error: unknown) => void;
+  /** The addresses that it listens on; final once it does. */
+  readonly listening: () => readonly string[];
+  /** The address that clients see; final once the service listens. */
+  readonly baseUrl: () => string;
+  /** The address of the operator's listener; final once it listens. */
+  readonly operatorAddress: () => string;
+}

@@ -1,0 +1,279 @@
+import { setMaxListeners } from 'node:events';
+import type { Logger } from 'pino';
+import { paths } from '../../adapters/http/console/paths.js';
+import { pageUrl, placeOf } from '../../adapters/http/web/url.js';
+import { JudgingThread } from '../../adapters/system/password-judge.js';
+import { usualCost, type PasswordCost } from '../../adapters/system/passwords.js';
+import { stockCatalogue, type AdministrationDeps } from '../../application/organizations/administer.js';
+import { makeDemo } from '../../application/organizations/demo.js';
+import { root } from '../../application/access/sessions.js';
+import { issueLink } from '../../application/access/sign-in-links.js';
+import { missingKeys } from '../../application/webhooks/webhooks.js';
+import type { Clock, Entropy } from '../../application/ports/system.js';
+import type { Tracing } from '../../application/ports/tracing.js';
+import { noTracing } from '../../application/writing/traced.js';
+import { FinalError, messageOf } from '../../domain/errors.js';
+import type { MasterKeys } from '../../domain/webhook-signing.js';
+import { wire } from './container.js';
+import type { Timeouts } from './engine.js';
+import { EngineCalls } from '../metrics/engine-calls.js';
+import { openEngine } from '../engines/open.js';
+import type { ProcessContext } from './process-context.js';
+import { processesOf, projectorOf } from './processes.js';
+import { knowsEventKeys, knowsOperator, opensPersonal, plays, signs, type Role } from './roles.js';
+import { logKeys } from '../settings/log-keys.js';
+import type { WitnessStatus } from '../../application/log/witnesses.js';
+import { masterKeys, operatorToken, UnusableSecretFile } from '../settings/secret-files.js';
+import { serverSettings, WrongSettings, type Settings } from '../settings/settings.js';
+import { tokens } from './tokens.js';
+import type { Milliseconds } from '../../domain/ids.js';
+
+export interface ServiceOptions {
+  readonly settings: Settings;
+  readonly role: Role;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly log: Logger;
+  /** Ends the process, for an error that it can't go on with. */
+  readonly fail: (error: unknown) => void;
+  /** Certificates (PEM) that webhook receivers may have beside those that the system trusts: for tests. */
+  readonly extraCertificates?: readonly string[];
+  /** A prefix of every name in RabbitMQ and every stream in EventStoreDB: for tests that share servers. */
+  readonly namespace?: string;
+  readonly timeouts?: Timeouts;
+  /** Opens the engine: for tests that interfere with it. */
+  readonly open?: typeof openEngine;
+  /** Nothing is traced if it is left out. */
+  readonly tracing?: Tracing;
+  /** What a hash of a password costs: next to nothing in tests. */
+  readonly passwordCost?: PasswordCost;
+}
+
+export interface Service {
+  /** The address that clients see. */
+  readonly baseUrl: string;
+  /** The address that it listens on. */
+  readonly address: string;
+  readonly port: number;
+  /**
+   * The address of the operator API, metrics and readiness: `address`, unless they have a listener of their
+   * own.
+   */
+  readonly operatorAddress: string;
+  /** Null if the role has no operator API. */
+  readonly operatorToken: string | null;
+  /**
+   * Resolves when the catalogue is there: with the key of the demo organization if this start has made it,
+   * else null. Waits for servers that are away.
+   */
+  readonly prepared: Promise<string | null>;
+  /** Makes a link with which the operator enters the console; null if this process serves none. */
+  makeLink(): Promise<string | null>;
+  /** Stops accepting requests, finishes what is running, and closes files and connections. */
+  stop(): Promise<void>;
+}
+
+const listeningAddress = ({ host }: Pick<Settings, 'host'>, port: number): string =>
+  `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+const clientAddress = (settings: Settings, port: number): string =>
+  settings.baseUrl ?? listeningAddress(settings, port);
+
+/** A single role shares its work with other processes, which it can't do through files. */
+const assertServers = (role: Role, { servers }: Settings): void => {
+  if (role === 'all' || servers !== null) return;
+  throw new WrongSettings([
+    `The role ${role} works with other processes through servers: set ${serverSettings.join(', ')} too, or start the role all.`,
+  ]);
+};
+
+/**
+ * Throws UnusableSecretFile if a key is missing that signing secrets in use were derived from, LostIndexKey,
+ * and PersonalKeysUnavailable.
+ */
+const assertKeys = async ({ settings, role, engine, keys, clock }: ProcessContext): Promise<void> => {
+  if (plays(role, 'api')) await engine.personalKeys.hashed();
+  if (keys === null) return;
+  const missing = await missingKeys({ deliveries: engine.deliveries, keys, clock });
+  if (missing.length === 0) return;
+  throw new UnusableSecretFile(
+    `SECRET_KEY_FILE ${settings.secretKeyFile} lacks the keys ${missing.join(', ')}: signing secrets in use are derived from them. Add their lines again, below the newest.`,
+  );
+};
+
+/** Fills the catalogue and, with DEMO on, makes the demo organization: its key if it is new, else null. */
+const prepare = async (
+  { role, settings }: ProcessContext,
+  administration: AdministrationDeps,
+): Promise<string | null> => {
+  if (!plays(role, 'api')) return null;
+  await stockCatalogue(administration);
+  return settings.demo ? ((await makeDemo(administration))?.secret ?? null) : null;
+};
+
+/**
+ * Starts one process of the service. If its engine has servers, it does not wait for them. Throws the errors
+ * that `explain` knows.
+ */
+export const startService = async (options: ServiceOptions): Promise<Service> => {
+  const { settings, role, clock, entropy, log, fail } = options;
+  const { extraCertificates = [], namespace = '', timeouts = {}, open = openEngine } = options;
+  const { passwordCost = usualCost, tracing = noTracing } = options;
+  assertServers(role, settings);
+  const calls = new EngineCalls();
+  let witnesses: readonly WitnessStatus[] = [];
+  const isAlone = settings.servers === null;
+  const personalMasters = (): MasterKeys | null =>
+    opensPersonal(role) ? masterKeys(settings.personalKeyFile, entropy, isAlone, 'PERSONAL_KEY_FILE') : null;
+  const eventKeys = (isNew: boolean): MasterKeys =>
+    masterKeys(settings.eventKeyFile, entropy, isNew, 'EVENT_KEY_FILE');
+  const keysOfLog =
+    plays(role, 'api') || plays(role, 'notary') ? logKeys(settings, entropy, role === 'all') : null;
+  if (keysOfLog === null && role === 'notary')
+    throw new UnusableSecretFile(
+      `LOG_KEY_FILE ${settings.logKeyFile} does not exist: the role notary signs with the one key that the log has forever.`,
+    );
+  const engine = await open({
+    settings,
+    clock,
+    entropy,
+    personalMasters,
+    eventKeys: knowsEventKeys(role) ? eventKeys : null,
+    log,
+    fail,
+    namespace,
+    timeouts,
+    calls,
+    logKeys: keysOfLog,
+    onWitnesses: (all) => void (witnesses = all),
+  });
+  const stopping = new AbortController();
+  // Every process of the role listens.
+  setMaxListeners(0, stopping.signal);
+  const projecting = new AbortController();
+  let running: readonly Promise<unknown>[] = [];
+  const judge = new JudgingThread();
+  let projector: Promise<void> = Promise.resolve();
+  /** The projector ends last: until then, writes that are still running may wait for it. */
+  const end = async (http: Promise<unknown>): Promise<void> => {
+    stopping.abort();
+    // At the same time: requests and deliveries that are running share the few seconds that are left.
+    await Promise.all([http, ...running]);
+    await judge.close();
+    projecting.abort();
+    await projector;
+    await engine.close();
+  };
+  let baseUrl = clientAddress(settings, settings.port);
+  let operatorAddress = '';
+  let listening: readonly string[] = [listeningAddress(settings, settings.port)];
+  let close = (): Promise<unknown> => Promise.resolve();
+  try {
+    const context: ProcessContext = {
+      settings,
+      role,
+      engine,
+      calls,
+      clock,
+      entropy,
+      log,
+      operatorToken: knowsOperator(role) ? operatorToken(settings.operatorTokenFile, entropy) : null,
+      keys: signs(role) ? masterKeys(settings.secretKeyFile, entropy, isAlone) : null,
+      logKeys: keysOfLog,
+      witnesses: () => witnesses,
+      extraCertificates,
+      timeouts,
+      tracing,
+      passwordCost,
+      judge,
+      fail,
+      listening: () => listening,
+      baseUrl: () => baseUrl,
+      operatorAddress: () => operatorAddress,
+    };
+    const container = wire(context);
+    const { open: http, operator } = container.resolve(tokens.listeners);
+    close = () => Promise.all([http.close(), operator?.close()]);
+    const administration = container.resolve(tokens.administration);
+    const run = (): void => {
+      projector = projectorOf(context)(projecting.signal);
+      running = processesOf(role, container).map((process) => process(stopping.signal));
+    };
+    const listen = async (): Promise<number> => {
+      const port = await http.listen(settings.port, settings.host);
+      baseUrl = clientAddress(settings, port);
+      operatorAddress = listeningAddress(settings, port);
+      const { operatorListener: own } = settings;
+      if (own !== null && operator !== null)
+        operatorAddress = listeningAddress(own, await operator.listen(own.port, own.host));
+      listening = [listeningAddress(settings, port), operatorAddress];
+      return port;
+    };
+
+    let prepared: Promise<string | null>;
+    let port: number;
+    if (engine.hasServers) {
+      // Servers may come later than this process: it serves what it can, and goes on preparing meanwhile.
+      port = await listen();
+      run();
+      prepared = untilDone({ clock, log, signal: stopping.signal }, async () => {
+        await engine.assertLog();
+        await assertKeys(context);
+        return prepare(context, administration);
+      }).catch((error: unknown) => {
+        fail(error);
+        return null;
+      });
+      running = [...running, prepared];
+    } else {
+      // Files are there at once: nobody can connect before everything is ready.
+      await assertKeys(context);
+      run();
+      const key = await prepare(context, administration);
+      prepared = Promise.resolve(key);
+      port = await listen();
+    }
+    return {
+      baseUrl,
+      address: listeningAddress(settings, port),
+      port,
+      operatorAddress,
+      operatorToken: context.operatorToken,
+      prepared,
+      makeLink: async () => {
+        if (!settings.console || !plays(role, 'api')) return null;
+        const { token } = await issueLink(container.resolve(tokens.people), 'enter', root);
+        const { origin, prefix } = placeOf(baseUrl);
+        return `${origin}${pageUrl(prefix, paths.enter, { link: token })}`;
+      },
+      stop: () => end(close()),
+    };
+  } catch (error) {
+    await end(close());
+    throw error;
+  }
+};
+
+const retryAfter: Milliseconds = 1_000;
+
+/**
+ * Tries again until the work succeeds; null if the signal aborts first. Throws UnusableSecretFile and
+ * FinalError: another try would not help.
+ */
+const untilDone = async (
+  { clock, log, signal }: { readonly clock: Clock; readonly log: Logger; readonly signal: AbortSignal },
+  work: () => Promise<string | null>,
+): Promise<string | null> => {
+  let logged = '';
+  while (!signal.aborted) {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof UnusableSecretFile || error instanceof FinalError) throw error;
+      const reason = messageOf(error);
+      if (reason !== logged) log.warn({ reason }, 'not prepared yet, waiting for the servers');
+      logged = reason;
+    }
+    await clock.sleep(retryAfter, signal);
+  }
+  return null;
+};

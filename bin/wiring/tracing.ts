@@ -1,0 +1,21 @@
+import type { Tracing } from '../../application/ports/tracing.js';
+import { noTracing } from '../../application/writing/traced.js';
+import { version } from '../settings/version.js';
+
+/** Where the API of OpenTelemetry, in its version 1, keeps what an SDK has registered. */
+const registered = Symbol.for('opentelemetry.js.api.1');
+
+const hasTracer = (): boolean => {
+  const api: unknown = Reflect.get(globalThis, registered);
+  return typeof api === 'object' && api !== null && 'trace' in api;
+};
+
+/**
+ * Spans, if the process was started with an SDK of OpenTelemetry (`node --import`). Without one not even its
+ * API is loaded, which takes a sixth of the start.
+ */
+export const tracingOfProcess = async (): Promise<Tracing> => {
+  if (!hasTracer()) return noTracing;
+  const { openTelemetry } = await import('../../adapters/opentelemetry/tracing.js');
+  return openTelemetry(version);
+};

@@ -1,0 +1,63 @@
+import { networkInterfaces } from 'node:os';
+import { defaultFreshAttempts } from '../../application/webhooks/deliver-webhooks.js';
+import type { Clock } from '../../application/ports/system.js';
+import type { Milliseconds } from '../../domain/ids.js';
+import { hostSet, type WebhookUrlRules } from '../../domain/webhook-url.js';
+
+/** The addresses that a listener is reached at: those of this machine, if it listens on all of them. */
+const addressesOf = (hostname: string): readonly string[] => {
+  if (hostname !== '0.0.0.0' && hostname !== '[::]') return [hostname];
+  const all = Object.values(networkInterfaces()).flatMap((of = []) => of.map(({ address }) => address));
+  return [hostname, ...all.map((address) => address.replace(/%.*$/, ''))];
+};
+
+const ownAddresses = (listening: readonly string[]): ReadonlySet<string> =>
+  new Set(
+    listening.flatMap((url) => {
+      const { hostname, port } = new URL(url);
+      return [...hostSet(addressesOf(hostname))].map((host) => `${host}:${port}`);
+    }),
+  );
+
+/**
+ * What a webhook's URL must obey. The service's own host follows BASE_URL, or the port that is known only
+ * once the service listens. (decision 56: no webhook may point to the service itself)
+ */
+export const urlRules = (
+  allowedPorts: readonly number[] | null,
+  baseUrl: () => string,
+  listening: () => readonly string[],
+): (() => WebhookUrlRules) => {
+  const ports = allowedPorts === null ? null : new Set(allowedPorts);
+  let known: { readonly key: string; readonly rules: WebhookUrlRules } | null = null;
+  return () => {
+    const key = [baseUrl(), ...listening()].join();
+    if (known?.key !== key) {
+      const ownHosts = hostSet([new URL(baseUrl()).hostname]);
+      known = { key, rules: { ownHosts, ports, ownAddresses: ownAddresses(listening()) } };
+    }
+    return known.rules;
+  };
+};
+
+const measuredEvery: Milliseconds = 100;
+const manyRequests = 50;
+const freshBesideRequests = 32;
+
+/**
+ * How many deliveries may be in the first moments of an attempt: fewer while this process has many requests
+ * to handle, because both share its thread. `begun` counts the requests since the start.
+ */
+export const politePace = (clock: Clock, begun: () => number): (() => number) => {
+  let seen = { at: clock.monotonic(), begun: 0, busy: false };
+  return () => {
+    const at = clock.monotonic();
+    const elapsed = at - seen.at;
+    if (elapsed >= measuredEvery) {
+      const now = begun();
+      const busy = ((now - seen.begun) * measuredEvery) / elapsed > manyRequests;
+      seen = { at, begun: now, busy };
+    }
+    return seen.busy ? freshBesideRequests : defaultFreshAttempts;
+  };
+};
