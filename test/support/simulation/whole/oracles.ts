@@ -166,7 +166,9 @@ const attempts: Oracle = ({ town, deliveries: rows, received }) => {
   const known = new Map<string, Delivery>(rows.map((row) => [row.id, row]));
   return [...received].flatMap(([id, got]) => {
     const row = known.get(id);
-    const bytesOf = town.house.deliveries.erasedAt.has(row?.card ?? '') ? erasedPayload : String;
+    // The row may have been removed meanwhile.
+    const { data } = JSON.parse(got[0]?.body ?? '{}') as { readonly data?: { readonly card?: string } };
+    const bytesOf = town.house.deliveries.erasedAt.has(data?.card ?? '') ? erasedPayload : String;
     const gone = row === undefined ? undefined : town.deletedAt.get(row.endpoint);
     // One may have been under way when it was dropped, and then made due by hand.
     const underWay = town.retried.has(id) ? 1 : 0;
