@@ -2,7 +2,7 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { OperatorClient } from './client.js';
 import { readable } from './print.js';
-import type { Option, CommandInput } from './verb.js';
+import type { CommandInput, Verb } from './verb.js';
 
 /** What a long verb works with. */
 export interface VerbContext {
@@ -21,14 +21,7 @@ export interface VerbContext {
 }
 
 /** A verb that runs for a while or makes more than one call. */
-export interface LongVerb {
-  readonly noun: string;
-  readonly verb: string;
-  readonly description: string;
-  readonly argument?: string;
-  readonly options: readonly Option[];
-  /** Asked at a terminal before it is done. */
-  readonly question?: string;
+export interface LongVerb extends Omit<Verb, 'call'> {
   /** True if it can do without an organization: an API key knows its own. */
   readonly isForOwners?: boolean;
   readonly run: (running: VerbContext) => Promise<void>;

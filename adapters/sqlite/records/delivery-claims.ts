@@ -12,33 +12,28 @@ import type { DeliveryWrites } from './delivery-writes.js';
 
 /** Claims in memory; the attempts made under them in events.db. */
 export class SqliteDeliveryClaims implements DeliveryClaims {
-  readonly #writes: DeliveryWrites;
-  readonly #book: ClaimBook;
-
-  constructor(writes: DeliveryWrites, book: ClaimBook) {
-    this.#writes = writes;
-    this.#book = book;
-  }
+  constructor(
+    private readonly writes: DeliveryWrites,
+    private readonly book: ClaimBook,
+  ) {}
 
   async dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
-    return this.#book.dueTimes();
+    return this.book.dueTimes();
   }
 
   async claim(
     limits: ReadonlyMap<Uuid, number>,
     now: Milliseconds,
   ): Promise<ReadonlyMap<Uuid, EndpointClaims>> {
-    return new Map(
-      [...limits].map(([endpoint, limit]) => [endpoint, this.#book.claim(endpoint, now, limit)]),
-    );
+    return new Map([...limits].map(([endpoint, limit]) => [endpoint, this.book.claim(endpoint, now, limit)]));
   }
 
   mayStart(claim: DeliveryClaim): boolean {
-    return this.#book.mayStart(claim);
+    return this.book.mayStart(claim);
   }
 
   async release(claim: DeliveryClaim): Promise<void> {
-    if (this.#book.holds(claim)) this.#book.remove(claim);
+    if (this.book.holds(claim)) this.book.remove(claim);
   }
 
   async record(
@@ -47,7 +42,7 @@ export class SqliteDeliveryClaims implements DeliveryClaims {
     outcome: AttemptOutcome,
     disableAfter: number,
   ): Promise<Recorded> {
-    if (!this.#book.holds(claim)) return { recorded: false, tripped: null };
+    if (!this.book.holds(claim)) return { recorded: false, tripped: null };
     const { delivery, number } = claim;
     const { endpoint, enabledAt } = claim.endpoint;
     const input = {
@@ -61,13 +56,13 @@ export class SqliteDeliveryClaims implements DeliveryClaims {
       enabledAt,
       disableAfter,
     };
-    const recorded = await this.#writes.run('recordAttempt', input, (row) => {
-      this.#book.remove(claim);
-      if (row !== null) this.#book.setEndpoint(row);
+    const recorded = await this.writes.run('recordAttempt', input, (row) => {
+      this.book.remove(claim);
+      if (row !== null) this.book.setEndpoint(row);
     });
     if (recorded === null) return { recorded: false, tripped: null };
-    this.#writes.publish('attempted', [delivery]);
-    const tripped = recorded.state === 'tripped' ? this.#book.trippedEndpoint(endpoint) : null;
+    this.writes.publish('attempted', [delivery]);
+    const tripped = recorded.state === 'tripped' ? this.book.trippedEndpoint(endpoint) : null;
     return { recorded: true, tripped };
   }
 }
