@@ -49,7 +49,7 @@ const layerOf = (path: string): string =>
 
 const core = ['domain', 'projections', 'application'];
 /** Folders of rooms: every file is in one of them, but for what is started. */
-const roomy = ['application', 'bin'];
+const roomy = ['application', 'adapters/mongodb', 'bin'];
 /** What is started: programs, and threads. */
 const started = new Set(
   ['serve', 'cli', 'make-secrets', 'notary-thread', 'projector-thread'].map((name) => `bin/${name}.ts`),

@@ -133,7 +133,7 @@ const backUpServers = (to: string, servers: Servers, settings: Settings): Promis
   withServers(servers, settings, async ({ log, database }) => {
     assertNew(to);
     makeDirectory(to);
-    const { dumpRecords } = await import('../../adapters/mongodb/backup.js');
+    const { dumpRecords } = await import('../../adapters/mongodb/client/backup.js');
     const { position, event } = await log.head();
     const onlyKeys = to.endsWith('.keys');
     const files = await dumpRecords(database, to, { onlyKeys });
@@ -143,7 +143,7 @@ const backUpServers = (to: string, servers: Servers, settings: Settings): Promis
 
 const restoreServers = (from: string, servers: Servers, settings: Settings): Promise<BackedUp> =>
   withServers(servers, settings, async ({ database }) => {
-    const { loadRecords } = await import('../../adapters/mongodb/backup.js');
+    const { loadRecords } = await import('../../adapters/mongodb/client/backup.js');
     const { files } = openBackup(from);
     assertSame(from, kept(settings));
     await loadRecords(database, from, files);

@@ -35,7 +35,7 @@ export const openServers = async (
 ) => {
   const [{ EventStoreDbEventStore }, { MongoDatabase }] = await Promise.all([
     import('../../adapters/eventstoredb/event-store.js'),
-    import('../../adapters/mongodb/database.js'),
+    import('../../adapters/mongodb/client/database.js'),
   ]);
   const database = new MongoDatabase(mongoUrl, clock);
   const log = new EventStoreDbEventStore({ url, prefix, clock, entropy });
@@ -71,7 +71,7 @@ export const openLog = async (
     });
     return { store: eventStore, log: raw, tiles, name: 'events.db', close };
   }
-  const { MongoLogTiles } = await import('../../adapters/mongodb/log-tiles.js');
+  const { MongoLogTiles } = await import('../../adapters/mongodb/records/log-tiles.js');
   const { log, database, close } = await openServers(servers, settings);
   return { store: log, log, tiles: new MongoLogTiles(database), name: 'the event store', close };
 };
@@ -121,7 +121,7 @@ export const copyLogTo = async (
   settings: Settings,
   onProgress: (events: number) => void,
 ): Promise<CopiedLog> => {
-  const { MongoLogTiles } = await import('../../adapters/mongodb/log-tiles.js');
+  const { MongoLogTiles } = await import('../../adapters/mongodb/records/log-tiles.js');
   const macs = macsOfLog(settings, entropy);
   const { log: from, database, close } = await openServers(servers, settings);
   const { log: to, close: closeOther } = await openServers({ ...servers, eventStoreUrl: url }, settings);

@@ -28,8 +28,8 @@ interface OpenedKeys {
 const openKeys = async ({ servers, dataDir }: Settings, make = false): Promise<OpenedKeys> => {
   if (servers !== null) {
     const [{ MongoDatabase }, { MongoPersonalKeys }] = await Promise.all([
-      import('../../adapters/mongodb/database.js'),
-      import('../../adapters/mongodb/personal-keys.js'),
+      import('../../adapters/mongodb/client/database.js'),
+      import('../../adapters/mongodb/records/personal-keys.js'),
     ]);
     const database = new MongoDatabase(servers.mongoUrl, clock);
     await database.ping().catch(async (error: unknown) => {

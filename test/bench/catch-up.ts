@@ -1,6 +1,6 @@
 import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
-import { MongoDatabase } from '../../adapters/mongodb/database.js';
-import { MongoProjectionStore } from '../../adapters/mongodb/projection-store.js';
+import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
+import { MongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { noStream, type EventStore } from '../../application/ports/event-store.js';

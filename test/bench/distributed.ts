@@ -1,7 +1,7 @@
 import { MemoryCheckpoints } from '../support/memory/checkpoints.js';
-import { MongoDatabase } from '../../adapters/mongodb/database.js';
-import { MongoDeliveries } from '../../adapters/mongodb/deliveries.js';
-import { MongoProjectionStore } from '../../adapters/mongodb/projection-store.js';
+import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
+import { MongoDeliveries } from '../../adapters/mongodb/deliveries/deliveries.js';
+import { MongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
 import { RabbitDeliveryQueue } from '../../adapters/rabbitmq/delivery-queue.js';
 import { RabbitPublicStream } from '../../adapters/rabbitmq/public-stream.js';
 import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'amqplib';
-import { MongoDatabase } from '../../adapters/mongodb/database.js';
+import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
 import { topologyOf } from '../../adapters/rabbitmq/topology.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { removeTopology } from '../support/servers/topology.js';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
-import { MongoDatabase } from '../../adapters/mongodb/database.js';
-import { MongoProjectionStore } from '../../adapters/mongodb/projection-store.js';
-import { MongoReadModels } from '../../adapters/mongodb/read-models.js';
+import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
+import { MongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
+import { MongoReadModels } from '../../adapters/mongodb/read/read-models.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import type { ReadModels } from '../../application/ports/read-models.js';

@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { MongoDatabase } from '../../adapters/mongodb/database.js';
+import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { startService } from '../../bin/wiring/service.js';

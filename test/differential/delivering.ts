@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { startsWithin } from '../../adapters/mongodb/attempts.js';
+import { startsWithin } from '../../adapters/mongodb/deliveries/attempts.js';
 import type { Deliveries } from '../../application/ports/deliveries.js';
 import type { AttemptOutcome, DeliveryClaim, Recorded } from '../../application/ports/delivery-claims.js';
 import type { DeliveryChange } from '../../application/ports/delivery-log.js';

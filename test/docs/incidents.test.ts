@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { MongoDatabase } from '../../adapters/mongodb/database.js';
+import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { runCommandLine } from '../../bin/cli/program.js';

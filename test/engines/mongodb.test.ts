@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Filter, IndexDescription, Sort } from 'mongodb';
-import type { MongoDatabase } from '../../adapters/mongodb/database.js';
+import type { MongoDatabase } from '../../adapters/mongodb/client/database.js';
 import { freshDatabase } from '../adapters/mongodb/support.js';
 import { describeWithEngines } from '../support/runner/engines.js';
 

@@ -275,7 +275,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'own-clock': {
     rule: 'Processes with servers go by one clock',
-    file: 'adapters/mongodb/clock-watch.js',
+    file: 'adapters/mongodb/client/clock-watch.js',
     text: 'clock.agree?.(-ahead);',
     instead: '',
     weather: 'clocks apart',

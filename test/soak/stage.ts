@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
-import { MongoDatabase } from '../../adapters/mongodb/database.js';
-import { MongoPersonalKeys } from '../../adapters/mongodb/personal-keys.js';
+import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
+import { MongoPersonalKeys } from '../../adapters/mongodb/records/personal-keys.js';
 import { newGate } from '../../adapters/sqlite/gate.js';
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
 import { openLogReader } from '../../adapters/sqlite/log/log-reader.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { MongoPersonalKeys } from '../../../adapters/mongodb/personal-keys.js';
+import { MongoPersonalKeys } from '../../../adapters/mongodb/records/personal-keys.js';
 import { eachKeyLost, examples } from '../../support/fixtures/sealed-examples.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { freshDatabase } from './support.js';

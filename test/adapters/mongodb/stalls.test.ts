@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { MongoDatabase } from '../../../adapters/mongodb/database.js';
-import { MongoDeliveries } from '../../../adapters/mongodb/deliveries.js';
-import { MongoProjectionStore } from '../../../adapters/mongodb/projection-store.js';
+import { MongoDatabase } from '../../../adapters/mongodb/client/database.js';
+import { MongoDeliveries } from '../../../adapters/mongodb/deliveries/deliveries.js';
+import { MongoProjectionStore } from '../../../adapters/mongodb/read/projection-store.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { DeliveriesUnavailable } from '../../../application/ports/deliveries.js';

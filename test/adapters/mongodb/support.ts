@@ -1,6 +1,6 @@
 import { Collection, MongoNetworkError } from 'mongodb';
-import { bounded } from '../../../adapters/mongodb/bounds.js';
-import { MongoDatabase, type MongoLimits } from '../../../adapters/mongodb/database.js';
+import { bounded } from '../../../adapters/mongodb/client/bounds.js';
+import { MongoDatabase, type MongoLimits } from '../../../adapters/mongodb/client/database.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { derivedUuid, type Milliseconds } from '../../../domain/ids.js';
 import type { VirtualClock } from '../../support/memory/clock.js';

@@ -2,7 +2,7 @@ import { connect } from 'amqplib';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { MongoDatabase } from '../../../adapters/mongodb/database.js';
+import { MongoDatabase } from '../../../adapters/mongodb/client/database.js';
 import { topologyOf } from '../../../adapters/rabbitmq/topology.js';
 import { removeTopology } from '../servers/topology.js';
 import { SystemClock } from '../../../adapters/system/clock.js';

@@ -1,0 +1,86 @@
+import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { BSON, type Document } from 'mongodb';
+import type { MongoDatabase } from './database.js';
+import { MongoPersonalKeys } from '../records/personal-keys.js';
+import { duplicatesOf } from './refusals.js';
+
+/** What can't be made again. Anything else is made of the log, holds for moments, or belongs to others. */
+const kept = new Set([
+  'checkpoints', 'deliveries', 'delivery_targets', 'erased_cards', 'hook_calls', 'hook_uses', 'idempotency_keys', 'key_uses', 'log_checkpoints', 'log_damage', 'personal_key_state', 'personal_key_uses', 'personal_keys', 'redrives', 'relayed_endpoints', 'requests', 'sequences', 'sign_in_records',
+]); // prettier-ignore
+
+const isOfKeys = (name: string): boolean => name.startsWith('personal_key');
+/** Without the extension of its file. */
+const markName = 'personal_key_state';
+const extension = '.bson';
+const insertedAtOnce = 500;
+const exact = { promoteValues: false, useBigInt64: false } as const;
+
+/**
+ * Copies every collection of ours that can't be made again into a folder, a file each, as mongodump would;
+ * the keys of personal data last, so that they are not older than what they open. Returns the names of the
+ * files.
+ */
+export const dumpRecords = async (
+  database: MongoDatabase,
+  folder: string,
+  { onlyKeys }: { readonly onlyKeys: boolean },
+): Promise<readonly string[]> => {
+  const names = (await database.collectionNames('')).filter(
+    (name) => kept.has(name) && (!onlyKeys || isOfKeys(name)),
+  );
+  const files: string[] = [];
+  for (const name of names.toSorted((a, b) => Number(isOfKeys(a)) - Number(isOfKeys(b)))) {
+    const path = join(folder, `${name}${extension}`);
+    const file = openSync(path, 'wx', 0o600);
+    try {
+      for await (const document of database.collection(name).find({}, exact))
+        writeSync(file, BSON.serialize(document));
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    files.push(`${name}${extension}`);
+  }
+  return files;
+};
+
+/** Documents stand one behind the other, each begins with its length. */
+const documentsIn = (path: string): readonly Document[] => {
+  const bytes = readFileSync(path);
+  const documents: Document[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const length = bytes.readInt32LE(at);
+    documents.push(BSON.deserialize(bytes.subarray(at, at + length), exact));
+    at += length;
+  }
+  return documents;
+};
+
+/**
+ * Puts back what is not there; replaces nothing. The place of the shredder goes back to that of the copy, so
+ * that what was erased since is erased again.
+ */
+export const loadRecords = async (
+  database: MongoDatabase,
+  folder: string,
+  files: readonly string[],
+): Promise<void> => {
+  const keys = new MongoPersonalKeys(database);
+  const before = await keys.mark();
+  for (const file of files.filter((name) => name.endsWith(extension))) {
+    const collection = database.collection(file.slice(0, -extension.length));
+    const documents = documentsIn(join(folder, file));
+    for (let from = 0; from < documents.length; from += insertedAtOnce)
+      await collection
+        .insertMany(documents.slice(from, from + insertedAtOnce), { ordered: false })
+        .catch((error: unknown) => {
+          if (duplicatesOf(error) === null) throw error;
+        });
+  }
+  if (before === null || !files.includes(`${markName}${extension}`)) return;
+  const [mark] = documentsIn(join(folder, `${markName}${extension}`));
+  const position = BigInt(String(mark?.['position'] ?? before.position));
+  if (position < before.position) await keys.saveMark({ position, event: null }, before, []);
+};

@@ -1,0 +1,82 @@
+import { nextTurn } from '../../../application/timing/next-turn.js';
+import type { Clock } from '../../../application/ports/system.js';
+import { within } from '../../../application/timing/within.js';
+import type { Milliseconds } from '../../../domain/ids.js';
+
+interface Waiting<Item, Result> {
+  readonly item: Item;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Does the work for items in the order in which they were added, and returns a result for each. */
+type Work<Item, Result> = (items: readonly Item[]) => Promise<readonly Result[]>;
+
+/** The most items of a lane that go into one call. */
+const laneBatch = 500;
+/** Who has come to a lane during a call waits no longer than this for its end. */
+const patience: Milliseconds = 500;
+
+/**
+ * Gathers items for work that is cheaper for many at once: what is added while one batch is under way goes
+ * into the next. If a batch fails, it fails for every item in it.
+ */
+export class Batcher<Item, Result> {
+  readonly #maxBatch: number;
+  readonly #work: Work<Item, Result>;
+  readonly #gather: () => Promise<unknown>;
+  readonly #clock: Clock | null;
+  readonly #waiting: Waiting<Item, Result>[] = [];
+  #isWorking = false;
+
+  /** `work` gets at most `maxBatch` items. Items that are added in the same step share a batch. */
+  constructor(
+    maxBatch: number,
+    work: Work<Item, Result>,
+    { gather = () => Promise.resolve(), clock }: { gather?: () => Promise<unknown>; clock?: Clock } = {},
+  ) {
+    this.#maxBatch = maxBatch;
+    this.#work = work;
+    this.#gather = gather;
+    this.#clock = clock ?? null;
+  }
+
+  /**
+   * A lane for what requests wait for: all that this turn of the event loop brings shares a call. A call that
+   * hangs holds up nobody else for long.
+   */
+  static lane<Item, Result>(clock: Clock, work: Work<Item, Result>): Batcher<Item, Result> {
+    return new Batcher(laneBatch, work, { gather: nextTurn, clock });
+  }
+
+  add(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject });
+      void this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    if (this.#isWorking) return;
+    this.#isWorking = true;
+    while (this.#waiting.length > 0) {
+      await this.#gather();
+      const work = this.#do(this.#waiting.splice(0, this.#maxBatch));
+      await (this.#clock === null ? work : within(this.#clock, patience, work, () => undefined));
+    }
+    this.#isWorking = false;
+  }
+
+  async #do(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await this.#work(batch.map(({ item }) => item));
+      batch.forEach(({ resolve, reject }, index) => {
+        const result = results[index];
+        if (result === undefined) reject(new TypeError('a batch has fewer results than items'));
+        else resolve(result);
+      });
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import type { Clock } from '../../../application/ports/system.js';
+import { untilAborted } from '../../../application/timing/until-aborted.js';
+import type { Milliseconds } from '../../../domain/ids.js';
+import type { MongoDatabase } from './database.js';
+
+/** How far the clocks of a process and of the database may be apart before somebody should know. */
+export const toleratedSkew: Milliseconds = 30_000;
+const checkEvery: Milliseconds = 10_000;
+const repeatEvery: Milliseconds = 3_600_000;
+
+export interface ClockWatchOptions {
+  readonly database: Pick<MongoDatabase, 'serverTime'>;
+  readonly clock: Clock;
+  /**
+   * Is told by how much the clock of this process is ahead of the database's, negative if it is late: when
+   * that begins, every hour while it lasts, and with 0 when it is over.
+   */
+  readonly report: (ahead: Milliseconds) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+/** How far the clocks are apart at least; the response took its time. */
+const aheadOf = async (
+  database: ClockWatchOptions['database'],
+  clock: Pick<Clock, 'now'>,
+): Promise<Milliseconds> => {
+  const before = clock.now();
+  const there = await database.serverTime();
+  const after = clock.now();
+  if (there < before) return before - there;
+  return there > after ? after - there : 0;
+};
+
+/**
+ * Lets this process go by the database's time, as all others do: no two of them compare times of clocks that
+ * differ, and a clock that is set changes nothing. Until the signal aborts. Never rejects.
+ */
+export const watchClock = (
+  { database, clock, report, onError }: ClockWatchOptions,
+  signal: AbortSignal,
+): Promise<void> => {
+  let reportedAt: Milliseconds | null = null;
+  return untilAborted({ clock, signal, pause: checkEvery, onError }, async () => {
+    const ahead = await aheadOf(database, clock);
+    clock.agree?.(-ahead);
+    const now = clock.monotonic();
+    if (Math.abs(ahead) <= toleratedSkew) {
+      if (reportedAt !== null) report(0);
+      reportedAt = null;
+    } else if (reportedAt === null || now - reportedAt >= repeatEvery) {
+      reportedAt = now;
+      report(ahead);
+    }
+  });
+};

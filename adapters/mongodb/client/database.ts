@@ -1,0 +1,364 @@
+import {
+  MongoClient,
+  MongoError,
+  ReadConcern,
+  ReadPreference,
+  type TopologyDescription,
+  type Collection,
+  type Db,
+  type DbOptions,
+  type Document,
+  type IndexDescription,
+} from 'mongodb';
+import { uncounted, type CountCall } from '../../../application/ports/count-call.js';
+import type { Clock } from '../../../application/ports/system.js';
+import { within } from '../../../application/timing/within.js';
+import { WriteHealth } from '../../../application/writing/write-health.js';
+import { messageOf } from '../../../domain/errors.js';
+import type { Milliseconds } from '../../../domain/ids.js';
+import { bounded, Bounds, MongoOverdue } from './bounds.js';
+import { duplicatesOf, refusesWrites } from './refusals.js';
+
+/** The database to use if the connection string names none. */
+const defaultName = 'handwritten_cards';
+const namesDatabase = /^mongodb(\+srv)?:\/\/[^/]+\/[^?]/;
+
+export interface MongoLimits {
+  /** How long to look for a server before a request is refused. */
+  readonly find: Milliseconds;
+  /** How long to wait for a server's response. */
+  readonly respond: Milliseconds;
+  readonly connections: number;
+  /** A collection with at least this many documents gets its indexes one by one, without a time limit. */
+  readonly large: number;
+}
+
+/** Hears which index is being made, and how many documents the collection has. */
+export type IndexReport = (index: {
+  readonly collection: string;
+  readonly name: string;
+  readonly rows: number;
+}) => void;
+
+const defaultLimits: MongoLimits = { find: 2_000, respond: 10_000, connections: 50, large: 10_000 };
+
+/** What the server can do, for the log. Nothing here needs sessions or change streams. */
+export interface MongoCapabilities {
+  readonly version: string;
+  readonly replicaSet: boolean;
+  readonly sessions: boolean;
+}
+
+const bulkTries = 3;
+
+/** The server is known to be away: nothing was sent. */
+class MongoAway extends MongoError {
+  constructor() {
+    super("MongoDB can't be reached at the moment");
+  }
+}
+
+/** Whether any server accepts writes. */
+const acceptsWrites = ({ servers }: TopologyDescription): boolean =>
+  [...servers.values()].some((server) => server.isWritable);
+
+/**
+ * For every request, whatever the connection string says: what was acknowledged survives the loss of a
+ * server, and every read shows it.
+ */
+const guarantees: DbOptions = {
+  readPreference: ReadPreference.primary,
+  readConcern: new ReadConcern('majority'),
+  writeConcern: { w: 'majority' },
+};
+
+/** How often the driver checks each server. */
+const heartbeat: Milliseconds = 1_000;
+
+/**
+ * A database of a MongoDB server, 4.4 or newer, single or a replica set. Connects when it is first used, and
+ * reconnects by itself. Acknowledged writes are on a majority of the servers. No operation needs
+ * transactions. While the server is known to be away, every request is refused at once. Otherwise a request
+ * ends within twice the sum of the limits; one that failed may still have taken effect, or take effect later.
+ */
+export class MongoDatabase {
+  readonly #clock: Clock;
+  readonly #url: string;
+  readonly #limits: MongoLimits;
+  readonly #count: CountCall;
+  readonly #name: string | undefined;
+  readonly #bounds: Bounds;
+  readonly #indexed = new Map<string, Promise<void>>();
+  /** Those that make indexes. */
+  readonly #unhurried = new Set<MongoClient>();
+  /** Of the client, by name: to make one takes longer than most of what the driver does for a request. */
+  readonly #databases = new Map<string | undefined, Db>();
+  readonly #writes: WriteHealth;
+  #client: MongoClient;
+  #isAway = false;
+  #isProbing = false;
+  #isClosed = false;
+
+  /**
+   * `count` hears of every request, by method and collection; what the driver sends again, and further
+   * batches of a cursor, not. Throws if the connection string can't be read.
+   */
+  constructor(url: string, clock: Clock, limits: Partial<MongoLimits> = {}, count: CountCall = uncounted) {
+    this.#url = url;
+    this.#clock = clock;
+    this.#limits = { ...defaultLimits, ...limits };
+    this.#count = count;
+    // If the first try fails, the driver looks for a server and waits for its response a second time.
+    this.#bounds = new Bounds(clock, 2 * (this.#limits.find + this.#limits.respond));
+    this.#name = namesDatabase.test(url) ? undefined : defaultName;
+    this.#writes = new WriteHealth(clock, () =>
+      this.collection<{ readonly _id: string }>('probe').updateOne(
+        { _id: 'probe' },
+        { $set: { filler: 'x'.repeat(65_536), at: clock.instant() } },
+        { upsert: true },
+      ),
+    );
+    this.#client = this.#newClient();
+  }
+
+  #clientOf({ respond, connections }: Pick<MongoLimits, 'respond' | 'connections'>): MongoClient {
+    const { find } = this.#limits;
+    return new MongoClient(this.#url, {
+      appName: 'handwritten-card-service',
+      serverSelectionTimeoutMS: find,
+      connectTimeoutMS: find,
+      socketTimeoutMS: respond,
+      waitQueueTimeoutMS: this.#limits.respond,
+      heartbeatFrequencyMS: heartbeat,
+      maxPoolSize: connections,
+      retryReads: true,
+      retryWrites: true,
+      useBigInt64: true,
+      ignoreUndefined: true,
+    });
+  }
+
+  #newClient(): MongoClient {
+    const client = this.#clientOf(this.#limits);
+    client.on('topologyDescriptionChanged', ({ previousDescription, newDescription }) => {
+      if (client !== this.#client || this.#isClosed) return;
+      if (acceptsWrites(newDescription)) this.#isAway = false;
+      else if (acceptsWrites(previousDescription)) this.#isAway = true;
+    });
+    return client;
+  }
+
+  /** Every request goes through here, and has a time limit. */
+  #requests(name = this.#name): Db {
+    const known = this.#databases.get(name);
+    if (known !== undefined) return known;
+    const client = this.#client;
+    const database = bounded(client.db(name, guarantees), (request, call) => {
+      this.#count(call);
+      return this.#bounds.limit(request).catch((error: unknown) => {
+        if (error instanceof MongoOverdue) this.#replace(client);
+        if (refusesWrites(error)) this.#writes.wrote(error);
+        throw error;
+      });
+    });
+    this.#databases.set(name, database);
+    return database;
+  }
+
+  /** A client whose request is overdue has lost a connection with it: a new client takes its place. */
+  #replace(lost: MongoClient): void {
+    if (lost !== this.#client || this.#isClosed) return;
+    this.#client = this.#newClient();
+    this.#databases.clear();
+    this.#isAway = true;
+    void lost.close().catch(() => undefined);
+    void this.#probe();
+  }
+
+  /** A collection. Throws a MongoError while the server is known to be away. */
+  collection<Schema extends Document>(name: string): Collection<Schema> {
+    if (this.#isAway) {
+      void this.#probe();
+      throw new MongoAway();
+    }
+    return this.#requests().collection<Schema>(name);
+  }
+
+  /**
+   * A collection with its indexes. A request waits for those that are being made no longer than for anything
+   * else, and making them goes on. Throws a MongoError.
+   */
+  async indexed<Schema extends Document>(
+    name: string,
+    indexes: readonly IndexDescription[],
+  ): Promise<Collection<Schema>> {
+    const collection = this.collection<Schema>(name);
+    if (indexes.length > 0) await this.#bounds.limit(this.prepare(name, indexes));
+    return collection;
+  }
+
+  /**
+   * Makes the indexes that a collection lacks, once in this process, however long it takes. An index that
+   * changes needs another name. Throws a MongoError.
+   */
+  prepare(
+    name: string,
+    indexes: readonly IndexDescription[],
+    report: IndexReport = () => undefined,
+  ): Promise<void> {
+    const known = this.#indexed.get(name);
+    if (known !== undefined) return known;
+    const making = this.#makeIndexes(name, indexes, report).catch((error: unknown) => {
+      if (this.#indexed.get(name) === making) this.#indexed.delete(name);
+      throw error;
+    });
+    this.#indexed.set(name, making);
+    return making;
+  }
+
+  async #makeIndexes(name: string, indexes: readonly IndexDescription[], report: IndexReport): Promise<void> {
+    const collection = this.collection(name);
+    const there = new Set(await indexNames(collection));
+    const missing = indexes.filter((index) => !there.has(index.name ?? ''));
+    if (missing.length === 0) return;
+    const rows = await collection.estimatedDocumentCount();
+    if (rows < this.#limits.large) {
+      await collection.createIndexes(missing);
+      return;
+    }
+    const client = this.#clientOf({ respond: 0, connections: 1 });
+    this.#unhurried.add(client);
+    try {
+      for (const index of missing) {
+        report({ collection: name, name: index.name ?? '', rows });
+        await client.db(this.#name, guarantees).collection(name).createIndexes([index]);
+      }
+    } finally {
+      this.#unhurried.delete(client);
+      await client.close();
+    }
+  }
+
+  /** The names of the collections that begin with the prefix. */
+  async collectionNames(prefix: string): Promise<readonly string[]> {
+    const found = await this.#requests().listCollections({}, { nameOnly: true }).toArray();
+    return found.map(({ name }) => name).filter((name) => name.startsWith(prefix));
+  }
+
+  async drop(name: string): Promise<void> {
+    this.#indexed.delete(name);
+    await this.collection(name).drop();
+  }
+
+  /** For readiness: rejects if no server responds, or if it takes no writes. */
+  async ping(): Promise<void> {
+    // Otherwise the driver would connect again.
+    if (this.#isClosed) throw new MongoAway();
+    const client = this.#client;
+    try {
+      // If the first attempt to connect has failed, the driver refuses everything until it is told to
+      // connect.
+      await this.#bounds.limit(client.connect());
+      await this.#requests().command({ ping: 1 });
+      if (client === this.#client) this.#isAway = this.#isClosed;
+    } catch (error) {
+      if (client === this.#client) this.#isAway = true;
+      throw error;
+    }
+    const failure = await this.#writes.failure();
+    if (failure !== null) throw new MongoError(`MongoDB takes no writes: ${failure}`);
+  }
+
+  /** Checks whether the server is back; one check at a time. */
+  async #probe(): Promise<void> {
+    if (this.#isProbing) return;
+    this.#isProbing = true;
+    await this.ping().catch(() => undefined);
+    this.#isProbing = false;
+  }
+
+  async capabilities(): Promise<MongoCapabilities> {
+    const hello = await this.#hello();
+    const build = await this.#requests('admin').command({ buildInfo: 1 });
+    return {
+      version: String(build['version']),
+      replicaSet: typeof hello['setName'] === 'string',
+      sessions:
+        hello['logicalSessionTimeoutMinutes'] !== undefined && hello['logicalSessionTimeoutMinutes'] !== null,
+    };
+  }
+
+  /** The time by the clock of the server. */
+  async serverTime(): Promise<Milliseconds> {
+    const { localTime } = await this.#hello();
+    if (localTime instanceof Date) return localTime.getTime();
+    throw new MongoError('The server does not tell its time');
+  }
+
+  #hello(): Promise<Document> {
+    const admin = this.#requests('admin');
+    return admin.command({ hello: 1 }).catch(() => admin.command({ isMaster: 1 }));
+  }
+
+  /** Deletes the database: for tests. */
+  async dropAll(): Promise<void> {
+    this.#indexed.clear();
+    await this.#requests().dropDatabase();
+  }
+
+  /** Ends pending requests as overdue. Does not wait for a server that does not respond. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#isAway = true;
+    this.#bounds.stop();
+    const clients = [this.#client, ...this.#unhurried];
+    const closing = Promise.all(clients.map((client) => client.close()));
+    await within(this.#clock, this.#limits.find, closing, () => null);
+  }
+}
+
+const noSuchCollection = 26;
+
+const indexNames = async (collection: Collection): Promise<readonly string[]> => {
+  try {
+    return (await collection.indexes()).map(({ name }) => name ?? '');
+  } catch (error) {
+    if (error instanceof MongoError && error.code === noSuchCollection) return [];
+    throw error;
+  }
+};
+
+/**
+ * Whether a socket failed: if a connection breaks during a write, the driver passes on the socket's own
+ * error.
+ */
+const isSocketError = (error: unknown): boolean => error instanceof Error && 'syscall' in error;
+
+/** Runs the work, and turns whatever the driver throws into the port's own error. */
+export const guarded = async <T>(
+  Unavailable: new (message: string, options: ErrorOptions) => Error,
+  work: () => Promise<T>,
+): Promise<T> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof MongoError || isSocketError(error))
+      throw new Unavailable(`MongoDB: ${messageOf(error)}`, { cause: error });
+    throw error;
+  }
+};
+
+/**
+ * Sends writes that may be repeated and reordered. Sends them again if upserts of the same document have
+ * collided.
+ */
+export const sendAll = async (send: () => Promise<unknown>): Promise<void> => {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await send();
+      return;
+    } catch (error) {
+      if (duplicatesOf(error) === null || attempt === bulkTries) throw error;
+    }
+  }
+};

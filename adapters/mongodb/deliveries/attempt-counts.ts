@@ -1,0 +1,176 @@
+import { LRUCache } from 'lru-cache';
+import { growingTo } from '../../../application/memory/growing.js';
+import type { MongoDatabase } from '../client/database.js';
+import {
+  deliveryRows,
+  endpointRows,
+  type DeliveryRow,
+  type EndpointRow,
+  type Uncounted,
+} from './delivery-rows.js';
+
+/** An attempt that was recorded in its delivery, and what it means for its endpoint. */
+export interface UncountedAttempt {
+  readonly delivery: string;
+  readonly endpoint: string;
+  readonly uncounted: Uncounted;
+}
+
+/** The attempt of a delivery that is yet to be counted, if any. */
+export const uncountedOf = ({ _id, endpoint, uncounted }: DeliveryRow): UncountedAttempt[] =>
+  uncounted === undefined ? [] : [{ delivery: _id, endpoint, uncounted }];
+
+const leftoverBatch = 500;
+
+const withAttempt = (row: EndpointRow, { at, failure, enabledAt, disableAfter }: Uncounted): EndpointRow => {
+  const current = row.enabledAt === enabledAt;
+  if (failure === null)
+    return {
+      ...row,
+      lastSuccess: Math.max(at, row.lastSuccess ?? at),
+      consecutive: current ? 0 : row.consecutive,
+    };
+  const failures = row.failures + 1;
+  if (!current) return { ...row, failures };
+  const consecutive = row.consecutive + 1;
+  const trips = row.state === 'open' && consecutive >= disableAfter;
+  return { ...row, failures, consecutive, lastFailure: failure, state: trips ? 'tripped' : row.state };
+};
+
+/** What the endpoint's row says was counted last. */
+const countedIn = ({ lastCount }: EndpointRow): readonly string[] => lastCount?.attempts ?? [];
+
+/**
+ * The write that counts attempts for an endpoint. Its filter matches only while the fields that it computes
+ * with are unchanged and nothing else was counted.
+ */
+const countingWrite = (before: EndpointRow, attempts: readonly Uncounted[]) => {
+  const counted = attempts.reduce(withAttempt, before);
+  const { state, failures, consecutive, lastFailure, lastSuccess } = counted;
+  const ids = attempts.map(({ attempt }) => attempt);
+  const [first] = attempts;
+  // Each attempt is counted once, so the first of them names the count.
+  const lastCount = { id: `${first?.attempt} ${first?.claim}`, attempts: ids };
+  const same = {
+    _id: { $eq: before._id },
+    state: before.state,
+    enabledAt: before.enabledAt,
+    failures: before.failures,
+    consecutive: before.consecutive,
+    ...(before.lastCount === undefined
+      ? { lastCount: { $exists: false } }
+      : { 'lastCount.id': before.lastCount.id }),
+  };
+  const update = {
+    $set: { state, failures, consecutive, lastFailure, lastCount },
+    ...(lastSuccess !== null && { $max: { lastSuccess } }),
+  };
+  return { row: { ...counted, lastCount }, write: { updateOne: { filter: same, update } } };
+};
+
+export const readEndpoints = async (
+  database: MongoDatabase,
+  endpoints: readonly string[],
+): Promise<readonly EndpointRow[]> =>
+  endpointRows(database)
+    .find({ _id: { $in: [...new Set(endpoints)] } })
+    .toArray();
+
+/** Those whose notes are still in their deliveries. */
+const stillNoted = async (
+  database: MongoDatabase,
+  attempts: readonly UncountedAttempt[],
+): Promise<readonly UncountedAttempt[]> => {
+  const deliveries = await deliveryRows(database);
+  const rows = await deliveries
+    .find({ _id: { $in: attempts.map(({ delivery }) => delivery) } })
+    .project<Pick<DeliveryRow, '_id' | 'uncounted'>>({ uncounted: 1 })
+    .toArray();
+  const noted = new Set(rows.map(({ uncounted }) => uncounted?.attempt));
+  return attempts.filter(({ uncounted }) => noted.has(uncounted.attempt));
+};
+
+/** An attempt's id begins with that of its delivery. */
+const deliveryOfAttempt = (attempt: string): string => attempt.slice(0, attempt.lastIndexOf(' '));
+
+const removeNotes = async (database: MongoDatabase, attempts: readonly string[]): Promise<void> => {
+  if (attempts.length === 0) return;
+  const deliveries = await deliveryRows(database);
+  await deliveries.updateMany(
+    { _id: { $in: attempts.map(deliveryOfAttempt) }, 'uncounted.attempt': { $in: [...attempts] } },
+    { $unset: { uncounted: '' } },
+  );
+};
+
+/** Counts whose notes this process has removed, the last one of each endpoint. */
+const clearedKept = 10_000;
+const cleared = new LRUCache<string, string>(growingTo(clearedKept));
+
+/**
+ * Counts attempts for their endpoints in the order given, and removes the notes from their deliveries. Each
+ * attempt is counted once, however often and by whomever. Returns the endpoints as they are then. If this
+ * throws, `countLeftovers` counts the rest. `known`: the endpoints as they were before the notes were
+ * written.
+ *
+ * An endpoint's row names only what was counted last. So the notes of that are removed before the next count
+ * takes its place; and a note that is still there after the row was read was not counted, if the row is
+ * unchanged.
+ */
+export const countAttempts = async (
+  database: MongoDatabase,
+  attempts: readonly UncountedAttempt[],
+  known?: readonly EndpointRow[],
+): Promise<ReadonlyMap<string, EndpointRow>> => {
+  if (attempts.length === 0) return new Map();
+  const collection = endpointRows(database);
+  const endpoints = [...new Set(attempts.map(({ endpoint }) => endpoint))];
+  let found = known ?? (await readEndpoints(database, endpoints));
+  let left = known === undefined ? await stillNoted(database, attempts) : attempts;
+  for (;;) {
+    const rows = new Map<string, EndpointRow>(found.map((row) => [row._id, row]));
+    const changes = found.flatMap((row) => {
+      const before = countedIn(row);
+      const uncounted = left
+        .filter(({ endpoint }) => endpoint === row._id)
+        .map((attempt) => attempt.uncounted)
+        .filter(({ attempt }) => !before.includes(attempt));
+      return uncounted.length === 0 ? [] : [{ before: row, ...countingWrite(row, uncounted) }];
+    });
+    const stale = changes.flatMap(({ before }) =>
+      cleared.get(before._id) === before.lastCount?.id ? [] : countedIn(before),
+    );
+    await removeNotes(database, stale);
+    const { matchedCount } =
+      changes.length === 0
+        ? { matchedCount: 0 }
+        : await collection.bulkWrite(
+            changes.map(({ write }) => write),
+            { ordered: false },
+          );
+    if (matchedCount === changes.length) {
+      for (const { row } of changes) rows.set(row._id, row);
+      await removeNotes(
+        database,
+        attempts.map(({ uncounted }) => uncounted.attempt),
+      );
+      for (const { row } of changes) cleared.set(row._id, row.lastCount.id);
+      return rows;
+    }
+    // Somebody else has counted, or some were counted here: what is left still has its note.
+    found = await readEndpoints(database, endpoints);
+    left = await stillNoted(database, left);
+  }
+};
+
+/** Counts attempts whose process died between recording and counting them. */
+export const countLeftovers = async (database: MongoDatabase): Promise<void> => {
+  const deliveries = await deliveryRows(database);
+  const left = await deliveries
+    .find({ 'uncounted.attempt': { $gt: '' } })
+    .limit(leftoverBatch)
+    .toArray();
+  await countAttempts(
+    database,
+    left.flatMap(uncountedOf).toSorted((a, b) => a.uncounted.at - b.uncounted.at),
+  );
+};

@@ -1,0 +1,473 @@
+import type { Filter } from 'mongodb';
+import {
+  noClaims,
+  type AttemptOutcome,
+  type DeliveryClaim,
+  type EndpointClaims,
+  type Recorded,
+} from '../../../application/ports/delivery-claims.js';
+import {
+  attemptsKept,
+  type DeliveryAttempt,
+  type DeliveryId,
+} from '../../../application/ports/delivery-log.js';
+import type { DeliveryEndpoint } from '../../../application/ports/endpoint-gates.js';
+import type { Clock, Entropy } from '../../../application/ports/system.js';
+import { erasedPayload } from '../../../domain/delivery-payload.js';
+import { Uuid, type Milliseconds } from '../../../domain/ids.js';
+import { countAttempts, uncountedOf, readEndpoints } from './attempt-counts.js';
+import type { MongoDatabase } from '../client/database.js';
+import {
+  changed,
+  claimed,
+  deliveryRows,
+  deliveryEndpointOf,
+  endpointRows,
+  trippedOf,
+  unclaimed,
+  type DeliveryRow,
+  type EndpointRow,
+  type Uncounted,
+} from './delivery-rows.js';
+import { eraseRows, erasedAmong } from './erased-cards.js';
+import { Batcher } from '../client/batcher.js';
+
+/**
+ * How long a claim outlasts the longest attempt if it is neither recorded nor released. Then its process has
+ * died, and another may claim the delivery.
+ */
+const defaultRecordedWithin: Milliseconds = 50_000;
+const defaultAttemptTime: Milliseconds = 10_000;
+/**
+ * A claim that has not started within this time may not start any more. So whoever deletes an endpoint waits
+ * no longer than this. (docs/architecture.md#delivery-of-webhooks)
+ */
+export const startsWithin: Milliseconds = 1_000;
+/** How many attempts one write records at most. */
+const recordBatch = 200;
+/** Due deliveries that one query reads: those without a free slot yet need no second query. */
+const lookahead = 100;
+
+interface Recording {
+  readonly claim: DeliveryClaim;
+  readonly attempt: DeliveryAttempt;
+  readonly outcome: AttemptOutcome;
+  readonly uncounted: Uncounted;
+}
+
+interface Due {
+  readonly _id: string;
+  readonly card: string;
+  readonly due: Milliseconds;
+}
+
+/** Due deliveries of an endpoint, oldest first, and when the next one after them is due. */
+interface Candidates {
+  readonly endpoint: Uuid;
+  readonly ids: readonly string[];
+  readonly cards: readonly string[];
+  readonly next: Milliseconds | null;
+}
+
+interface Startable {
+  readonly claim: string;
+  readonly until: Milliseconds;
+}
+
+type OpenEndpoints = ReadonlyMap<string, EndpointRow>;
+
+interface Claimed {
+  readonly rows: ReadonlyMap<string, DeliveryRow>;
+  readonly open: OpenEndpoints;
+  /** By the monotonic clock. */
+  readonly claimedAt: Milliseconds;
+}
+
+export interface MongoAttemptsOptions {
+  readonly database: MongoDatabase;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  /** How long an attempt takes at most. */
+  readonly attemptTime?: Milliseconds;
+  /** How long after that an attempt may still be recorded, before another process may claim the delivery. */
+  readonly recordedWithin?: Milliseconds;
+  /** How long ended deliveries are kept. */
+  readonly keep?: Milliseconds;
+}
+
+/** Unless another time is given. */
+export const usualKeep: Milliseconds = 30 * 24 * 60 * 60 * 1000;
+
+const claimOf = (
+  { _id, claim, type, event, card, body, occurredAt, traceparent, made, allowed }: DeliveryRow,
+  endpoint: DeliveryEndpoint,
+): DeliveryClaim => ({
+  id: claim ?? '',
+  delivery: _id as DeliveryId,
+  type,
+  event,
+  card,
+  body,
+  occurredAt,
+  ...(traceparent !== undefined && { traceparent }),
+  number: made + 1,
+  allowed,
+  endpoint,
+});
+
+/**
+ * Claims deliveries and records attempts, many at a time: however many there are, a round of claims takes
+ * three requests one after the other, and so does a batch of recorded attempts. Each row is claimed by a
+ * compare-and-set; which ones were is read afterwards.
+ */
+export class MongoAttempts {
+  readonly #database: MongoDatabase;
+  readonly #clock: Clock;
+  readonly #entropy: Entropy;
+  readonly #claimLasts: Milliseconds;
+  readonly #keep: Milliseconds;
+  readonly #recordings: Batcher<Recording, Recorded>;
+  /** Deliveries that were found due when no slot was free. Others may have claimed them since. */
+  readonly #backlog = new Map<Uuid, readonly Due[]>();
+  /**
+   * Claims that nobody works on, with their rows: the response to the claim was lost, or they could not be
+   * released.
+   */
+  readonly #uncertain = new Map<string, readonly string[]>();
+  /**
+   * Deliveries whose attempts this process has yet to record. It claims none of them again, even if its claim
+   * has ended because the server was away for long.
+   */
+  readonly #held = new Set<string>();
+  /** Until when the claims of this process that have not started may start, by endpoint and delivery. */
+  readonly #startable = new Map<Uuid, Map<DeliveryId, Startable>>();
+
+  constructor({
+    database,
+    clock,
+    entropy,
+    attemptTime = defaultAttemptTime,
+    recordedWithin = defaultRecordedWithin,
+    keep = usualKeep,
+  }: MongoAttemptsOptions) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#entropy = entropy;
+    this.#keep = keep;
+    this.#claimLasts = attemptTime + recordedWithin;
+    this.#recordings = new Batcher(recordBatch, (recordings) => this.#recordAll(recordings));
+  }
+
+  async claim(
+    limits: ReadonlyMap<Uuid, number>,
+    now: Milliseconds,
+  ): Promise<ReadonlyMap<Uuid, EndpointClaims>> {
+    await this.#unclaimUncertain();
+    const began = this.#clock.now();
+    const claims = new Map<Uuid, EndpointClaims>([...limits.keys()].map((endpoint) => [endpoint, noClaims]));
+    const [open, found] = await Promise.all([
+      this.#openEndpoints([...limits.keys()]),
+      Promise.all([...limits].map(([endpoint, limit]) => this.#candidates(endpoint, limit, now, began))),
+    ]);
+    const candidates = found.filter(({ endpoint }) => open.has(endpoint));
+    const { rows, open: stillOpen, claimedAt } = await this.#claimFree(candidates, open, now, began);
+    for (const { endpoint, ids, next } of found) {
+      const row = stillOpen.get(endpoint);
+      if (row === undefined) {
+        // The first of them stay unclaimed, and would come after the others.
+        this.#backlog.delete(endpoint);
+        continue;
+      }
+      const claimed = ids
+        .flatMap((id) => rows.get(id) ?? [])
+        .map((delivery) => claimOf(delivery, deliveryEndpointOf(row)));
+      const startable = this.#startable.get(endpoint) ?? new Map<DeliveryId, Startable>();
+      this.#startable.set(endpoint, startable);
+      for (const { id, delivery } of claimed) {
+        startable.set(delivery, { claim: id, until: claimedAt + startsWithin });
+        this.#held.add(delivery);
+      }
+      claims.set(endpoint, { claimed, next });
+    }
+    return claims;
+  }
+
+  mayStart({ id, delivery, endpoint }: DeliveryClaim): boolean {
+    const startable = this.#startable.get(endpoint.endpoint)?.get(delivery);
+    return startable?.claim === id && this.#clock.monotonic() < startable.until;
+  }
+
+  /** No claim of this process on the endpoint may start any more. */
+  revoke(endpoint: Uuid): void {
+    this.#backlog.delete(endpoint);
+    this.#startable.delete(endpoint);
+  }
+
+  /** Returns when no attempt may start any more under a claim that any process has on the deliveries now. */
+  async revokeClaims(which: Filter<DeliveryRow>): Promise<void> {
+    const deliveries = await deliveryRows(this.#database);
+    const rows = await deliveries
+      .find({ ...which, ...claimed })
+      .project<Pick<DeliveryRow, '_id' | 'endpoint'>>({ endpoint: 1 })
+      .toArray();
+    for (const { _id, endpoint } of rows)
+      this.#startable.get(Uuid.parse(endpoint))?.delete(_id as DeliveryId);
+    // Those of other processes start soon or never.
+    if (rows.length > 0) await this.#clock.sleep(startsWithin);
+  }
+
+  async release({ id, delivery, endpoint }: DeliveryClaim): Promise<void> {
+    this.#startable.get(endpoint.endpoint)?.delete(delivery);
+    this.#held.delete(delivery);
+    await this.#unclaimOrRemember(id, [delivery]);
+  }
+
+  async record(
+    claim: DeliveryClaim,
+    attempt: DeliveryAttempt,
+    outcome: AttemptOutcome,
+    disableAfter: number,
+  ): Promise<Recorded> {
+    const { id, delivery, endpoint } = claim;
+    this.#startable.get(endpoint.endpoint)?.delete(delivery);
+    const failure = outcome.status === 'delivered' ? null : (attempt.error ?? `HTTP ${attempt.httpStatus}`);
+    const uncounted = {
+      attempt: `${delivery} ${id}`,
+      claim: id,
+      at: attempt.at,
+      failure,
+      enabledAt: endpoint.enabledAt,
+      disableAfter,
+    };
+    const recorded = await this.#recordings.add({ claim, attempt, outcome, uncounted });
+    this.#held.delete(delivery);
+    return recorded;
+  }
+
+  /** The due deliveries of one endpoint. Each is asked for by itself: one with many rows hides no other. */
+  async #candidates(
+    endpoint: Uuid,
+    limit: number,
+    now: Milliseconds,
+    began: Milliseconds,
+  ): Promise<Candidates> {
+    const known = this.#backlog.get(endpoint) ?? [];
+    this.#backlog.delete(endpoint);
+    // Deliveries made since the backlog was read come after it: when it is used up, look again at once.
+    const rows =
+      known.length > 0 ? known : await this.#unclaimed(endpoint, Math.max(lookahead, limit + 1), began);
+    const claimable = rows.filter(({ _id }) => !this.#held.has(_id));
+    const due = claimable.filter((row) => row.due <= now);
+    if (due.length > limit) this.#backlog.set(endpoint, due.slice(limit));
+    const first = due.slice(0, limit);
+    const ids = first.map(({ _id }) => _id);
+    const cards = first.map(({ card }) => card);
+    return { endpoint, ids, cards, next: claimable[ids.length]?.due ?? (known.length > 0 ? now : null) };
+  }
+
+  /** The first pending rows of an endpoint that nobody has claimed. */
+  async #unclaimed(endpoint: Uuid, limit: number, began: Milliseconds): Promise<readonly Due[]> {
+    const deliveries = await deliveryRows(this.#database);
+    const rows = await deliveries
+      .find({ endpoint: { $eq: endpoint as string }, status: 'pending', claimedUntil: { $lte: began } })
+      .sort({ due: 1, seq: 1 })
+      .limit(limit)
+      .project<Pick<DeliveryRow, '_id' | 'card' | 'due'>>({ card: 1, due: 1 })
+      .toArray();
+    return rows.map(({ _id, card, due }) => ({ _id, card, due: due ?? 0 }));
+  }
+
+  async #claimFree(
+    candidates: readonly Candidates[],
+    open: OpenEndpoints,
+    now: Milliseconds,
+    began: Milliseconds,
+  ): Promise<Claimed> {
+    const ids = candidates.flatMap((of) => of.ids);
+    if (ids.length === 0) return { rows: new Map(), open, claimedAt: 0 };
+    const claim = this.#entropy.uuid();
+    try {
+      return await this.#claimFreeAs(claim, ids, candidates, now, began);
+    } catch (error) {
+      this.#rememberUncertain(claim, ids);
+      throw error;
+    }
+  }
+
+  /**
+   * Claims the candidates that nobody else has claimed. Returns the rows and the open endpoints as they were
+   * read after the claim, and the time before that read.
+   */
+  async #claimFreeAs(
+    claim: string,
+    ids: readonly string[],
+    candidates: readonly Candidates[],
+    now: Milliseconds,
+    began: Milliseconds,
+  ): Promise<Claimed> {
+    const deliveries = await deliveryRows(this.#database);
+    const free = {
+      _id: { $in: [...ids] },
+      status: 'pending' as const,
+      due: { $lte: now },
+      claimedUntil: { $lte: began },
+    };
+    await deliveries.updateMany(free, { $set: { claim, claimedUntil: began + this.#claimLasts } });
+    const claimedAt = this.#clock.monotonic();
+    const [rows, erased, open] = await Promise.all([
+      deliveries.find({ _id: { $in: [...ids] }, claim: { $eq: claim } }).toArray(),
+      erasedAmong(
+        this.#database,
+        candidates.flatMap(({ cards }) => cards),
+      ),
+      // Nothing may start for an endpoint that was disabled or deleted meanwhile. Whoever deletes one from
+      // now on sees the claims and waits for them.
+      this.#openEndpoints(candidates.map(({ endpoint }) => endpoint)),
+    ]);
+    await countAttempts(this.#database, rows.flatMap(uncountedOf));
+    const notOpen = rows.filter(({ endpoint }) => !open.has(endpoint)).map(({ _id }) => _id);
+    await this.#unclaim(claim, notOpen);
+    // Stored at the moment of the erasure, by a process that has yet to see it or has died.
+    const isLeft = (row: DeliveryRow): boolean => !row.erased && erased.has(row.card);
+    await eraseRows(
+      this.#database,
+      rows.filter(isLeft).map(({ card }) => card),
+    );
+    const claimable = rows.map((row) => (isLeft(row) ? { ...row, body: erasedPayload(row.body) } : row));
+    return { rows: new Map(claimable.map((row) => [row._id, row])), open, claimedAt };
+  }
+
+  #rememberUncertain(claim: string, ids: readonly string[]): void {
+    this.#uncertain.set(claim, [...(this.#uncertain.get(claim) ?? []), ...ids]);
+  }
+
+  /** Frees what nobody works on as soon as the server answers, instead of when the claim ends. */
+  async #unclaimUncertain(): Promise<void> {
+    for (const [claim, ids] of this.#uncertain) {
+      this.#uncertain.delete(claim);
+      await this.#unclaimOrRemember(claim, ids);
+    }
+  }
+
+  async #unclaimOrRemember(claim: string, ids: readonly string[]): Promise<void> {
+    try {
+      await this.#unclaim(claim, ids);
+    } catch (error) {
+      this.#rememberUncertain(claim, ids);
+      throw error;
+    }
+  }
+
+  async #unclaim(claim: string, ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return;
+    const deliveries = await deliveryRows(this.#database);
+    await deliveries.updateMany({ _id: { $in: [...ids] }, claim: { $eq: claim } }, { $set: unclaimed });
+  }
+
+  async #openEndpoints(endpoints: readonly string[]): Promise<OpenEndpoints> {
+    if (endpoints.length === 0) return new Map();
+    const isOpen = { _id: { $in: [...endpoints] }, state: 'open' as const };
+    const rows = await endpointRows(this.#database).find(isOpen).toArray();
+    return new Map(rows.map((row) => [row._id, row]));
+  }
+
+  async #recordAll(recordings: readonly Recording[]): Promise<readonly Recorded[]> {
+    const once = [
+      ...new Map(
+        recordings.map((recording) => [`${recording.claim.id} ${recording.claim.delivery}`, recording]),
+      ).values(),
+    ];
+    const concerned = once.map(({ claim }) => claim.endpoint.endpoint);
+    // Before the notes are written: see countAttempts.
+    const endpoints = await readEndpoints(this.#database, concerned);
+    const end = (some: readonly Recording[]) =>
+      this.#write(some, ({ status, ...more }, at) => {
+        const due = 'due' in more ? more.due : null;
+        const removeAt = due === null ? new Date(at + this.#keep) : null;
+        return status === 'delivered'
+          ? { filter: {}, set: { status, due, removeAt, dropReason: null } }
+          : { filter: { status: 'pending' }, set: { status, due, removeAt } };
+      });
+    const ended = await end(once);
+    // A delivery that was dropped meanwhile stays dropped; the attempt becomes part of its history.
+    const left = once.filter(
+      (recording) => recording.outcome.status !== 'delivered' && !ended.includes(recording),
+    );
+    const kept = await this.#write(left, () => ({ filter: { status: { $ne: 'pending' } }, set: {} }));
+    // And one that was made due between these two writes goes on.
+    const revived = await end(left.filter((recording) => !kept.includes(recording)));
+    const written = new Set([...ended, ...kept, ...revived]);
+    const uncounted = [...written].map(({ claim, uncounted }) => ({
+      delivery: claim.delivery,
+      endpoint: claim.endpoint.endpoint,
+      uncounted,
+    }));
+    const counted = await countAttempts(this.#database, uncounted, endpoints);
+    return recordings.map((recording) => {
+      const row = counted.get(recording.claim.endpoint.endpoint);
+      const recorded = written.has(recording);
+      return { recorded, tripped: recorded && row?.state === 'tripped' ? trippedOf(row) : null };
+    });
+  }
+
+  /**
+   * Writes attempts into their deliveries and returns those whose claim still held. One that an earlier try
+   * has written, whose response was lost, is recognized by the claim in its note. What the receiver of an
+   * erased card's delivery responded is left out.
+   */
+  async #write(
+    recordings: readonly Recording[],
+    change: (
+      outcome: AttemptOutcome,
+      at: Milliseconds,
+    ) => {
+      readonly filter: Filter<DeliveryRow>;
+      readonly set: Partial<DeliveryRow>;
+    },
+  ): Promise<readonly Recording[]> {
+    if (recordings.length === 0) return [];
+    const deliveries = await deliveryRows(this.#database);
+    const now = this.#clock.now();
+    const writes = recordings.map(({ claim: { id, delivery, number }, attempt, outcome, uncounted }) => {
+      const { filter, set } = change(outcome, attempt.at);
+      const { at, httpStatus, error, duration, body } = attempt;
+      const held = {
+        ...filter,
+        ...(body !== null && { erased: false }),
+        _id: { $eq: delivery as string },
+        claim: { $eq: id },
+        made: number - 1,
+      };
+      const update = changed('attempted', { ...set, ...unclaimed, made: number, uncounted }, now);
+      return {
+        updateOne: {
+          filter: held,
+          update: {
+            ...update,
+            $push: {
+              attempts: { $each: [{ at, httpStatus, error, duration, body }], $slice: -attemptsKept },
+            },
+          },
+        },
+      };
+    });
+    const { matchedCount } = await deliveries.bulkWrite(writes, { ordered: false });
+    if (matchedCount === recordings.length) return recordings;
+    const ids = recordings.map(({ claim }) => claim.delivery as string);
+    const rows = await deliveries
+      .find({ _id: { $in: ids } })
+      .project<Pick<DeliveryRow, '_id' | 'erased' | 'uncounted'>>({ erased: 1, uncounted: 1 })
+      .toArray();
+    const byId = new Map(rows.map((row) => [row._id, row]));
+    const isWritten = ({ claim }: Recording) => byId.get(claim.delivery)?.uncounted?.claim === claim.id;
+    const withoutBody = recordings.flatMap((recording) => {
+      const { claim, attempt } = recording;
+      const isRefused = byId.get(claim.delivery)?.erased === true && attempt.body !== null;
+      return isRefused && !isWritten(recording)
+        ? [{ ...recording, attempt: { ...attempt, body: null } }]
+        : [];
+    });
+    const then = new Set((await this.#write(withoutBody, change)).map(({ claim }) => claim));
+    return recordings.filter((recording) => isWritten(recording) || then.has(recording.claim));
+  }
+}

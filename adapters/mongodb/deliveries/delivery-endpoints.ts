@@ -1,0 +1,244 @@
+import type {
+  EndpointAddress,
+  EndpointHealth,
+  DeliveryEndpoint,
+  TrippedEndpoint,
+} from '../../../application/ports/endpoint-gates.js';
+import { OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
+import type { WebhookUrl } from '../../../domain/webhook-url.js';
+import type { MongoDatabase } from '../client/database.js';
+import { isDuplicate } from '../client/refusals.js';
+import {
+  deliveryRows,
+  healthOf,
+  newEndpointRow,
+  endpointRows,
+  trippedOf,
+  type DeliveryRow,
+  type EndpointRow,
+  type EndpointState,
+} from './delivery-rows.js';
+
+/**
+ * What attempts need to know of the endpoints, one document each. The document of a deleted endpoint stays,
+ * so that the endpoint can't come back.
+ */
+export class MongoDeliveryEndpoints {
+  readonly #database: MongoDatabase;
+
+  constructor(database: MongoDatabase) {
+    this.#database = database;
+  }
+
+  async find(endpoint: Uuid): Promise<EndpointRow | null> {
+    return endpointRows(this.#database).findOne({ _id: { $eq: endpoint as string } });
+  }
+
+  /**
+   * Inserts an endpoint or replaces an older version of it. Returns what became of one that was there: it is
+   * `off` now, is `opening` (its deliveries may be attempted once those that expired are dropped), or is `as
+   * before`.
+   */
+  async upsert(wanted: DeliveryEndpoint, now: Milliseconds): Promise<'off' | 'opening' | 'as before'> {
+    const { endpoint, active, version, enabledAt } = wanted;
+    for (;;) {
+      const known = await this.find(endpoint);
+      if (known === null) {
+        if (await this.#insert(newEndpointRow(wanted))) return 'as before';
+        continue;
+      }
+      if (known.state === 'closed' || version <= known.version) return 'as before';
+      const stays = known.state === 'tripped' && active && known.enabledAt === enabledAt;
+      const opens = active && !stays && known.state !== 'open';
+      const state: EndpointState = stays ? 'tripped' : opens ? 'opening' : active ? 'open' : 'off';
+      const { url, secrets } = newEndpointRow(wanted);
+      const fresh = known.enabledAt === enabledAt ? {} : { consecutive: 0 };
+      const { matchedCount } = await endpointRows(this.#database).updateOne(
+        { _id: { $eq: endpoint as string }, version: known.version, state: known.state },
+        { $set: { url, secrets, state, version, enabledAt, changedAt: now, ...fresh } },
+      );
+      if (matchedCount === 0) continue;
+      if (!active) return 'off';
+      return opens ? 'opening' : 'as before';
+    }
+  }
+
+  async addresses(endpoints: readonly Uuid[]): Promise<ReadonlyMap<Uuid, EndpointAddress>> {
+    const rows = await endpointRows(this.#database)
+      .find({ _id: { $in: [...endpoints] }, state: { $ne: 'closed' } }, { projection: { org: 1, url: 1 } })
+      .toArray();
+    return new Map(
+      rows.map(({ _id, org, url }) => [
+        Uuid.parse(_id),
+        { org: OrganizationId.parse(org), url: url as WebhookUrl },
+      ]),
+    );
+  }
+
+  async resetFailures(endpoint: Uuid): Promise<void> {
+    await endpointRows(this.#database).updateOne(
+      { _id: { $eq: endpoint as string } },
+      { $set: { consecutive: 0 } },
+    );
+  }
+
+  /** What expired before it was enabled is dropped: its deliveries may be attempted. */
+  async open(endpoint: string): Promise<void> {
+    await endpointRows(this.#database).updateOne(
+      { _id: { $eq: endpoint }, state: 'opening' },
+      { $set: { state: 'open' } },
+    );
+  }
+
+  /**
+   * Marks an endpoint as deleted, forever; also one that is already deleted, or unknown. Returns false if it
+   * belongs to another organization.
+   */
+  async delete(org: OrganizationId, endpoint: Uuid, reason: string, now: Milliseconds): Promise<boolean> {
+    const unknown: DeliveryEndpoint = {
+      endpoint,
+      org,
+      url: '' as WebhookUrl,
+      secrets: [],
+      active: false,
+      version: 0,
+      enabledAt: 0,
+    };
+    if (
+      await this.#insert({
+        ...newEndpointRow(unknown),
+        state: 'closed',
+        closedBecause: reason,
+        changedAt: now,
+      })
+    )
+      return true;
+    const notDeleted = {
+      _id: { $eq: endpoint as string },
+      org: { $eq: org as string },
+      state: { $ne: 'closed' as const },
+    };
+    const { matchedCount } = await endpointRows(this.#database).updateOne(notDeleted, {
+      $set: { state: 'closed', closedBecause: reason, changedAt: now },
+    });
+    return matchedCount === 1 || (await this.find(endpoint))?.org === org;
+  }
+
+  /** Which of the endpoints are deleted, and why. */
+  async deleted(endpoints: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    if (endpoints.length === 0) return new Map();
+    const rows = await endpointRows(this.#database)
+      .find({ _id: { $in: [...new Set(endpoints)] }, state: 'closed' })
+      .toArray();
+    return new Map(rows.map(({ _id, closedBecause }) => [_id, closedBecause ?? '']));
+  }
+
+  /** The endpoints that may have pending rows that must not be sent. */
+  async inactive(): Promise<readonly EndpointRow[]> {
+    return endpointRows(this.#database)
+      .find({ state: { $in: ['off', 'opening', 'closed'] }, isClean: { $ne: true } })
+      .toArray();
+  }
+
+  /** Nothing is pending for a deleted endpoint, and nothing can come any more. */
+  async markClean(endpoint: string): Promise<void> {
+    await endpointRows(this.#database).updateOne({ _id: { $eq: endpoint } }, { $set: { isClean: true } });
+  }
+
+  /** Forgets endpoints that were deleted before a time and left nothing. Returns how many. */
+  async forget(before: Milliseconds): Promise<number> {
+    const gone = { state: 'closed' as const, isClean: true, changedAt: { $lte: before } };
+    return (await endpointRows(this.#database).deleteMany(gone)).deletedCount;
+  }
+
+  /** The active endpoints, and whose they are. */
+  async allOpen(): Promise<ReadonlyMap<string, OrganizationId>> {
+    const rows = await endpointRows(this.#database)
+      .find({ state: 'open' }, { projection: { _id: 1, org: 1 } })
+      .toArray();
+    return new Map(rows.map(({ _id, org }) => [_id, org as OrganizationId]));
+  }
+
+  /** The endpoints that nothing is sent to. */
+  async allDisabled(): Promise<readonly string[]> {
+    const rows = await endpointRows(this.#database)
+      .find({ state: { $in: ['off', 'tripped'] } }, { projection: { _id: 1 } })
+      .toArray();
+    return rows.map(({ _id }) => _id);
+  }
+
+  async tripped(): Promise<readonly TrippedEndpoint[]> {
+    return (await endpointRows(this.#database).find({ state: 'tripped' }).toArray()).map(trippedOf);
+  }
+
+  async health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> {
+    const rows = await endpointRows(this.#database)
+      .find({ org: { $eq: org as string } })
+      .toArray();
+    return new Map(rows.map((row) => [Uuid.parse(row._id), healthOf(row)]));
+  }
+
+  async #insert(row: EndpointRow): Promise<boolean> {
+    try {
+      await endpointRows(this.#database).insertOne(row);
+      return true;
+    } catch (error) {
+      if (isDuplicate(error)) return false;
+      throw error;
+    }
+  }
+}
+
+interface FirstRow {
+  readonly _id: string;
+  readonly due: Milliseconds;
+  readonly claimedUntil: Milliseconds;
+}
+
+/** Rows of an endpoint that are looked at if its first row is claimed: more than are claimed at a time. */
+const rowsBehindClaims = 100;
+
+interface EarliestDelivery {
+  readonly org: OrganizationId;
+  readonly claimable: Milliseconds;
+  readonly due: Milliseconds;
+}
+
+/**
+ * For each active endpoint, when its first pending row can be claimed, and when the first is due. The server
+ * jumps from one endpoint to the next in the index, however many rows each has.
+ */
+export const earliestOf = async (
+  database: MongoDatabase,
+  endpoints: MongoDeliveryEndpoints,
+): Promise<ReadonlyMap<Uuid, EarliestDelivery>> => {
+  const deliveries = await deliveryRows(database);
+  const [open, first] = await Promise.all([
+    endpoints.allOpen(),
+    deliveries
+      .aggregate<FirstRow>([
+        { $match: { status: 'pending' } },
+        { $sort: { status: 1, endpoint: 1, due: 1 } },
+        { $group: { _id: '$endpoint', due: { $first: '$due' }, claimedUntil: { $first: '$claimedUntil' } } },
+      ])
+      .toArray(),
+  ]);
+  const claimableIn = async ({ _id, due, claimedUntil }: FirstRow): Promise<Milliseconds> => {
+    if (claimedUntil === 0) return due;
+    const rows = await deliveries
+      .find({ endpoint: { $eq: _id }, status: 'pending' })
+      .sort({ due: 1, seq: 1 })
+      .limit(rowsBehindClaims)
+      .project<Pick<DeliveryRow, 'due' | 'claimedUntil'>>({ due: 1, claimedUntil: 1 })
+      .toArray();
+    return Math.min(...rows.map((row) => Math.max(row.due ?? 0, row.claimedUntil)));
+  };
+  const found = await Promise.all(
+    first.map(async (row): Promise<readonly (readonly [Uuid, EarliestDelivery])[]> => {
+      const org = open.get(row._id);
+      if (org === undefined) return [];
+      return [[Uuid.parse(row._id), { org, claimable: await claimableIn(row), due: row.due }]];
+    }),
+  );
+  return new Map(found.flat());
+};

@@ -1,0 +1,282 @@
+import { DeliveriesUnavailable } from '../../../application/ports/deliveries.js';
+import {
+  deliveryStatuses,
+  erasedReason,
+  expiredReason,
+  type DeadLetterFilter,
+  type Delivery,
+  type DeliveryChange,
+  type DeliveryFilter,
+  type DeliveryId,
+  type DeliveryLog,
+  type NewDelivery,
+  type QueueDepth,
+  type Redriven,
+} from '../../../application/ports/delivery-log.js';
+import type { Entropy } from '../../../application/ports/system.js';
+import { Uuid, type Milliseconds, type OrganizationId } from '../../../domain/ids.js';
+import { publicEventTypes } from '../../../domain/public-events.js';
+import type { MongoAttempts } from './attempts.js';
+import { batchSize, chunks } from '../client/chunks.js';
+import { guarded, type MongoDatabase } from '../client/database.js';
+import { earliestOf, type MongoDeliveryEndpoints } from './delivery-endpoints.js';
+import { deliveryOf, deliveryRows } from './delivery-rows.js';
+import { eraseRows, erasedCards, rememberErased } from './erased-cards.js';
+import type { MongoDeliveryWatch } from './delivery-watch.js';
+import { MongoRedrives } from './redrives.js';
+import type { MongoDeliveryWrites, MongoDeliveryWritesOptions } from './delivery-writes.js';
+
+/** How long the request of somebody who inserts rows may take. */
+const certainlyInserted: Milliseconds = 600_000;
+/** Up to where rows are counted for the metrics. */
+const mostCounted = 100_000;
+
+const indexFor = ({ endpoint, status, type, card }: DeliveryFilter): string => {
+  if (card !== null) return 'of_card';
+  if (endpoint !== null) return 'of_endpoint';
+  return status === null && type === null ? 'by_org' : 'by_kind';
+};
+
+/** The rows of deliveries. Every change is one guarded update of one document. */
+export class MongoDeliveryLog implements DeliveryLog {
+  readonly #database: MongoDatabase;
+  readonly #attempts: MongoAttempts;
+  readonly #endpoints: MongoDeliveryEndpoints;
+  readonly #writes: MongoDeliveryWrites;
+  readonly #watch: MongoDeliveryWatch;
+  readonly #redrives: MongoRedrives;
+  readonly #keep: Milliseconds;
+
+  constructor({
+    database,
+    entropy,
+    attempts,
+    endpoints,
+    watch,
+    writes,
+    keep,
+  }: MongoDeliveryWritesOptions & {
+    readonly entropy: Entropy;
+    readonly attempts: MongoAttempts;
+    readonly writes: MongoDeliveryWrites;
+  }) {
+    this.#redrives = new MongoRedrives({ database, entropy, endpoints, watch, writes, keep });
+    this.#keep = keep;
+    this.#database = database;
+    this.#attempts = attempts;
+    this.#endpoints = endpoints;
+    this.#writes = writes;
+    this.#watch = watch;
+  }
+
+  insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
+    return guarded(DeliveriesUnavailable, async () => {
+      const added: DeliveryId[] = [];
+      for (const some of chunks(rows)) added.push(...(await this.#writes.insert(some)));
+      await this.#watch.announce(added);
+      return added;
+    });
+  }
+
+  erase(card: string, now: Milliseconds): Promise<void> {
+    return guarded(DeliveriesUnavailable, async () => {
+      await rememberErased(this.#database, card, now);
+      const of = { card: { $eq: card } };
+      while ((await this.#writes.dropSome(of, erasedReason)) === batchSize);
+      await eraseRows(this.#database, [card]);
+      await this.#attempts.revokeClaims(of);
+    });
+  }
+
+  dropExpired(now: Milliseconds): Promise<number> {
+    return guarded(DeliveriesUnavailable, async () => {
+      // Deliveries of a process that died before it could see that their card had been erased meanwhile.
+      const recently = { at: { $gt: now - certainlyInserted } };
+      await eraseRows(this.#database, await erasedCards(this.#database).distinct('_id', recently));
+      let count = 0;
+      for (const { _id, state, closedBecause, changedAt } of await this.#endpoints.inactive()) {
+        const of = { endpoint: { $eq: _id } };
+        const which =
+          state === 'closed' ? of : { ...of, expires: { $lte: state === 'off' ? now : changedAt } };
+        const reason = (state === 'closed' ? closedBecause : null) ?? expiredReason;
+        let dropped: number;
+        do {
+          dropped = await this.#writes.dropSome(which, reason);
+          count += dropped;
+        } while (dropped === batchSize);
+        if (state === 'opening') await this.#endpoints.open(_id);
+        // Rows may still be inserted by somebody who read the endpoint before it was deleted.
+        if (state === 'closed' && changedAt + certainlyInserted <= now) await this.#endpoints.markClean(_id);
+      }
+      return count;
+    });
+  }
+
+  removeEnded(before: Milliseconds): Promise<number> {
+    return guarded(DeliveriesUnavailable, async () => {
+      const deliveries = await deliveryRows(this.#database);
+      // The server removes them too, if it can; this is for those that can't.
+      const ended = { removeAt: { $lte: new Date(before + this.#keep) } };
+      let count = 0;
+      for (;;) {
+        const rows = await deliveries
+          .find(ended)
+          .project<{ _id: string }>({ _id: 1 })
+          .limit(batchSize)
+          .toArray();
+        if (rows.length === 0) break;
+        await deliveries.deleteMany({ ...ended, _id: { $in: rows.map(({ _id }) => _id) } });
+        count += rows.length;
+      }
+      await this.#endpoints.forget(before);
+      await erasedCards(this.#database).deleteMany({ at: { $lte: before } });
+      return count;
+    });
+  }
+
+  continueRedrives(): Promise<ReadonlySet<Uuid>> {
+    return guarded(DeliveriesUnavailable, async () => {
+      const endpoints = new Set<Uuid>();
+      for (;;) {
+        const open = await this.#redrives.first();
+        if (open === null) return endpoints;
+        for (const endpoint of (await this.#redrives.step(open)).counts.keys()) endpoints.add(endpoint);
+      }
+    });
+  }
+
+  retry(
+    org: OrganizationId,
+    id: string,
+    now: Milliseconds,
+    expires: Milliseconds,
+  ): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'> {
+    return guarded(DeliveriesUnavailable, async () => {
+      const deliveries = await deliveryRows(this.#database);
+      for (;;) {
+        const row = await deliveries.findOne({ _id: { $eq: id }, org: { $eq: org as string } });
+        if (row === null) return 'unknown';
+        const endpoint = Uuid.parse(row.endpoint);
+        const known = await this.#endpoints.find(endpoint);
+        if (row.status === 'delivered' || known === null || known.state === 'closed') return 'refused';
+        const done =
+          row.status === 'pending'
+            ? await this.#writes.makeDue(row, now, row.expires <= now ? expires : row.expires)
+            : await this.#writes.revive(row, now, expires, 0);
+        if (!done) continue;
+        await this.#watch.announce([row._id as DeliveryId]);
+        return { endpoint };
+      }
+    });
+  }
+
+  redrive(
+    org: OrganizationId,
+    which: DeadLetterFilter,
+    now: Milliseconds,
+    expires: Milliseconds,
+  ): Promise<Redriven> {
+    return guarded(DeliveriesUnavailable, async () =>
+      this.#redrives.step(await this.#redrives.begin(org, which, now, expires)),
+    );
+  }
+
+  replay(rows: readonly NewDelivery[]): Promise<number> {
+    return guarded(DeliveriesUnavailable, async () => {
+      const deliveries = await deliveryRows(this.#database);
+      let count = 0;
+      for (const some of chunks(rows)) {
+        const deleted = await this.#endpoints.deleted(some.map(({ endpoint }) => endpoint));
+        const open = some.filter(({ endpoint }) => !deleted.has(endpoint));
+        const existing = await deliveries
+          .find({ _id: { $in: open.map(({ id }) => id as string) } })
+          .toArray();
+        const known = new Map(existing.map((row) => [row._id, row]));
+        const added = await this.#writes.insert(open.filter(({ id }) => !known.has(id)));
+        const revived: DeliveryId[] = [];
+        for (const { id, due, expires, allowed } of open) {
+          let row = known.get(id) ?? null;
+          while (row?.status === 'exhausted' || row?.status === 'dropped') {
+            if (await this.#writes.revive(row, due, expires, allowed)) {
+              revived.push(id);
+              break;
+            }
+            row = await deliveries.findOne({ _id: { $eq: id as string } });
+          }
+        }
+        await this.#watch.announce([...added, ...revived]);
+        count += added.length + revived.length;
+      }
+      return count;
+    });
+  }
+
+  page(
+    org: OrganizationId,
+    { endpoint, status, type, card }: DeliveryFilter,
+    { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
+  ): Promise<readonly Delivery[] | null> {
+    return guarded(DeliveriesUnavailable, async () => {
+      const deliveries = await deliveryRows(this.#database);
+      const own = { org: { $eq: org as string } };
+      const last =
+        startingAfter === null ? null : await deliveries.findOne({ _id: { $eq: startingAfter }, ...own });
+      if (startingAfter !== null && last === null) return null;
+      const wanted = Object.entries({ endpoint, card }).flatMap(([field, value]) =>
+        value === null ? [] : [[field, { $eq: value }] as const],
+      );
+      // Whatever is not asked for is listed, so that an index yields the rows in order for each of them.
+      const kind =
+        card === null && endpoint === null && status === null && type === null
+          ? {}
+          : {
+              status: { $in: status === null ? [...deliveryStatuses] : [status] },
+              type: { $in: type === null ? [...publicEventTypes] : [type] },
+            };
+      const filter = {
+        ...own,
+        ...Object.fromEntries(wanted),
+        ...kind,
+        ...(last !== null && { seq: { $lt: last.seq } }),
+      };
+      const rows =
+        limit < 1
+          ? []
+          : await deliveries
+              .find(filter)
+              .hint(indexFor({ endpoint, status, type, card }))
+              .sort({ seq: -1 })
+              .limit(limit)
+              .toArray();
+      return rows.map(deliveryOf);
+    });
+  }
+
+  get(org: OrganizationId, id: string): Promise<Delivery | null> {
+    return guarded(DeliveriesUnavailable, async () => {
+      const deliveries = await deliveryRows(this.#database);
+      const row = await deliveries.findOne({ _id: { $eq: id }, org: { $eq: org as string } });
+      return row && deliveryOf(row);
+    });
+  }
+
+  depth(now: Milliseconds): Promise<QueueDepth> {
+    return guarded(DeliveriesUnavailable, async () => {
+      const deliveries = await deliveryRows(this.#database);
+      const disabled = await this.#endpoints.allDisabled();
+      const counting = { limit: mostCounted, hint: 'by_status' };
+      const [pending, deadLetters, first] = await Promise.all([
+        deliveries.countDocuments({ status: 'pending', endpoint: { $nin: [...disabled] } }, counting),
+        deliveries.countDocuments({ status: 'exhausted' }, counting),
+        earliestOf(this.#database, this.#endpoints),
+      ]);
+      const due = [...first.values()].filter((delivery) => delivery.due <= now);
+      const oldestDue = new Map(due.toSorted((a, b) => b.due - a.due).map((each) => [each.org, each.due]));
+      return { pending, deadLetters, oldestDue, disabledEndpoints: disabled.length };
+    });
+  }
+
+  watch(org: OrganizationId, signal: AbortSignal): AsyncIterable<DeliveryChange> {
+    return this.#watch.watch(org, signal);
+  }
+}

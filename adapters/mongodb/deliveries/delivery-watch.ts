@@ -1,0 +1,114 @@
+import { LRUCache } from 'lru-cache';
+import { growingTo } from '../../../application/memory/growing.js';
+import { DeliveryChanges } from '../../../application/webhooks/delivery-changes.js';
+import type { DeliveryChange, DeliveryId } from '../../../application/ports/delivery-log.js';
+import type { Clock } from '../../../application/ports/system.js';
+import type { Milliseconds, OrganizationId } from '../../../domain/ids.js';
+import type { MongoDatabase } from '../client/database.js';
+import { deliveryOf, deliveryRows, type DeliveryRow } from './delivery-rows.js';
+
+/** How often to look for changes of other processes while somebody watches. */
+const watchedEvery: Milliseconds = 500;
+/** By how much the clocks of other processes may be late. */
+const clockDifference: Milliseconds = 5_000;
+const changesKept = 10_000;
+
+/**
+ * Shows watchers how deliveries change: changes of this process at once, those of others when it looks for
+ * them.
+ */
+export class MongoDeliveryWatch {
+  readonly #database: MongoDatabase;
+  readonly #clock: Clock;
+  readonly #changes = new DeliveryChanges();
+  /** The revisions of deliveries that watchers have been shown. */
+  readonly #published = new LRUCache<string, number>(growingTo(changesKept));
+
+  constructor({ database, clock }: { readonly database: MongoDatabase; readonly clock: Clock }) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  watch(org: OrganizationId, signal: AbortSignal): AsyncIterable<DeliveryChange> {
+    const changes = this.#changes.watch(org, signal);
+    void this.#lookForChanges(org, signal);
+    return changes;
+  }
+
+  /**
+   * Shows deliveries that this process has changed. Never rejects: what fails now is found by the next look.
+   */
+  async announce(ids: readonly DeliveryId[]): Promise<void> {
+    if (!this.#changes.hasWatchers || ids.length === 0) return;
+    try {
+      const deliveries = await deliveryRows(this.#database);
+      const rows = await deliveries.find({ _id: { $in: ids.map((id) => id as string) } }).toArray();
+      const byId = new Map(rows.map((row) => [row._id, row]));
+      for (const id of ids) this.#publish(byId.get(id));
+    } catch {
+      // The next look finds them.
+    }
+  }
+
+  #publish(row: DeliveryRow | undefined): void {
+    if (row === undefined || (this.#published.get(row._id) ?? -1) >= row.revision) return;
+    this.#published.set(row._id, row.revision);
+    this.#changes.publish({ kind: row.change, delivery: deliveryOf(row) });
+  }
+
+  /**
+   * Shows that a delivery was made, also if it was attempted before this look found it: whoever forwards new
+   * deliveries waits for that.
+   */
+  #publishMade(row: DeliveryRow): void {
+    if (row.change === 'made' || this.#published.has(row._id)) return;
+    this.#changes.publish({
+      kind: 'made',
+      delivery: { ...deliveryOf(row), status: 'pending', attempts: [], dropReason: null },
+    });
+  }
+
+  /** The place of the organization's newest delivery in the order of insertion; -1 if there is none. */
+  async #newest(org: OrganizationId): Promise<number> {
+    const deliveries = await deliveryRows(this.#database);
+    const row = await deliveries.findOne(
+      { org: { $eq: org as string } },
+      { sort: { seq: -1 }, projection: { seq: 1 } },
+    );
+    return row?.seq ?? -1;
+  }
+
+  /**
+   * Shows what other processes change: every delivery that was made, and the last of several changes between
+   * two looks. Never rejects.
+   */
+  async #lookForChanges(org: OrganizationId, signal: AbortSignal): Promise<void> {
+    const began = this.#clock.now();
+    const known = new LRUCache<string, number>(growingTo(changesKept));
+    let from = began - clockDifference;
+    let newest: number | null = null;
+    for (let looks = 0; !signal.aborted; looks += 1) {
+      const now = this.#clock.now();
+      try {
+        newest ??= await this.#newest(org);
+        const deliveries = await deliveryRows(this.#database);
+        const rows = await deliveries
+          .find({ org: { $eq: org as string }, changedAt: { $gte: from } })
+          .sort({ changedAt: 1, seq: 1 })
+          .toArray();
+        for (const row of rows) {
+          if ((known.get(row._id) ?? -1) >= row.revision) continue;
+          const isNew = row.seq > newest && !known.has(row._id);
+          known.set(row._id, row.revision);
+          if (looks === 0 && row.changedAt <= began) continue;
+          if (isNew) this.#publishMade(row);
+          this.#publish(row);
+        }
+        from = now - clockDifference;
+      } catch {
+        // The next look tries again.
+      }
+      await this.#clock.sleep(watchedEvery, signal);
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import type { DeadLetterFilter, DeliveryId, Redriven } from '../../../application/ports/delivery-log.js';
+import type { Entropy } from '../../../application/ports/system.js';
+import { Uuid, type Milliseconds, type OrganizationId } from '../../../domain/ids.js';
+import { batchSize } from '../client/chunks.js';
+import type { MongoDatabase } from '../client/database.js';
+import type { MongoDeliveryEndpoints } from './delivery-endpoints.js';
+import { deliveryRows } from './delivery-rows.js';
+import type { MongoDeliveryWatch } from './delivery-watch.js';
+import type { MongoDeliveryWrites } from './delivery-writes.js';
+
+/** A redrive that is not finished. Times and positions are inclusive; null means no bound. */
+export interface OpenRedrive {
+  readonly _id: string;
+  readonly org: string;
+  readonly fromTime: Milliseconds;
+  readonly fromPosition: bigint;
+  readonly toTime: Milliseconds | null;
+  readonly toPosition: bigint | null;
+  readonly endpoint: string | null;
+  readonly now: Milliseconds;
+  readonly expires: Milliseconds;
+  /** The last dead letter that was looked at. */
+  readonly occurredAt: Milliseconds;
+  readonly seq: number;
+}
+
+export interface MongoRedrivesOptions {
+  readonly database: MongoDatabase;
+  readonly entropy: Entropy;
+  readonly endpoints: MongoDeliveryEndpoints;
+  readonly watch: MongoDeliveryWatch;
+  readonly writes: MongoDeliveryWrites;
+  readonly keep: Milliseconds;
+}
+
+/**
+ * Redrives, one chunk of dead letters at a time. What is left of them is stored, so that any process goes on.
+ */
+export class MongoRedrives {
+  readonly #options: MongoRedrivesOptions;
+
+  constructor(options: MongoRedrivesOptions) {
+    this.#options = options;
+  }
+
+  async begin(
+    org: OrganizationId,
+    { from, to, endpoint }: DeadLetterFilter,
+    now: Milliseconds,
+    expires: Milliseconds,
+  ): Promise<OpenRedrive> {
+    const fromTime = 'time' in from ? from.time : 0;
+    return {
+      _id: this.#options.entropy.uuid(),
+      org,
+      fromTime,
+      fromPosition: 'position' in from ? from.position : 0n,
+      toTime: to !== null && 'time' in to ? to.time : null,
+      toPosition: to !== null && 'position' in to ? to.position : null,
+      endpoint,
+      now,
+      expires,
+      occurredAt: fromTime,
+      seq: -1,
+    };
+  }
+
+  async first(): Promise<OpenRedrive | null> {
+    return this.#open().findOne({});
+  }
+
+  /** Does one chunk. Two processes that do the same change nothing twice. */
+  async step(redrive: OpenRedrive): Promise<Redriven> {
+    const { database, endpoints, watch, writes, keep } = this.#options;
+    const { org, occurredAt, seq, toTime, now, expires } = redrive;
+    const deliveries = await deliveryRows(database);
+    const rows = await deliveries
+      .find({
+        org: { $eq: org },
+        status: 'exhausted',
+        $or: [{ occurredAt: { $gt: occurredAt } }, { occurredAt: { $eq: occurredAt }, seq: { $gt: seq } }],
+        ...(toTime !== null && { $and: [{ occurredAt: { $lte: toTime } }] }),
+      })
+      .sort({ occurredAt: 1, seq: 1 })
+      .limit(batchSize)
+      .toArray();
+    const concerned = rows.filter(
+      (row) =>
+        row.position >= redrive.fromPosition &&
+        (redrive.toPosition === null || row.position <= redrive.toPosition) &&
+        (redrive.endpoint === null || row.endpoint === redrive.endpoint) &&
+        // Not those that became dead letters since.
+        (row.removeAt?.getTime() ?? 0) <= now + keep,
+    );
+    const known = new Set(
+      (await endpoints.addresses(concerned.map(({ endpoint }) => Uuid.parse(endpoint)))).keys(),
+    );
+    const mine = concerned.filter(({ endpoint }) => known.has(Uuid.parse(endpoint)));
+    const changed = await Promise.all(mine.map((row) => writes.revive(row, now, expires, 0)));
+    const revived = mine.filter((_, index) => changed[index] === true);
+    await watch.announce(revived.map(({ _id }) => _id as DeliveryId));
+    const last = rows.at(-1);
+    const more = last !== undefined && rows.length === batchSize;
+    if (more)
+      await this.#open().replaceOne(
+        { _id: { $eq: redrive._id } },
+        { ...redrive, occurredAt: last.occurredAt, seq: last.seq },
+        { upsert: true },
+      );
+    else await this.#open().deleteOne({ _id: { $eq: redrive._id } });
+    const counts = new Map<Uuid, number>();
+    for (const { endpoint } of revived) {
+      const key = Uuid.parse(endpoint);
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+    return { counts, more };
+  }
+
+  #open() {
+    return this.#options.database.collection<OpenRedrive>('redrives');
+  }
+}

@@ -1,0 +1,48 @@
+import { OrganizationId } from '../../../domain/ids.js';
+import type { WebhookEndpoints } from '../../../domain/webhook-endpoints.js';
+import type { MongoDatabase } from '../client/database.js';
+import { isDuplicate } from '../client/refusals.js';
+
+interface RelayedRow {
+  readonly _id: string;
+  readonly position: bigint;
+  /** JSON. */
+  readonly endpoints: string;
+}
+
+const relayedRows = (database: MongoDatabase) => database.collection<RelayedRow>('relayed_endpoints');
+
+/**
+ * Stores the endpoints of an organization as the relay knows them after the event at a position. Changes
+ * nothing if what is stored is as new or newer.
+ */
+export const rememberEndpoints = async (
+  database: MongoDatabase,
+  org: OrganizationId,
+  position: bigint,
+  endpoints: WebhookEndpoints,
+): Promise<void> => {
+  const relayed = relayedRows(database);
+  const row = { position, endpoints: JSON.stringify(endpoints) };
+  const advance = () =>
+    relayed.updateOne({ _id: { $eq: org as string }, position: { $lt: position } }, { $set: row });
+  if ((await advance()).matchedCount === 1) return;
+  try {
+    await relayed.insertOne({ _id: org, ...row });
+  } catch (error) {
+    if (!isDuplicate(error)) throw error;
+    await advance();
+  }
+};
+
+export const rememberedEndpoints = async (
+  database: MongoDatabase,
+): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>> => {
+  const rows = await relayedRows(database).find().toArray();
+  return new Map(
+    rows.map((row) => {
+      const endpoints: WebhookEndpoints = JSON.parse(row.endpoints);
+      return [OrganizationId.parse(row._id), endpoints];
+    }),
+  );
+};

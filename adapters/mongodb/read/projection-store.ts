@@ -1,0 +1,297 @@
+import type { AnyBulkWriteOperation } from 'mongodb';
+import {
+  ReadModelsUnavailable,
+  type BuildState,
+  type ProjectedBatch,
+  type ProjectionStore,
+  type Stored,
+} from '../../../application/ports/read-models.js';
+import type { Clock } from '../../../application/ports/system.js';
+import type { Milliseconds } from '../../../domain/ids.js';
+import type { Projection } from '../../../projections/projection.js';
+import {
+  buildId,
+  builds,
+  documentIndexes,
+  documentsName,
+  documentsPrefix,
+  eventAtCheckpoint,
+  fromRow,
+  shapeOf,
+  toRow,
+  activeBuildTrusted,
+  isBuildOf,
+  type BuildRow,
+  type DocumentRow,
+} from './builds.js';
+import { chunks } from '../client/chunks.js';
+import { guarded, sendAll, type MongoDatabase } from '../client/database.js';
+import { isDuplicate } from '../client/refusals.js';
+
+/** How long a build is kept that is retired, or fed no longer. */
+const keptFor: Milliseconds = 60 * 60 * 1000;
+
+export interface MongoProjectionStoreOptions {
+  readonly database: MongoDatabase;
+  readonly clock: Clock;
+  /**
+   * The epoch of the projector's lease. A projector with an earlier epoch can't move a checkpoint any more.
+   */
+  readonly epoch?: () => number;
+  /** The release that this process belongs to: processes of one release have the same projections. */
+  readonly release?: string;
+}
+
+const stateOf = (row: BuildRow): BuildState => ({
+  generation: row.generation,
+  checkpoint: row.checkpoint,
+  ...eventAtCheckpoint(row),
+  ...(row.state === 'active' ? {} : { hidden: true }),
+});
+
+/** The latest version of each document: one write per document. */
+const latest = (documents: readonly Stored<unknown>[]): Stored<unknown>[] => {
+  const byKey = new Map<string, Stored<unknown>>();
+  for (const stored of documents) {
+    const known = byKey.get(stored.key);
+    if (known === undefined || known.position < stored.position) byKey.set(stored.key, stored);
+  }
+  return [...byKey.values()];
+};
+
+/**
+ * Inserts the document if it is missing, then updates it if it is older. Repeats and late writes change
+ * nothing.
+ */
+const writesOf = (row: DocumentRow): AnyBulkWriteOperation<DocumentRow>[] => {
+  const { _id, agenda, ...fields } = row;
+  const insert = {
+    updateOne: {
+      filter: { _id: { $eq: _id } },
+      update: { $setOnInsert: { ...fields, ...(agenda !== undefined && { agenda }) } },
+      upsert: true,
+    },
+  };
+  if (row.created === row.position) return [insert];
+  const change =
+    agenda === undefined
+      ? { $set: fields, $unset: { agenda: '' as const } }
+      : { $set: { ...fields, agenda } };
+  return [
+    insert,
+    { updateOne: { filter: { _id: { $eq: _id }, position: { $lt: row.position } }, update: change } },
+  ];
+};
+
+/**
+ * The read models in MongoDB, as the projector writes them: one collection per build, and their checkpoints.
+ */
+export class MongoProjectionStore implements ProjectionStore {
+  readonly #database: MongoDatabase;
+  readonly #clock: Clock;
+  readonly #epoch: () => number;
+  readonly #release: string;
+
+  constructor({ database, clock, epoch = () => 0, release = 'this' }: MongoProjectionStoreOptions) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#epoch = epoch;
+    this.#release = release;
+  }
+
+  active(projection: Projection<unknown>): Promise<BuildState> {
+    return guarded(ReadModelsUnavailable, async () => {
+      for (;;) {
+        const rows = await this.#rows(projection);
+        const mine = rows.filter((row) => isBuildOf(projection, row) && row.state !== 'retired');
+        const found = mine.findLast(({ state }) => state === 'active') ?? mine.at(-1);
+        if (found !== undefined) return stateOf(found);
+        const all = await builds(this.#database);
+        const isFresh =
+          !rows.some(({ state }) => state === 'active') && !(await all.findOne({ checkpoint: { $gt: 0n } }));
+        const begun = await this.#begin(projection, rows, isFresh ? 'active' : 'building');
+        if (begun !== null) return begun;
+      }
+    });
+  }
+
+  /**
+   * Says that these builds are fed, and removes those that were retired, or fed last, an hour ago, and
+   * collections without a build. To be called a few times an hour.
+   */
+  keep(projections: readonly Projection<unknown>[]): Promise<void> {
+    return guarded(ReadModelsUnavailable, async () => {
+      const now = this.#clock.now();
+      const all = await builds(this.#database);
+      const rows = await all.find({}).toArray();
+      const own = rows.filter((row) => projections.some((projection) => isBuildOf(projection, row)));
+      await all.updateMany({ _id: { $in: own.map(({ _id }) => _id) } }, { $set: { fedAt: now } });
+      for (const row of rows) {
+        const endedAt = row.retiredAt ?? (own.includes(row) ? now : row.fedAt);
+        if (endedAt + keptFor <= now) await this.#remove(row);
+      }
+      for (const collection of await this.#database.collectionNames(documentsPrefix)) {
+        const [, name, generation] =
+          /^(.+)_v\d+_g(\d+)$/.exec(collection.slice(documentsPrefix.length)) ?? [];
+        const later = rows.filter((row) => row.name === name && row.generation >= Number(generation));
+        if (later.length > 0 && !later.some((row) => documentsName(row) === collection))
+          await this.#database.drop(collection);
+      }
+    });
+  }
+
+  startBuild(projection: Projection<unknown>): Promise<BuildState> {
+    return guarded(ReadModelsUnavailable, async () => {
+      for (;;) {
+        const rows = await this.#rows(projection);
+        const begun = await this.#begin(projection, rows, 'building');
+        if (begun === null) continue;
+        const unfinished = rows.filter((row) => row.state === 'building' && isBuildOf(projection, row));
+        for (const row of unfinished) await this.#remove(row);
+        return begun;
+      }
+    });
+  }
+
+  activate(projection: Projection<unknown>, generation: number): Promise<void> {
+    return guarded(ReadModelsUnavailable, async () => {
+      const { name, version } = projection;
+      const all = await builds(this.#database);
+      const build = { name: { $eq: name }, version, generation };
+      const before = await all.findOneAndUpdate(
+        build,
+        { $set: { state: 'active', retiredAt: null } },
+        { returnDocument: 'before' },
+      );
+      if (before === null) throw this.#unknownBuild(projection, generation);
+      // Processes of other releases go on reading and feeding theirs.
+      const { modifiedCount } = await all.updateMany(
+        {
+          name: { $eq: name },
+          state: { $ne: 'retired' },
+          version,
+          shape: { $eq: before.shape },
+          generation: { $lt: generation },
+        },
+        { $set: { state: 'retired', retiredAt: this.#clock.now() } },
+      );
+      // Until the last reader has left the old build nothing is saved, and so no write is acknowledged that
+      // only the new build would show.
+      if (modifiedCount > 0 || before.state !== 'active') await this.#clock.sleep(2 * activeBuildTrusted);
+    });
+  }
+
+  load<Document>(
+    projection: Projection<Document>,
+    generation: number,
+    keys: readonly string[],
+  ): Promise<ReadonlyMap<string, Stored<Document>>> {
+    return guarded(ReadModelsUnavailable, async () => {
+      const { name, version } = projection;
+      const documents = this.#database.collection<DocumentRow>(documentsName({ name, version, generation }));
+      const found = new Map<string, Stored<Document>>();
+      for (const some of chunks(keys)) {
+        for (const row of await documents
+          .find({ _id: { $in: some } }, { batchSize: some.length + 1 })
+          .toArray())
+          found.set(row._id, fromRow<Document>(row));
+      }
+      return found;
+    });
+  }
+
+  /**
+   * The documents first, then the checkpoints, whose filter is the fence: no lease has to be read to know
+   * that it is still held.
+   */
+  save(batches: readonly ProjectedBatch[]): Promise<void> {
+    return guarded(ReadModelsUnavailable, async () => {
+      await Promise.all(batches.map((batch) => this.#saveDocuments(batch)));
+      await this.#saveCheckpoints(batches);
+    });
+  }
+
+  async #saveDocuments({ projection, generation, documents }: ProjectedBatch): Promise<void> {
+    if (documents.length === 0) return;
+    const { name, version } = projection;
+    const collection = this.#database.collection<DocumentRow>(documentsName({ name, version, generation }));
+    const rows = latest(documents).map((stored) => toRow(projection, stored));
+    for (const some of chunks(rows))
+      await sendAll(() => collection.bulkWrite(some.flatMap(writesOf), { ordered: true }));
+  }
+
+  async #saveCheckpoints(batches: readonly ProjectedBatch[]): Promise<void> {
+    if (batches.length === 0) return;
+    const epoch = this.#epoch();
+    const known = `epochs.${this.#release}`;
+    const all = await builds(this.#database);
+    const updates = batches.map(({ projection: { name, version }, generation, checkpoint, event }) => ({
+      updateOne: {
+        filter: {
+          _id: { $eq: buildId({ name, generation }) },
+          version,
+          state: { $ne: 'retired' as const },
+          [known]: { $not: { $gt: epoch } },
+        },
+        update: {
+          $max: { checkpoint },
+          $set: {
+            [known]: epoch,
+            ...(event !== undefined && { event: { ...event, position: checkpoint } }),
+          },
+        },
+      },
+    }));
+    const { matchedCount } = await all.bulkWrite(updates);
+    if (matchedCount < updates.length)
+      throw new ReadModelsUnavailable('A build was removed, or another projector has taken over.');
+  }
+
+  async #rows({ name }: Projection<unknown>): Promise<readonly BuildRow[]> {
+    const all = await builds(this.#database);
+    return all
+      .find({ name: { $eq: name } })
+      .sort({ generation: 1 })
+      .toArray();
+  }
+
+  /** Inserts a build; null if another process has inserted one at the same time. */
+  async #begin(
+    projection: Projection<unknown>,
+    rows: readonly BuildRow[],
+    state: BuildRow['state'],
+  ): Promise<BuildState | null> {
+    const { name, version } = projection;
+    const generation = Math.max(0, ...rows.map((row) => row.generation)) + 1;
+    await this.#database.indexed(documentsName({ name, version, generation }), documentIndexes(projection));
+    const all = await builds(this.#database);
+    const row = {
+      _id: buildId({ name, generation }),
+      name,
+      version,
+      generation,
+      checkpoint: 0n,
+      fedAt: this.#clock.now(),
+      state,
+      shape: shapeOf(projection),
+      retiredAt: null,
+    };
+    try {
+      await all.insertOne(row);
+    } catch (error) {
+      if (isDuplicate(error)) return null;
+      throw error;
+    }
+    return { generation, checkpoint: 0n, ...(state === 'building' && { hidden: true }) };
+  }
+
+  async #remove(row: BuildRow): Promise<void> {
+    const all = await builds(this.#database);
+    await all.deleteOne({ _id: { $eq: row._id } });
+    await this.#database.drop(documentsName(row));
+  }
+
+  #unknownBuild({ name, version }: Projection<unknown>, generation: number): ReadModelsUnavailable {
+    return new ReadModelsUnavailable(`${name} v${version} has no build ${generation}`);
+  }
+}

@@ -1,0 +1,204 @@
+import type { Filter } from 'mongodb';
+import {
+  ReadModelNotBuilt,
+  ReadModelsUnavailable,
+  type AgendaQuery,
+  type PageAcrossQuery,
+  type PageQuery,
+  type ReadModels,
+  type Stored,
+} from '../../../application/ports/read-models.js';
+import type { Clock } from '../../../application/ports/system.js';
+import type { Projection } from '../../../projections/projection.js';
+import { acrossIndex, documentsName, fromRow, indexedFields, type DocumentRow } from './builds.js';
+import { Batcher } from '../client/batcher.js';
+import { guarded, type MongoDatabase } from '../client/database.js';
+import { SeenBuilds } from './seen-builds.js';
+
+interface KnownBuild {
+  readonly version: number;
+  readonly collection: string;
+  /** What its documents can be found by. */
+  readonly indexed: ReturnType<typeof indexedFields>;
+}
+
+/** What a query asks of a build. */
+interface Needs {
+  /** The fields and the agenda by which it finds documents. */
+  readonly fields: readonly string[];
+  readonly agenda: boolean;
+  /** A list of one owner's documents. */
+  readonly owner?: true;
+}
+
+const noIndex: Needs = { fields: [], agenda: false };
+
+/**
+ * The read models in MongoDB, as queries see them. Values from outside are compared as strings, and never
+ * taken for operators.
+ */
+export class MongoReadModels implements ReadModels {
+  readonly #database: MongoDatabase;
+  readonly #clock: Clock;
+  readonly #seen: SeenBuilds;
+  /** By collection. */
+  readonly #lookups = new Map<string, Batcher<string, DocumentRow | null>>();
+
+  /** `seen`: shared with whoever acknowledges writes in this process. */
+  constructor({
+    database,
+    clock,
+    seen = new SeenBuilds(database, clock),
+  }: {
+    readonly database: MongoDatabase;
+    readonly clock: Clock;
+    readonly seen?: SeenBuilds;
+  }) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#seen = seen;
+  }
+
+  /** Documents of one projection that are asked for at the same time are found by one query. */
+  get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null> {
+    return guarded(ReadModelsUnavailable, async () => {
+      const { collection } = await this.#buildOf(projection, noIndex);
+      const row = await this.#lookupsIn(collection).add(key);
+      return row && fromRow<Document>(row);
+    });
+  }
+
+  #lookupsIn(collection: string): Batcher<string, DocumentRow | null> {
+    const lookups =
+      this.#lookups.get(collection) ??
+      Batcher.lane(this.#clock, async (keys: readonly string[]) => {
+        const _id = { $in: [...new Set(keys)] };
+        const rows = await this.#database.collection<DocumentRow>(collection).find({ _id }).toArray();
+        const found = new Map(rows.map((row) => [row._id, row]));
+        return keys.map((key) => found.get(key) ?? null);
+      });
+    this.#lookups.set(collection, lookups);
+    return lookups;
+  }
+
+  page<Document>(
+    projection: Projection<Document>,
+    { org, where = {}, before, limit }: PageQuery,
+  ): Promise<readonly Stored<Document>[]> {
+    const unknown = Object.keys(where).filter((field) => projection.indexes[field] === undefined);
+    if (unknown.length > 0)
+      return Promise.reject(new Error(`${projection.name} is not indexed by ${unknown.join(', ')}`));
+    const fields = Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }] as const);
+    const filter = {
+      org: { $eq: org },
+      ...Object.fromEntries(fields),
+      ...(before !== undefined && { created: { $lt: before } }),
+    };
+    return this.#find<Document>(projection, filter, { created: -1 }, limit, {
+      fields: Object.keys(where),
+      agenda: false,
+      owner: true,
+    });
+  }
+
+  pageAcross<Document>(
+    projection: Projection<Document>,
+    { where, before, limit }: PageAcrossQuery,
+  ): Promise<readonly Stored<Document>[]> {
+    const fields = Object.keys(where);
+    const isThere = projection.across?.some((known) => acrossIndex(known) === acrossIndex(fields)) === true;
+    if (!isThere)
+      return Promise.reject(
+        new Error(`${projection.name} is not listed across organizations by ${fields.join(', ')}`),
+      );
+    const filter = {
+      ...Object.fromEntries(Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }])),
+      ...(before !== undefined && { created: { $lt: before } }),
+    };
+    const needs = { fields, agenda: false };
+    return this.#find<Document>(projection, filter, { created: -1 }, limit, needs, acrossIndex(fields));
+  }
+
+  count(
+    projection: Projection<unknown>,
+    { org, where }: Required<Pick<PageQuery, 'org' | 'where'>>,
+  ): Promise<number> {
+    const fields = Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }] as const);
+    return guarded(ReadModelsUnavailable, async () => {
+      const needs: Needs = { fields: Object.keys(where), agenda: false, owner: true };
+      const build = await this.#buildOf(projection, needs);
+      const documents = this.#database.collection<DocumentRow>(build.collection);
+      return documents.countDocuments({ org: { $eq: org }, ...Object.fromEntries(fields) });
+    });
+  }
+
+  countAcross(projection: Projection<unknown>, where: PageAcrossQuery['where']): Promise<number> {
+    const fields = Object.keys(where);
+    const filter = Object.fromEntries(
+      Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }]),
+    );
+    return guarded(ReadModelsUnavailable, async () => {
+      const build = await this.#buildOf(projection, { fields, agenda: false });
+      const documents = this.#database.collection<DocumentRow>(build.collection);
+      return documents.countDocuments(filter, { hint: acrossIndex(fields) });
+    });
+  }
+
+  agenda<Document>(
+    projection: Projection<Document>,
+    { upTo, after, limit }: AgendaQuery,
+  ): Promise<readonly Stored<Document>[]> {
+    const range = { agenda: { $gte: after?.agenda ?? '', $lte: upTo } };
+    const beyond = after && {
+      $or: [
+        { agenda: { $gt: after.agenda } },
+        { agenda: { $eq: after.agenda }, created: { $gt: after.created } },
+      ],
+    };
+    return this.#find<Document>(projection, { ...range, ...beyond }, { agenda: 1, created: 1 }, limit, {
+      fields: [],
+      agenda: true,
+    });
+  }
+
+  #find<Document>(
+    projection: Projection<unknown>,
+    filter: Filter<DocumentRow>,
+    sort: Readonly<Record<string, 1 | -1>>,
+    limit: number,
+    needs: Needs,
+    /** The index that must be there: without it, the query would look at every document. */
+    hint?: string,
+  ): Promise<readonly Stored<Document>[]> {
+    return guarded(ReadModelsUnavailable, async () => {
+      const build = await this.#buildOf(projection, needs);
+      if (limit < 1) return [];
+      const rows = await this.#database
+        .collection<DocumentRow>(build.collection)
+        .find(filter, { ...(hint !== undefined && { hint }) })
+        .sort({ ...sort })
+        .limit(limit)
+        .toArray();
+      return rows.map((row) => fromRow<Document>(row));
+    });
+  }
+
+  /** The build that readers see, which must have what a query needs. */
+  async #buildOf(projection: Projection<unknown>, needs: Needs): Promise<KnownBuild> {
+    const build = await this.#seenBuild(projection);
+    const { fields, agenda } = build.indexed;
+    const isListed = needs.owner === undefined || build.version >= (projection.listedFrom ?? 0);
+    if (isListed && needs.fields.every((field) => fields.includes(field)) && (agenda || !needs.agenda))
+      return build;
+    throw new ReadModelsUnavailable(
+      `${projection.name} is being built anew, and can't be searched like this yet`,
+    );
+  }
+
+  /** The active build of this version, else of an earlier one. */
+  async #seenBuild(projection: Projection<unknown>): Promise<KnownBuild> {
+    const row = await this.#seen.toRead(projection);
+    if (row === null) throw new ReadModelNotBuilt(projection);
+    return { version: row.version, collection: documentsName(row), indexed: indexedFields(row.shape) };
+  }
+}

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import type { IndexDescription } from 'mongodb';
+import type { Clock } from '../../../application/ports/system.js';
+import { noticedWithin } from '../../../application/projecting/projection-board.js';
+import type { Milliseconds } from '../../../domain/ids.js';
+import type { Projection } from '../../../projections/projection.js';
+import { shapeOf } from './builds.js';
+import type { MongoDatabase } from '../client/database.js';
+
+/**
+ * What the processes have in common that read and feed the same builds: two versions of the service with
+ * different projections are different releases, and each has a projector of its own.
+ */
+export const releaseOf = (projections: readonly Projection<unknown>[]): string => {
+  const shapes = projections.map((projection) =>
+    JSON.stringify([projection.name, projection.version, shapeOf(projection)]),
+  );
+  shapes.sort();
+  return createHash('sha256').update(shapes.join()).digest('hex').slice(0, 12);
+};
+
+export const projectorLease = (release: string): string => `projector ${release}`;
+
+/** A release, as its processes keep it up. */
+interface ReleaseRow {
+  readonly _id: string;
+  /** Changes with every sign of life. */
+  readonly signAt: Date;
+}
+
+/** MongoDB itself removes the row of a release that nothing runs any more. */
+export const releaseIndexes: readonly IndexDescription[] = [
+  { key: { signAt: 1 }, name: 'gone', expireAfterSeconds: 3_600 },
+];
+
+/** Its processes show life twice a second. */
+const goneAfter: Milliseconds = 3_000;
+
+export interface ReleasesOptions {
+  readonly database: MongoDatabase;
+  readonly clock: Clock;
+  /** Of this process. */
+  readonly release: string;
+}
+
+/** The releases whose processes share the data, as this process sees them. */
+export class Releases {
+  readonly #options: ReleasesOptions;
+  #others: ReadonlyMap<string, { readonly sign: number; readonly changedAt: Milliseconds }> = new Map();
+  /** When the processes of other releases know of this one; null before its first sign of life. */
+  #knownFrom: Milliseconds | null = null;
+
+  constructor(options: ReleasesOptions) {
+    this.#options = options;
+  }
+
+  /** Shows that a process of this release runs, and then looks for others. Throws a MongoError. */
+  async look(): Promise<void> {
+    const { database, clock, release } = this.#options;
+    const rows = await database.indexed<ReleaseRow>('releases', releaseIndexes);
+    const sign = { $set: { signAt: new Date(clock.now()) } };
+    await rows.updateOne({ _id: { $eq: release } }, sign, { upsert: true });
+    const others = await rows.find({ _id: { $ne: release } }).toArray();
+    const now = clock.monotonic();
+    this.#others = new Map(
+      others.map(({ _id, signAt }) => {
+        const known = this.#others.get(_id);
+        const sign = signAt.getTime();
+        return [_id, { sign, changedAt: known?.sign === sign ? known.changedAt : now }];
+      }),
+    );
+    this.#knownFrom ??= this.areSeveral() ? now + noticedWithin : now;
+  }
+
+  /** Waits until the processes of other releases know of this one. Throws a MongoError. */
+  async join(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    if (this.#knownFrom === null) await this.look();
+    const left = (this.#knownFrom ?? 0) - clock.monotonic();
+    if (left > 0) await clock.sleep(left, signal);
+  }
+
+  /** Whether processes of another release may be at work. */
+  areSeveral(): boolean {
+    const now = this.#options.clock.monotonic();
+    return [...this.#others.values()].some(({ changedAt }) => now - changedAt < goneAfter);
+  }
+}

@@ -1,0 +1,50 @@
+import type { Clock } from '../../../application/ports/system.js';
+import type { Milliseconds } from '../../../domain/ids.js';
+import type { Projection } from '../../../projections/projection.js';
+import { activeBuildTrusted, builds, seenBuild, type BuildRow } from './builds.js';
+import type { MongoDatabase } from '../client/database.js';
+
+/**
+ * The builds as this process saw them last. Writes are acknowledged and reads are made by the same look: a
+ * build that is said to be up to date is the one that is read from then on.
+ */
+export class SeenBuilds {
+  readonly #database: MongoDatabase;
+  readonly #clock: Clock;
+  #rows: readonly BuildRow[] = [];
+  /** When the last look began. */
+  #began: Milliseconds = -Infinity;
+  #underWay: Promise<void> | null = null;
+
+  constructor(database: MongoDatabase, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  /** Those of a projection in the order of their generations. */
+  rows(): readonly BuildRow[] {
+    return this.#rows;
+  }
+
+  /** Looks, or joins the look under way. Rejects if MongoDB can't be asked. */
+  look(): Promise<void> {
+    this.#underWay ??= this.#look().finally(() => {
+      this.#underWay = null;
+    });
+    return this.#underWay;
+  }
+
+  /** The build that readers of a projection see; null if there is none. Throws a MongoError. */
+  async toRead(projection: Projection<unknown>): Promise<BuildRow | null> {
+    const oldest = this.#clock.monotonic() - activeBuildTrusted;
+    while (this.#began < oldest) await this.look();
+    return seenBuild(projection, this.#rows);
+  }
+
+  async #look(): Promise<void> {
+    const began = this.#clock.monotonic();
+    const all = await builds(this.#database);
+    this.#rows = await all.find({}).sort({ name: 1, generation: 1 }).toArray();
+    this.#began = began;
+  }
+}

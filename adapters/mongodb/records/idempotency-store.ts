@@ -1,0 +1,174 @@
+import { ObjectId, type Collection, type IndexDescription } from 'mongodb';
+import {
+  IdempotencyUnavailable,
+  keptLonger,
+  rememberedFor,
+  type KeyClaim,
+  type ClaimOutcome,
+  type IdempotencyStore,
+} from '../../../application/ports/idempotency-store.js';
+import type { Clock } from '../../../application/ports/system.js';
+import { CommandId, Instant, OrganizationId } from '../../../domain/ids.js';
+import { Batcher } from '../client/batcher.js';
+import { guarded, type MongoDatabase } from '../client/database.js';
+import { duplicatesOf } from '../client/refusals.js';
+
+interface KeyRow {
+  /** Organization and key as JSON. */
+  readonly _id: string;
+  readonly org: string;
+  readonly key: string;
+  readonly body: string;
+  readonly code: string;
+  readonly owner: string;
+  readonly ledgerRevision: number;
+  readonly claimedAt: string;
+  readonly completed: boolean;
+  /** What completed it; absent while it runs. */
+  readonly completedBy?: string;
+  /** The server deletes the row some time after this. */
+  readonly until: Date;
+}
+
+export const keyIndexes: readonly IndexDescription[] = [
+  { key: { until: 1 }, name: 'until', expireAfterSeconds: keptLonger / 1_000 },
+];
+
+const idOf = ({ org, key }: Pick<KeyClaim, 'org' | 'key'>): string => JSON.stringify([org, key]);
+
+const fieldsOf = ({ org, key, body, code, owner, ledgerRevision, claimedAt }: KeyClaim) => ({
+  org,
+  key,
+  body,
+  code,
+  owner,
+  ledgerRevision,
+  claimedAt,
+});
+
+const claimOf = ({ org, key, body, code, owner, ledgerRevision, claimedAt }: KeyRow): KeyClaim => ({
+  org: OrganizationId.parse(org),
+  key,
+  body,
+  code,
+  owner: CommandId.parse(owner),
+  ledgerRevision,
+  claimedAt: Instant.parse(claimedAt),
+});
+
+/** Whether a row is what this very claim wrote. */
+const isBy = ({ owner, code }: KeyClaim, row: KeyRow): boolean => row.owner === owner && row.code === code;
+
+/**
+ * Idempotency keys, one document each. An insert decides which request gets a key; everything after that is a
+ * compare-and-set. (docs/money.md, rule 6: a claim changes hands by compare-and-set)
+ */
+export class MongoIdempotencyStore implements IdempotencyStore {
+  readonly #database: MongoDatabase;
+  readonly #clock: Clock;
+  readonly #insertions: Batcher<KeyRow, boolean>;
+  readonly #completions: Batcher<KeyClaim, boolean>;
+
+  constructor({ database, clock }: { readonly database: MongoDatabase; readonly clock: Clock }) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#insertions = Batcher.lane(clock, (rows) => this.#insertAll(rows));
+    this.#completions = Batcher.lane(clock, (held) => this.#completeAll(held));
+  }
+
+  claim(wanted: KeyClaim): Promise<ClaimOutcome> {
+    return this.#with(async (keys) => {
+      const row: KeyRow = {
+        _id: idOf(wanted),
+        ...fieldsOf(wanted),
+        completed: false,
+        until: new Date(Date.parse(wanted.claimedAt) + rememberedFor),
+      };
+      for (;;) {
+        if (await this.#insertions.add(row)) return { kind: 'claimed' };
+        const found = await keys.findOne({ _id: row._id });
+        if (found === null) continue;
+        if (found.until.getTime() <= Date.parse(wanted.claimedAt)) {
+          // Expired, and the server has not deleted it yet.
+          await keys.deleteOne({ _id: row._id, until: { $eq: found.until } });
+          continue;
+        }
+        if (found.body !== wanted.body) return { kind: 'reused' };
+        // Our own: the response to the first insert was lost, and the driver has repeated it.
+        if (isBy(wanted, found) && !found.completed) return { kind: 'claimed' };
+        return found.completed
+          ? { kind: 'completed', code: found.code }
+          : { kind: 'running', claim: claimOf(found) };
+      }
+    });
+  }
+
+  replace(held: KeyClaim, next: KeyClaim): Promise<boolean> {
+    return this.#with(async (keys) => {
+      const { body, code, owner, ledgerRevision, claimedAt } = fieldsOf(next);
+      const { matchedCount } = await keys.updateOne(this.#running(held), {
+        $set: { body, code, owner, ledgerRevision, claimedAt },
+      });
+      // If the driver has repeated the write, the first one may have changed the row.
+      return matchedCount === 1 || (await keys.findOne(this.#running(next))) !== null;
+    });
+  }
+
+  complete(held: KeyClaim): Promise<boolean> {
+    return this.#with(() => this.#completions.add(held));
+  }
+
+  release(held: KeyClaim): Promise<void> {
+    return this.#with(async (keys) => void (await keys.deleteOne(this.#running(held))));
+  }
+
+  /** For each row whether it was inserted; false if there was one with its id. */
+  async #insertAll(rows: readonly KeyRow[]): Promise<readonly boolean[]> {
+    const keys = await this.#keys();
+    try {
+      await keys.insertMany([...rows], { ordered: false });
+      return rows.map(() => true);
+    } catch (error) {
+      const duplicates = duplicatesOf(error);
+      if (duplicates === null) throw error;
+      return rows.map((_, index) => !duplicates.has(index));
+    }
+  }
+
+  /** For each claim whether it was running until now. */
+  async #completeAll(held: readonly KeyClaim[]): Promise<readonly boolean[]> {
+    const keys = await this.#keys();
+    const completedBy = new ObjectId().toHexString();
+    const updates = held.map((claim) => ({
+      updateOne: { filter: this.#running(claim), update: { $set: { completed: true, completedBy } } },
+    }));
+    const { matchedCount } = await keys.bulkWrite(updates, { ordered: false });
+    if (matchedCount === held.length) return held.map(() => true);
+    const rows = await keys.find({ _id: { $in: held.map(idOf) } }).toArray();
+    const mine = new Map(rows.filter((row) => row.completedBy === completedBy).map((row) => [row._id, row]));
+    return held.map((claim) => {
+      const row = mine.get(idOf(claim));
+      // The same claim once more in this batch finds it completed.
+      return row !== undefined && isBy(claim, row) && mine.delete(row._id);
+    });
+  }
+
+  #keys(): Promise<Collection<KeyRow>> {
+    return this.#database.indexed<KeyRow>('idempotency_keys', keyIndexes);
+  }
+
+  #running(held: KeyClaim) {
+    const until = { $gt: new Date(this.#clock.now()) };
+    return {
+      _id: idOf(held),
+      owner: { $eq: held.owner as string },
+      code: { $eq: held.code },
+      completed: false,
+      until,
+    };
+  }
+
+  #with<T>(work: (keys: Collection<KeyRow>) => Promise<T>): Promise<T> {
+    return guarded(IdempotencyUnavailable, async () => work(await this.#keys()));
+  }
+}

@@ -1,0 +1,28 @@
+import type { KeyUseRows } from '../../../application/ports/key-uses.js';
+import { Instant, Uuid } from '../../../domain/ids.js';
+import { sendAll, type MongoDatabase } from '../client/database.js';
+
+interface UseRow {
+  readonly _id: string;
+  readonly at: string;
+}
+
+/** The last use of each API key, one document per key. */
+export const mongoKeyUses = (database: MongoDatabase): KeyUseRows => {
+  const rows = () => database.collection<UseRow>('key_uses');
+  return {
+    save: async (uses) => {
+      const writes = uses.flatMap(([id, at]) => [
+        { updateOne: { filter: { _id: { $eq: id } }, update: { $setOnInsert: { at } }, upsert: true } },
+        { updateOne: { filter: { _id: { $eq: id }, at: { $lt: at } }, update: { $set: { at } } } },
+      ]);
+      await sendAll(() => rows().bulkWrite(writes));
+    },
+    read: async (keyIds) => {
+      const found = await rows()
+        .find({ _id: { $in: [...keyIds] } })
+        .toArray();
+      return new Map(found.map(({ _id, at }) => [Uuid.parse(_id), Instant.parse(at)]));
+    },
+  };
+};

@@ -1,0 +1,342 @@
+import { Binary, type Collection, type Document } from 'mongodb';
+import { EventStoreUnavailable } from '../../../application/ports/event-store.js';
+import {
+  ForkedLog,
+  type Checkpoint,
+  type LeafTile,
+  type Leaf,
+  type LogDamage,
+  type LogTiles,
+  type LogTree,
+} from '../../../application/ports/log-tiles.js';
+import { tileGrowth, unpackSeqs, type TileRow } from '../../../application/log/tile-rows.js';
+import type { Instant, OrganizationId } from '../../../domain/ids.js';
+import { hashBytes, hashesIn, tileWidth } from '../../../domain/merkle.js';
+import { guarded, sendAll, type MongoDatabase } from '../client/database.js';
+import { isDuplicate } from '../client/refusals.js';
+
+/** The empty text stands for no organization. */
+interface Count {
+  readonly org: string;
+  readonly events: bigint;
+}
+
+interface TreeDocument {
+  readonly _id: 'tree';
+  readonly size: bigint;
+  readonly roots: Binary;
+  readonly position: bigint;
+  readonly epoch: bigint;
+  /** What the last extension has changed: it counts before it stands in `log_orgs`. */
+  readonly pending: readonly Count[];
+}
+
+interface TileDocument {
+  /** `{level}/{n}` */
+  readonly _id: string;
+  readonly level: number;
+  readonly n: bigint;
+  readonly width: number;
+  readonly hashes: Binary;
+  readonly position: bigint;
+  readonly seqs: Binary;
+}
+
+interface CheckpointDocument {
+  readonly _id: bigint;
+  readonly root: Binary;
+  readonly note: string;
+  readonly at: Instant;
+}
+
+interface DamageDocument {
+  readonly _id: 'damage';
+  readonly position: bigint;
+  readonly reason: string;
+}
+
+const empty: LogTree = { size: 0, roots: [], position: 0n, epoch: 0 };
+
+const bytesOf = ({ buffer, position }: Binary): Buffer => Buffer.from(buffer).subarray(0, position);
+
+const nameOf = (org: OrganizationId | null): string => org ?? '';
+const tileId = (level: number, n: number): string => `${level}/${n}`;
+
+/**
+ * The log of the log in MongoDB, without transactions: the tiles are written first, then the one document
+ * that says how many of their hashes count, by compare-and-set on its size. Tiles of notaries that overlap
+ * hold the same hashes; a shorter one never replaces a longer one.
+ */
+export class MongoLogTiles implements LogTiles {
+  readonly #database: MongoDatabase;
+
+  constructor(database: MongoDatabase) {
+    this.#database = database;
+  }
+
+  tree(): Promise<LogTree> {
+    return this.#guarded(async () => {
+      const found = await this.#tree().findOne({ _id: { $eq: 'tree' } });
+      return found === null ? empty : treeOf(found);
+    });
+  }
+
+  extend(from: number, leaves: readonly Leaf[], to: bigint, epoch: number): Promise<boolean> {
+    return this.#guarded(async () => {
+      const before = await this.#tree().findOne({ _id: { $eq: 'tree' } });
+      const tree = before === null ? empty : treeOf(before);
+      if (tree.size !== from || tree.epoch > epoch) return false;
+      await this.#applyCounts(before?.pending ?? []);
+      const { frontier, rows } = await tileGrowth(tree, leaves, (level, n) => this.#rowOf(level, n));
+      await Promise.all(rows.map((row) => this.#putTile(row)));
+      const pending = [...new Map(leaves.map(({ org, orgSeq }) => [nameOf(org), orgSeq + 1]))].map(
+        ([org, events]) => ({ org, events: BigInt(events) }),
+      );
+      const next = {
+        size: BigInt(frontier.size),
+        roots: Buffer.concat(frontier.roots),
+        position: to,
+        epoch: BigInt(epoch),
+        pending,
+      };
+      if (!(await this.#replaceTree(before !== null, from, epoch, next))) return false;
+      await this.#applyCounts(pending);
+      return true;
+    });
+  }
+
+  hashes(level: number, from: number, count: number): Promise<Buffer> {
+    return this.#guarded(async () => {
+      const first = Math.floor(from / tileWidth);
+      const last = Math.floor((from + count - 1) / tileWidth);
+      const ids = Array.from({ length: last - first + 1 }, (_, at) => tileId(level, first + at));
+      const rows = await this.#tiles()
+        .find({ _id: { $in: ids } }, { projection: { hashes: 1, n: 1 } })
+        .toArray();
+      const start = from - first * tileWidth;
+      const inOrder = rows.toSorted((one, other) => (one.n < other.n ? -1 : 1));
+      return Buffer.concat(inOrder.map(({ hashes }) => bytesOf(hashes))).subarray(
+        start * hashBytes,
+        (start + count) * hashBytes,
+      );
+    });
+  }
+
+  leaves(tile: number): Promise<LeafTile | null> {
+    return this.#guarded(async () => {
+      const [row, { size }] = await Promise.all([this.#rowOf(0, tile), this.tree()]);
+      // What a notary wrote that did not come to the end does not count.
+      const count = Math.min(tileWidth, size - tile * tileWidth);
+      return row === null || count <= 0
+        ? null
+        : {
+            after: row.after,
+            hashes: hashesIn(row.hashes).slice(0, count),
+            orgSeqs: unpackSeqs(row.orgSeqs).slice(0, count),
+          };
+    });
+  }
+
+  tileOf(position: bigint): Promise<number> {
+    return this.#guarded(async () => {
+      const [row] = await (
+        await this.#indexedTiles()
+      )
+        .find({ level: { $eq: 0 }, position: { $lt: position } }, { projection: { n: 1 } })
+        .sort({ position: -1 })
+        .limit(1)
+        .toArray();
+      return Number(row?.n ?? 0n);
+    });
+  }
+
+  counts(orgs: readonly (OrganizationId | null)[]): Promise<ReadonlyMap<OrganizationId | null, number>> {
+    return this.#guarded(async () => {
+      const [tree, rows] = await Promise.all([
+        this.#tree().findOne({ _id: { $eq: 'tree' } }, { projection: { pending: 1 } }),
+        this.#orgs()
+          .find({ _id: { $in: orgs.map(nameOf) } })
+          .toArray(),
+      ]);
+      const known = new Map(rows.map(({ _id, events }) => [_id, Number(events)]));
+      for (const { org, events } of tree?.pending ?? []) known.set(org, Number(events));
+      return new Map(orgs.map((org) => [org, known.get(nameOf(org)) ?? 0]));
+    });
+  }
+
+  keep({ size, root, note, at }: Checkpoint): Promise<void> {
+    return this.#guarded(async () => {
+      const id = BigInt(size);
+      const last = await this.#newest();
+      const known = await this.#checkpoints().findOne({ _id: { $eq: id } });
+      if (known !== null && !bytesOf(known.root).equals(root)) throw new ForkedLog(size);
+      if (known === null) {
+        try {
+          await this.#checkpoints().insertOne({ _id: id, root: asBinary(root), note, at });
+        } catch (error) {
+          if (!isDuplicate(error)) throw error;
+          const other = await this.#checkpoints().findOne({ _id: { $eq: id } });
+          if (other === null || !bytesOf(other.root).equals(root)) throw new ForkedLog(size);
+        }
+      } else await this.#checkpoints().updateOne({ _id: { $eq: id } }, { $set: { note, at } });
+      const isSameHour = last?.at.slice(0, hourLength) === at.slice(0, hourLength);
+      if (last !== null && last._id < id && isSameHour)
+        await this.#checkpoints().deleteOne({ _id: { $eq: last._id } });
+    });
+  }
+
+  newest(): Promise<Checkpoint | null> {
+    return this.#guarded(async () => {
+      const found = await this.#newest();
+      return found && checkpointOf(found);
+    });
+  }
+
+  kept(): Promise<readonly Checkpoint[]> {
+    return this.#guarded(async () =>
+      (await this.#checkpoints().find({}).sort({ _id: 1 }).toArray()).map(checkpointOf),
+    );
+  }
+
+  reset(): Promise<void> {
+    return this.#guarded(async () => {
+      const tree = await this.tree();
+      // First what says that tiles count; then they may go one by one.
+      await this.#tree().updateOne(
+        { _id: { $eq: 'tree' } },
+        { $set: { size: 0n, roots: asBinary(Buffer.alloc(0)), position: 0n, pending: [] } },
+      );
+      if (tree.size === 0) return;
+      await this.#orgs().deleteMany({});
+      await this.#tiles().deleteMany({});
+    });
+  }
+
+  damage(): Promise<LogDamage | null> {
+    return this.#guarded(async () => {
+      const found = await this.#damage().findOne({ _id: { $eq: 'damage' } });
+      return found && { position: found.position, reason: found.reason };
+    });
+  }
+
+  reportDamage(damage: LogDamage | null): Promise<void> {
+    return this.#guarded(async () => {
+      if (damage === null) await this.#damage().deleteOne({ _id: { $eq: 'damage' } });
+      else {
+        const { position, reason } = damage;
+        // The first damage stays until it is taken back.
+        await this.#damage()
+          .insertOne({ _id: 'damage', position, reason })
+          .catch((error: unknown) => {
+            if (!isDuplicate(error)) throw error;
+          });
+      }
+    });
+  }
+
+  /** False if the tree has another size, or a later epoch has written. */
+  async #replaceTree(
+    exists: boolean,
+    from: number,
+    epoch: number,
+    next: Omit<TreeDocument, '_id' | 'roots'> & { readonly roots: Buffer },
+  ): Promise<boolean> {
+    const document = { ...next, roots: asBinary(next.roots) };
+    if (exists) {
+      const { matchedCount } = await this.#tree().updateOne(
+        { _id: { $eq: 'tree' }, size: { $eq: BigInt(from) }, epoch: { $lte: BigInt(epoch) } },
+        { $set: document },
+      );
+      return matchedCount === 1;
+    }
+    try {
+      await this.#tree().insertOne({ _id: 'tree', ...document });
+      return true;
+    } catch (error) {
+      if (isDuplicate(error)) return false;
+      throw error;
+    }
+  }
+
+  async #putTile({ level, n, hashes, after, orgSeqs }: TileRow): Promise<void> {
+    const width = hashes.length / hashBytes;
+    const content = {
+      level,
+      n: BigInt(n),
+      width,
+      hashes: asBinary(hashes),
+      position: after,
+      seqs: asBinary(orgSeqs),
+    };
+    const grow = () =>
+      this.#tiles().updateOne({ _id: { $eq: tileId(level, n) }, width: { $lte: width } }, { $set: content });
+    if ((await grow()).matchedCount === 1) return;
+    try {
+      await (await this.#indexedTiles()).insertOne({ _id: tileId(level, n), ...content });
+    } catch (error) {
+      if (!isDuplicate(error)) throw error;
+      if ((await grow()).matchedCount === 1) return; // another notary may have inserted a shorter one just now
+      const longer = await this.#rowOf(level, n);
+      // It must begin with the same hashes, unless it was made of another log.
+      if (longer?.hashes.subarray(0, hashes.length).equals(hashes) !== true)
+        await this.#tiles().updateOne({ _id: { $eq: tileId(level, n) } }, { $set: content });
+    }
+  }
+
+  /** Repeating it changes nothing, and an earlier one never undoes a later one. */
+  async #applyCounts(counts: readonly Count[]): Promise<void> {
+    if (counts.length === 0) return;
+    await sendAll(() =>
+      this.#orgs().bulkWrite(
+        counts.map(({ org, events }) => ({
+          updateOne: { filter: { _id: { $eq: org } }, update: { $max: { events } }, upsert: true },
+        })),
+        { ordered: false },
+      ),
+    );
+  }
+
+  async #rowOf(level: number, n: number): Promise<Pick<TileRow, 'hashes' | 'after' | 'orgSeqs'> | null> {
+    const row = await this.#tiles().findOne({ _id: { $eq: tileId(level, n) } });
+    return row && { hashes: bytesOf(row.hashes), after: row.position, orgSeqs: bytesOf(row.seqs) };
+  }
+
+  async #newest(): Promise<CheckpointDocument | null> {
+    const [found] = await this.#checkpoints().find({}).sort({ _id: -1 }).limit(1).toArray();
+    return found ?? null;
+  }
+
+  #guarded<T>(work: () => Promise<T>): Promise<T> {
+    return guarded(EventStoreUnavailable, work);
+  }
+
+  #of<Row extends Document>(name: string): Collection<Row> {
+    return this.#database.collection<Row>(name);
+  }
+  #tree = () => this.#of<TreeDocument>('log_tree');
+  #tiles = () => this.#of<TileDocument>('log_tiles');
+  #indexedTiles = () => this.#database.indexed<TileDocument>('log_tiles', tileIndexes);
+  #orgs = () => this.#of<{ readonly _id: string; readonly events: bigint }>('log_orgs');
+  #checkpoints = () => this.#of<CheckpointDocument>('log_checkpoints');
+  #damage = () => this.#of<DamageDocument>('log_damage');
+}
+
+export const tileIndexes = [{ name: 'level_position_1', key: { level: 1, position: 1 } }];
+
+const hourLength = '2026-03-01T12'.length;
+
+const asBinary = (bytes: Buffer): Binary => new Binary(bytes);
+
+const treeOf = ({ size, roots, position, epoch }: TreeDocument): LogTree => ({
+  size: Number(size),
+  roots: hashesIn(bytesOf(roots)),
+  position,
+  epoch: Number(epoch),
+});
+
+const checkpointOf = ({ _id, root, note, at }: CheckpointDocument): Checkpoint => ({
+  size: Number(_id),
+  root: bytesOf(root),
+  note,
+  at,
+});

@@ -1,0 +1,70 @@
+import type { IndexDescription } from 'mongodb';
+import type { RequestRecord, RequestRows } from '../../../application/ports/requests.js';
+import { Instant } from '../../../domain/ids.js';
+import { sendAll, type MongoDatabase } from '../client/database.js';
+
+/** Without subjects there is no such field, and nothing in its index. */
+type RequestRow = Omit<RequestRecord, 'id' | 'subjects'> & {
+  readonly _id: string;
+  readonly subjects?: readonly string[];
+};
+
+const recordOf = ({ _id, subjects = [], ...record }: RequestRow): RequestRecord => ({
+  id: _id,
+  ...record,
+  subjects,
+});
+
+export const requestIndexes: readonly IndexDescription[] = [
+  { key: { at: 1 }, name: 'by_at' },
+  {
+    key: { subjects: 1, at: -1, _id: -1 },
+    name: 'by_subject',
+    partialFilterExpression: { subjects: { $exists: true } },
+  },
+];
+
+/** Removing this many at a time delays nobody. */
+const removedAtOnce = 1_000;
+
+/** The request log, one document per request. */
+export const mongoRequests = (database: MongoDatabase): RequestRows => {
+  const rows = () => database.collection<RequestRow>('requests');
+  return {
+    save: async (records) => {
+      if (records.length === 0) return;
+      const writes = records.map(({ id, subjects, ...record }) => ({
+        updateOne: {
+          filter: { _id: { $eq: id } },
+          update: { $setOnInsert: { ...record, ...(subjects.length > 0 && { subjects }) } },
+          upsert: true,
+        },
+      }));
+      await sendAll(() => rows().bulkWrite(writes, { ordered: false }));
+    },
+    find: async (id) => {
+      const row = await rows().findOne({ _id: { $eq: id } });
+      return row && recordOf(row);
+    },
+    about: async (subject, after, limit) => {
+      const earlier =
+        after === null ? {} : { $or: [{ at: { $lt: after.at } }, { at: after.at, _id: { $lt: after.id } }] };
+      const found = await rows()
+        .find({ subjects: subject, ...earlier })
+        .sort({ at: -1, _id: -1 })
+        .limit(limit)
+        .toArray();
+      return found.map(recordOf);
+    },
+    removeOld: async (before, signal) => {
+      const end = Instant.parse(new Date(before).toISOString());
+      while (!signal.aborted) {
+        const old = await rows()
+          .find({ at: { $lt: end } }, { projection: { _id: 1 }, limit: removedAtOnce })
+          .toArray();
+        if (old.length === 0) return;
+        await rows().deleteMany({ _id: { $in: old.map(({ _id }) => _id) } });
+      }
+    },
+  };
+};
