@@ -105,7 +105,6 @@ const markSaved = ({ projection, known, changed }: OpenBuild, stored: Stored<unk
 
 const statusOf = ({ projection, checkpoint }: OpenBuild, live: boolean): ProjectionStatus => ({
   name: projection.name,
-  version: projection.version,
   checkpoint,
   live,
   rebuilding: null,

@@ -9,7 +9,6 @@ import { larger, smallest } from '../log/positions.js';
  */
 export interface ProjectionStatus {
   readonly name: string;
-  readonly version: number;
   readonly checkpoint: bigint;
   readonly live: boolean;
   readonly rebuilding: bigint | null;

@@ -59,9 +59,9 @@ const fieldsThatDiffer = (row: object, folded: object): readonly string[] => {
 };
 
 /** How far readers see a projection that is fed; null while another build is shown. */
-const checkpointOf = ({ status }: SpotCheckDeps, { name, version }: Projection<unknown>): bigint | null => {
+const checkpointOf = ({ status }: SpotCheckDeps, { name }: Projection<unknown>): bigint | null => {
   const { down, projections } = status();
-  const known = projections.find((each) => each.name === name && each.version === version);
+  const known = projections.find((each) => each.name === name);
   return down === null && known?.live === true ? known.checkpoint : null;
 };
 

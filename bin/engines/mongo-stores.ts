@@ -114,7 +114,7 @@ export const openMongoStores = (
   const release = releaseOf(allProjections);
   const releases = new Releases({ database, clock, release });
   const seen = new SeenBuilds(database, clock);
-  let isFedHere = false;
+  const feeding = { isHere: false };
   const watching = watchProjector(
     {
       database,
@@ -123,7 +123,7 @@ export const openMongoStores = (
       clock,
       projections: allProjections,
       board,
-      isFedHere: () => isFedHere,
+      isFedHere: () => feeding.isHere,
       ...downAfter,
     },
     stopped.signal,
@@ -145,7 +145,7 @@ export const openMongoStores = (
     onError,
     onIncident,
     fail,
-    onFed: (isFed) => void (isFedHere = isFed),
+    feeding,
   };
 
   return {
@@ -252,8 +252,8 @@ interface Projecting {
   /** Hears why the projector gets nowhere. */
   readonly onIncident: (reason: string) => void;
   readonly fail: (error: FinalError) => void;
-  /** Hears whether the projector tells the board itself how far it is, so that no look is needed. */
-  readonly onFed: (isFed: boolean) => void;
+  /** Whether the projector of this process tells the board itself how far it is, so that no look is needed. */
+  readonly feeding: { isHere: boolean };
 }
 
 const looksEvery: Milliseconds = 250;
@@ -264,15 +264,13 @@ const keepsEvery: Milliseconds = 10 * 60_000;
 
 /** Projects the log, and rebuilds what is asked for, while the lease is held. */
 const project = async (
-  { database, clock, board, releases, store, onError, onIncident, fail, onFed }: Projecting,
+  { database, clock, board, releases, store, onError, onIncident, fail, feeding }: Projecting,
   { epoch, signal, say }: HeldLease,
 ): Promise<void> => {
   await releases.join(signal);
   const release = releaseOf(allProjections);
   const readModels = new MongoProjectionStore({ database, clock, epoch: () => epoch, release });
   let status: ProjectorStatus = { down: null, projections: [] };
-  // While an active build catches up, its checkpoint counts, and a position that was passed does not.
-  let isFed = false;
   const projector = new Projector({
     projections: allProjections,
     log: store,
@@ -283,12 +281,12 @@ const project = async (
         if (now.down !== null) onIncident(now.down);
         if (now.down !== status.down) say(now.down).catch(onError);
         status = now;
-        isFed = !signal.aborted && now.down === null && now.projections.every(({ live }) => live);
-        onFed(isFed);
-        if (isFed) board.status(now);
+        // While an active build catches up, its checkpoint counts, and a position that was passed does not.
+        feeding.isHere = !signal.aborted && now.down === null && now.projections.every(({ live }) => live);
+        if (feeding.isHere) board.status(now);
       },
       moved: (position) => {
-        if (isFed) board.moved(position);
+        if (feeding.isHere) board.moved(position);
       },
     },
     fail,
@@ -300,11 +298,7 @@ const project = async (
     status: () => status,
     onError,
   };
-  const stop = (): void => {
-    isFed = false;
-    onFed(false);
-  };
-  signal.addEventListener('abort', stop, { once: true });
+  signal.addEventListener('abort', () => void (feeding.isHere = false), { once: true });
   await Promise.all([
     projector.run(signal),
     followRebuildRequests(requests, signal),

@@ -30,13 +30,11 @@ const pollWhileIdle: Milliseconds = 500;
 const pulseEvery: Milliseconds = 200;
 
 const statusOf = (projection: Projection<unknown>, rows: readonly BuildRow[]): ProjectionStatus => {
-  const { name, version } = projection;
   const own = rows.filter((row) => isBuildOf(projection, row));
   const active = own.findLast(({ state }) => state === 'active');
   const building = own.findLast(({ state }) => state === 'building');
   return {
-    name,
-    version,
+    name: projection.name,
     checkpoint: (active ?? building)?.checkpoint ?? 0n,
     live: active !== undefined,
     rebuilding: building?.checkpoint ?? null,

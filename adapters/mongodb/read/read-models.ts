@@ -1,4 +1,4 @@
-import type { Filter } from 'mongodb';
+import type { Collection, Filter } from 'mongodb';
 import {
   ReadModelNotBuilt,
   ReadModelsUnavailable,
@@ -14,13 +14,6 @@ import { acrossIndex, documentsName, fromRow, indexedFields, type DocumentRow } 
 import { Batcher } from '../client/batcher.js';
 import { guarded, type MongoDatabase } from '../client/database.js';
 import { SeenBuilds } from './seen-builds.js';
-
-interface KnownBuild {
-  readonly version: number;
-  readonly collection: string;
-  /** What its documents can be found by. */
-  readonly indexed: ReturnType<typeof indexedFields>;
-}
 
 /** What a query asks of a build. */
 interface Needs {
@@ -44,7 +37,7 @@ export class MongoReadModels implements ReadModels {
   /** By collection. */
   readonly #lookups = new Map<string, Batcher<string, DocumentRow | null>>();
 
-  /** `seen`: shared with whoever acknowledges writes in this process. */
+  /** `seen`: shared with what acknowledges writes in this process. */
   constructor({
     database,
     clock,
@@ -62,8 +55,8 @@ export class MongoReadModels implements ReadModels {
   /** Documents of one projection that are asked for at the same time are found by one query. */
   get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null> {
     return guarded(ReadModelsUnavailable, async () => {
-      const { collection } = await this.#buildOf(projection, noIndex);
-      const row = await this.#lookupsIn(collection).add(key);
+      const documents = await this.#documentsOf(projection, noIndex);
+      const row = await this.#lookupsIn(documents.collectionName).add(key);
       return row && fromRow<Document>(row);
     });
   }
@@ -126,8 +119,7 @@ export class MongoReadModels implements ReadModels {
     const fields = Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }] as const);
     return guarded(ReadModelsUnavailable, async () => {
       const needs: Needs = { fields: Object.keys(where), agenda: false, owner: true };
-      const build = await this.#buildOf(projection, needs);
-      const documents = this.#database.collection<DocumentRow>(build.collection);
+      const documents = await this.#documentsOf(projection, needs);
       return documents.countDocuments({ org: { $eq: org }, ...Object.fromEntries(fields) });
     });
   }
@@ -138,8 +130,7 @@ export class MongoReadModels implements ReadModels {
       Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }]),
     );
     return guarded(ReadModelsUnavailable, async () => {
-      const build = await this.#buildOf(projection, { fields, agenda: false });
-      const documents = this.#database.collection<DocumentRow>(build.collection);
+      const documents = await this.#documentsOf(projection, { fields, agenda: false });
       return documents.countDocuments(filter, { hint: acrossIndex(fields) });
     });
   }
@@ -171,10 +162,9 @@ export class MongoReadModels implements ReadModels {
     hint?: string,
   ): Promise<readonly Stored<Document>[]> {
     return guarded(ReadModelsUnavailable, async () => {
-      const build = await this.#buildOf(projection, needs);
+      const documents = await this.#documentsOf(projection, needs);
       if (limit < 1) return [];
-      const rows = await this.#database
-        .collection<DocumentRow>(build.collection)
+      const rows = await documents
         .find(filter, { ...(hint !== undefined && { hint }) })
         .sort({ ...sort })
         .limit(limit)
@@ -183,22 +173,16 @@ export class MongoReadModels implements ReadModels {
     });
   }
 
-  /** The build that readers see, which must have what a query needs. */
-  async #buildOf(projection: Projection<unknown>, needs: Needs): Promise<KnownBuild> {
-    const build = await this.#seenBuild(projection);
-    const { fields, agenda } = build.indexed;
-    const isListed = needs.owner === undefined || build.version >= (projection.listedFrom ?? 0);
+  /** The documents of the build that readers see, which must have what a query needs. */
+  async #documentsOf(projection: Projection<unknown>, needs: Needs): Promise<Collection<DocumentRow>> {
+    const row = await this.#seen.toRead(projection);
+    if (row === null) throw new ReadModelNotBuilt(projection);
+    const { fields, agenda } = indexedFields(row.shape);
+    const isListed = needs.owner === undefined || row.version >= (projection.listedFrom ?? 0);
     if (isListed && needs.fields.every((field) => fields.includes(field)) && (agenda || !needs.agenda))
-      return build;
+      return this.#database.collection<DocumentRow>(documentsName(row));
     throw new ReadModelsUnavailable(
       `${projection.name} is being built anew, and can't be searched like this yet`,
     );
-  }
-
-  /** The active build of this version, else of an earlier one. */
-  async #seenBuild(projection: Projection<unknown>): Promise<KnownBuild> {
-    const row = await this.#seen.toRead(projection);
-    if (row === null) throw new ReadModelNotBuilt(projection);
-    return { version: row.version, collection: documentsName(row), indexed: indexedFields(row.shape) };
   }
 }

@@ -22,7 +22,7 @@ const setUp = (
   const board = new ProjectionBoard(clock);
   board.status({
     down: null,
-    projections: [{ name: 'notes', version: 1, checkpoint: 5n, live, rebuilding: null }],
+    projections: [{ name: 'notes', checkpoint: 5n, live, rebuilding: null }],
   });
   const readYourWrites = make(board, () => 7n);
   const readModels = currentReadModels(new MemoryReadModels(), readYourWrites);

@@ -15,7 +15,6 @@ const standing = (
   changes: Partial<ProjectionStatus> = {},
 ): ProjectionStatus => ({
   name,
-  version: 1,
   checkpoint,
   live: true,
   rebuilding: null,

@@ -13,7 +13,7 @@ describeWithEngines(['MONGODB_URL'], 'a request for a rebuild in MongoDB', (url)
     let isAskedAgain = false;
     // A rebuild is seen once while it runs.
     let looks = 0;
-    const rebuilding = { name: 'notes', version: 1, checkpoint: 0n, live: true, rebuilding: 0n };
+    const rebuilding = { name: 'notes', checkpoint: 0n, live: true, rebuilding: 0n };
     const following = followRebuildRequests(
       {
         database: delaying(database, (call) => {
