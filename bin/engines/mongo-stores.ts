@@ -252,7 +252,7 @@ interface Projecting {
   /** Hears why the projector gets nowhere. */
   readonly onIncident: (reason: string) => void;
   readonly fail: (error: FinalError) => void;
-  /** Whether the projector of this process tells the board itself how far it is, so that no look is needed. */
+  /** Whether the projector of this process tells the board itself how far it is: no look is needed. */
   readonly feeding: { isHere: boolean };
 }
 
