@@ -193,39 +193,10 @@ export const asStored = (event: RecordedEvent): RecordedEvent => OpenedFrom.stor
  * An event that was read a while ago, opened with the key that there is now: it may have been erased since.
  * Throws PersonalKeysUnavailable.
  */
-export const openedNow = <Position extends bigint | null>(
-  event: RecordedEvent & { readonly position: Position },
-) => OpenedFrom.openedNow(event);
+export const openedNow: typeof OpenedFrom.openedNow = (event) => OpenedFrom.openedNow(event);
 
 /** The data of an event, as it was read, without all that is personal. */
 export const withheldData = (event: RecordedEvent): object => takeOut(event.type, asStored(event).data).data;
-
-/** Opens the data only if it is read: most followers of the log look at the data of few events. */
-const openedOnDemand = <Position extends bigint | null>(
-  event: RecordedEvent & { readonly position: Position },
-  key: Buffer | null,
-  noted: JustSealed | null,
-  unopened: OnUnopened,
-  open: Opening,
-): RecordedEvent & { readonly position: Position } => {
-  const { id, stream, revision, position, type, metadata } = event;
-  let data: object | null = null;
-  const opened = {
-    id,
-    stream,
-    revision,
-    position,
-    type,
-    get data() {
-      return (data ??= openedData(event, key, noted, unopened));
-    },
-    metadata,
-  };
-  // The event itself gets the private field: nothing else is made.
-  // oxlint-disable-next-line no-new
-  new OpenedFrom(opened, event, open);
-  return opened;
-};
 
 type Opening = <Position extends bigint | null>(
   events: readonly (RecordedEvent & { readonly position: Position })[],
@@ -237,15 +208,30 @@ type Opener = Pick<KeyRing, 'load' | 'keyOf' | 'noted'> & { readonly unopened?: 
 /** Opens the sealed ones among events. Throws PersonalKeysUnavailable. */
 const opening = ({ unopened = () => undefined, ...keys }: Opener): Opening => {
   const open: Opening = async (events) => {
-    const keyIds = events.map(({ metadata }) => metadata.keyId);
-    const sealed = keyIds.filter((keyId) => keyId !== null);
+    const sealed = events.flatMap(({ metadata }) => metadata.keyId ?? []);
     if (sealed.length === 0) return events;
     await keys.load(sealed);
-    return events.map((event, index) => {
-      const keyId = keyIds[index] ?? null;
-      return keyId === null
-        ? event
-        : openedOnDemand(event, keys.keyOf(keyId), keys.noted(keyId), unopened, open);
+    return events.map((event) => {
+      const { id, stream, revision, position, type, metadata } = event;
+      if (metadata.keyId === null) return event;
+      const [key, noted] = [keys.keyOf(metadata.keyId), keys.noted(metadata.keyId)];
+      let data: object | null = null;
+      const opened = {
+        id,
+        stream,
+        revision,
+        position,
+        type,
+        // Opened only if it is read: most followers of the log look at the data of few events.
+        get data() {
+          return (data ??= openedData(event, key, noted, unopened));
+        },
+        metadata,
+      };
+      // The event itself gets the private field: nothing else is made.
+      // oxlint-disable-next-line no-new
+      new OpenedFrom(opened, event, open);
+      return opened;
     });
   };
   return open;
