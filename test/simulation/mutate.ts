@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
+import { z } from 'zod';
 import { messageOf } from '../../domain/errors.js';
+import { tool } from '../support/runner/run-mocha.js';
 import { buildMutant, removeMutant } from './mutants.js';
 import { mutations, type Mutation } from './mutations.js';
 import { performIn } from './workers.js';
@@ -9,7 +12,7 @@ import { performIn } from './workers.js';
 
 const usage = `Usage: npm run mutate -- [options] [names]
 
-Leaves out one rule at a time, and says within how many seeds the simulation notices. (docs/testing.md#mutations)
+Leaves out one rule at a time, and says within how many seeds the simulation notices, or which test does. (docs/testing.md#mutations)
 
   --seeds <n>    how many seeds are tried; 2000 by default
   --workers <n>  how many runs go on at once; 1 by default
@@ -24,10 +27,28 @@ ${Object.entries(mutations)
 `;
 
 interface Noticed {
-  /** How many seeds it took; null if none noticed. */
-  readonly seeds: number | null;
+  /** How many seeds it took, or `tests` if those did; null if nothing noticed. */
+  readonly seeds: number | 'tests' | null;
   readonly by: string;
 }
+
+/** The first test that fails in a build; null if none does. */
+const failingTest = async (folder: string, tests: readonly string[]): Promise<string | null> => {
+  const run = promisify(execFile);
+  const args = ['--exit', '--bail', '--reporter', 'json', ...tests.map((each) => join(folder, 'test', each))];
+  const options = { cwd: folder, maxBuffer: 64 * 1024 * 1024 };
+  const failed = await run(
+    process.execPath,
+    [tool('mocha/bin/mocha.js'), ...args, '--recursive'],
+    options,
+  ).then(
+    () => null,
+    (error: unknown) => Failed.parse(error).stdout,
+  );
+  return failed === null ? null : (Report.parse(JSON.parse(failed)).failures[0]?.fullTitle ?? 'a failed run');
+};
+const Failed = z.object({ stdout: z.string() });
+const Report = z.object({ failures: z.array(z.object({ fullTitle: z.string() })) });
 
 const notice = async (
   name: string,
@@ -39,6 +60,10 @@ const notice = async (
   let tried = 0;
   let found: Noticed | null = null;
   try {
+    if (mutation.tests !== undefined) {
+      const by = await failingTest(folder, mutation.tests);
+      return by === null ? { seeds: null, by: '' } : { seeds: 'tests', by };
+    }
     await performIn(
       {
         workers,
@@ -47,7 +72,7 @@ const notice = async (
           found !== null || tried >= seeds ? null : { seed: (tried += 1), whole: money !== true, weather },
       },
       ({ seed, wrong: [first] }) => {
-        if (first !== undefined && (found === null || seed < (found.seeds ?? Infinity)))
+        if (first !== undefined && (found === null || seed < Number(found.seeds)))
           found = { seeds: seed, by: first };
       },
     );
@@ -77,7 +102,8 @@ const main = async (args: readonly string[]): Promise<number> => {
     if (positionals.length > 0 && !positionals.includes(name)) continue;
     const { seeds, by } = await notice(name, mutation, bounds);
     if (seeds === null) missed += 1;
-    const within = seeds === null ? `not within ${bounds.seeds}` : `within ${seeds}`;
+    const within =
+      seeds === null ? `not within ${bounds.seeds}` : seeds === 'tests' ? 'by a test' : `within ${seeds}`;
     process.stdout.write(`${name.padEnd(20)} ${within.padEnd(16)} ${by.slice(0, 110)}\n`);
   }
   return missed === 0 ? 0 : 1;

@@ -15,7 +15,11 @@ export interface Mutation {
   readonly money?: true;
   /** A trouble in which it shows; without it the seeds draw theirs. */
   readonly weather?: string;
+  /** The folders of tests that notice it, below `test/`: these are run instead of the simulation. */
+  readonly tests?: readonly string[];
 }
+
+const money = ['application/money', 'application/cards'];
 
 export const mutations: Readonly<Record<string, Mutation>> = {
   'slot-only': {
@@ -97,6 +101,90 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     instead: '            void 0;',
     money: true,
     weather: 'dying processes',
+  },
+  'kept-void-spend': {
+    rule: 'Money, rule 4: a send whose code was taken brings its credit back itself',
+    file: 'application/money/two-streams.js',
+    text: 'await settleSpend(deps, command, spend).catch(',
+    instead: 'await Promise.resolve(null).catch(',
+    tests: money,
+  },
+  'returned-though-filled': {
+    rule: 'Money, rule 4: a spend whose own command filled the slot is not void',
+    file: 'application/money/settle-spend.js',
+    text: 'if (isFilledByPayer(slot, filler))',
+    instead: 'if (false)',
+    tests: money,
+  },
+  'forgotten-spend': {
+    rule: 'Money: a process remembers what it may have spent',
+    file: 'application/money/two-streams.js',
+    text: 'if (error instanceof OutcomeUnknown)\n            unfinished.spend(spend);',
+    instead: '',
+    tests: money,
+  },
+  'forgotten-debt': {
+    rule: 'Money: a process remembers what it may owe',
+    file: 'application/money/two-streams.js',
+    text: 'deps.unfinished.debt({ org, card, revision, command: command.id, since });',
+    instead: 'void 0;',
+    tests: money,
+  },
+  'cause-twice-in-a-group': {
+    rule: 'Money, rule 1: a cause is in an append once',
+    file: 'application/money/ledger-queue.js',
+    text: 'if (count === most || touches.some((name) => touched.has(name)))',
+    instead: 'if (count === most)',
+    tests: money,
+  },
+  'standing-balance': {
+    rule: 'Money: each movement of an append is decided on the balance that the one before it leaves',
+    file: 'application/money/ledger-queue.js',
+    text: 'balance = decided.reduce((running, { event }) => ledger.evolve(running, event), balance);',
+    instead: '',
+    tests: money,
+  },
+  'refused-on-memory': {
+    rule: 'Money: nothing is refused before the ledger was read',
+    file: 'application/money/ledger-queue.js',
+    text: 'if (refused.length === 0) {',
+    instead: 'for (const { transfer, refusal } of refused) transfer.reject(refusal);\n            {',
+    tests: money,
+  },
+  'kept-hash': {
+    rule: 'Money: a ledger with returns is read back, because another process may have brought them',
+    file: 'application/money/ledger-queue.js',
+    text: 'if (prepared.every(({ transfer }) => transfer.since === undefined))',
+    instead: 'if (true)',
+    money: true,
+  },
+  'ordered-though-refused': {
+    rule: 'Money, rule 9: what would be refused is not ordered',
+    file: 'application/money/two-streams.js',
+    text: 'decidePurchase(id, wanted.amount, wanted.reason)(before);',
+    instead: 'void 0;',
+    tests: money,
+  },
+  'claim-beside-the-commit': {
+    rule: 'Money: one commit completes the claim with the card',
+    file: 'application/money/one-commit.js',
+    text: 'await ledgers.move({ org, command, movements, writes, completing });',
+    instead: 'await ledgers.move({ org, command, movements, writes });',
+    tests: money,
+  },
+  'spent-code-again': {
+    rule: 'Money, rule 1: a code that a send has paid for is not drawn again by it',
+    file: 'application/cards/claims.js',
+    text: 'while (earlierCodes.includes(code))',
+    instead: 'while (false)',
+    tests: money,
+  },
+  'old-owner-unsettled': {
+    rule: 'Money, rule 6: who takes over a claim whose code is taken returns what the old owner spent',
+    file: 'application/cards/claims.js',
+    text: 'await settleSpend(deps, command, spend).catch(() => null);',
+    instead: 'void 0;',
+    money: true,
   },
   'denied-outcome': {
     rule: 'Unknown outcomes: nobody is told that nothing was made while that is not certain',
