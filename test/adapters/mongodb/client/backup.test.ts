@@ -11,13 +11,15 @@ const sources = join(import.meta.dirname, '../../../../adapters/mongodb');
 /** Every collection that the adapters name. */
 const named = [
   ...new Set(
-    readdirSync(sources).flatMap((file) =>
-      [
-        ...readFileSync(join(sources, file), 'utf8').matchAll(
-          /(?:collection|indexed|#of)(?:<[^()]*?>)?\(\s*'(\w+)'/g,
-        ),
-      ].map(([, name = '']) => name),
-    ),
+    readdirSync(sources, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.js'))
+      .flatMap((file) =>
+        [
+          ...readFileSync(join(sources, file), 'utf8').matchAll(
+            /(?:collection|indexed|#of)(?:<[^()]*?>)?\(\s*'(\w+)'/g,
+          ),
+        ].map(([, name = '']) => name),
+      ),
   ),
 ].toSorted();
 /** They are made of the log, or hold for moments. */
