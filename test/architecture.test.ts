@@ -48,8 +48,58 @@ const layerOf = (path: string): string =>
     .join('/');
 
 const core = ['domain', 'projections', 'application'];
-/** Folders of rooms: every file is in one of them, but for what is started. */
-const roomy = ['application', 'adapters/mongodb', 'bin'];
+/** Which rooms of a folder import which. An arrow that is not here is a decision to be made. */
+const arrows: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  application: {
+    access: 'history memory organizations ports timing writing',
+    cards: 'history log money organizations personal ports projecting requests writing',
+    contacts: 'access history organizations personal ports projecting requests timing writing',
+    history: 'log ports projecting timing writing',
+    hooks: 'cards contacts history organizations ports projecting requests writing',
+    log: 'memory personal ports requests timing webhooks writing',
+    memory: '',
+    money: 'history log memory organizations ports requests timing writing',
+    organizations: 'access cards history memory money ports projecting requests timing writing',
+    personal: 'cards contacts log memory organizations ports timing writing',
+    ports: 'log',
+    projecting: 'log memory ports timing writing',
+    requests: 'personal ports timing writing',
+    timing: 'ports',
+    webhooks: 'history log memory organizations ports requests timing writing',
+    writing: 'history log memory ports',
+  },
+  'adapters/mongodb': {
+    client: 'deliveries read records',
+    deliveries: 'client',
+    read: 'client records',
+    records: 'client',
+  },
+  bin: {
+    cli: 'offline settings',
+    engines: 'metrics settings wiring',
+    metrics: '',
+    offline: 'settings wiring',
+    settings: '',
+    wiring: 'engines metrics settings',
+  },
+};
+
+/** The room of a file, with the folder of rooms that it is in; null if it is in none. */
+const roomOf = (path: string): readonly [folder: string, room: string] | null => {
+  const folder = Object.keys(arrows).find((each) => path.startsWith(`${each}/`));
+  const [room, file] = folder === undefined ? [] : path.slice(folder.length + 1).split('/');
+  return folder === undefined || room === undefined || file === undefined ? null : [folder, room];
+};
+
+/** Imports from room to room that the table does not have, in order. */
+const newArrows = (path: string, text: string): string[] =>
+  importsOf(path, text).filter((specifier) => {
+    const from = roomOf(path);
+    const to = specifier.startsWith('.') ? roomOf(posix.join(posix.dirname(path), specifier)) : null;
+    if (from === null || to === null || from[0] !== to[0] || from[1] === to[1]) return false;
+    return arrows[from[0]]?.[from[1]]?.split(' ').includes(to[1]) !== true;
+  });
+
 /** What is started: programs, and threads. */
 const started = new Set(
   ['serve', 'cli', 'make-secrets', 'notary-thread', 'projector-thread'].map((name) => `bin/${name}.ts`),
@@ -214,11 +264,18 @@ describe('the architecture', () => {
   });
 
   it('has rooms, and no file loose beside them', () => {
-    const isLoose = (path: string): boolean => roomy.includes(posix.dirname(path)) && !started.has(path);
+    const isLoose = (path: string): boolean => posix.dirname(path) in arrows && !started.has(path);
     expect(sources.filter(isLoose)).to.deep.equal([]);
     expect(['application/x.ts', 'application/cards/x.ts', 'bin/serve.ts'].filter(isLoose)).to.deep.equal([
       'application/x.ts',
     ]);
+  });
+
+  it('has no import from room to room but those of its table', () => {
+    expect(sources.flatMap((path) => newArrows(path, read(path)))).to.deep.equal([]);
+    const text = "import type { A } from '../webhooks/a.js'; import { b } from '../timing/b.js';";
+    expect(newArrows('application/money/x.ts', text)).to.deep.equal(['../webhooks/a.js']);
+    expect(newArrows('application/new/x.ts', text)).to.have.length(2);
   });
 
   it('notices a forbidden import of every kind', () => {
