@@ -36,17 +36,22 @@ export interface SendCardDeps extends ClaimDeps, PlaceOrderDeps {
   readonly readYourWrites: ReadYourWrites;
 }
 
-/**
- * How long a send may take until it spends anything, so that what it knows of its key is no older: by both
- * clocks, because one of them may stand while a machine is suspended. (docs/contract.md#idempotency)
- */
+/** How long a send may take until it spends anything. (docs/money.md, rule 10: a request has an end) */
 const longestSend: Milliseconds = 45_000;
 
-/** When a send is given up, by each of the clocks. */
+/** When a send is given up, by each of the clocks: by `now` only if it has a key. */
 interface End {
   readonly now: Milliseconds;
   readonly monotonic: Milliseconds;
 }
+
+/**
+ * What a send knows of its key must be no older than its end by either clock, because the monotonic one stands
+ * while a machine is suspended. A send without a key knows nothing that ages, so a jump of the clock is none of
+ * its business.
+ */
+const isOver = ({ clock }: SendCardDeps, { claim }: SendAttempt, end: End): boolean =>
+  clock.monotonic() > end.monotonic || (claim !== null && clock.now() > end.now);
 
 /** The card's first event is all that a response needs, so it is the same in every replay. */
 export interface SentCard {
@@ -118,14 +123,14 @@ const tryToSend = async (
   seen: SeenOrganization,
   end: End,
 ): Promise<SentCard | SendAttempt> => {
-  const { streams, clock } = deps;
+  const { streams } = deps;
   const at = attempt.isFresh ? notYetMade(attempt.code) : await streams.load(card, attempt.code);
   if (isOurs(at.state, request)) return finishFound(deps, request, attempt, null);
   if (at.revision !== noStream) return drawNewCode(deps, attempt);
 
   const placed = await placeOrder(deps, request, draft, seen);
   await streams.ready();
-  if (clock.now() > end.now || clock.monotonic() > end.monotonic) throw new RequestOverdue();
+  if (isOver(deps, attempt, end)) throw new RequestOverdue();
   try {
     const written = await write(deps, request, attempt, placed, at);
     return written === null

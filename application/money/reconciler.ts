@@ -129,6 +129,10 @@ const makeCopy = async (deps: ReconcilerDeps, { org, id, slug }: OpenCopy): Prom
 const pause: Milliseconds = 1_000;
 /** Then the next pass begins beside one that goes on. */
 const longestPass: Milliseconds = 2_000;
+/** After a jump of the clock requests look older than they are: they get so long to end. */
+const afterJump: Milliseconds = 5_000;
+/** A clock that is further ahead of the monotonic one than a pass ago has jumped. */
+const leastJump: Milliseconds = 1_000;
 /** What the log brought since is read once more after a start; from outside all of it looks as old. */
 const saveEvery: Milliseconds = 5_000;
 
@@ -159,11 +163,20 @@ export const runReconciler = async (
       event = markOf(last);
     }
   };
+  let ahead = clock.now() - clock.monotonic();
+  let jumpedAt = -Infinity;
+  const hasJustJumped = (): boolean => {
+    const before = ahead;
+    ahead = clock.now() - clock.monotonic();
+    if (ahead - before >= leastJump) jumpedAt = clock.monotonic();
+    return clock.monotonic() - jumpedAt < afterJump;
+  };
   const passes = new Set<Promise<void>>();
   const pass = async (): Promise<void> => {
     for (const error of (await closeOpenWork(deps, openWork, signal)).errors) report(error);
   };
   const act = async (): Promise<void> => {
+    if (hasJustJumped()) return;
     // What falls due meanwhile doesn't wait for a piece that takes long.
     const passing: Promise<void> = pass().finally(() => passes.delete(passing));
     passes.add(passing);

@@ -74,7 +74,7 @@ describeWithEngines(
         await again.stop();
         expect(atStart.code).to.equal(1);
         expect(atStart.message).to.match(
-          /^The (projection \S+|process \S+|reconciler|shredder) has read up to position \d+, event \S+, but the event log (ends at position \d+|has)/,
+          /^The (projection \S+|process \S+|reconciler|shredder|relay|public event stream) has read up to position \d+, event \S+, but the event log (ends at position \d+|has)/,
         );
       } finally {
         for (const server of servers) server.down();

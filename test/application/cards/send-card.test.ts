@@ -103,6 +103,20 @@ for (const atomic of [true, false]) {
         expect((await sendCard(world, sendRequest(world, {}, 'order-1'))).replay).to.equal(false);
       });
 
+    it('is not held up by a jump of the clock, without a key', async () => {
+      const world = await makeWorld({ atomic, credits: 3 });
+      const request = sendRequest(world);
+      const jumping = {
+        ...request,
+        draft: () => {
+          world.clock.set(world.clock.now() + 60_000);
+          return request.draft();
+        },
+      };
+      expect((await sendCard(world, jumping)).event.type).to.equal('CardScheduled');
+      expect(await balanceOf(world)).to.equal(2);
+    });
+
     it('releases the key if the balance is empty, and sends with it after topping up', async () => {
       const world = await makeWorld({ atomic });
       const [refused] = await Promise.allSettled([sendCard(world, sendRequest(world, {}, 'order-1'))]);

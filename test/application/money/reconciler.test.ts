@@ -152,6 +152,26 @@ describe('half-done work', () => {
     expect(await balanceOf(world)).to.equal(1_000);
   });
 
+  it('is not closed at the moment at which the clock jumps, because a request may be at work on it', async () => {
+    const { world } = await cutOff(1, () => Promise.resolve());
+    const stop = new AbortController();
+    const running = runReconciler(depsOf(world), stop.signal, () => undefined);
+    const pass = async (time: number): Promise<void> => {
+      for (let passed = 0; passed < time; passed += 500) {
+        await world.clock.advance(500);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    await pass(2_000);
+    world.clock.set(world.clock.now() + reconcileAfter);
+    await pass(5_000);
+    expect(await balanceOf(world)).to.equal(1_000 - 1);
+    await pass(3_000);
+    expect(await balanceOf(world)).to.equal(1_000);
+    stop.abort();
+    await Promise.race([running, world.clock.advance(60_000)]);
+  });
+
   it('does not wait for a piece of it that can’t be closed', async () => {
     const never = new Promise<never>(() => undefined);
     const { world, codes } = await cutOff(3, (write) =>
