@@ -83,7 +83,6 @@ const bodyOf = (id: string, { details, createdAt, updatedAt, erasedAt, deletedAt
     work_anniversary: known.workAnniversary,
     created_at: timestamp(createdAt),
     updated_at: timestamp(updatedAt),
-    // Documents of the version before don't have it.
     ...(erasedAt
       ? { erased_at: timestamp(erasedAt) }
       : details === null && deletedAt === null && { unreadable: true }),
