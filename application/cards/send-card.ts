@@ -46,9 +46,8 @@ interface End {
 }
 
 /**
- * What a send knows of its key must be no older than its end by either clock, because the monotonic one stands
- * while a machine is suspended. A send without a key knows nothing that ages, so a jump of the clock is none of
- * its business.
+ * What a send knows of its key must be no older than its end by either clock, because the monotonic one
+ * stands while a machine is suspended. Without a key it knows nothing that ages, and the clock may jump.
  */
 const isOver = ({ clock }: SendCardDeps, { claim }: SendAttempt, end: End): boolean =>
   clock.monotonic() > end.monotonic || (claim !== null && clock.now() > end.now);

@@ -163,12 +163,12 @@ export const runReconciler = async (
       event = markOf(last);
     }
   };
-  let ahead = clock.now() - clock.monotonic();
+  let lead = clock.now() - clock.monotonic();
   let jumpedAt = -Infinity;
   const hasJustJumped = (): boolean => {
-    const before = ahead;
-    ahead = clock.now() - clock.monotonic();
-    if (ahead - before >= leastJump) jumpedAt = clock.monotonic();
+    const before = lead;
+    lead = clock.now() - clock.monotonic();
+    if (lead - before >= leastJump) jumpedAt = clock.monotonic();
     return clock.monotonic() - jumpedAt < afterJump;
   };
   const passes = new Set<Promise<void>>();
