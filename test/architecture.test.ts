@@ -68,6 +68,16 @@ const arrows: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     webhooks: 'history log memory organizations ports requests timing writing',
     writing: 'history log memory ports',
   },
+  'adapters/http': {
+    api: 'schema server web',
+    console: 'api operator schema server web',
+    docs: 'document schema server web',
+    document: 'api schema server',
+    operator: 'api document schema server web',
+    schema: '',
+    server: 'docs schema',
+    web: 'server',
+  },
   'adapters/mongodb': {
     client: 'deliveries read records',
     deliveries: 'client',

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { contactRows, UnreadableFile, type FileOptions } from '../../adapters/http/contact-file.js';
+import { contactRows, UnreadableFile, type FileOptions } from '../../adapters/http/api/contact-file.js';
 import type { FileRow } from '../../application/contacts/import-contacts.js';
 import { WrongUsage } from './client.js';
 

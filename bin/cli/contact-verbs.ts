@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { statSync } from 'node:fs';
-import type { FileOptions } from '../../adapters/http/contact-file.js';
+import type { FileOptions } from '../../adapters/http/api/contact-file.js';
 import {
   importContacts,
   type ImportResult,
@@ -8,7 +8,7 @@ import {
   type RowOutcome,
 } from '../../application/contacts/import-contacts.js';
 import { SystemClock } from '../../adapters/system/clock.js';
-import { readContact } from '../../adapters/http/contact-fields.js';
+import { readContact } from '../../adapters/http/api/contact-fields.js';
 import { capture, messageOf } from '../../domain/errors.js';
 import { ServiceRefused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
 import { contactsIn } from './contact-file.js';

@@ -1,5 +1,5 @@
 import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
-import type { Part } from '../../adapters/http/health.js';
+import type { Part } from '../../adapters/http/server/health.js';
 import { RabbitDeliveryQueue } from '../../adapters/rabbitmq/delivery-queue.js';
 import { RabbitPublicStream } from '../../adapters/rabbitmq/public-stream.js';
 import { EventStoreUnavailable } from '../../application/ports/event-store.js';

@@ -1,34 +1,37 @@
 import 'reflect-metadata';
 import { Registry } from 'prom-client';
 import { container as root, type DependencyContainer } from 'tsyringe';
-import { accountRoutes } from '../../adapters/http/account.js';
+import { accountRoutes } from '../../adapters/http/api/account.js';
 import { pageRoutes } from '../../adapters/http/console/routes.js';
-import { cardRoutes } from '../../adapters/http/cards.js';
-import { previewRoutes } from '../../adapters/http/previews.js';
-import { contactRoutes, operatorContactRoutes } from '../../adapters/http/contacts.js';
-import { deliveryMetrics } from '../../adapters/http/delivery-metrics.js';
-import { erasureRoutes } from '../../adapters/http/erasures.js';
-import { exportRoutes } from '../../adapters/http/exports.js';
-import { eventRoutes } from '../../adapters/http/events.js';
-import { hookMetrics } from '../../adapters/http/hook-metrics.js';
-import { hookRoutes, operatorHookRoutes } from '../../adapters/http/hooks.js';
-import { operatorCardRoutes } from '../../adapters/http/operator-cards.js';
-import { operatorKeyRoutes } from '../../adapters/http/operator-keys.js';
-import { operatorListRoutes } from '../../adapters/http/operator-lists.js';
-import { logRoutes } from '../../adapters/http/log.js';
-import { operatorLogRoutes } from '../../adapters/http/operator-log.js';
-import { movementRoutes } from '../../adapters/http/credit-movements.js';
-import { creditRoutes } from '../../adapters/http/operator-credits.js';
-import { reconciliationRoutes } from '../../adapters/http/operator-reconciliation.js';
-import { operatorRequestRoutes } from '../../adapters/http/operator-requests.js';
-import { organizationRoutes } from '../../adapters/http/operator-organizations.js';
-import { peopleRoutes } from '../../adapters/http/operator-people.js';
-import { operatorRoutes } from '../../adapters/http/operator.js';
-import { operatorWebhookRoutes } from '../../adapters/http/operator-webhooks.js';
-import { httpMetrics } from '../../adapters/http/metrics.js';
-import { httpServer } from '../../adapters/http/server.js';
-import { verifierRoutes } from '../../adapters/http/verifier.js';
-import { webhookRoutes } from '../../adapters/http/webhooks.js';
+import { cardRoutes } from '../../adapters/http/api/cards.js';
+import { previewRoutes } from '../../adapters/http/api/previews.js';
+import { contactRoutes } from '../../adapters/http/api/contacts.js';
+import { operatorContactRoutes } from '../../adapters/http/operator/contacts.js';
+import { deliveryMetrics } from '../../adapters/http/api/delivery-metrics.js';
+import { erasureRoutes } from '../../adapters/http/operator/erasures.js';
+import { exportRoutes } from '../../adapters/http/operator/exports.js';
+import { eventRoutes } from '../../adapters/http/api/events.js';
+import { hookMetrics } from '../../adapters/http/api/hook-metrics.js';
+import { hookRoutes } from '../../adapters/http/api/hooks.js';
+import { operatorHookRoutes } from '../../adapters/http/operator/hooks.js';
+import { operatorCardRoutes } from '../../adapters/http/operator/cards.js';
+import { operatorKeyRoutes } from '../../adapters/http/operator/keys.js';
+import { operatorListRoutes } from '../../adapters/http/operator/lists.js';
+import { logRoutes } from '../../adapters/http/operator/signed-log.js';
+import { operatorLogRoutes } from '../../adapters/http/operator/log.js';
+import { movementRoutes } from '../../adapters/http/api/credit-movements.js';
+import { creditRoutes } from '../../adapters/http/operator/credits.js';
+import { reconciliationRoutes } from '../../adapters/http/operator/reconciliation.js';
+import { operatorRequestRoutes } from '../../adapters/http/operator/requests.js';
+import { organizationRoutes } from '../../adapters/http/operator/organizations.js';
+import { peopleRoutes } from '../../adapters/http/operator/people.js';
+import { catalogueRoutes } from '../../adapters/http/operator/catalogue.js';
+import { customerRoutes } from '../../adapters/http/operator/customers.js';
+import { operatorWebhookRoutes } from '../../adapters/http/operator/webhooks.js';
+import { httpMetrics } from '../../adapters/http/server/metrics.js';
+import { httpServer } from '../../adapters/http/server/server.js';
+import { verifierRoutes } from '../../adapters/http/api/verifier.js';
+import { webhookRoutes } from '../../adapters/http/api/webhooks.js';
 import { Uploads } from '../../application/contacts/uploads.js';
 import { personalSeal } from '../../application/personal/personal.js';
 import { ScryptPasswords } from '../../adapters/system/passwords.js';
@@ -194,7 +197,8 @@ const buildGraph = (context: ProcessContext) => {
     ...creditRoutes({ ...administration, readModels }),
     ...reconciliationRoutes({ ...writing, payments, reconcileAfter }),
     ...operatorListRoutes(cards),
-    ...operatorRoutes({ ...administration, readModels, keyUses }),
+    ...customerRoutes({ ...administration, readModels, keyUses }),
+    ...catalogueRoutes(administration),
     ...operatorKeyRoutes({ ...administration, readModels, keyUses }),
     ...operatorRequestRoutes({ store, requests }),
     ...operatorCardRoutes(cards),

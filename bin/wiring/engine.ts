@@ -23,7 +23,7 @@ import type { WitnessStatus } from '../../application/log/witnesses.js';
 import type { LogTiles } from '../../application/ports/log-tiles.js';
 import type { RawLog } from '../../application/ports/raw-log.js';
 import type { LogReading } from '../../application/log/same-log.js';
-import type { Part } from '../../adapters/http/health.js';
+import type { Part } from '../../adapters/http/server/health.js';
 import type { EngineCalls } from '../metrics/engine-calls.js';
 import type { EventMacs } from '../../domain/event-mac.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import type { Part } from '../../adapters/http/health.js';
+import type { Part } from '../../adapters/http/server/health.js';
 import type { LogReader } from '../../application/ports/event-store.js';
 import type { WitnessStatus } from '../../application/log/witnesses.js';
 import type { LogTiles } from '../../application/ports/log-tiles.js';

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { DependencyContainer } from 'tsyringe';
-import { readContact } from '../../adapters/http/contact-fields.js';
+import { readContact } from '../../adapters/http/api/contact-fields.js';
 import { runDeliveries } from '../../application/webhooks/deliver-webhooks.js';
 import { keepDeliveries } from '../../application/webhooks/keep-deliveries.js';
 import { queueDueCards, simulateFloor } from '../../application/cards/floor.js';

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import type { Part, Readiness } from '../../adapters/http/health.js';
+import type { Part, Readiness } from '../../adapters/http/server/health.js';
 import type { Clock } from '../../application/ports/system.js';
 import type { ProjectionStatus, ProjectorStatus } from '../../application/projecting/projection-board.js';
 import type { Milliseconds } from '../../domain/ids.js';

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
-import { paths } from '../../adapters/http/console/paths.js';
+import { paths } from '../../adapters/http/web/paths.js';
 import { pageUrl, placeOf } from '../../adapters/http/web/url.js';
 import { JudgingThread } from '../../adapters/system/password-judge.js';
 import { usualCost, type PasswordCost } from '../../adapters/system/passwords.js';

@@ -1,5 +1,5 @@
 import type { DependencyContainer, InjectionToken } from 'tsyringe';
-import type { HttpServer } from '../../adapters/http/server.js';
+import type { HttpServer } from '../../adapters/http/server/server.js';
 import type { AdministrationDeps } from '../../application/organizations/administer.js';
 import type { DeliveryDeps } from '../../application/webhooks/deliver-webhooks.js';
 import type { UpkeepDeps } from '../../application/webhooks/keep-deliveries.js';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
-import type { Part } from '../../adapters/http/health.js';
+import type { Part } from '../../adapters/http/server/health.js';
 import { seed } from '../bench/seed.js';
 import { eventually } from '../support/time/eventually.js';
 import { aCard, clientsOf, type Reply, type Tenant } from '../support/http/service.js';

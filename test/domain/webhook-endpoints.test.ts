@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { longestDescription } from '../../adapters/http/fields.js';
+import { longestDescription } from '../../adapters/http/schema/fields.js';
 import { readSettings } from '../../bin/settings/settings.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Instant, Uuid } from '../../domain/ids.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { exampleOf } from '../../adapters/http/samples.js';
+import { exampleOf } from '../../adapters/http/document/samples.js';
 import { steps } from '../../domain/card.js';
 import { conformanceTo } from '../support/http/conformance.js';
 import { assertExamples } from '../support/http/document-examples.js';

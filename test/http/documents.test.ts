@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { steps } from '../../domain/card.js';
-import type { JsonSchema } from '../../adapters/http/json-schema.js';
+import type { JsonSchema } from '../../adapters/http/schema/json-schema.js';
 import { operationsOf, readDocument, type Document } from '../support/http/document.js';
 import { startTestService, type RunningService } from '../support/http/service.js';
 

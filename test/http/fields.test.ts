@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { JsonSchema } from '../../adapters/http/json-schema.js';
+import type { JsonSchema } from '../../adapters/http/schema/json-schema.js';
 import { readDocument } from '../support/http/document.js';
 import { settableClock } from '../support/http/http.js';
 import {

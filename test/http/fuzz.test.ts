@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { rounds } from '../support/runner/effort.js';
-import type { JsonSchema } from '../../adapters/http/json-schema.js';
+import type { JsonSchema } from '../../adapters/http/schema/json-schema.js';
 import {
   operationsOf,
   readDocument,

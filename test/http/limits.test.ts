@@ -1,30 +1,33 @@
 import { expect } from 'chai';
 import type { z } from 'zod';
-import { accountRoutes } from '../../adapters/http/account.js';
-import { cardRoutes } from '../../adapters/http/cards.js';
-import { contactRoutes, operatorContactRoutes } from '../../adapters/http/contacts.js';
-import { exampleOf } from '../../adapters/http/samples.js';
-import { movementRoutes } from '../../adapters/http/credit-movements.js';
-import { erasureRoutes } from '../../adapters/http/erasures.js';
-import { exportRoutes } from '../../adapters/http/exports.js';
-import { eventRoutes } from '../../adapters/http/events.js';
-import { hookRoutes, operatorHookRoutes } from '../../adapters/http/hooks.js';
-import { jsonSchemaOf, type JsonSchema } from '../../adapters/http/json-schema.js';
-import { creditRoutes } from '../../adapters/http/operator-credits.js';
-import { organizationRoutes } from '../../adapters/http/operator-organizations.js';
-import { operatorCardRoutes } from '../../adapters/http/operator-cards.js';
-import { operatorKeyRoutes } from '../../adapters/http/operator-keys.js';
-import { operatorListRoutes } from '../../adapters/http/operator-lists.js';
-import { logRoutes } from '../../adapters/http/log.js';
-import { operatorLogRoutes } from '../../adapters/http/operator-log.js';
-import { operatorRequestRoutes } from '../../adapters/http/operator-requests.js';
-import { reconciliationRoutes } from '../../adapters/http/operator-reconciliation.js';
-import { peopleRoutes } from '../../adapters/http/operator-people.js';
-import { operatorWebhookRoutes } from '../../adapters/http/operator-webhooks.js';
-import { operatorRoutes } from '../../adapters/http/operator.js';
-import { previewRoutes } from '../../adapters/http/previews.js';
-import { readAll } from '../../adapters/http/read.js';
-import { webhookRoutes } from '../../adapters/http/webhooks.js';
+import { accountRoutes } from '../../adapters/http/api/account.js';
+import { cardRoutes } from '../../adapters/http/api/cards.js';
+import { contactRoutes } from '../../adapters/http/api/contacts.js';
+import { operatorContactRoutes } from '../../adapters/http/operator/contacts.js';
+import { exampleOf } from '../../adapters/http/document/samples.js';
+import { movementRoutes } from '../../adapters/http/api/credit-movements.js';
+import { erasureRoutes } from '../../adapters/http/operator/erasures.js';
+import { exportRoutes } from '../../adapters/http/operator/exports.js';
+import { eventRoutes } from '../../adapters/http/api/events.js';
+import { hookRoutes } from '../../adapters/http/api/hooks.js';
+import { operatorHookRoutes } from '../../adapters/http/operator/hooks.js';
+import { jsonSchemaOf, type JsonSchema } from '../../adapters/http/schema/json-schema.js';
+import { creditRoutes } from '../../adapters/http/operator/credits.js';
+import { organizationRoutes } from '../../adapters/http/operator/organizations.js';
+import { operatorCardRoutes } from '../../adapters/http/operator/cards.js';
+import { operatorKeyRoutes } from '../../adapters/http/operator/keys.js';
+import { operatorListRoutes } from '../../adapters/http/operator/lists.js';
+import { logRoutes } from '../../adapters/http/operator/signed-log.js';
+import { operatorLogRoutes } from '../../adapters/http/operator/log.js';
+import { operatorRequestRoutes } from '../../adapters/http/operator/requests.js';
+import { reconciliationRoutes } from '../../adapters/http/operator/reconciliation.js';
+import { peopleRoutes } from '../../adapters/http/operator/people.js';
+import { operatorWebhookRoutes } from '../../adapters/http/operator/webhooks.js';
+import { catalogueRoutes } from '../../adapters/http/operator/catalogue.js';
+import { customerRoutes } from '../../adapters/http/operator/customers.js';
+import { previewRoutes } from '../../adapters/http/api/previews.js';
+import { readAll } from '../../adapters/http/schema/read.js';
+import { webhookRoutes } from '../../adapters/http/api/webhooks.js';
 import { capture } from '../../domain/errors.js';
 import { operationsOf, readDocument } from '../support/http/document.js';
 import { startTestService } from '../support/http/service.js';
@@ -32,7 +35,7 @@ import { startTestService } from '../support/http/service.js';
 const nothing = {} as never;
 const routes = [
   accountRoutes, cardRoutes, contactRoutes, creditRoutes, erasureRoutes, eventRoutes, exportRoutes, hookRoutes, logRoutes, movementRoutes, organizationRoutes, operatorCardRoutes, operatorContactRoutes,
-  operatorHookRoutes, operatorKeyRoutes, operatorListRoutes, operatorLogRoutes, operatorRequestRoutes, operatorRoutes, operatorWebhookRoutes, peopleRoutes, previewRoutes, reconciliationRoutes, webhookRoutes,
+  operatorHookRoutes, operatorKeyRoutes, operatorListRoutes, operatorLogRoutes, operatorRequestRoutes, catalogueRoutes, customerRoutes, operatorWebhookRoutes, peopleRoutes, previewRoutes, reconciliationRoutes, webhookRoutes,
 ].flatMap((table) => table(nothing)).filter(({ hidden }) => !hidden); // prettier-ignore
 
 /** What a client sends in one place, as it is declared. */

@@ -5,7 +5,7 @@ import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { newToken } from '../../application/access/sessions.js';
 import type { Page } from '../../adapters/http/console/page.js';
 import { pages } from '../../adapters/http/console/pages.js';
-import type { JsonSchema } from '../../adapters/http/json-schema.js';
+import type { JsonSchema } from '../../adapters/http/schema/json-schema.js';
 import { allProjections } from '../../projections/all.js';
 import { formsIn, mayLook, placeOf, type Place, type ShownForm } from '../support/http/console-pages.js';
 import { operationsOf, readDocument, type Document } from '../support/http/document.js';

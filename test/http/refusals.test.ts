@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { rounds } from '../support/runner/effort.js';
-import { statusOf } from '../../adapters/http/errors.js';
+import { statusOf } from '../../adapters/http/server/errors.js';
 import { errorCodes } from '../../domain/errors.js';
 import { answersIn, call, codeOf, openRaw, type Call, type Reply } from '../support/http/http.js';
 import { eventually } from '../support/time/eventually.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { cardBody, cardRow, cardRowBody, wholeCard } from '../../adapters/http/cards.js';
+import { cardBody, cardRow, cardRowBody, wholeCard } from '../../adapters/http/api/cards.js';
 import type { CardCode } from '../../domain/card-code.js';
 import { card, cardStream } from '../../domain/card.js';
 import { cards, type CardDocument } from '../../projections/cards.js';

@@ -344,7 +344,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'any-scope': {
     rule: 'A key does what its scopes say',
-    file: 'adapters/http/pipeline.js',
+    file: 'adapters/http/server/pipeline.js',
     text: 'if (!caller.scopes.includes(scope))',
     instead: 'if (false)',
   },

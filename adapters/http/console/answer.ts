@@ -1,9 +1,9 @@
 import { newToken } from '../../../application/access/sessions.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Permission } from '../../../domain/permissions.js';
-import { clientAddress, retryAfter } from '../caller.js';
-import { ClientGone, statusOf } from '../errors.js';
-import type { HttpRequest, LinesResponse, TextResponse } from '../route.js';
+import { clientAddress, retryAfter } from '../server/caller.js';
+import { ClientGone, statusOf } from '../server/errors.js';
+import type { HttpRequest, LinesResponse, TextResponse } from '../server/route.js';
 import { pageUrl, placeOf } from '../web/url.js';
 import { assertMay, requireSignedIn, roleAt, staffRoleOf } from './admit.js';
 import type { ConsoleDeps } from './deps.js';

@@ -8,7 +8,7 @@ import { newForm } from './answer.js';
 import { DeliveriesTable } from './delivery-parts.js';
 import type { ConsoleDeps } from './deps.js';
 import type { Context } from './page.js';
-import { paths } from './paths.js';
+import { paths } from '../web/paths.js';
 
 /** A card has at most a few events, and an organization a few endpoints. */
 const most = 50;

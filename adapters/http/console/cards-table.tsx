@@ -4,7 +4,7 @@ import { Table } from '../web/parts.js';
 import { Day, Time } from '../web/time.js';
 import { gone } from './gone.js';
 import type { Context } from './page.js';
-import { paths } from './paths.js';
+import { paths } from '../web/paths.js';
 import { Status } from './status.js';
 
 interface Props {

@@ -6,7 +6,7 @@ import type { OrganizationId, Uuid } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
 import { may, type Role } from '../../../domain/permissions.js';
 import type { ConsoleDeps } from './deps.js';
-import { paths } from './paths.js';
+import { paths } from '../web/paths.js';
 import type { SignedIn } from './visitor.js';
 
 interface Choice {

@@ -1,6 +1,6 @@
 import type { ContactDetails } from '../../../domain/contact.js';
 import { states } from '../../../domain/recipient.js';
-import { readContact } from '../contact-fields.js';
+import { readContact } from '../api/contact-fields.js';
 import { Choice, Field } from '../web/form.js';
 import type { RefusedForm, Sent } from './page.js';
 

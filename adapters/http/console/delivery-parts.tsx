@@ -6,7 +6,7 @@ import { Badge, Table, type Column, type Tone } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import type { Url } from '../web/url.js';
 import type { Context } from './page.js';
-import { paths } from './paths.js';
+import { paths } from '../web/paths.js';
 import { instantAt } from './since.js';
 
 const words: Readonly<Record<DeliveryStatus, { readonly word: string; readonly tone: Tone }>> = {

@@ -1,6 +1,6 @@
 import type { Role } from '../../../domain/permissions.js';
 import { readAccount } from '../../../application/organizations/read-accounts.js';
-import type { LinesResponse, TextResponse } from '../route.js';
+import type { LinesResponse, TextResponse } from '../server/route.js';
 import { documentOf, pageHeaders } from '../web/document.js';
 import { RefusedForms } from '../web/form.js';
 import { WithLabels } from '../web/labels.js';

@@ -2,15 +2,15 @@ import { listMembers } from '../../../application/access/people.js';
 import { ImportsUnavailable } from '../../../application/ports/import-records.js';
 import { TooManySignIns } from '../../../application/ports/passwords.js';
 import { SignInUnavailable } from '../../../application/ports/sign-in-records.js';
-import { retryAfter } from '../caller.js';
-import { refusalOf } from '../errors.js';
-import type { TextResponse } from '../route.js';
+import { retryAfter } from '../server/caller.js';
+import { refusalOf } from '../server/errors.js';
+import type { TextResponse } from '../server/route.js';
 import type { Html } from '../web/prose.js';
 import { NotAllowed, SignInFirst } from './admit.js';
 import { redirect, shown, waiting } from './drawn.js';
 import { Stopped } from './gates.js';
 import { Elsewhere, type Context } from './page.js';
-import { paths } from './paths.js';
+import { paths } from '../web/paths.js';
 
 const message = (
   { url }: Context,

@@ -4,7 +4,7 @@ import { may, type Role } from '../../../domain/permissions.js';
 import { Brand } from '../web/brand.js';
 import type { Html } from '../web/prose.js';
 import type { Context } from './page.js';
-import { paths } from './paths.js';
+import { paths } from '../web/paths.js';
 
 /** The organization whose pages are shown, for the menu. */
 export interface Here {

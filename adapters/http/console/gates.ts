@@ -1,4 +1,4 @@
-import type { HttpRequest } from '../route.js';
+import type { HttpRequest } from '../server/route.js';
 import { canSignIn } from './visitor.js';
 
 type Headers = Pick<HttpRequest, 'header'>;

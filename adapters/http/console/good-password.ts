@@ -4,7 +4,7 @@ import { mailboxIdOf } from '../../../domain/account.js';
 import { DomainError } from '../../../domain/errors.js';
 import { derivedUuid } from '../../../domain/ids.js';
 import { countCharacters } from '../../../domain/text.js';
-import { household } from '../caller.js';
+import { household } from '../server/caller.js';
 import type { Context } from './page.js';
 
 const shortest = 12;

@@ -5,7 +5,7 @@ import { Badge, Table } from '../web/parts.js';
 import { Day, dayName } from '../web/time.js';
 import type { Url } from '../web/url.js';
 import type { OrgContext } from './page.js';
-import { paths } from './paths.js';
+import { paths } from '../web/paths.js';
 
 const counted = (number: number, what: string): string => `${number.toLocaleString('en-US')} ${what}`;
 

@@ -3,7 +3,7 @@ import { Badge, Table } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import { ErrorCodeLink } from './error-code.js';
 import type { OrgContext } from './page.js';
-import { paths } from './paths.js';
+import { paths } from '../web/paths.js';
 
 const columnsFor = (context: OrgContext) => [
   {

@@ -5,9 +5,9 @@ import { readDesigns } from '../../../application/organizations/read-accounts.js
 import { DomainError } from '../../../domain/errors.js';
 import type { Uuid } from '../../../domain/ids.js';
 import { may } from '../../../domain/permissions.js';
-import { readHookPayload } from '../hook-payload.js';
-import { parseObject } from '../json-body.js';
-import type { JsonObject } from '../read.js';
+import { readHookPayload } from '../api/hook-payload.js';
+import { parseObject } from '../server/json-body.js';
+import type { JsonObject } from '../schema/read.js';
 import { idFrom } from './admit.js';
 import { newForm } from './answer.js';
 import { settingsFrom, type Draft } from './hook-draft.js';

@@ -1,7 +1,7 @@
 import type { HookSettings } from '../../../domain/hook.js';
-import { exampleRecipient } from '../card-fields.js';
-import { newHook } from '../hooks.js';
-import { readAll } from '../read.js';
+import { exampleRecipient } from '../api/card-fields.js';
+import { newHook } from '../operator/hooks.js';
+import { readAll } from '../schema/read.js';
 import type { Sent } from './page.js';
 
 /** What the editor holds: the settings of the hook, and a payload to try them with. */

@@ -1,4 +1,4 @@
-import { exampleMessage, exampleRecipient } from '../card-fields.js';
+import { exampleMessage, exampleRecipient } from '../api/card-fields.js';
 import { block, type Html } from '../web/prose.js';
 import { Secret } from '../web/sample.js';
 import type { Url } from '../web/url.js';

@@ -7,7 +7,7 @@ import { HookEditor } from './hook-editor.js';
 import { PreviewOfHook } from './hook-preview.js';
 import { Done } from './notice.js';
 import type { OrgContext, RefusedForm } from './page.js';
-import { paths } from './paths.js';
+import { paths } from '../web/paths.js';
 
 interface PartProps {
   readonly data: HookData;

@@ -3,14 +3,14 @@ import { issueReset } from '../../../application/access/password-resets.js';
 import type { Initiator } from '../../../application/writing/commands.js';
 import type { OrganizationId } from '../../../domain/ids.js';
 import type { Permission } from '../../../domain/permissions.js';
-import { newMember, roleChange } from '../operator-people.js';
-import { readAll } from '../read.js';
+import { newMember, roleChange } from '../operator/people.js';
+import { readAll } from '../schema/read.js';
 import type { Url } from '../web/url.js';
 import { idFrom } from './admit.js';
 import { linkShown } from './members-parts.js';
 import type { Notice } from './notice.js';
 import { go, type Action, type Context, type Outcome } from './page.js';
-import { paths } from './paths.js';
+import { paths } from '../web/paths.js';
 
 /** What can be done about the people of an organization, or of the house, on a page that `back` leads to. */
 export const peopleActions = <C extends Context & { readonly by: Initiator }>(

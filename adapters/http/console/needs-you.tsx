@@ -9,7 +9,7 @@ import { newForm } from './answer.js';
 import { addressee } from './cards-table.js';
 import { EndpointState } from './endpoint-parts.js';
 import type { OrgContext } from './page.js';
-import { paths } from './paths.js';
+import { paths } from '../web/paths.js';
 import { instantAt } from './since.js';
 import { reasonInWords } from './happenings.js';
 

@@ -1,7 +1,7 @@
 import { scopes, type Scope } from '../../../domain/api-key.js';
 import { DomainError } from '../../../domain/errors.js';
-import { newKey } from '../operator.js';
-import { readAll } from '../read.js';
+import { newKey } from '../operator/customers.js';
+import { readAll } from '../schema/read.js';
 import { Field, Form, Group } from '../web/form.js';
 import { block, type Html } from '../web/prose.js';
 import { Secret } from '../web/sample.js';

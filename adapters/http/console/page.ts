@@ -3,11 +3,11 @@ import type { Role } from '../../../domain/permissions.js';
 import type { Html } from '../web/prose.js';
 import type { ShownRefusal } from '../web/form.js';
 import type { Url } from '../web/url.js';
-import type { LinesResponse } from '../route.js';
-import type { Upload } from '../upload.js';
+import type { LinesResponse } from '../server/route.js';
+import type { Upload } from '../server/upload.js';
 import type { AdmittedOrg, Need } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
-import type { Parameter } from './paths.js';
+import type { Parameter } from '../web/paths.js';
 import type { SignedIn, Visitor } from './visitor.js';
 
 type Texts = Readonly<Record<string, string>>;

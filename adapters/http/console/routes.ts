@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { pathParameters, route, type Route } from '../route.js';
+import { pathParameters, route, type Route } from '../server/route.js';
 import type { PageRequest } from './answer.js';
 import type { ConsoleDeps } from './deps.js';
-import { parameters, paths } from './paths.js';
+import { parameters, paths } from '../web/paths.js';
 import { startRoute } from './start.js';
 
 /** Loads the pages when the first of them is asked for: most processes never show one. */

@@ -1,9 +1,9 @@
 import { claimForm, completeForm, releaseForm } from '../../../application/access/forms.js';
-import { refusalOf } from '../errors.js';
+import { refusalOf } from '../server/errors.js';
 import type { Url } from '../web/url.js';
 import { Stopped } from './gates.js';
 import { go, type Context, type Outcome, type Page, type Sent } from './page.js';
-import { paths } from './paths.js';
+import { paths } from '../web/paths.js';
 
 /** The id of a form, as its page gave it. Throws Stopped for any other text. */
 export const formIn = (sent: Sent): string => {

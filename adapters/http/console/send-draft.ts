@@ -6,7 +6,7 @@ import {
 import { newCommand } from '../../../application/writing/commands.js';
 import { Uuid } from '../../../domain/ids.js';
 import { contacts, type ContactDocument } from '../../../projections/contacts.js';
-import { readCardFields } from '../card-fields.js';
+import { readCardFields } from '../api/card-fields.js';
 import type { OrgContext, Sent } from './page.js';
 
 /** The fields of the form, by the names under which refusals know them. */

@@ -5,7 +5,7 @@ import { states } from '../../../domain/recipient.js';
 import type { ContactDocument } from '../../../projections/contacts.js';
 import { Choice, Field, Form, TextArea, Search } from '../web/form.js';
 import type { OrgContext, RefusedForm } from './page.js';
-import { paths } from './paths.js';
+import { paths } from '../web/paths.js';
 import type { Draft } from './send-draft.js';
 import { PreviewOfSend } from './send-preview.js';
 

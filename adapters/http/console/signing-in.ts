@@ -3,7 +3,7 @@ import type { Device } from '../../../application/access/devices.js';
 import { accountWith } from '../../../application/access/sign-in.js';
 import { mailboxIdOf } from '../../../domain/account.js';
 import { DomainError } from '../../../domain/errors.js';
-import { household, isOneTooMany } from '../caller.js';
+import { household, isOneTooMany } from '../server/caller.js';
 import type { Context } from './page.js';
 import { deviceCookie, devicesIn, sessionCookie } from './visitor.js';
 

@@ -1,5 +1,5 @@
 import { pageUrl, placeOf } from '../web/url.js';
-import { route, type Route } from '../route.js';
+import { route, type Route } from '../server/route.js';
 
 /** Whoever comes without a path is led to the console, or to the documentation if there is none. */
 export const startRoute = (

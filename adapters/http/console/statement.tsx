@@ -1,13 +1,13 @@
 import { readStatement, type StatementLine } from '../../../application/money/credits.js';
 import type { OrganizationId } from '../../../domain/ids.js';
 import type { WriteDeps } from '../../../application/writing/execute.js';
-import { cardOf, kinds } from '../credit-movements.js';
-import { csvOf, csvRows } from '../csv.js';
-import { timestamp } from '../responses.js';
+import { cardOf, kinds } from '../api/credit-movements.js';
+import { csvOf, csvRows } from '../server/csv.js';
+import { timestamp } from '../api/responses.js';
 import { Table } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import type { Context } from './page.js';
-import { paths } from './paths.js';
+import { paths } from '../web/paths.js';
 
 const words = { purchase: 'Added', withdrawal: 'Withdrawn', spend: 'Spent', return: 'Returned' } as const;
 

@@ -1,6 +1,6 @@
 import { may, type Permission } from '../../../domain/permissions.js';
 import type { OrgContext } from './page.js';
-import { paths } from './paths.js';
+import { paths } from '../web/paths.js';
 
 interface Tab {
   readonly name: string;

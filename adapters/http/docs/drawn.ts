@@ -1,6 +1,6 @@
-import type { Route } from '../route.js';
-import { jsonType } from '../respond.js';
-import { sharedDocument, type SharedDocument } from '../documents.js';
+import type { Route } from '../server/route.js';
+import { jsonType } from '../server/respond.js';
+import { sharedDocument, type SharedDocument } from '../server/documents.js';
 import { documentOf, pageHeaders } from '../web/document.js';
 import { placeOf } from '../web/url.js';
 import { framed } from './frame.js';

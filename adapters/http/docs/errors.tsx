@@ -1,9 +1,9 @@
 import { errorCodes, type ErrorCode } from '../../../domain/errors.js';
-import { statusOf } from '../errors.js';
+import { statusOf } from '../server/errors.js';
 import { inline, type Html } from '../web/prose.js';
 import { Json } from './code.js';
-import { errorPages } from './error-pages.js';
-import { firstRefusal } from './first-card.js';
+import { errorPages } from '../document/error-pages.js';
+import { firstRefusal } from '../document/first-card.js';
 import { everybodyIn, type Context, type DocsPage } from './page.js';
 import { errorsPlace } from './places.js';
 import { grid, text } from './text.js';

@@ -1,7 +1,7 @@
 import { penReason } from '../../../domain/pen.js';
 import { publicEventTypes, type PublicEventType } from '../../../domain/public-events.js';
-import { jsonSchemaOf } from '../json-schema.js';
-import { webhookEvent } from '../outbound.js';
+import { jsonSchemaOf } from '../schema/json-schema.js';
+import { webhookEvent } from '../schema/outbound.js';
 import { Json } from './code.js';
 import type { DocsPage } from './page.js';
 import { eventsPlace } from './places.js';

@@ -1,5 +1,5 @@
-import { isFor } from '../audience.js';
-import type { Route } from '../route.js';
+import { isFor } from '../server/audience.js';
+import type { Route } from '../server/route.js';
 import type { Place } from './places.js';
 
 /** Operations that stand on one page of the reference. */

@@ -1,6 +1,6 @@
 import type { Html } from '../web/prose.js';
 import { Json } from './code.js';
-import { firstRequest, firstResponse } from './first-card.js';
+import { firstRequest, firstResponse } from '../document/first-card.js';
 import type { Group } from './groups.js';
 import { Call } from './guides/call.js';
 import type { Context, DocsPage, Part } from './page.js';

@@ -1,5 +1,5 @@
 import { errorCodes } from '../../../domain/errors.js';
-import type { Route } from '../route.js';
+import type { Route } from '../server/route.js';
 import { indexed, type Indexed } from './find.js';
 import { errorPage, errorsPage } from './errors.js';
 import { eventsPage } from './events.js';

@@ -1,7 +1,7 @@
-import { asyncApiDocument } from '../asyncapi.js';
+import { asyncApiDocument } from '../document/asyncapi.js';
 import { isPlainObject } from '../../../domain/plain-object.js';
-import type { JsonSchema } from '../json-schema.js';
-import { exampleOf } from '../samples.js';
+import type { JsonSchema } from '../schema/json-schema.js';
+import { exampleOf } from '../document/samples.js';
 import { Json } from './code.js';
 import type { DocsPage, Part } from './page.js';
 import { recordedPlace } from './places.js';

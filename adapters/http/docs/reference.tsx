@@ -1,10 +1,10 @@
 import type { ErrorCode } from '../../../domain/errors.js';
-import { statusOf } from '../errors.js';
-import { errorsOf } from '../openapi.js';
-import { schemaIn } from '../samples.js';
-import { success, templateOf, type Route } from '../route.js';
+import { statusOf } from '../server/errors.js';
+import { errorsOf } from '../document/openapi.js';
+import { schemaIn } from '../document/samples.js';
+import { success, templateOf, type Route } from '../server/route.js';
 import { prose, type Html } from '../web/prose.js';
-import { errorPages } from './error-pages.js';
+import { errorPages } from '../document/error-pages.js';
 import { errorLinks } from './errors.js';
 import type { Group } from './groups.js';
 import type { Context, DocsPage } from './page.js';

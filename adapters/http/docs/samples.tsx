@@ -1,5 +1,5 @@
-import { responseExampleOf, samplesOf, type Sample as Call } from '../samples.js';
-import type { Route } from '../route.js';
+import { responseExampleOf, samplesOf, type Sample as Call } from '../document/samples.js';
+import type { Route } from '../server/route.js';
 import { Json, Sample } from './code.js';
 import type { Language } from './highlight.js';
 

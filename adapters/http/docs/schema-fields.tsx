@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../json-schema.js';
+import type { JsonSchema } from '../schema/json-schema.js';
 import type { Html } from '../web/prose.js';
 import { line } from './text.js';
 

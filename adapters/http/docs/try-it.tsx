@@ -1,6 +1,6 @@
-import { jsonSchemaOf, type JsonSchema } from '../json-schema.js';
-import { templateOf, type Route } from '../route.js';
-import { exampleOf } from '../samples.js';
+import { jsonSchemaOf, type JsonSchema } from '../schema/json-schema.js';
+import { templateOf, type Route } from '../server/route.js';
+import { exampleOf } from '../document/samples.js';
 import type { Html } from '../web/prose.js';
 
 const Input = ({

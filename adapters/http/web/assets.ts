@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { sharedDocument, type SharedDocument } from '../documents.js';
+import { sharedDocument, type SharedDocument } from '../server/documents.js';
 
 const css = 'text/css; charset=utf-8';
 const script = 'text/javascript; charset=utf-8';

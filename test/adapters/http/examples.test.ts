@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import { openApiDocument } from '../../../adapters/http/openapi.js';
-import { route } from '../../../adapters/http/route.js';
+import { openApiDocument } from '../../../adapters/http/document/openapi.js';
+import { route } from '../../../adapters/http/server/route.js';
 import { assertExamples } from '../../support/http/document-examples.js';
 
 const documentOf = (body: z.ZodObject): { readonly components?: unknown; readonly paths?: unknown } =>

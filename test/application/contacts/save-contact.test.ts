@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readContact } from '../../../adapters/http/contact-fields.js';
+import { readContact } from '../../../adapters/http/api/contact-fields.js';
 import { removeContact } from '../../../application/contacts/change-contact.js';
 import { contactWith } from '../../../application/contacts/find-contact.js';
 import { saveContactRecord } from '../../../application/contacts/save-contact.js';

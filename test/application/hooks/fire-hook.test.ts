@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { readContact } from '../../../adapters/http/contact-fields.js';
-import { readHookPayload } from '../../../adapters/http/hook-payload.js';
-import type { JsonObject } from '../../../adapters/http/read.js';
+import { readContact } from '../../../adapters/http/api/contact-fields.js';
+import { readHookPayload } from '../../../adapters/http/api/hook-payload.js';
+import type { JsonObject } from '../../../adapters/http/schema/read.js';
 import { MemoryHookCalls } from '../../support/memory/hook-calls.js';
 import { MemoryReadModels } from '../../support/memory/read-models.js';
 import { execute } from '../../../application/writing/execute.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Readable } from 'node:stream';
-import { readContact } from '../../../adapters/http/contact-fields.js';
+import { readContact } from '../../../adapters/http/api/contact-fields.js';
 import { changeCard } from '../../../application/cards/change-card.js';
 import { execute } from '../../../application/writing/execute.js';
 import { keyRing, type KeyRing } from '../../../application/personal/key-ring.js';

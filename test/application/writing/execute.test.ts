@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readContact } from '../../../adapters/http/contact-fields.js';
+import { readContact } from '../../../adapters/http/api/contact-fields.js';
 import { execute, type Decision } from '../../../application/writing/execute.js';
 import { TooContended } from '../../../application/writing/outcome.js';
 import type { StreamWrite } from '../../../application/ports/event-store.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readContact } from '../../../adapters/http/contact-fields.js';
+import { readContact } from '../../../adapters/http/api/contact-fields.js';
 import { changeCard, releaseCard } from '../../../application/cards/change-card.js';
 import { executeOnce } from '../../../application/writing/execute.js';
 import { keyRing } from '../../../application/personal/key-ring.js';

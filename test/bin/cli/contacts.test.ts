@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WrongUsage } from '../../../bin/cli/client.js';
-import { fieldNamed, type FileOptions } from '../../../adapters/http/contact-file.js';
+import { fieldNamed, type FileOptions } from '../../../adapters/http/api/contact-file.js';
 import {
   importContacts,
   type FileRow,

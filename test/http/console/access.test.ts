@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { pages } from '../../../adapters/http/console/pages.js';
-import { paths } from '../../../adapters/http/console/paths.js';
+import { paths } from '../../../adapters/http/web/paths.js';
 import { house } from '../../../domain/members.js';
 import { read } from '../../support/runner/repository.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { request } from 'node:http';
-import { largestFile } from '../../../adapters/http/upload.js';
+import { largestFile } from '../../../adapters/http/server/upload.js';
 import { startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 import { eventually } from '../../support/time/eventually.js';
 import { memberOf, type Visitor } from '../../support/http/visitor.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { failuresPerMinute, retryAfter } from '../../../adapters/http/caller.js';
+import { failuresPerMinute, retryAfter } from '../../../adapters/http/server/caller.js';
 import type { ConsoleDeps } from '../../../adapters/http/console/deps.js';
 import { deviceCookie } from '../../../adapters/http/console/visitor.js';
 import { pageRoutes } from '../../../adapters/http/console/routes.js';

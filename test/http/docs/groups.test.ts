@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { isFor, type Audience } from '../../../adapters/http/audience.js';
+import { isFor, type Audience } from '../../../adapters/http/server/audience.js';
 import { groupsOf } from '../../../adapters/http/docs/groups.js';
-import { route, type Route } from '../../../adapters/http/route.js';
+import { route, type Route } from '../../../adapters/http/server/route.js';
 
 const answered = (path: string, access: 'public' | 'key' | 'operator', tag: string): Route =>
   route(`GET ${path}`, {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { guideNames, guidePlace } from '../../../adapters/http/docs/places.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
-import { eventTypes } from '../../../adapters/http/asyncapi.js';
+import { eventTypes } from '../../../adapters/http/document/asyncapi.js';
 import { pagesWithSamples, samplesOn, shownText } from '../../support/http/docs-samples.js';
 import { startTestService, type RunningService } from '../../support/http/service.js';
 

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 
-/** What the service adds to JSON Schema. (adapters/http/json-schema.ts) */
+/** What the service adds to JSON Schema. (adapters/http/schema/json-schema.ts) */
 const extensions = ['x-error-code', 'x-error-codes', 'x-blank', 'x-number', 'x-clamp', 'x-zero', 'x-hint'];
 /** Formats say what a value holds; they are not checked. */
 const formats = ['date-time', 'uri', 'uuid', 'date'];

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../../adapters/http/json-schema.js';
+import type { JsonSchema } from '../../../adapters/http/schema/json-schema.js';
 
 type Content = Readonly<Record<string, { readonly schema: JsonSchema; readonly example?: unknown }>>;
 

@@ -6,9 +6,9 @@ import {
   pageLimit,
   says,
   text,
-} from '../../../adapters/http/fields.js';
-import { readAll } from '../../../adapters/http/read.js';
-import { route, type Route } from '../../../adapters/http/route.js';
+} from '../../../adapters/http/schema/fields.js';
+import { readAll } from '../../../adapters/http/schema/read.js';
+import { route, type Route } from '../../../adapters/http/server/route.js';
 import { OutcomeUnknown } from '../../../application/writing/outcome.js';
 import { IdempotencyUnavailable } from '../../../application/ports/idempotency-store.js';
 import { DomainError, type ErrorCode } from '../../../domain/errors.js';

@@ -1,4 +1,4 @@
-import { largestBody } from '../../../adapters/http/json-body.js';
+import { largestBody } from '../../../adapters/http/server/json-body.js';
 import { kindsOfText, worstText } from './worst-texts.js';
 
 type Texts = Readonly<Record<string, string>>;

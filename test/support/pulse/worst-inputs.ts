@@ -1,6 +1,6 @@
-import { exampleOf } from '../../../adapters/http/samples.js';
-import { deepestNesting, largestBody } from '../../../adapters/http/json-body.js';
-import type { JsonSchema } from '../../../adapters/http/json-schema.js';
+import { exampleOf } from '../../../adapters/http/document/samples.js';
+import { deepestNesting, largestBody } from '../../../adapters/http/server/json-body.js';
+import type { JsonSchema } from '../../../adapters/http/schema/json-schema.js';
 import { isPlainObject } from '../../../domain/plain-object.js';
 import { kindsOfText, worstText } from './worst-texts.js';
 

@@ -17,7 +17,7 @@ import { newForm } from '../answer.js';
 import { CardDeliveries, deliveriesOf } from '../card-deliveries.js';
 import { lineOf, reasonInWords, stepName, stepState } from '../happenings.js';
 import { go, page, type Context } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 import { Status } from '../status.js';
 import type { SignedIn } from '../visitor.js';
 

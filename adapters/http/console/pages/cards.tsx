@@ -7,7 +7,7 @@ import { Search } from '../../web/form.js';
 import { Empty, Head, Older } from '../../web/parts.js';
 import { CardsTable } from '../cards-table.js';
 import { Elsewhere, page } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 import { statusWords } from '../status.js';
 
 const perPage = 50;

@@ -1,7 +1,7 @@
 import { Empty, Head } from '../../web/parts.js';
 import { choicesOf, houseOf } from '../choices.js';
 import { page } from '../page.js';
-import { paths, pathTo } from '../paths.js';
+import { paths, pathTo } from '../../web/paths.js';
 
 export const choosePage = page({
   path: paths.choose,

@@ -3,7 +3,7 @@ import { Cover } from '../../web/cover.js';
 import { Head } from '../../web/parts.js';
 import { nothingHere } from '../admit.js';
 import { page } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 
 /** For everybody: a card of the collection, and what to call it when one sends it. */
 export const collectionCardPage = page({

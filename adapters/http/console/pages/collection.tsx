@@ -2,7 +2,7 @@ import { listCollection } from '../../../../application/organizations/read-colle
 import { Cover } from '../../web/cover.js';
 import { Empty, Head, Older } from '../../web/parts.js';
 import { page } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 
 const perPage = 60;
 

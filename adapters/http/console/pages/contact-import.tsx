@@ -5,7 +5,7 @@ import {
   stopImport,
   type FoundImport,
 } from '../../../../application/contacts/imports.js';
-import { csvOf, csvRows } from '../../csv.js';
+import { csvOf, csvRows } from '../../server/csv.js';
 import { Form, Refusal, Submit } from '../../web/form.js';
 import { Badge, Head } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
@@ -15,7 +15,7 @@ import { importTones } from '../import-parts.js';
 import { ImportRows } from '../import-rows.js';
 import { Done } from '../notice.js';
 import { filePage, go, page, type OrgContext } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 
 const loadImport = async ({ deps, org, params }: OrgContext): Promise<FoundImport> => {
   const found = await findImport(deps, org, params['import'] ?? '');

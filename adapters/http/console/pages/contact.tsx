@@ -11,7 +11,7 @@ import { newForm } from '../answer.js';
 import { ContactFields, contactFrom } from '../contact-form.js';
 import { Done } from '../notice.js';
 import { go, page, type OrgContext } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 import { contactOf } from '../send-draft.js';
 
 const loadContact = async (context: OrgContext) => {

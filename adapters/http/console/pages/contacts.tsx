@@ -11,7 +11,7 @@ import { ContactFields, contactFrom } from '../contact-form.js';
 import { contactsLike } from '../find-contacts.js';
 import { Done } from '../notice.js';
 import { go, page } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 
 const perPage = 50;
 

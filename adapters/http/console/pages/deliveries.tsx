@@ -16,7 +16,7 @@ import { DeliveriesTable, deliveryWord, endpointName } from '../delivery-parts.j
 import { Tabs } from '../tabs.js';
 import { Done, type Notice } from '../notice.js';
 import { go, page, type OrgContext } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 import { localTime, readLocalTime } from '../since.js';
 
 const perPage = 50;

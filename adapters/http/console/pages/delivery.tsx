@@ -10,7 +10,7 @@ import { newForm } from '../answer.js';
 import { canRetry, DeliveryStatusBadge, endpointName, resultOf } from '../delivery-parts.js';
 import { Done } from '../notice.js';
 import { go, page } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 import { instantAt } from '../since.js';
 
 /** Headers that each attempt makes anew. */

@@ -3,8 +3,8 @@ import { readDesigns } from '../../../../application/organizations/read-accounts
 import { listCollection } from '../../../../application/organizations/read-collection.js';
 import { derivedUuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
-import { newDesign } from '../../operator.js';
-import { readAll } from '../../read.js';
+import { newDesign } from '../../operator/customers.js';
+import { readAll } from '../../schema/read.js';
 import { Cover } from '../../web/cover.js';
 import { Field, Form, Refusal, Submit } from '../../web/form.js';
 import { Badge, Empty, Head } from '../../web/parts.js';
@@ -12,7 +12,7 @@ import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { Done, type Notice } from '../notice.js';
 import { go, page, type OrgContext, type Sent } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 
 const mostOffered = 100;
 

@@ -2,15 +2,15 @@ import { gone } from '../gone.js';
 import { addToDoNotMail, removeFromDoNotMail } from '../../../../application/organizations/administer.js';
 import { listDoNotMail } from '../../../../application/organizations/read-office-lists.js';
 import { may } from '../../../../domain/permissions.js';
-import { doNotMail } from '../../operator.js';
-import { readAll } from '../../read.js';
+import { doNotMail } from '../../operator/customers.js';
+import { readAll } from '../../schema/read.js';
 import { Field, Form, Refusal, Submit } from '../../web/form.js';
 import { Empty, Older } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { Done, type Notice } from '../notice.js';
 import { go, page, type OrgContext, type Sent } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 import { Tabs } from '../tabs.js';
 
 const perPage = 50;

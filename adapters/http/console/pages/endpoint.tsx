@@ -11,8 +11,8 @@ import {
   sendTestEvent,
 } from '../../../../application/webhooks/webhooks.js';
 import { may } from '../../../../domain/permissions.js';
-import { ClientGone } from '../../errors.js';
-import { readEndpointChange } from '../../webhooks.js';
+import { ClientGone } from '../../server/errors.js';
+import { readEndpointChange } from '../../api/webhooks.js';
 import { Refusal } from '../../web/form.js';
 import { Head } from '../../web/parts.js';
 import { DeliveriesTable } from '../delivery-parts.js';
@@ -21,7 +21,7 @@ import { EndpointForms } from '../endpoint-forms.js';
 import { chosenEvents, EndpointState, eventsLine, Health, Secret } from '../endpoint-parts.js';
 import { Done, type Notice } from '../notice.js';
 import { go, page, type OrgContext } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 import { readLocalTime } from '../since.js';
 import { TestResult } from '../test-result.js';
 

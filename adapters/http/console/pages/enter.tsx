@@ -6,7 +6,7 @@ import { Form } from '../../web/form.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { go, page } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 import { sessionOf, unknownLink } from '../signing-in.js';
 
 const over = 'This link is over, or was used already. Make a new one with `npm run -s cli -- console`.';

@@ -12,7 +12,7 @@ import { CardsTable } from '../cards-table.js';
 import { Credits, FirstSteps, LastDays } from '../home-parts.js';
 import { mostHeld, NeedsYou } from '../needs-you.js';
 import { page, type OrgContext } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 
 const latest = 5;
 const week = 7;

@@ -1,13 +1,13 @@
 import { newCommand } from '../../../../application/writing/commands.js';
 import { readHook, removeHook, updateHook } from '../../../../application/hooks/hooks.js';
-import { newHook } from '../../hooks.js';
-import { atField } from '../../read.js';
+import { newHook } from '../../operator/hooks.js';
+import { atField } from '../../schema/read.js';
 import { hookIdIn, loadHook, previewOf } from '../hook-data.js';
 import { draftFrom, draftOf, settingsFrom } from '../hook-draft.js';
 import { HookView } from '../hook-view.js';
 import type { Notice } from '../notice.js';
 import { go, page, type OrgContext, type Outcome } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 
 /** Leads back to the page of the hook. */
 const back = (context: OrgContext, done: Notice): Outcome =>

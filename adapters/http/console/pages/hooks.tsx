@@ -1,8 +1,8 @@
 import { newCommand } from '../../../../application/writing/commands.js';
 import { listHooks, makeHook, type ListedHook } from '../../../../application/hooks/hooks.js';
 import { may } from '../../../../domain/permissions.js';
-import { newHook } from '../../hooks.js';
-import { readAll } from '../../read.js';
+import { newHook } from '../../operator/hooks.js';
+import { readAll } from '../../schema/read.js';
 import { Field, Form, Refusal } from '../../web/form.js';
 import { Badge, Empty, Older, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
@@ -11,7 +11,7 @@ import { curlOf, hookMade } from '../hook-made.js';
 import { Tabs } from '../tabs.js';
 import { Done } from '../notice.js';
 import { page, type OrgContext } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 
 const perPage = 50;
 

@@ -1,15 +1,15 @@
 import { beginImport, importIdOf, listImports } from '../../../../application/contacts/imports.js';
 import { DomainError } from '../../../../domain/errors.js';
-import { readContact } from '../../contact-fields.js';
-import { contactRows, UnreadableFile } from '../../contact-file.js';
-import { largestFile } from '../../upload.js';
+import { readContact } from '../../api/contact-fields.js';
+import { contactRows, UnreadableFile } from '../../api/contact-file.js';
+import { largestFile } from '../../server/upload.js';
 import { Field, FileField, Form, Refusal } from '../../web/form.js';
 import { Badge, Head, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { importTones } from '../import-parts.js';
 import { go, page } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 import { formIn } from '../run-once.js';
 
 export const importContactsPage = page({

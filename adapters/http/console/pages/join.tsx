@@ -9,7 +9,7 @@ import { newForm } from '../answer.js';
 import { goodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
 import { go, page, type Context } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 import { formIn } from '../run-once.js';
 import { accountBy, signedIn, unknownLink } from '../signing-in.js';
 

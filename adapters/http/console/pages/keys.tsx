@@ -11,7 +11,7 @@ import { Tabs } from '../tabs.js';
 import { keyMade, NewKey, readNewKey } from '../new-key.js';
 import { Done } from '../notice.js';
 import { go, page, type OrgContext } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 
 const perPage = 50;
 

@@ -8,7 +8,7 @@ import { newForm } from '../answer.js';
 import { goodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
 import { go, page } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 import { accountBy, knownDevice, tell } from '../signing-in.js';
 import { sessionCookie } from '../visitor.js';
 

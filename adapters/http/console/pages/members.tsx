@@ -5,7 +5,7 @@ import { peopleActions } from '../manage-people.js';
 import { Invite, MemberRows } from '../members-parts.js';
 import { Done } from '../notice.js';
 import { page, type OrgContext } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 import { Tabs } from '../tabs.js';
 
 export const membersPage = page({

@@ -8,9 +8,9 @@ import { Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { ErrorCodeLink } from '../error-code.js';
 import { Tabs } from '../tabs.js';
-import { subjectFrom } from '../../request-log.js';
+import { subjectFrom } from '../../server/request-log.js';
 import { page, type OrgContext } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 
 /** A request of the organization; null for any other, as for one that is unknown. */
 const found = async ({ deps, org }: OrgContext, id: string): Promise<ShownRequest | null> => {

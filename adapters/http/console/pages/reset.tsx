@@ -6,7 +6,7 @@ import { newForm } from '../answer.js';
 import { goodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
 import { go, page, type Context } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 import { signedIn, unknownLink } from '../signing-in.js';
 
 const over = 'This link is over, or was used already. Ask for a new one.';

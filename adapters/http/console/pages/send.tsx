@@ -6,14 +6,14 @@ import {
 } from '../../../../application/organizations/read-accounts.js';
 import { listCollection } from '../../../../application/organizations/read-collection.js';
 import { sendCard } from '../../../../application/cards/send-card.js';
-import { newCard } from '../../card-fields.js';
-import { atField } from '../../read.js';
+import { newCard } from '../../api/card-fields.js';
+import { atField } from '../../schema/read.js';
 import { Refusal } from '../../web/form.js';
 import { Head } from '../../web/parts.js';
 import { newForm } from '../answer.js';
 import { contactsLike } from '../find-contacts.js';
 import { go, page, type OrgContext } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 import { cardFrom, contactOf, draftFor, draftFrom, requestFrom } from '../send-draft.js';
 import { SendForm, type SendData } from '../send-form.js';
 

@@ -2,14 +2,14 @@ import { changeOrganization } from '../../../../application/organizations/admini
 import { readAccount, readHandwritings } from '../../../../application/organizations/read-accounts.js';
 import { layOut } from '../../../../domain/letter-layout.js';
 import { may } from '../../../../domain/permissions.js';
-import { organizationChange } from '../../operator-organizations.js';
-import { readAll } from '../../read.js';
+import { organizationChange } from '../../operator/organizations.js';
+import { readAll } from '../../schema/read.js';
 import { Field, Form, Refusal } from '../../web/form.js';
 import { SheetLine } from '../../web/letter.js';
 import { newForm } from '../answer.js';
 import { Done } from '../notice.js';
 import { go, page } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 import { Tabs } from '../tabs.js';
 
 const sample = 'Thank you, Ada';

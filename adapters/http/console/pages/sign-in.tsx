@@ -1,7 +1,7 @@
 import { Field, Form, Refusal } from '../../web/form.js';
 import { newForm } from '../answer.js';
 import { go, page, type Context } from '../page.js';
-import { isAPage, paths } from '../paths.js';
+import { isAPage, paths } from '../../web/paths.js';
 import { accountBy, signedIn } from '../signing-in.js';
 import { canSignIn } from '../visitor.js';
 

@@ -1,6 +1,6 @@
 import { choicesOf, houseOf } from '../choices.js';
 import { Elsewhere, page } from '../page.js';
-import { paths, pathTo } from '../paths.js';
+import { paths, pathTo } from '../../web/paths.js';
 
 /**
  * Leads to the visitor's one organization, or to the choice of several: to its home, or to the place that is

@@ -2,7 +2,7 @@ import { newCommand } from '../../../../application/writing/commands.js';
 import { offSince } from '../../../../application/webhooks/endpoints-off.js';
 import { listEndpoints, registerEndpoint } from '../../../../application/webhooks/webhooks.js';
 import { may } from '../../../../domain/permissions.js';
-import { readRegistration } from '../../webhooks.js';
+import { readRegistration } from '../../api/webhooks.js';
 import { Field, Form, Refusal, Submit } from '../../web/form.js';
 import { Empty } from '../../web/parts.js';
 import { newForm } from '../answer.js';
@@ -10,7 +10,7 @@ import { chosenEvents, EndpointState, EventChoices, eventsLine, Health, Secret }
 import { Tabs } from '../tabs.js';
 import { Done } from '../notice.js';
 import { go, page } from '../page.js';
-import { paths } from '../paths.js';
+import { paths } from '../../web/paths.js';
 import { VerifyExamples } from '../verify-examples.js';
 
 const registerLine = (base: string): string =>

@@ -1,7 +1,7 @@
 import { scopes } from '../../../../domain/api-key.js';
 import type { ErrorCode } from '../../../../domain/errors.js';
-import { statusOf } from '../../errors.js';
-import { errorPages } from '../error-pages.js';
+import { statusOf } from '../../server/errors.js';
+import { errorPages } from '../../document/error-pages.js';
 import { grid, text } from '../text.js';
 import { Call } from './call.js';
 import { part, type Guide } from './guide.js';

@@ -1,4 +1,4 @@
-import { inLanguages, type SampleRequest } from '../../samples.js';
+import { inLanguages, type SampleRequest } from '../../document/samples.js';
 import { Languages } from '../samples.js';
 
 interface CallProps {

@@ -1,4 +1,4 @@
-import { firstRequest } from '../first-card.js';
+import { firstRequest } from '../../document/first-card.js';
 import { Code } from '../code.js';
 import { grid, note, text } from '../text.js';
 import { Call } from './call.js';

@@ -1,7 +1,7 @@
 import { fileOf, Code } from '../code.js';
 import { grid, text } from '../text.js';
 import { Call } from './call.js';
-import { firstRequest } from '../first-card.js';
+import { firstRequest } from '../../document/first-card.js';
 import { part, type Guide } from './guide.js';
 
 const outcomes: readonly (readonly string[])[] = [

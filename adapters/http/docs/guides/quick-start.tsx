@@ -1,5 +1,5 @@
 import { Code, Json } from '../code.js';
-import { firstRequest, firstResponse } from '../first-card.js';
+import { firstRequest, firstResponse } from '../../document/first-card.js';
 import { note, text } from '../text.js';
 import { Call } from './call.js';
 import { part, type Guide } from './guide.js';

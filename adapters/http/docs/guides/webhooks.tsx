@@ -1,5 +1,5 @@
 import { Code, excerpt } from '../code.js';
-import { webhookHeaders } from '../../outbound.js';
+import { webhookHeaders } from '../../schema/outbound.js';
 import { grid, text } from '../text.js';
 import { Call } from './call.js';
 import { part, type Guide } from './guide.js';

@@ -1,5 +1,5 @@
 import { Duplex } from 'node:stream';
-import type { HttpServer } from '../../../../adapters/http/server.js';
+import type { HttpServer } from '../../../../adapters/http/server/server.js';
 import { isPlainObject } from '../../../../domain/plain-object.js';
 
 export interface Asked {

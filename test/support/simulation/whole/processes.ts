@@ -20,7 +20,7 @@ import { watchHead } from '../../../../application/projecting/watch-head.js';
 import { untilAborted } from '../../../../application/timing/until-aborted.js';
 import { readsWait, writesWait } from '../../../../application/projecting/read-your-writes.js';
 import { watchClock } from '../../../../adapters/mongodb/client/clock-watch.js';
-import type { HttpServer } from '../../../../adapters/http/server.js';
+import type { HttpServer } from '../../../../adapters/http/server/server.js';
 import { wire } from '../../../../bin/wiring/container.js';
 import { cheapPasswords } from '../../fixtures/cheap-passwords.js';
 import { EngineCalls } from '../../../../bin/metrics/engine-calls.js';

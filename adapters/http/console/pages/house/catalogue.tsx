@@ -7,14 +7,14 @@ import {
   listAllHandwritings,
   listWholeCollection,
 } from '../../../../../application/organizations/read-office-lists.js';
-import { collectionCard, collectionSlug, handwritingName } from '../../../operator.js';
-import { readAll } from '../../../read.js';
+import { collectionCard, collectionSlug, handwritingName } from '../../../operator/catalogue.js';
+import { readAll } from '../../../schema/read.js';
 import { Field, Form, Refusal, Submit } from '../../../web/form.js';
 import { Badge, Head } from '../../../web/parts.js';
 import { newForm } from '../../answer.js';
 import { Done } from '../../notice.js';
 import { go, page, type HouseContext, type Sent } from '../../page.js';
-import { paths } from '../../paths.js';
+import { paths } from '../../../web/paths.js';
 
 const most = 200;
 const all = { limit: most, startingAfter: null };

@@ -12,8 +12,8 @@ import {
   type CardEvent,
   type ReportedStatus,
 } from '../../../../../domain/card.js';
-import { stepReport, withReason } from '../../../operator-cards.js';
-import { readAll } from '../../../read.js';
+import { stepReport, withReason } from '../../../operator/cards.js';
+import { readAll } from '../../../schema/read.js';
 import { Refusal } from '../../../web/form.js';
 import { Head } from '../../../web/parts.js';
 import { Day } from '../../../web/time.js';
@@ -22,7 +22,7 @@ import { NextStep, WithReason } from '../../floor-parts.js';
 import { nothingHere } from '../../admit.js';
 import { reasonInWords, stepName, stepState } from '../../happenings.js';
 import { go, page, type HouseContext, type Sent } from '../../page.js';
-import { paths } from '../../paths.js';
+import { paths } from '../../../web/paths.js';
 import { Status } from '../../status.js';
 
 const change = async (context: HouseContext, decide: (state: Card) => CardEvent[], machine = '') => {

@@ -4,7 +4,7 @@ import { Day } from '../../../web/time.js';
 import { codeIn, floorList, nextOf } from '../../floor-data.js';
 import { stepName } from '../../happenings.js';
 import { Elsewhere, page } from '../../page.js';
-import { paths } from '../../paths.js';
+import { paths } from '../../../web/paths.js';
 import { Status, statusWords } from '../../status.js';
 
 const nextWords = (card: Parameters<typeof nextOf>[0]): string => {

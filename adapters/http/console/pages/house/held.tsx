@@ -12,7 +12,7 @@ import { newForm } from '../../answer.js';
 import { addressee } from '../../cards-table.js';
 import { Done } from '../../notice.js';
 import { go, page, type HouseContext } from '../../page.js';
-import { paths } from '../../paths.js';
+import { paths } from '../../../web/paths.js';
 import { reasonInWords } from '../../happenings.js';
 
 const perPage = 50;

@@ -1,9 +1,9 @@
 import { openOrganization } from '../../../../../application/organizations/administer.js';
 import { inviteMember } from '../../../../../application/access/people.js';
 import { listOrganizations } from '../../../../../application/organizations/read-organizations.js';
-import { newMember } from '../../../operator-people.js';
-import { newOrganization } from '../../../operator-organizations.js';
-import { readAll } from '../../../read.js';
+import { newMember } from '../../../operator/people.js';
+import { newOrganization } from '../../../operator/organizations.js';
+import { readAll } from '../../../schema/read.js';
 import { Field, Form, Refusal, Search } from '../../../web/form.js';
 import { Badge, Empty, Head, Older, Table } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
@@ -11,7 +11,7 @@ import { newForm } from '../../answer.js';
 import { linkShown } from '../../members-parts.js';
 import { Done } from '../../notice.js';
 import { page, type HouseContext, type Sent } from '../../page.js';
-import { paths } from '../../paths.js';
+import { paths } from '../../../web/paths.js';
 
 const perPage = 50;
 

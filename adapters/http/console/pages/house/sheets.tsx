@@ -3,7 +3,7 @@ import { layOut } from '../../../../../domain/letter-layout.js';
 import { Sheet } from '../../../web/letter.js';
 import { cardOn } from '../../floor-data.js';
 import { page } from '../../page.js';
-import { paths } from '../../paths.js';
+import { paths } from '../../../web/paths.js';
 
 /** The envelope and the inside of a card, each on a page of its own size when they are printed. */
 export const sheetsPage = page({

@@ -6,7 +6,7 @@ import { peopleActions } from '../../manage-people.js';
 import { Invite, MemberRows } from '../../members-parts.js';
 import { Done } from '../../notice.js';
 import { page, type HouseContext } from '../../page.js';
-import { paths } from '../../paths.js';
+import { paths } from '../../../web/paths.js';
 
 export const staffPage = page({
   path: paths.staff,

@@ -1,0 +1,174 @@
+import { z } from 'zod';
+import {
+  readAccount,
+  readBalance,
+  readDesigns,
+  readHandwritings,
+  type ReadAccountsDeps,
+} from '../../../application/organizations/read-accounts.js';
+import { listCollection } from '../../../application/organizations/read-collection.js';
+import type { DesignDocument } from '../../../projections/organizations.js';
+import { scopes } from '../../../domain/api-key.js';
+import { optionalText, pageLimit } from '../schema/fields.js';
+import { instant, listOf, pageOf, timestamp, wholeList } from './responses.js';
+import { route, type Operation, type Route } from '../server/route.js';
+
+const account = z
+  .object({
+    object: z.literal('account'),
+    organization: z.object({ id: z.string(), name: z.string() }),
+    label: z.string().nullable().describe('The label of the key.'),
+    scopes: z.array(z.enum(scopes)),
+  })
+  .meta({ id: 'Account' });
+const creditBalance = z
+  .object({ object: z.literal('credit_balance'), balance: z.int().min(0) })
+  .meta({ id: 'CreditBalance' });
+export const design = z
+  .object({
+    id: z.string().describe('To be sent as `design_id`.'),
+    object: z.literal('design'),
+    name: z.string(),
+    collection_slug: z.string().nullable().describe('The collection card of which this design is a copy.'),
+    created_at: instant('When the design was saved.'),
+  })
+  .meta({ id: 'Design' });
+const collectionCard = z
+  .object({
+    id: z
+      .string()
+      .meta({ description: 'To be sent as `design_id`.', examples: ['card:thank-you-botanical'] }),
+    object: z.literal('collection_card'),
+    title: z.string(),
+    url: z.string().meta({ format: 'uri', description: "The address of the card's public page." }),
+  })
+  .meta({ id: 'CollectionCard' });
+const handwriting = z
+  .object({
+    name: z.string().describe('To be sent as `handwriting`.'),
+    object: z.literal('handwriting'),
+    house_hand: z.boolean().describe("Whether this is the organization's house hand."),
+  })
+  .meta({ id: 'Handwriting' });
+
+const handwritingList = listOf(handwriting, 'HandwritingList');
+
+export const designBody = ({ id, name, slug, createdAt }: DesignDocument) => ({
+  id,
+  object: 'design',
+  name,
+  collection_slug: slug,
+  created_at: timestamp(createdAt),
+});
+
+const access = { kind: 'key', scope: null } as const;
+
+const operation = (
+  id: string,
+  summary: string,
+  description: string,
+  schema: Operation['responses'][number]['schema'],
+) => ({
+  id,
+  summary,
+  tags: ['account'],
+  responses: { 200: { description, schema } },
+});
+
+export interface AccountRouteDeps extends ReadAccountsDeps {
+  readonly baseUrl: () => string;
+}
+
+/** Any valid key may call these. (decision 53: the form of lists) */
+export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
+  route('GET /api/v1/account', {
+    access,
+    ...operation(
+      'getAccount',
+      'Check a key',
+      'The organization of the key, and what the key may do.',
+      account,
+    ),
+    handle: async ({ caller }) => {
+      const { name } = await readAccount(deps, caller.org);
+      return {
+        status: 200,
+        body: {
+          object: 'account',
+          organization: { id: caller.org, name },
+          label: caller.label,
+          scopes: caller.scopes,
+        },
+      };
+    },
+  }),
+  route('GET /api/v1/credits', {
+    access,
+    ...operation('getCredits', 'Read the credit balance', 'The credit balance.', creditBalance),
+    handle: async ({ caller }) => ({
+      status: 200,
+      body: { object: 'credit_balance', balance: await readBalance(deps, caller.org) },
+    }),
+  }),
+  route('GET /api/v1/designs', {
+    access,
+    ...operation(
+      'listDesigns',
+      'List saved designs, newest first',
+      "Every saved design that isn't archived.",
+      listOf(design, 'DesignList'),
+    ),
+    handle: async ({ caller }) => {
+      const designs = await readDesigns(deps, caller.org);
+      return {
+        status: 200,
+        body: wholeList(designs.map(designBody)),
+      };
+    },
+  }),
+  route('GET /api/v1/collection', {
+    ...operation(
+      'listCollection',
+      'List the cards of the public collection, newest first',
+      'A page of the cards that are on offer. Their ids are sent as `design_id`.',
+      listOf(collectionCard, 'CollectionCardList'),
+    ),
+    access,
+    query: z.object({
+      limit: pageLimit,
+      starting_after: optionalText({
+        description: 'The `next_cursor` of the page before: the id of its last card.',
+      }),
+    }),
+    errors: ['invalid_cursor', 'invalid_parameter'],
+    handle: async ({ query: { limit, starting_after: startingAfter } }) => {
+      const id = ({ slug }: { readonly slug: string }) => `card:${slug}`;
+      return pageOf(await listCollection(deps, { limit, startingAfter }), limit, id, (card) => ({
+        id: id(card),
+        object: 'collection_card',
+        title: card.title,
+        url: `${deps.baseUrl()}/collection/${encodeURIComponent(card.slug)}`,
+      }));
+    },
+  }),
+  ...['/api/v1/handwriting', '/v1/handwriting'].map((path, index) =>
+    route(`GET ${path}`, {
+      access,
+      ...operation(
+        index === 0 ? 'listHandwritings' : 'listHandwritingsShort',
+        'List handwritings',
+        'Every handwriting on offer.',
+        handwritingList,
+      ),
+      handle: async ({ caller }) => {
+        const { houseHand, names } = await readHandwritings(deps, caller.org);
+        return {
+          status: 200,
+          body: wholeList(
+            names.map((name) => ({ name, object: 'handwriting', house_hand: name === houseHand })),
+          ),
+        };
+      },
+    }),
+  ),
+];

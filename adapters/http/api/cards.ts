@@ -1,0 +1,451 @@
+import canonicalize from 'canonicalize';
+import { z } from 'zod';
+import { cancelCard, type ChangeCardDeps } from '../../../application/cards/change-card.js';
+import { hashedIdempotency } from '../../../application/cards/place-order.js';
+import { newCommand } from '../../../application/writing/commands.js';
+import {
+  codeFrom,
+  listCards,
+  lookUpCard,
+  type ReadCardsDeps,
+} from '../../../application/cards/read-cards.js';
+import type { KeyRing } from '../../../application/personal/key-ring.js';
+import { sendCard, type SendCardDeps, type SentCard } from '../../../application/cards/send-card.js';
+import {
+  cardStatuses,
+  cardStream,
+  longestReference,
+  readReference,
+  steps,
+  stepStatuses,
+  type CardStatus,
+  type FirstEvent,
+} from '../../../domain/card.js';
+import { DomainError } from '../../../domain/errors.js';
+import type { CardDocument } from '../../../projections/cards.js';
+import { newCard, readCardFields } from './card-fields.js';
+import { optionalChoice, optionalText, pageLimit, text } from '../schema/fields.js';
+import type { Json, JsonObject } from '../schema/read.js';
+import { receiptFor, receiptHeader } from './receipt.js';
+import { instant, listOf, pageOf, timestamp } from './responses.js';
+import { route, type HttpRequest, type Route } from '../server/route.js';
+import type { KeyCaller } from '../server/access.js';
+
+export interface CardRouteDeps extends SendCardDeps, ChangeCardDeps, ReadCardsDeps {
+  readonly personalKeys: Pick<KeyRing, 'hashed'>;
+  readonly baseUrl: () => string;
+}
+
+const cardCodeText = z.string().meta({ description: 'The card code.', examples: ['HC-7K3M9QX'] });
+const date = z.string().meta({ format: 'date' });
+const window = z.object({ earliest: date, latest: date }).meta({
+  id: 'ArrivalWindow',
+  description:
+    'When the card arrives: a window of four to five days that ends on the arrive-by date, never a promised day.',
+});
+const heldReason = z
+  .string()
+  .nullable()
+  .describe('Why the card needs a person, in plain words; null unless it is held.');
+const reference = z
+  .string()
+  .nullable()
+  .describe(`The reference that was sent, cut at ${longestReference} characters; null if there was none.`);
+const erasedAt = instant('When the personal data of the card was erased; absent if it was not.').optional();
+/** In place of `erased_at` where nothing was erased. */
+export const unreadable = z
+  .literal(true)
+  .optional()
+  .describe(
+    "True if the personal data can't be read although nothing erased it: its key is lost. Else absent.",
+  );
+const orderPage = z.string().meta({ format: 'uri', description: "The address of the card's order page." });
+
+const recipient = z
+  .object({
+    name: z.string().nullable(),
+    line1: z.string().nullable(),
+    line2: z.string().nullable(),
+    city: z.string().nullable(),
+    state: z.string().nullable(),
+    zip: z.string().nullable(),
+    country: z.string().nullable(),
+  })
+  .describe('Every field is null once the personal data of the card was erased, or if it is unreadable.')
+  .meta({ id: 'Recipient' });
+const nobody = { name: null, line1: null, line2: null, city: null, state: null, zip: null, country: null };
+
+/** The response for an accepted card. */
+export const sentCard = z
+  .object({
+    id: cardCodeText,
+    object: z.literal('card'),
+    status: z
+      .enum(['scheduled', 'held'])
+      .describe('When the card is read later, `scheduled` is `pending` and `held` is `blocked`.'),
+    held_reason: heldReason,
+    recipient: z.object({
+      name: z.string().nullable().describe('Null only in a replay after the personal data was erased.'),
+    }),
+    arrives_between: window,
+    reference,
+    note: z.string().describe('What happens next, for people.'),
+    url: orderPage,
+  })
+  .meta({ id: 'SentCard' });
+
+export const cardRow = z
+  .object({
+    id: cardCodeText,
+    object: z.literal('card'),
+    status: z.enum(cardStatuses),
+    recipient: z
+      .object({ name: z.string().nullable(), city: z.string().nullable(), state: z.string().nullable() })
+      .describe('Every field is null once the personal data of the card was erased, or if it is unreadable.'),
+    arrives_between: window,
+    mailed_at: instant('When the card was handed to the carrier.').nullable(),
+    created_at: instant('When the card was accepted.'),
+    erased_at: erasedAt,
+    unreadable,
+    reference,
+  })
+  .meta({ id: 'CardRow' });
+
+/** Steps of production, nothing but the first begun. */
+export const stepsExample = (first: 'pending' | 'in_progress') =>
+  steps.map((step, at) => ({ step, status: at === 0 ? first : 'pending', completed_at: null }));
+
+/** The fields of a card on lookup; the operator's card has more. */
+export const wholeCard = z
+  .object({
+    id: cardCodeText,
+    object: z.literal('card'),
+    status: z.enum(cardStatuses),
+    held_reason: heldReason,
+    recipient,
+    handwriting: z.string(),
+    arrives_between: window,
+    steps: z
+      .array(
+        z.object({
+          step: z.enum(steps),
+          status: z.enum(stepStatuses),
+          completed_at: instant('When the step was completed.').nullable(),
+        }),
+      )
+      .length(steps.length)
+      .meta({
+        description: 'Always six entries, in the order of production.',
+        examples: [stepsExample('pending')],
+      }),
+    mailed_at: instant('When the card was handed to the carrier.').nullable(),
+    created_at: instant('When the card was accepted.'),
+    erased_at: erasedAt,
+    unreadable,
+    reference,
+    url: orderPage,
+  })
+  .meta({ id: 'Card' });
+
+export const cancelledCard = z
+  .object({
+    id: cardCodeText,
+    object: z.literal('card'),
+    status: z.literal('cancelled'),
+    cancelled: z.literal(true),
+    credits_refunded: z
+      .int()
+      .min(0)
+      .max(1)
+      .describe('0 if nothing was charged, or if an earlier cancel refunded it.'),
+    note: z.string(),
+  })
+  .meta({ id: 'CancelledCard' });
+
+/**
+ * The card code in a path. A blank one is refused with `missing_id`. (decision 4: a path without a code, or
+ * with broken encoding)
+ */
+export const pathCode = text({
+  code: 'missing_id',
+  hint: 'the code of a card, in the path',
+  description: 'The card code, in any case. O is read as 0, I and L as 1.',
+  examples: ['HC-7K3M9QX'],
+});
+export const cardCodeParam = z.object({ card_code: pathCode });
+
+/** Documents of the version before say nothing of it. */
+const goneOf = ({
+  erasedAt: at,
+  recipient: to,
+}: Pick<CardDocument, 'recipient'> & Partial<Pick<CardDocument, 'erasedAt'>>) => {
+  if (at) return { erased_at: timestamp(at) };
+  return to === null ? { unreadable: true } : {};
+};
+
+/** The card on lookup. */
+export const cardBody = (card: CardDocument, baseUrl: string) => ({
+  id: card.code,
+  object: 'card',
+  status: card.status,
+  held_reason: card.heldReason,
+  recipient: card.recipient ?? nobody,
+  handwriting: card.handwriting,
+  arrives_between: card.window,
+  steps: card.steps.map(({ status, completedAt }, index) => ({
+    step: steps[index],
+    status,
+    completed_at: completedAt && timestamp(completedAt),
+  })),
+  mailed_at: card.mailedAt && timestamp(card.mailedAt),
+  created_at: timestamp(card.createdAt),
+  ...goneOf(card),
+  reference: card.reference,
+  url: `${baseUrl}/cards/${card.code}`,
+});
+
+export const cardRowBody = (card: CardDocument) => {
+  const { name, city, state } = card.recipient ?? nobody;
+  return {
+    id: card.code,
+    object: 'card',
+    status: card.status,
+    recipient: { name, city, state },
+    arrives_between: card.window,
+    mailed_at: card.mailedAt && timestamp(card.mailedAt),
+    created_at: timestamp(card.createdAt),
+    ...goneOf(card),
+    reference: card.reference,
+  };
+};
+
+/**
+ * The body of a 201: a function of the card's first event, so that a replay is the same. (decision 41: what a
+ * replay looks like)
+ */
+export const sentCardBody = (
+  { code, event }: { readonly code: string; readonly event: FirstEvent },
+  baseUrl: string,
+) => {
+  const { order, personal } = event.data;
+  const held = event.type === 'CardHeld';
+  return {
+    id: code,
+    object: 'card',
+    status: held ? 'held' : 'scheduled',
+    held_reason: held ? event.data.reason : null,
+    recipient: { name: personal?.recipient.name ?? null },
+    arrives_between: order?.window ?? null,
+    reference: order?.reference ?? null,
+    note: held
+      ? 'The card needs a person before it can be made. Nothing was charged. Cancel it and send it again corrected, or wait for a person.'
+      : 'The card is scheduled and one credit was spent. It can be cancelled until a machine starts on it.',
+    url: `${baseUrl}/cards/${code}`,
+  };
+};
+
+/** A replay has the receipt of the first response, too: every card begins with the event that made it. */
+export const cardReceipt = ({ code }: SentCard): Readonly<Record<string, string>> =>
+  receiptFor(cardStream(code), 0);
+
+/** The body of the response to a cancel. (docs/contract.md#cancelling-a-card) */
+export const cancelledBody = (code: string, creditsReturned: number) => ({
+  id: code,
+  object: 'card',
+  status: 'cancelled',
+  cancelled: true,
+  credits_refunded: creditsReturned,
+  note:
+    creditsReturned > 0
+      ? 'The card is cancelled and its credit was returned.'
+      : 'The card is cancelled. No credit was returned: none was charged, or it had been returned before.',
+});
+
+const longestKey = 255;
+const printableAscii = /^[\x20-\x7e]+$/;
+
+/**
+ * The Idempotency-Key; null if none was sent. Throws `invalid_idempotency_key`. (decision 39: which bodies
+ * and keys are the same)
+ */
+const idempotencyKey = (values: readonly string[]): string | null => {
+  const [value, another] = values;
+  if (value === undefined) return null;
+  const key = value.trim();
+  if (another !== undefined || key === '' || key.length > longestKey || !printableAscii.test(key)) {
+    throw new DomainError(
+      'invalid_idempotency_key',
+      `Send one Idempotency-Key of at most ${longestKey} printable ASCII characters.`,
+    );
+  }
+  return key;
+};
+
+/** Two bodies are the same if this is. (decision 39: which bodies and keys are the same) */
+const canonicalJson = (body: JsonObject): string => {
+  try {
+    return canonicalize(body) ?? '';
+  } catch {
+    return canonicalize(withoutInfinity(body)) ?? '';
+  }
+};
+
+/** Numbers that are too large for a double were read as infinite, for which canonical JSON has no form. */
+const withoutInfinity = (value: Json): Json => {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : { infinite: value > 0 };
+  if (typeof value !== 'object' || value === null) return value;
+  if (isList(value)) return value.map(withoutInfinity);
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withoutInfinity(item)]));
+};
+
+const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
+
+/** The holder of a key, as events record it. */
+export const byKey = ({
+  caller,
+  id,
+  traceparent,
+}: Pick<HttpRequest<KeyCaller>, 'caller' | 'id' | 'traceparent'>) => ({
+  actor: { kind: 'key' as const, id: caller.keyId },
+  requestId: id,
+  traceparent,
+});
+
+/** The statuses of the 201 are filters, too. (decision 26: `scheduled` and `held` on reading) */
+const createWords = { scheduled: 'pending', held: 'blocked' } as const;
+export const statusFrom = (filter: CardStatus | keyof typeof createWords): CardStatus =>
+  filter === 'scheduled' || filter === 'held' ? createWords[filter] : filter;
+
+export const cardListQuery = z.object({
+  limit: pageLimit,
+  status: optionalChoice([...cardStatuses, 'scheduled', 'held'], {
+    description: 'Only cards with this status. `scheduled` means `pending`, and `held` means `blocked`.',
+  }),
+  reference: optionalText({ description: 'Only cards with exactly this reference.' }, readReference),
+  starting_after: optionalText({
+    description: 'The `next_cursor` of the page before: the code of its last card.',
+  }),
+});
+
+export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
+  route('POST /api/v1/cards', {
+    id: 'sendCard',
+    summary: 'Send one card',
+    access: { kind: 'key', scope: 'cards:send' },
+    body: newCard,
+    failure: 'order_failed',
+    description:
+      'Sends one handwritten card and spends one credit. With an Idempotency-Key, a retry never sends a second card.',
+    tags: ['cards'],
+    headers: {
+      'Idempotency-Key': {
+        description: 'Makes retries safe. It is remembered for 24 hours, per organization.',
+        schema: { type: 'string', maxLength: longestKey, examples: ['thank-you-for-order-1001'] },
+      },
+    },
+    responses: {
+      201: {
+        description: 'The card was accepted: scheduled, or held for a person.',
+        schema: sentCard,
+        headers: {
+          'Idempotent-Replay': {
+            description: '`true` if this response repeats the one to an earlier request with the same key.',
+            schema: { type: 'string' },
+          },
+          ...receiptHeader,
+        },
+      },
+    },
+    errors: [
+      'invalid_idempotency_key',
+      'request_in_progress',
+      'idempotency_key_reused',
+      'invalid_recipient',
+      'missing_message',
+      'message_too_long',
+      'broken_merge_field',
+      'invalid_date',
+      'unknown_handwriting',
+      'design_not_found',
+      'no_design_available',
+      'invalid_parameter',
+      'no_credits',
+      'production_failed',
+    ],
+    handle: async (request) => {
+      const key = idempotencyKey(request.header('idempotency-key'));
+      const { org, keyId } = request.caller;
+      const sent = await sendCard(deps, {
+        org,
+        command: newCommand(deps, byKey(request), org),
+        source: { kind: 'api', id: keyId },
+        idempotency:
+          key === null
+            ? null
+            : await hashedIdempotency(deps.personalKeys, org, key, canonicalJson(request.body)),
+        draft: () => ({ ...readCardFields(request.body), email: null, contact: null }),
+      });
+      return {
+        status: 201,
+        body: sentCardBody(sent, deps.baseUrl()),
+        headers: { ...cardReceipt(sent), ...(sent.replay && { 'idempotent-replay': 'true' }) },
+      };
+    },
+  }),
+  route('GET /api/v1/cards', {
+    id: 'listCards',
+    summary: 'List cards, newest first',
+    access: { kind: 'key', scope: 'cards:read' },
+    query: cardListQuery,
+    tags: ['cards'],
+    responses: { 200: { description: 'A page of cards.', schema: listOf(cardRow, 'CardList') } },
+    errors: ['invalid_parameter', 'invalid_cursor'],
+    handle: async ({ caller, query }) => {
+      const page = await listCards(deps, caller.org, {
+        limit: query.limit,
+        status: query.status === null ? null : statusFrom(query.status),
+        reference: query.reference,
+        startingAfter: query.starting_after,
+      });
+      return pageOf(page, query.limit, ({ code }) => code, cardRowBody);
+    },
+  }),
+  route('GET /api/v1/cards/:card_code', {
+    id: 'getCard',
+    summary: 'Look up one card',
+    access: { kind: 'key', scope: 'cards:read' },
+    params: cardCodeParam,
+    undecodable: 'card_not_found',
+    blank: true,
+    tags: ['cards'],
+    responses: { 200: { description: 'The card with its six production steps.', schema: wholeCard } },
+    errors: ['missing_id', 'card_not_found'],
+    handle: async ({ caller, params }) => ({
+      status: 200,
+      body: cardBody(await lookUpCard(deps, codeFrom(params.card_code), caller.org), deps.baseUrl()),
+    }),
+  }),
+  route('DELETE /api/v1/cards/:card_code', {
+    id: 'cancelCard',
+    summary: 'Cancel a card before it is made',
+    access: { kind: 'key', scope: 'cards:send' },
+    params: cardCodeParam,
+    undecodable: 'card_not_found',
+    blank: true,
+    description:
+      'Allowed while the card is pending, queued or held. A repeat is a 200, too, and refunds nothing.',
+    tags: ['cards'],
+    responses: { 200: { description: 'The card is cancelled.', schema: cancelledCard } },
+    errors: ['missing_id', 'card_not_found', 'too_late_to_cancel'],
+    handle: async (request) => {
+      const { org } = request.caller;
+      const code = codeFrom(request.params.card_code);
+      const { creditsReturned } = await cancelCard(
+        deps,
+        { code, org },
+        newCommand(deps, byKey(request), org),
+      );
+      return { status: 200, body: cancelledBody(code, creditsReturned) };
+    },
+  }),
+];

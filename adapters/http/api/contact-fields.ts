@@ -1,0 +1,127 @@
+import { z } from 'zod';
+import { readBirthday, readWorkAnniversary } from '../../../domain/calendar.js';
+import {
+  composeNames,
+  longestContactText,
+  longestEmail,
+  longestPhone,
+  readExternalId,
+  readName,
+  type ContactDetails,
+} from '../../../domain/contact.js';
+import { unwrap } from '../../../domain/errors.js';
+import { addressPart, readState, readZip } from '../../../domain/recipient.js';
+import { country } from './card-fields.js';
+import { optional, optionalText, says } from '../schema/fields.js';
+import { readFields } from '../schema/read.js';
+
+const address = z
+  .object({
+    line1: optionalText({}, addressPart),
+    line2: optionalText({}, addressPart),
+    city: optionalText({}, addressPart),
+    state: optionalText(
+      { description: 'Two-letter code of a US state or territory, in any case.' },
+      readState,
+    ),
+    zip: optionalText({ description: 'Five digits, optionally +4.' }, readZip),
+    country,
+  })
+  .meta(
+    says({
+      code: 'invalid_recipient',
+      description: 'As much of it as is known. Every part that is sent must have the right form.',
+    }),
+  );
+
+const noAddress = { line1: null, line2: null, city: null, state: null, zip: null, country: 'US' } as const;
+
+const nameCodes = ['missing_name', 'invalid_parameter'] as const;
+
+/**
+ * A complete contact as a client sends it, in the order in which refusals are reported. (decision 2: of
+ * several wrong fields, one is reported)
+ */
+export const contactRecord = z
+  .object({
+    external_id: optionalText(
+      {
+        number: 'text',
+        description:
+          'Your own identifier, case-sensitive: the contact with it is replaced. Without it, every call creates a contact.',
+      },
+      readExternalId,
+    ),
+    name: optionalText(
+      {
+        code: 'missing_name',
+        codes: nameCodes,
+        description:
+          'Required unless `first_name` or `last_name` is sent. Its first word becomes the first name, the rest the last name.',
+      },
+      readName,
+    ),
+    first_name: optionalText(
+      {
+        code: 'missing_name',
+        codes: nameCodes,
+        description: `Together with \`last_name\`, preferred to \`name\`. Both together have at most ${longestContactText} characters, too.`,
+      },
+      readName,
+    ),
+    last_name: optionalText({ code: 'missing_name', codes: nameCodes }, readName),
+    company: optionalText({
+      maxLength: longestContactText,
+      description: 'The variable {{company}} in the template of a hook.',
+    }),
+    job_title: optionalText({
+      maxLength: longestContactText,
+      description: 'The variable {{job_title}} in the template of a hook.',
+    }),
+    email: optionalText({ maxLength: longestEmail, description: 'Not checked. Compared in lower case.' }),
+    phone: optionalText({ maxLength: longestPhone }),
+    address: optional(address),
+    birthday: optionalText(
+      { code: 'invalid_birthday', description: 'MM-DD or YYYY-MM-DD. The year is not kept.' },
+      readBirthday,
+    ),
+    work_anniversary: optionalText(
+      {
+        code: 'invalid_date',
+        description: 'YYYY-MM-DD. The variable {{years}} in the template of a hook is counted from it.',
+      },
+      readWorkAnniversary,
+    ),
+  })
+  .meta({
+    id: 'ContactRecord',
+    examples: [
+      {
+        external_id: 'crm-1001',
+        name: 'Ada Lovelace',
+        company: 'Analytical Engines',
+        email: 'ada@example.com',
+        address: { line1: '12 Analytical Way', city: 'Springfield', state: 'IL', zip: '62701' },
+        birthday: '12-10',
+      },
+    ],
+  });
+
+/**
+ * Reads a complete contact; fields that are left out are null. Throws `invalid_parameter`, `missing_name`,
+ * `invalid_recipient`, `invalid_birthday` or `invalid_date`: the first in the order of the fields.
+ */
+export const readContact = (body: Readonly<Record<string, unknown>>): ContactDetails => {
+  const fields = readFields(contactRecord, body);
+  return {
+    externalId: unwrap(fields.external_id),
+    ...composeNames(unwrap(fields.name), unwrap(fields.first_name), unwrap(fields.last_name)),
+    company: unwrap(fields.company),
+    jobTitle: unwrap(fields.job_title),
+    email: unwrap(fields.email),
+    phone: unwrap(fields.phone),
+    address: unwrap(fields.address) ?? noAddress,
+    birthday: unwrap(fields.birthday),
+    workAnniversary: unwrap(fields.work_anniversary),
+  };
+};

@@ -1,0 +1,189 @@
+import { unreadable, byKey } from './cards.js';
+import { z } from 'zod';
+import { newCommand, type Initiator } from '../../../application/writing/commands.js';
+import { listContacts } from '../../../application/contacts/list-contacts.js';
+import type { ReadModels } from '../../../application/ports/read-models.js';
+import { saveContactRecord, type SaveContactDeps } from '../../../application/contacts/save-contact.js';
+import type { KnownContact } from '../../../domain/contact.js';
+import { streamName, type OrganizationId } from '../../../domain/ids.js';
+import type { ContactDocument } from '../../../projections/contacts.js';
+import { contactRecord, readContact } from './contact-fields.js';
+import { optionalText, pageLimit } from '../schema/fields.js';
+import type { JsonObject } from '../schema/read.js';
+import { receiptFor, receiptHeader } from './receipt.js';
+import { instant, listOf, pageOf, timestamp } from './responses.js';
+import { route, type JsonResponse, type Operation, type Route, type TextResponse } from '../server/route.js';
+
+export const contactResponse = z
+  .object({
+    id: z.string().meta({ format: 'uuid', description: 'Stable across updates.' }),
+    object: z.literal('contact'),
+    external_id: z.string().nullable().describe("The client's own identifier."),
+    name: z.string().nullable().describe('The full name; null once the personal data was erased.'),
+    first_name: z.string().nullable(),
+    last_name: z.string().nullable(),
+    company: z.string().nullable(),
+    job_title: z.string().nullable(),
+    email: z.string().nullable().describe('Never mailed to.'),
+    phone: z.string().nullable().describe('Stored, never used.'),
+    address: z.object({
+      line1: z.string().nullable(),
+      line2: z.string().nullable(),
+      city: z.string().nullable(),
+      state: z.string().nullable().describe('Two letters, in upper case.'),
+      zip: z.string().nullable().describe('Five digits, or nine with a hyphen.'),
+      country: z.literal('US'),
+      status: z
+        .literal('unverified')
+        .describe('Only the form of an address is checked, not whether mail can be delivered there.'),
+    }),
+    birthday: z.string().nullable().describe('MM-DD. The year is not kept.'),
+    work_anniversary: z.string().meta({ format: 'date' }).nullable(),
+    created_at: instant('When the contact was created.'),
+    updated_at: instant('When the contact was last saved or erased.'),
+    erased_at: instant(
+      'When the details were erased, unless they were saved again since; else absent.',
+    ).optional(),
+    unreadable,
+  })
+  .meta({ id: 'Contact' });
+
+const nothingKnown = {
+  externalId: null,
+  name: null,
+  firstName: null,
+  lastName: null,
+  company: null,
+  jobTitle: null,
+  email: null,
+  phone: null,
+  address: { line1: null, line2: null, city: null, state: null, zip: null, country: 'US' },
+  birthday: null,
+  workAnniversary: null,
+};
+
+const bodyOf = (id: string, { details, createdAt, updatedAt, erasedAt, deletedAt }: KnownContact): object => {
+  const known = details ?? nothingKnown;
+  return {
+    id,
+    object: 'contact',
+    external_id: known.externalId,
+    name: known.name,
+    first_name: known.firstName,
+    last_name: known.lastName,
+    company: known.company,
+    job_title: known.jobTitle,
+    email: known.email,
+    phone: known.phone,
+    address: { ...known.address, status: 'unverified' },
+    birthday: known.birthday,
+    work_anniversary: known.workAnniversary,
+    created_at: timestamp(createdAt),
+    updated_at: timestamp(updatedAt),
+    ...(erasedAt
+      ? { erased_at: timestamp(erasedAt) }
+      : details === null && deletedAt === null && { unreadable: true }),
+  };
+};
+
+export const contactsQuery = z.object({
+  limit: pageLimit,
+  email: optionalText({ description: 'Only contacts with this email, in any case.' }),
+  external_id: optionalText({ description: 'Only the contact with this external_id, exactly.' }),
+  starting_after: optionalText({
+    description: 'The `next_cursor` of the page before: the id of its last contact.',
+  }),
+});
+
+type ListQuery = z.output<typeof contactsQuery>;
+
+export const saveContactOperation = {
+  summary: 'Create a contact, or replace the one with the same external_id',
+  description:
+    'An update replaces every field, so send the complete record every time. Without `external_id` every call creates a new contact; contacts are never matched by email.',
+  responses: {
+    200: { description: 'Every field of the contact was replaced.', schema: contactResponse },
+    201: { description: 'The contact was created.', schema: contactResponse, headers: receiptHeader },
+  },
+  errors: [
+    'missing_name',
+    'invalid_birthday',
+    'invalid_date',
+    'invalid_recipient',
+    'invalid_parameter',
+    'update_failed',
+  ],
+} as const satisfies Partial<Operation>;
+
+export const listContactsOperation = {
+  summary: 'List contacts, newest first',
+  description: 'In the order in which they were created, whatever was updated since then. Filters combine.',
+  responses: {
+    200: { description: 'One page of contacts.', schema: listOf(contactResponse, 'ContactList') },
+  },
+  errors: ['invalid_cursor', 'invalid_parameter'],
+} as const satisfies Partial<Operation>;
+
+export interface ContactRouteDeps extends SaveContactDeps {
+  readonly readModels: ReadModels;
+}
+
+export const answerSaved = async (
+  deps: ContactRouteDeps,
+  by: Initiator,
+  org: OrganizationId,
+  body: JsonObject,
+): Promise<JsonResponse> => {
+  const { id, contact, created } = await saveContactRecord(
+    deps,
+    org,
+    newCommand(deps, by, org),
+    readContact(body),
+  );
+  const saved = bodyOf(id, contact);
+  return created
+    ? { status: 201, body: saved, headers: receiptFor(streamName('contact', id), 0) }
+    : { status: 200, body: saved };
+};
+
+export const contactBody = (row: ContactDocument): object => bodyOf(row.id, row);
+
+export const contactsWanted = ({
+  external_id: externalId,
+  starting_after: startingAfter,
+  ...same
+}: ListQuery) => ({
+  ...same,
+  externalId,
+  startingAfter,
+});
+
+export const contactsPage = async (
+  { readModels }: ContactRouteDeps,
+  org: OrganizationId,
+  query: ListQuery,
+): Promise<TextResponse> => {
+  const rows = await listContacts(readModels, org, contactsWanted(query));
+  return pageOf(rows, query.limit, ({ id }) => id, contactBody);
+};
+
+/** The address book. (docs/contract.md#contacts) */
+export const contactRoutes = (deps: ContactRouteDeps): readonly Route[] => [
+  route('POST /api/v1/contacts', {
+    id: 'saveContact',
+    tags: ['contacts'],
+    access: { kind: 'key', scope: 'contacts:write' },
+    body: contactRecord,
+    failure: 'create_failed',
+    ...saveContactOperation,
+    handle: (request) => answerSaved(deps, byKey(request), request.caller.org, request.body),
+  }),
+  route('GET /api/v1/contacts', {
+    id: 'listContacts',
+    tags: ['contacts'],
+    access: { kind: 'key', scope: 'contacts:read' },
+    query: contactsQuery,
+    ...listContactsOperation,
+    handle: ({ caller, query }) => contactsPage(deps, caller.org, query),
+  }),
+];

@@ -1,0 +1,213 @@
+import { z } from 'zod';
+import {
+  deliveryStatuses,
+  type DeliveryAttempt,
+  type Delivery,
+} from '../../../application/ports/delivery-log.js';
+import { replayEvents } from '../../../application/webhooks/replay-events.js';
+import {
+  listDeliveries,
+  readDelivery,
+  sendTestEvent,
+  watchDeliveries,
+  type WebhookDeps,
+} from '../../../application/webhooks/webhooks.js';
+import { parseCardCode } from '../../../domain/card-code.js';
+import type { OrganizationId } from '../../../domain/ids.js';
+import { publicEventTypes } from '../../../domain/public-events.js';
+import { optionalChoice, optionalText, pageLimit, text } from '../schema/fields.js';
+import { ClientGone } from '../server/errors.js';
+import { placeFrom } from './moments.js';
+import { instant, listOf, pageOf, timestampAt } from './responses.js';
+import type { JsonResponse, ServerSentEvent, TextResponse } from '../server/route.js';
+
+// What operators and owners of endpoints see and say about deliveries.
+
+/** One event on its way to one endpoint. */
+export const delivery = z
+  .object({
+    id: z.string().describe('The same for every attempt: the `service-delivery` header.'),
+    object: z.literal('delivery'),
+    event: z.string().describe('The id of the event.'),
+    type: z.string(),
+    endpoint: z.string(),
+    card: z.string(),
+    status: z.enum(deliveryStatuses).describe('`exhausted` is a dead letter.'),
+    attempts: z.array(
+      z.object({
+        at: instant('When the attempt began.'),
+        http_status: z.int().nullable(),
+        error: z.string().nullable().describe('Why there was no response, in plain words.'),
+        duration_ms: z.int(),
+        body: z.string().nullable().describe('The first 1 KiB of the response.'),
+      }),
+    ),
+    next_attempt_at: instant('When the next attempt is due; null once the delivery has ended.').nullable(),
+    drop_reason: z.string().nullable().describe('Why the delivery was dropped.'),
+    created_at: instant('When the event occurred.'),
+  })
+  .meta({
+    id: 'Delivery',
+    examples: [
+      {
+        id: 'dlv_8e1c7a52b0d94f6c9a3b5d7f1e2c4a60',
+        object: 'delivery',
+        event: 'evt_2c5d4f6a8b1e4d0f9a7c3b5e6d8f0a12',
+        type: 'card.created',
+        endpoint: '4f9d1c1e-7f0b-4f0a-9a53-0d2f6b7c8e91',
+        card: 'HC-7K3M9QX',
+        status: 'delivered',
+        attempts: [
+          {
+            at: '2026-03-02T15:04:06.012+00:00',
+            http_status: 204,
+            error: null,
+            duration_ms: 87,
+            body: '',
+          },
+        ],
+        next_attempt_at: null,
+        drop_reason: null,
+        created_at: '2026-03-02T15:04:05.678+00:00',
+      },
+    ],
+  });
+
+export const deliveryList = listOf(delivery, 'DeliveryList');
+
+const attemptBody = ({ at: began, httpStatus, error, duration, body }: DeliveryAttempt) => ({
+  at: timestampAt(began),
+  http_status: httpStatus,
+  error,
+  duration_ms: Math.round(duration),
+  body,
+});
+
+const deliveryBody = (row: Delivery) => ({
+  id: row.id,
+  object: 'delivery',
+  event: row.event,
+  type: row.type,
+  endpoint: row.endpoint,
+  card: row.card,
+  status: row.status,
+  attempts: row.attempts.map(attemptBody),
+  next_attempt_at: row.due === null ? null : timestampAt(row.due),
+  drop_reason: row.dropReason,
+  created_at: timestampAt(row.occurredAt),
+});
+
+export const deliveryQuery = z.object({
+  limit: pageLimit,
+  starting_after: optionalText({ description: 'The `next_cursor` of the page before.' }),
+  endpoint: optionalText({ description: 'Only deliveries to this endpoint.' }),
+  status: optionalChoice(deliveryStatuses),
+  type: optionalText({ description: 'Only events of this type.' }),
+  card: optionalText({ description: 'Only events of this card.' }),
+});
+
+export const place = (description: string) =>
+  ({ number: 'text', hint: 'a position in the log or an ISO 8601 time', description }) as const;
+export const replay = z.object({ from: text(place('Events from this position or time on, inclusive.')) });
+
+/** Makes a card code canonical; a text that isn't a card code matches nothing. */
+const cardFilter = (sent: string | null): string | null => {
+  if (sent === null) return null;
+  const parsed = parseCardCode(sent);
+  return parsed.kind === 'code' ? parsed.code : sent;
+};
+
+/** A page of an organization's deliveries. Throws `invalid_cursor`. */
+export const deliveryPage = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  query: z.output<typeof deliveryQuery>,
+): Promise<TextResponse> => {
+  const { limit, starting_after: startingAfter, endpoint, status, type, card } = query;
+  const filter = { endpoint: endpoint?.toLowerCase() ?? null, status, type, card: cardFilter(card) };
+  const rows = await listDeliveries(deps, org, filter, { startingAfter, limit });
+  return pageOf(rows, limit, ({ id }) => id, deliveryBody);
+};
+
+/** Every change of an organization's deliveries as it happens, until the signal aborts. */
+export const deliveryEvents = async function* (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  signal: AbortSignal,
+): AsyncGenerator<ServerSentEvent> {
+  for await (const { kind, delivery: row, request } of watchDeliveries(deps, org, signal)) {
+    const last = row.attempts.at(-1);
+    const event = kind === 'attempted' ? 'attempt' : 'delivery';
+    yield {
+      event,
+      data: {
+        change: kind,
+        delivery: deliveryBody(row),
+        attempt: kind === 'attempted' && last !== undefined ? attemptBody(last) : null,
+        request,
+      },
+    };
+  }
+};
+
+/** What the document says about the stream of deliveries. */
+export const deliveryStream = {
+  description:
+    'Each event has `request`: the body and the headers, signed at that moment, to pass on to a program of your own.',
+  responses: {
+    200: {
+      description: '`delivery` when a delivery is made or changes, `attempt` after each attempt.',
+      schema: null,
+      type: 'text/event-stream',
+    },
+  },
+} as const;
+
+/** How many deliveries an operation has made due. */
+export const counted = z.object({ deliveries: z.int().min(0) });
+
+/** Replays the events from the place that the request names; a client that goes away ends that. */
+export const replayed = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+  { from }: z.output<typeof replay>,
+  signal: AbortSignal,
+): Promise<JsonResponse> => {
+  const since = await placeFrom(deps.store, from, 'from');
+  const deliveries = await replayEvents(deps, org, id, since, signal);
+  if (deliveries === null) throw new ClientGone();
+  return { status: 202, body: { deliveries } };
+};
+
+/** Which event a test pretends to be. */
+export const testQuery = z.object({
+  type: optionalChoice(publicEventTypes, {
+    description: 'The type of the test event; `card.created` if it is left out.',
+  }),
+});
+
+/** Sends a test event, and says what became of it. */
+export const tested = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+  { type }: z.output<typeof testQuery>,
+): Promise<JsonResponse> => {
+  const { httpStatus, error, duration } = await sendTestEvent(deps, org, id, type ?? undefined);
+  return { status: 200, body: { http_status: httpStatus, error, duration_ms: Math.round(duration) } };
+};
+
+/** One delivery. Throws `not_found`. */
+export const oneDelivery = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+): Promise<JsonResponse> => ({ status: 200, body: deliveryBody(await readDelivery(deps, org, id)) });
+
+/** What became of a test event. */
+export const testResult = z.object({
+  http_status: z.int().nullable(),
+  error: z.string().nullable(),
+  duration_ms: z.int(),
+});

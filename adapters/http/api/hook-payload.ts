@@ -1,0 +1,149 @@
+import { z } from 'zod';
+import type { HookRequest } from '../../../application/hooks/fire-hook.js';
+import { longestReference } from '../../../domain/card.js';
+import { isPlainObject } from '../../../domain/plain-object.js';
+import { ownProperty, scalarText, type Payload } from '../../../domain/template.js';
+import { isBlank } from '../../../domain/text.js';
+import { exampleMessage, exampleRecipient, newCard, readCardFields } from './card-fields.js';
+import { says } from '../schema/fields.js';
+import { jsonSchemaOf, type JsonSchema } from '../schema/json-schema.js';
+import type { JsonObject } from '../schema/read.js';
+
+const cardFields = Object.keys(newCard.shape).filter((name) => name !== 'recipient');
+const recipientFields = Object.keys(newCard.shape.recipient.shape);
+
+/** Other names under which payloads have fields of a card. (docs/contract.md#sending-through-a-hook) */
+const aliases: Readonly<Record<string, string>> = {
+  line1: 'address1',
+  line2: 'address2',
+  zip: 'postal_code',
+  reference: 'id',
+};
+
+const namesOf = (field: string): readonly string[] => {
+  const alias = aliases[field];
+  return alias === undefined ? [field] : [field, alias];
+};
+
+// For the document
+
+/** What the document says about a field of a payload, if it isn't the same as for POST /api/v1/cards. */
+const otherwise: Readonly<Record<string, string>> = {
+  name: 'The addressee. Required; or `first_name` and `last_name`, which are joined.',
+  message: 'Finished text. Required if the hook has no template; wins over the template.',
+  design_id: "Overrides the hook's design: the id of a saved design, or `card:<slug>`.",
+  reference: `Free text, returned with the card; cut at ${longestReference} characters. Also read from \`id\`.`,
+};
+
+const field = (description: string, facts: object = { type: 'string' }) =>
+  z
+    .unknown()
+    .meta({ ...facts, description })
+    .optional();
+
+/**
+ * The fields of a card as a payload has them: a blank counts as left out. (decision 8: an empty choice is no
+ * default)
+ */
+const inPayload = ({ properties = {}, required = [] }: JsonSchema, names: readonly string[]) => {
+  const shape: Record<string, ReturnType<typeof field>> = {};
+  for (const name of names) {
+    const { 'x-blank': _, minLength: _minLength, ...facts } = properties[name] ?? {};
+    const alias = aliases[name];
+    const rules = [
+      required.includes(name) ? 'Required.' : '',
+      alias === undefined ? '' : `Alias \`${alias}\`.`,
+    ];
+    shape[name] = field(otherwise[name] ?? [facts.description, ...rules].filter(Boolean).join(' '), facts);
+    const { type, 'x-number': number } = facts;
+    if (alias !== undefined)
+      shape[alias] = field(`The same as \`${name}\`.`, { type, ...(number && { 'x-number': number }) });
+  }
+  return shape;
+};
+
+const cardSchema = jsonSchemaOf(newCard);
+
+const ofRecipient = {
+  ...inPayload(cardSchema.properties?.['recipient'] ?? {}, recipientFields),
+  first_name: field('With `last_name`, in place of `name`.'),
+  last_name: field('With `first_name`, in place of `name`.'),
+  email: field('Never used for mail. If it is on the do-not-mail list, the card is held.'),
+};
+
+/** The body of POST /api/v1/hooks/{token}, for the document; `readHookPayload` reads it. */
+export const hookPayload = z
+  .looseObject({
+    recipient: z
+      .looseObject(ofRecipient)
+      .meta(
+        says({
+          code: 'invalid_recipient',
+          description:
+            'May contain any of the fields of the recipient; they win over those at the top level.',
+        }),
+      )
+      .optional(),
+    ...ofRecipient,
+    ...inPayload(cardSchema, cardFields),
+    external_id: field('The contact whose company, job title and years the template can use.', {
+      type: 'string',
+      'x-number': 'text',
+    }),
+  })
+  .meta({
+    id: 'HookPayload',
+    description:
+      'Any other field can be used as a variable in the template: {{field_name}}, with dots for nested fields.',
+    examples: [{ ...exampleRecipient, message: exampleMessage }],
+  });
+
+// Reading
+
+const isOmitted = (value: unknown): boolean =>
+  value === undefined || value === null || (typeof value === 'string' && isBlank(value));
+
+/**
+ * The first value under one of the names that is not blank; undefined if there is none. A value of the wrong
+ * type is not blank: it is refused later, not passed over.
+ */
+const find = (sources: readonly Payload[], ...names: readonly string[]): unknown => {
+  for (const source of sources)
+    for (const name of names) {
+      const value = ownProperty(source, name);
+      if (!isOmitted(value)) return value;
+    }
+  return undefined;
+};
+
+/** A first or last name of the wrong type takes the place of the name, so that the name is refused. */
+const wrongType = (value: unknown): unknown => (typeof value === 'string' ? undefined : value);
+
+/**
+ * Reads what a form tool or a shop posts to a hook. It looks for every field of a card, under its name and
+ * its alias; for those of the recipient inside `recipient`, too. It refuses nothing itself: the rules of the
+ * card's fields do, in their order. (decision 47: which of two values wins in a payload)
+ */
+export const readHookPayload = (payload: JsonObject): HookRequest => {
+  const sent = ownProperty(payload, 'recipient');
+  const both = isPlainObject(sent) ? [sent, payload] : [payload];
+  const [whole, first, last] = [find(both, 'name'), find(both, 'first_name'), find(both, 'last_name')];
+  const joined = whole === undefined && typeof first === 'string' && typeof last === 'string';
+  const recipient: Record<string, unknown> = {};
+  for (const name of recipientFields) recipient[name] = find(both, ...namesOf(name));
+  recipient['name'] = joined
+    ? `${first.trim()} ${last.trim()}`
+    : (whole ?? wrongType(first) ?? wrongType(last));
+  const isOneAddress = sent === undefined || sent === null || isPlainObject(sent);
+  const body: Record<string, unknown> = { recipient: isOneAddress ? recipient : sent };
+  for (const name of cardFields) body[name] = find([payload], ...namesOf(name));
+  return {
+    card: readCardFields(body),
+    hasMessage: body['message'] !== undefined,
+    email: scalarText(find(both, 'email'))?.toLowerCase() ?? null,
+    externalId: scalarText(ownProperty(payload, 'external_id')),
+    firstName: joined ? first.trim() : null,
+    lastName: scalarText(last),
+    payload,
+  };
+};

@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import type { Instant, Milliseconds } from '../../../domain/ids.js';
+import { jsonType } from '../server/respond.js';
+import type { TextResponse } from '../server/route.js';
+
+/** The schema of a timestamp in a response. */
+export const instant = (description: string) =>
+  z.string().meta({ format: 'date-time', description, examples: ['2026-03-02T15:04:05.678+00:00'] });
+
+/** A timestamp as the API writes it. (decision 22: how timestamps are written) */
+export const timestamp = (at: Instant): string => at.replace('Z', '+00:00');
+
+/** A time of the delivery store as the API writes it. */
+export const timestampAt = (time: Milliseconds): string => timestamp(new Date(time).toISOString() as Instant);
+
+/**
+ * The schema of a list of rows, with a name for the document, and with more fields than lists have. (decision
+ * 53: the form of lists)
+ */
+export const listOf = (row: z.ZodType, id: string, more: z.ZodRawShape = {}) =>
+  z
+    .object({
+      object: z.literal('list'),
+      has_more: z.boolean().describe('True if the page is full: it has `limit` rows, or 2 MiB.'),
+      next_cursor: z
+        .string()
+        .nullable()
+        .describe('Pass as `starting_after` for the next page; null on the last page.'),
+      data: z.array(row),
+      ...more,
+    })
+    .meta({ id, description: 'Rows, and where the next page begins.' });
+
+/**
+ * The size of the largest page, in bytes. A page has at least one row, whatever its size.
+ * (docs/contract.md#limits)
+ */
+export const largestPage = 2 * 1024 * 1024;
+/** More than the fields around the rows of a page take, with the longest cursor. */
+const aroundRows = 1_024;
+
+/** The JSON of the first rows that a page has room for. */
+const fittingRows = <Row>(rows: readonly Row[], shape: (row: Row) => object): readonly string[] => {
+  const fitting: string[] = [];
+  let left = largestPage - aroundRows;
+  for (const row of rows) {
+    const json = JSON.stringify(shape(row));
+    left -= Buffer.byteLength(json) + 1;
+    if (left < 0 && fitting.length > 0) break;
+    fitting.push(json);
+  }
+  return fitting;
+};
+
+/**
+ * One page of a list. A full page has a next one, which may be empty. A page is full with `limit` rows, or
+ * before the row that it has no room for. `more`: fields of the list beside its rows. (decision 28: order and
+ * end of a list)
+ */
+export const pageOf = <Row>(
+  rows: readonly Row[],
+  limit: number,
+  cursorOf: (row: Row) => string,
+  shape: (row: Row) => object,
+  more: object = {},
+): TextResponse => {
+  const fitting = fittingRows(rows, shape);
+  const last = rows[fitting.length - 1];
+  const goesOn = last !== undefined && (fitting.length < rows.length || rows.length >= limit);
+  const cursor = JSON.stringify(goesOn ? cursorOf(last) : null);
+  return {
+    status: 200,
+    type: jsonType,
+    text: `{"object":"list","has_more":${goesOn},"next_cursor":${cursor},${fieldsOf(more)}"data":[${fitting.join(',')}]}`,
+  };
+};
+
+/** The JSON of fields before another one. */
+const fieldsOf = (fields: object): string => {
+  const inside = JSON.stringify(fields).slice(1, -1);
+  return inside === '' ? '' : `${inside},`;
+};
+
+/** A list without pages. (decision 53: the form of lists) */
+export const wholeList = (data: readonly object[]) => ({
+  object: 'list',
+  has_more: false,
+  next_cursor: null,
+  data,
+});
+
+/** The form of a time in a request, ISO 8601. */
+export const isoTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/i;

@@ -1,0 +1,377 @@
+import { z } from 'zod';
+import { newCommand } from '../../../application/writing/commands.js';
+import {
+  changeEndpoint,
+  deleteEndpoint,
+  enableEndpoint,
+  listEndpoints,
+  readEndpoint,
+  registerEndpoint,
+  retryDelivery,
+  rotateSecret,
+  type EndpointChange,
+  type Registration,
+  type WebhookDeps,
+  type ListedEndpoint,
+} from '../../../application/webhooks/webhooks.js';
+import { capture, unwrap } from '../../../domain/errors.js';
+import { publicEventTypes } from '../../../domain/public-events.js';
+import { isActive, type Endpoint } from '../../../domain/webhook-endpoints.js';
+import { countCharacters } from '../../../domain/text.js';
+import { readWebhookUrl } from '../../../domain/webhook-url.js';
+import {
+  counted,
+  delivery,
+  deliveryList,
+  deliveryEvents,
+  deliveryPage,
+  deliveryQuery,
+  deliveryStream,
+  oneDelivery,
+  replay,
+  replayed,
+  tested,
+  testQuery,
+  testResult,
+} from './deliveries.js';
+import { byKey } from './cards.js';
+import { longestDescription, optional, optionalText, says, text } from '../schema/fields.js';
+import { readAll, readFields, type JsonObject } from '../schema/read.js';
+import { instant, listOf, timestampAt, wholeList } from './responses.js';
+import { route, type HttpRequest, type Route } from '../server/route.js';
+import type { KeyCaller } from '../server/access.js';
+
+const access = { kind: 'key', scope: 'webhooks:manage' } as const;
+const tags = ['webhooks'];
+
+const eventTypes = (description: string) =>
+  z
+    .array(z.enum(publicEventTypes))
+    .meta(says({ code: 'invalid_events', description, examples: [['card.created', 'card.mailed']] }));
+
+const endpointChange = z
+  .object({
+    events: optional(
+      eventTypes(
+        'The event types to receive from now on; an empty list for all of them. Omit it to keep them.',
+      ),
+    ),
+    description: z
+      .string()
+      .refine((sent) => countCharacters(sent) <= longestDescription)
+      .meta({
+        ...says({ description: 'A label of your own choice; empty for none. Omit it to keep it.' }),
+        maxLength: longestDescription,
+      })
+      .optional(),
+  })
+  .meta({ id: 'WebhookEndpointChange' });
+
+const one = z.object({ id: text({ code: 'not_found' }) });
+
+const newEndpoint = z
+  .object({
+    url: text(
+      {
+        code: 'invalid_url',
+        hint: 'an https URL of your own receiver',
+        description:
+          'Must be https and reachable on the public internet. A URL has at most one endpoint: if it has one already, that one is returned, unchanged.',
+        examples: ['https://shop.example/webhooks/cards'],
+      },
+      readWebhookUrl,
+    ),
+    events: optional(
+      eventTypes(
+        'The event types to receive. Omitted or empty means all of them, including those that are added later.',
+      ),
+    ),
+    description: optionalText({ maxLength: longestDescription, description: 'A label of your own choice.' }),
+  })
+  .meta({ id: 'NewWebhookEndpoint' });
+
+/** Reads what an endpoint is registered with. Throws `invalid_url`. */
+export const readRegistration = (body: JsonObject): Registration => {
+  const { url, events, description } = readFields(newEndpoint, body);
+  return { url: unwrap(url), events: capture(() => unwrap(events) ?? []), description };
+};
+
+/**
+ * Reads what changes of an endpoint; undefined for what stays. Throws `invalid_events`, `invalid_parameter`.
+ */
+export const readEndpointChange = (body: JsonObject): EndpointChange => {
+  const { events, description } = readAll(endpointChange, body);
+  return {
+    ...(events !== null && { events }),
+    ...(description !== undefined && { description: description || null }),
+  };
+};
+
+const webhookEndpoint = z
+  .object({
+    id: z.string().meta({ format: 'uuid' }),
+    object: z.literal('webhook_endpoint'),
+    url: z.string().meta({ format: 'uri', description: 'In normalised form.' }),
+    events: z.array(z.string()).describe('Subscribed event types; empty for all.'),
+    active: z.boolean().describe('False if the endpoint was disabled after too many failures in a row.'),
+    signing_secret: z
+      .string()
+      .nullable()
+      .describe(
+        'Shown only in the response that creates the endpoint; otherwise null. Deliveries are signed with it.',
+      ),
+    description: z.string().nullable(),
+  })
+  .meta({ id: 'WebhookEndpoint' });
+
+export const listedEndpoint = webhookEndpoint
+  .extend({
+    failure_count: z.int().min(0).describe('How many attempts have failed.'),
+    consecutive_failures: z
+      .int()
+      .min(0)
+      .describe('How many attempts have failed since the last success, or since the endpoint was enabled.'),
+    last_success_at: instant('When an attempt last got a 2xx.').nullable(),
+    disabled_reason: z
+      .string()
+      .nullable()
+      .describe('Why the endpoint was disabled; null while it is active.'),
+  })
+  .meta({ id: 'ListedWebhookEndpoint' });
+
+const endpointBody = (endpoint: Endpoint, secret: string | null) => ({
+  id: endpoint.id,
+  object: 'webhook_endpoint',
+  url: endpoint.url,
+  events: endpoint.events,
+  active: isActive(endpoint),
+  signing_secret: secret,
+  description: endpoint.description,
+});
+
+export const listedBody = ({
+  endpoint,
+  failureCount,
+  consecutiveFailures,
+  lastSuccessAt,
+}: ListedEndpoint) => ({
+  ...endpointBody(endpoint, null),
+  failure_count: failureCount,
+  consecutive_failures: consecutiveFailures,
+  last_success_at: lastSuccessAt === null ? null : timestampAt(lastSuccessAt),
+  disabled_reason: endpoint.disabledReason,
+});
+
+/**
+ * Any text is accepted as an id, even a blank: an unknown endpoint counts as deleted. (decision 57: deleting
+ * and listing endpoints)
+ */
+const anyId = z.string().meta({ 'x-blank': 'refused', description: 'The id of the endpoint.' });
+
+const commandOf = (deps: WebhookDeps, request: HttpRequest<KeyCaller>) =>
+  newCommand(deps, byKey(request), request.caller.org);
+
+/** The webhook endpoints of the key's organization. (docs/contract.md#webhooks) */
+export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
+  route('POST /api/v1/webhooks', {
+    id: 'registerWebhookEndpoint',
+    summary: 'Register a webhook endpoint',
+    access,
+    body: newEndpoint,
+    description:
+      'The events of the organization to which the endpoint subscribes are posted to it, signed with its secret. The secret is shown only this once: store it immediately.',
+    tags,
+    responses: {
+      201: {
+        description: 'The endpoint was registered. `signing_secret` is shown only this once.',
+        schema: webhookEndpoint,
+      },
+      200: {
+        description: 'The URL has an endpoint already. It is returned unchanged, without its secret.',
+        schema: webhookEndpoint,
+      },
+    },
+    errors: ['invalid_url', 'invalid_events', 'invalid_parameter', 'too_many_endpoints'],
+    handle: async (request) => {
+      const wanted = readRegistration(request.body);
+      const { endpoint, secret } = await registerEndpoint(
+        deps,
+        request.caller.org,
+        wanted,
+        commandOf(deps, request),
+      );
+      return { status: secret === null ? 200 : 201, body: endpointBody(endpoint, secret) };
+    },
+  }),
+  route('GET /api/v1/webhooks', {
+    id: 'listWebhookEndpoints',
+    summary: 'List webhook endpoints, newest first',
+    access,
+    tags,
+    responses: {
+      200: {
+        description: 'All endpoints: this list has no pages.',
+        schema: listOf(listedEndpoint, 'WebhookEndpointList'),
+      },
+    },
+    handle: async ({ caller }) => ({
+      status: 200,
+      body: wholeList((await listEndpoints(deps, caller.org)).map(listedBody)),
+    }),
+  }),
+  route('DELETE /api/v1/webhooks/:id', {
+    id: 'deleteWebhookEndpoint',
+    summary: 'Delete a webhook endpoint',
+    access,
+    params: z.object({ id: anyId }),
+    undecodable: 'as-is',
+    description:
+      'Once this returns, nothing more is sent to the endpoint, and what was queued for it is dropped. An unknown or deleted id gets a 200, too.',
+    tags,
+    responses: {
+      200: {
+        description: 'The endpoint is deleted.',
+        schema: z.object({
+          id: anyId,
+          object: z.literal('webhook_endpoint'),
+          deleted: z.literal(true),
+        }),
+      },
+    },
+    handle: async (request) => {
+      const { id } = request.params;
+      await deleteEndpoint(deps, request.caller.org, id, commandOf(deps, request));
+      return { status: 200, body: { id, object: 'webhook_endpoint', deleted: true } };
+    },
+  }),
+  route('GET /api/v1/webhooks/:id', {
+    id: 'getWebhookEndpoint',
+    summary: 'Look up a webhook endpoint',
+    access,
+    params: one,
+    tags,
+    answers: { 200: listedEndpoint },
+    errors: ['not_found'],
+    handle: async ({ caller, params }) => ({
+      status: 200,
+      body: listedBody(await readEndpoint(deps, caller.org, params.id)),
+    }),
+  }),
+  route('PATCH /api/v1/webhooks/:id', {
+    id: 'updateWebhookEndpoint',
+    summary: 'Change what a webhook endpoint subscribes to, or its description',
+    access,
+    params: one,
+    body: endpointChange,
+    description: 'Holds for events that occur from then on. A repeat changes nothing.',
+    tags,
+    answers: { 200: listedEndpoint },
+    errors: ['not_found', 'invalid_events', 'invalid_parameter'],
+    handle: async (request) => {
+      const { params, caller } = request;
+      const wanted = readEndpointChange(request.body);
+      const command = commandOf(deps, request);
+      return {
+        status: 200,
+        body: listedBody(await changeEndpoint(deps, caller.org, params.id, wanted, command)),
+      };
+    },
+  }),
+  route('POST /api/v1/webhooks/:id/test', {
+    id: 'testOwnWebhookEndpoint',
+    summary: 'Send a test event',
+    access,
+    params: one,
+    query: testQuery,
+    description:
+      'One attempt with made-up data, also to a disabled endpoint. It is neither counted nor listed as a delivery.',
+    tags,
+    answers: { 200: testResult },
+    errors: ['not_found', 'invalid_parameter'],
+    handle: ({ caller, params, query }) => tested(deps, caller.org, params.id, query),
+  }),
+  route('POST /api/v1/webhooks/:id/enable', {
+    id: 'enableOwnWebhookEndpoint',
+    summary: 'Enable a webhook endpoint',
+    access,
+    params: one,
+    tags,
+    answers: { 200: listedEndpoint },
+    errors: ['not_found'],
+    handle: async (request) => ({
+      status: 200,
+      body: listedBody(
+        await enableEndpoint(deps, request.caller.org, request.params.id, commandOf(deps, request)),
+      ),
+    }),
+  }),
+  route('POST /api/v1/webhooks/:id/rotate', {
+    id: 'rotateOwnWebhookSecret',
+    summary: 'Rotate a signing secret; the old one also signs for 24 hours',
+    access,
+    params: one,
+    tags,
+    answers: { 200: z.object({ signing_secret: z.string() }) },
+    errors: ['not_found'],
+    handle: async (request) => {
+      const { caller, params } = request;
+      const secret = await rotateSecret(deps, caller.org, params.id, commandOf(deps, request));
+      return { status: 200, body: { signing_secret: secret } };
+    },
+  }),
+  route('POST /api/v1/webhooks/:id/replay', {
+    id: 'replayOwnEvents',
+    summary: 'Replay the events that an endpoint has not accepted',
+    access,
+    params: one,
+    body: replay,
+    tags,
+    answers: { 202: counted },
+    errors: ['not_found', 'invalid_parameter'],
+    handle: ({ caller, params, body, signal }) =>
+      replayed(deps, caller.org, params.id, readAll(replay, body), signal),
+  }),
+  route('GET /api/v1/deliveries', {
+    id: 'listOwnDeliveries',
+    summary: 'List deliveries, newest first',
+    access,
+    query: deliveryQuery,
+    tags,
+    answers: { 200: deliveryList },
+    errors: ['invalid_cursor', 'invalid_parameter'],
+    handle: ({ caller, query }) => deliveryPage(deps, caller.org, query),
+  }),
+  route('GET /api/v1/deliveries/stream', {
+    id: 'followOwnDeliveries',
+    summary: 'Follow deliveries and attempts as they happen, as server-sent events',
+    access,
+    tags,
+    ...deliveryStream,
+    handle: ({ caller, signal }) =>
+      Promise.resolve({ status: 200, events: deliveryEvents(deps, caller.org, signal) }),
+  }),
+  route('GET /api/v1/deliveries/:id', {
+    id: 'getOwnDelivery',
+    summary: 'Look up a delivery and its attempts',
+    access,
+    params: one,
+    tags,
+    answers: { 200: delivery },
+    errors: ['not_found'],
+    handle: ({ caller, params }) => oneDelivery(deps, caller.org, params.id),
+  }),
+  route('POST /api/v1/deliveries/:id/retry', {
+    id: 'retryOwnDelivery',
+    summary: 'Retry a delivery',
+    access,
+    params: one,
+    description: 'Makes it due now. One that was out of attempts or dropped gets one more.',
+    tags,
+    answers: { 202: z.object({ id: z.string() }) },
+    errors: ['not_found', 'invalid_transition'],
+    handle: async ({ caller, params }) => {
+      await retryDelivery(deps, caller.org, params.id);
+      return { status: 202, body: { id: params.id } };
+    },
+  }),
+];

@@ -1,0 +1,418 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '../../../domain/errors.js';
+import { errorPages } from './error-pages.js';
+import { statusOf } from '../server/errors.js';
+import { mostNamed } from '../schema/ignored.js';
+import { isFor, type Audience } from '../server/audience.js';
+import { documented, inOperation, jsonSchemaOf, type JsonSchema } from '../schema/json-schema.js';
+import { webhookEvent, webhookHeaders } from '../schema/outbound.js';
+import { textExampleOf } from './response-examples.js';
+import { exampleOf, responseExampleOf, sampleRequest, samplesOf } from './samples.js';
+import {
+  pathParameters,
+  templateOf,
+  type DocumentedResponse,
+  type DocumentedHeader,
+  type Route,
+} from '../server/route.js';
+
+type Node = Readonly<Record<string, unknown>>;
+
+/** The codes with which values that break a schema are refused, from the outside in. */
+const codesIn = (schema: JsonSchema): readonly ErrorCode[] => [
+  ...(schema['x-error-code'] === undefined ? [] : [schema['x-error-code']]),
+  ...(schema['x-error-codes'] ?? []),
+  ...Object.values(schema.properties ?? {}).flatMap(codesIn),
+  ...(schema.items === undefined ? [] : codesIn(schema.items)),
+];
+
+/**
+ * The codes that a route can return: its own, those of its schemas, and those of the pipeline before it.
+ * (decision 1: one order of checks)
+ */
+export const errorsOf = (route: Route): readonly ErrorCode[] => {
+  const { access, operation } = route;
+  const codes: ErrorCode[] = ['invalid_request'];
+  if (access.kind === 'key')
+    codes.push('missing_key', 'malformed_key', 'invalid_key', 'revoked_key', 'suspended', 'rate_limited');
+  if (access.kind === 'key' && access.scope !== null) codes.push('missing_scope');
+  if (access.kind === 'operator')
+    codes.push('missing_key', 'invalid_key', 'revoked_key', 'missing_scope', 'rate_limited');
+  if (route.body !== null)
+    codes.push('unsupported_media_type', 'body_too_large', 'invalid_json', 'invalid_body');
+  if (access.kind === 'key' || access.kind === 'operator') codes.push('invalid_parameter');
+  for (const schema of [route.params, route.query, ...(route.body === null ? [] : [route.body])])
+    codes.push(...codesIn(jsonSchemaOf(schema)));
+  if (pathParameters(route.path).length > 0 && route.undecodable !== 'as-is') codes.push(route.undecodable);
+  codes.push(...operation.errors, route.failure);
+  return [...new Set(codes)].sort((a, b) => statusOf(a) - statusOf(b));
+};
+
+/** The schemas of all types of the routes, and the components to which they refer. */
+const schemasOf = (routes: readonly Route[], withWebhooks: boolean) => {
+  const types = [
+    ...(withWebhooks ? [webhookEvent] : []),
+    ...routes.flatMap(({ params, query, body, operation }) => [
+      params,
+      query,
+      ...(body === null ? [] : [body]),
+      ...Object.values(operation.responses).flatMap(({ schema }) => (schema === null ? [] : [schema])),
+    ]),
+  ];
+  const { schemas, components } = documented(types);
+  const known = new Map(types.map((type, index) => [type, schemas[index] ?? {}]));
+  return { schemaOf: (type: z.ZodType): JsonSchema => known.get(type) ?? {}, components };
+};
+
+type SchemaOf = ReturnType<typeof schemasOf>['schemaOf'];
+
+const header = (description: string, schema: JsonSchema): DocumentedHeader => ({ description, schema });
+
+const everyHeader: Readonly<Record<string, DocumentedHeader>> = {
+  'x-request-id': header('Identifier of this request. Quote it when you ask for help.', {
+    type: 'string',
+    pattern: '^req_',
+    examples: ['req_01JNBSW5A4Q7M2'],
+  }),
+  'x-ratelimit-limit': header('Requests allowed per minute for this key.', {
+    type: 'integer',
+    examples: [120],
+  }),
+  'x-ratelimit-remaining': header('Requests left in the current minute.', {
+    type: 'integer',
+    examples: [119],
+  }),
+  'x-ratelimit-reset': header('Unix seconds at which the next minute begins.', {
+    type: 'integer',
+    examples: [1_772_463_900],
+  }),
+};
+/** Headers of responses to callers with a key or the operator token, if there is something to tell. */
+const toldHeaders: Readonly<Record<string, DocumentedHeader>> = {
+  'x-ignored-fields': header(
+    `Names of body fields and query parameters that this operation does not know and has ignored: at most ${mostNamed}, comma-separated, percent-encoded if they are not plain. Absent if there are none.`,
+    { type: 'string', examples: ['recipient.streett'] },
+  ),
+  'x-read-model-late': header(
+    'Seconds for which lists may have lacked what was written. Absent while they lack nothing.',
+    { type: 'integer', examples: [12] },
+  ),
+  'Preference-Applied': header('`handling=strict` if the request asked for it.', {
+    type: 'string',
+    examples: ['handling=strict'],
+  }),
+};
+const references = (headers: Readonly<Record<string, DocumentedHeader>>) =>
+  Object.fromEntries(Object.keys(headers).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+const headerReferences = references(everyHeader);
+const keyedReferences = references({ ...everyHeader, ...toldHeaders });
+const hasKey = ({ access }: Route): boolean => access.kind === 'key' || access.kind === 'operator';
+
+const preferHeader = {
+  name: 'Prefer',
+  in: 'header',
+  required: false,
+  description:
+    '`handling=strict` refuses a request with an unknown field or query parameter, before anything is done: 400 `invalid_parameter`.',
+  schema: { type: 'string', examples: ['handling=strict'] },
+} as const;
+
+const errorSchema: JsonSchema = {
+  type: 'object',
+  description: 'Why a request was refused, or failed.',
+  required: ['error'],
+  properties: {
+    error: {
+      type: 'object',
+      description: 'What went wrong.',
+      required: ['code', 'message', 'docs', 'request_id'],
+      properties: {
+        code: { type: 'string', description: 'Stable: safe to switch on.', examples: ['invalid_recipient'] },
+        message: {
+          type: 'string',
+          description: 'For people. May change.',
+          examples: ['The ZIP code must be five digits, or nine as 12345-6789.'],
+        },
+        docs: {
+          type: 'string',
+          format: 'uri',
+          description: 'A page about this code.',
+          examples: ['https://cards.example/docs/errors/invalid_recipient'],
+        },
+        param: {
+          type: 'string',
+          description: 'The field or parameter at fault, if there is one.',
+          examples: ['recipient.zip'],
+        },
+        request_id: {
+          type: 'string',
+          description: 'The same as the header x-request-id.',
+          examples: ['req_01JNBSW5A4Q7M2'],
+        },
+      },
+    },
+  },
+};
+
+const extraErrorHeaders = (status: number): Node => {
+  if (status === 401)
+    return { 'www-authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' } } };
+  if (status === 429)
+    return { 'retry-after': { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 1 } } };
+  return {};
+};
+
+const errorResponse = (status: number, codes: readonly ErrorCode[]): Node => ({
+  description: codes.map((code) => `\`${code}\`: ${errorPages[code].means}`).join('\n\n'),
+  headers: {
+    ...headerReferences,
+    ...extraErrorHeaders(status),
+    ...(codes.includes('request_in_progress')
+      ? {
+          'retry-after': {
+            description: 'Seconds to wait, on `request_in_progress`.',
+            schema: { type: 'integer', minimum: 1 },
+          },
+        }
+      : {}),
+  },
+  // No enum of the schema: a minor version may add codes, and a generated client must not stumble over one.
+  'x-error-codes': codes,
+  content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+});
+
+const textContent = (type: string, operationId: string): Node => ({
+  schema: {
+    type: 'string',
+    description: `The text, as \`${type}\`.`,
+    examples: [textExampleOf(operationId, type)],
+  },
+});
+
+const success = (route: Route, response: DocumentedResponse, schemaOf: SchemaOf): Node => ({
+  description: response.description,
+  headers: { ...(hasKey(route) ? keyedReferences : headerReferences), ...response.headers },
+  ...(response.schema === null && response.type === undefined
+    ? {}
+    : {
+        content: {
+          [response.type ?? 'application/json']:
+            response.schema === null
+              ? textContent(response.type ?? 'application/json', route.operation.operationId)
+              : {
+                  schema: inOperation(schemaOf(response.schema), route.operation.operationId),
+                  example: responseExampleOf(route, response),
+                },
+          ...Object.fromEntries(
+            (response.alsoAs ?? []).map((type) => [type, textContent(type, route.operation.operationId)]),
+          ),
+        },
+      }),
+});
+
+const securityOf = ({ access }: Route): readonly Node[] =>
+  access.kind === 'key' ? [{ apiKey: [] }] : access.kind === 'operator' ? [{ operatorToken: [] }] : [];
+
+const parametersOf = (route: Route, schemaOf: SchemaOf): readonly Node[] => {
+  const of = (type: z.ZodType, place: 'path' | 'query') => {
+    const { properties = {}, required = [] } = inOperation(schemaOf(type), route.operation.operationId);
+    return Object.entries(properties).map(([name, schema]) => ({
+      name,
+      in: place,
+      required: place === 'path' || required.includes(name),
+      ...(schema.description === undefined ? {} : { description: schema.description }),
+      schema,
+    }));
+  };
+  const headers = Object.entries(route.operation.headers ?? {}).map(([name, { description, schema }]) => ({
+    name,
+    in: 'header',
+    required: false,
+    description,
+    schema,
+  }));
+  const prefer = hasKey(route) ? [preferHeader] : [];
+  return [...of(route.params, 'path'), ...of(route.query, 'query'), ...headers, ...prefer];
+};
+
+const byStatus = (codes: readonly ErrorCode[]): ReadonlyMap<number, readonly ErrorCode[]> => {
+  const groups = new Map<number, readonly ErrorCode[]>();
+  for (const code of codes) groups.set(statusOf(code), [...(groups.get(statusOf(code)) ?? []), code]);
+  return groups;
+};
+
+/** Who may call an operation, in a sentence. */
+const accessOf = ({ access }: Route): string => {
+  if (access.kind === 'key')
+    return access.scope === null
+      ? 'Any API key may call it.'
+      : `Needs an API key with the scope \`${access.scope}\`.`;
+  if (access.kind === 'operator')
+    return access.scope === null
+      ? 'Needs the operator token.'
+      : `Needs the operator token, or the key of an operator with the scope \`${access.scope}\`.`;
+  return access.kind === 'hook' ? 'Needs no key: the token in the path is the credential.' : 'Needs no key.';
+};
+
+const operationOf = (route: Route, schemaOf: SchemaOf, baseUrl: string): Node => {
+  const { access, operation } = route;
+  const errors = byStatus(errorsOf(route));
+  const parameters = parametersOf(route, schemaOf);
+  return {
+    operationId: operation.operationId,
+    summary: operation.summary,
+    description: [operation.description ?? `${operation.summary}.`, accessOf(route)].join('\n\n'),
+    tags: operation.tags,
+    security: securityOf(route),
+    ...(access.kind === 'key' || access.kind === 'operator' ? { 'x-scope': access.scope } : {}),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(route.body === null
+      ? {}
+      : {
+          requestBody: {
+            required: true,
+            content: {
+              'application/json': {
+                schema: inOperation(schemaOf(route.body), operation.operationId),
+                example: sampleRequest(route, baseUrl).body,
+              },
+            },
+          },
+        }),
+    ...(isFor('public')(route) && {
+      'x-codeSamples': samplesOf(route, baseUrl),
+    }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(operation.responses).map(([status, response]) => [
+          status,
+          success(route, response, schemaOf),
+        ]),
+      ),
+      ...Object.fromEntries([...errors].map(([status, codes]) => [status, errorResponse(status, codes)])),
+    },
+  };
+};
+
+/** What the service does and what holds for every request, in paragraphs. */
+export const description = [
+  'Send physical handwritten greeting cards, look them up, keep an address book, accept sends through URLs with a secret token, and get signed webhooks about your cards.',
+  'One request sends exactly one card and spends one credit. There is no sandbox. After any 4xx nothing was created and nothing was charged; after a 500 it is safe to try again.',
+  'Strings are trimmed. Null counts as omitted, and so does a blank unless a field says otherwise. Unknown fields and query parameters are ignored, and `x-ignored-fields` names them. If several fields are wrong, one is reported: `error.param` names it.',
+  'Times end with `+00:00`. A value that is absent from a response is null.',
+].join('\n\n');
+
+/** What the operator API is for, in paragraphs. */
+const operatorsDescription = [
+  'The back office of the service: organizations, credits, keys, designs, hooks, the floor, the log. For the people who run it, with the operator token or with a key of one of them.',
+  'Errors, lists and times have the form that they have for customers; unknown query parameters are refused.',
+].join('\n\n');
+
+export const tagDescriptions: Readonly<Record<string, string>> = {
+  cards: 'Send a card, look cards up, cancel one.',
+  contacts: 'The address book.',
+  hooks: 'Send a card through a URL whose token is its credential.',
+  webhooks: 'Register endpoints that are told about your cards.',
+  account: 'Your key, credits, designs and handwritings.',
+  operator: 'For the people who run the service, with the operator token.',
+  health: 'For load balancers and monitoring.',
+  log: 'What everybody may see of the log: its signed head, and the keys to check it with.',
+};
+
+/** What the service posts to webhook endpoints. */
+const webhookOf = (schemaOf: SchemaOf): Node => ({
+  post: {
+    operationId: 'receiveCardEvent',
+    summary: 'A card event',
+    description:
+      'Posted to every endpoint that subscribes to its type. Respond with a 2xx within 10 seconds; anything else is retried, for up to six attempts over about half a day.',
+    tags: ['webhooks'],
+    security: [{ webhookSignature: [] }],
+    parameters: webhookHeaders.map((sent) => ({ required: true, ...sent, in: 'header' })),
+    requestBody: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: schemaOf(webhookEvent),
+          example: exampleOf(jsonSchemaOf(webhookEvent)),
+        },
+      },
+    },
+    responses: {
+      '2XX': { description: 'Delivered.' },
+      '4XX': { description: 'Not delivered: tried again later, as after any other response.' },
+    },
+  },
+});
+
+const securitySchemes = {
+  apiKey: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'An API key: `hck_` followed by 43 characters. Its scopes say what it may do.',
+  },
+  operatorToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      'The token of the people who run the service, or a key of one of them: `hco_` followed by 43 characters, whose scopes say what it may do. Every GET is allowed to `operator:audit`, too.',
+  },
+  webhookSignature: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'service-signature',
+    description:
+      'What the service signs a webhook with: HMAC-SHA256 over the time and the raw body, keyed with the signing secret of the endpoint. Check it before you believe the body.',
+  },
+} as const;
+
+/** The OpenAPI 3.1 document of the routes for an audience. */
+export const openApiDocument = (
+  routes: readonly Route[],
+  baseUrl: string,
+  audience: Audience = 'everybody',
+): Node => {
+  const shown = routes.filter((route) => !route.hidden).filter(isFor(audience));
+  const withWebhooks = audience !== 'operator';
+  const { schemaOf, components } = schemasOf(shown, withWebhooks);
+  const paths: Record<string, Record<string, Node>> = {};
+  for (const route of shown)
+    (paths[templateOf(route.path)] ??= {})[route.method.toLowerCase()] = operationOf(
+      route,
+      schemaOf,
+      baseUrl,
+    );
+  const { apiKey, operatorToken, webhookSignature } = securitySchemes;
+  const tags = new Set([
+    ...shown.flatMap((route) => route.operation.tags),
+    ...(withWebhooks ? ['webhooks'] : []),
+  ]);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: audience === 'operator' ? 'Handwritten Card Service: operator API' : 'Handwritten Card Service',
+      version: '1',
+      description: audience === 'operator' ? operatorsDescription : description,
+      contact: { name: 'The people who run this service', url: `${baseUrl}/docs` },
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: baseUrl }],
+    tags: [...tags].map((name) => ({
+      name,
+      ...(tagDescriptions[name] === undefined ? {} : { description: tagDescriptions[name] }),
+    })),
+    paths,
+    ...(withWebhooks && { webhooks: { cardEvent: webhookOf(schemaOf) } }),
+    components: {
+      securitySchemes: {
+        ...(audience !== 'operator' && { apiKey, webhookSignature }),
+        ...(audience !== 'public' && { operatorToken }),
+      },
+      headers: { ...everyHeader, ...toldHeaders },
+      schemas: {
+        ...Object.fromEntries(Object.entries(components).sort(([a], [b]) => a.localeCompare(b))),
+        Error: errorSchema,
+      },
+    },
+  };
+};

@@ -1,0 +1,81 @@
+import { stepsExample } from '../api/cards.js';
+
+/** What the example of a response shows otherwise than its schema, by operation and status. */
+export const responseExamples: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  'registerWebhookEndpoint 201': { signing_secret: 'whsec_5dH2qk0v8mQ4xW7sYt1oRz3uLb6nEc9jFa2gKi5pTd0=' },
+  'createOperatorKey 201': { label: 'Ada, office', expires_at: '2027-03-01T00:00:00.000+00:00' },
+  'queueCard 200': { status: 'queued' },
+  'holdCard 200': { status: 'blocked', held_reason: 'The address needs a look.' },
+  'failCard 200': { status: 'failed' },
+  'reportStep 200': { status: 'in_production', steps: stepsExample('in_progress') },
+};
+
+/** Times that are null until something happens: in the examples it has not. */
+export const notYet: ReadonlySet<string> = new Set([
+  'mailed_at',
+  'completed_at',
+  'suspended_at',
+  'revoked_at',
+]);
+
+const sent = {
+  id: 'evt_2c5d4f6a8b1e4d0f9a7c3b5e6d8f0a12',
+  type: 'card.created',
+  created: '2026-03-02T15:04:05.678Z',
+  data: { card: 'HC-7K3M9QX', recipient: 'Ada Lovelace', reference: 'order-1001', heldReason: null },
+};
+
+/** An event of the log, with what it is about left out. */
+const recorded = {
+  log: '6b0d3f0e-2a37-4b8c-9d7e-5f1a2c3b4d5e',
+  position: '1042',
+  stream: 'card-HC-7K3M9QX',
+  revision: '3',
+  id: '4f9d1c1e-7f0b-4f0a-9a53-0d2f6b7c8e91',
+  type: 'CardScheduled',
+  at: '2026-03-02T15:04:05.678Z',
+  data: {},
+  metadata: {},
+};
+
+const delivered = {
+  change: 'created',
+  delivery: {
+    id: 'dlv_8e1c7a52b0d94f6c9a3b5d7f1e2c4a60',
+    object: 'delivery',
+    event: sent.id,
+    type: sent.type,
+    endpoint: '4f9d1c1e-7f0b-4f0a-9a53-0d2f6b7c8e91',
+    card: sent.data.card,
+    status: 'pending',
+    attempts: [],
+    next_attempt_at: '2026-03-02T15:04:05.678+00:00',
+    drop_reason: null,
+    created_at: '2026-03-02T15:04:05.678+00:00',
+  },
+  attempt: null,
+};
+const deliveries = `event: delivery\ndata: ${JSON.stringify(delivered)}\n\n`;
+
+const checkpoint =
+  'cards.example/log\n1043\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n— cards.example/log AAAA\n';
+
+/** Texts that operations answer with, by operation and type. */
+const texts: Readonly<Record<string, string>> = {
+  'listEvents text/event-stream': `id: ${sent.id}\nevent: ${sent.type}\ndata: ${JSON.stringify(sent)}\n\n`,
+  'followOwnDeliveries text/event-stream': deliveries,
+  'followDeliveries text/event-stream': deliveries,
+  'followEvents text/event-stream': `id: ${recorded.position}\nevent: ${recorded.type}\ndata: ${JSON.stringify(recorded)}\n\n`,
+  'followEvents application/jsonl': `${JSON.stringify(recorded)}\n`,
+  'exportEvents application/jsonl': `${JSON.stringify(recorded)}\n`,
+  'reconcileCredits text/csv':
+    'line,amount,at,position,reference,reason,actor,subject,message\nopening,0,,,,,,,\nclosing,41,,,,,,,\n',
+  'getCheckpoint text/plain': checkpoint,
+  'getLogKey text/plain': 'cards.example/log+7a1b2c3d+AcUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n',
+  'getLogProof text/plain': `c2sp.org/tlog-proof@v1\nextra e30=\nindex 1042\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n${checkpoint}`,
+  'getMetrics text/plain': '# TYPE event_loop_lag_seconds gauge\nevent_loop_lag_seconds 0.002\n',
+};
+
+/** An example of a text that an operation answers with. */
+export const textExampleOf = (operationId: string, type: string): string =>
+  texts[`${operationId} ${type}`] ?? 'text';

@@ -1,0 +1,305 @@
+import { OrganizationId } from '../../../domain/ids.js';
+import { z } from 'zod';
+import { Actor } from '../../../domain/events.js';
+import {
+  cancelCard,
+  changeCard,
+  releaseCard,
+  type ChangeCardDeps,
+} from '../../../application/cards/change-card.js';
+import { newCommand } from '../../../application/writing/commands.js';
+import { listAllCards } from '../../../application/cards/list-all-cards.js';
+import { OutcomeUnknown } from '../../../application/writing/outcome.js';
+import { namedActors } from '../../../application/access/actor-labels.js';
+import { asOf } from '../../../application/history/as-of.js';
+import {
+  cardHistory,
+  cardForOperator,
+  type CardForOperator,
+} from '../../../application/cards/card-for-operator.js';
+import { codeFrom, type ReadCardsDeps } from '../../../application/cards/read-cards.js';
+import {
+  fail,
+  hold,
+  queue,
+  release,
+  reportedStatuses,
+  reportStep,
+  steps,
+  type Card,
+  type CardEvent,
+} from '../../../domain/card.js';
+import {
+  cancelledBody,
+  cancelledCard,
+  cardBody,
+  cardCodeParam,
+  cardListQuery,
+  cardRow,
+  cardRowBody,
+  pathCode,
+  statusFrom,
+  wholeCard,
+} from '../api/cards.js';
+import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/moments.js';
+import { longestReason, optionalText, says, text } from '../schema/fields.js';
+import { byOperator, floorAccess, type OperatorRequest, operatorRoute } from './route.js';
+import { instant, listOf, pageOf, timestamp, wholeList } from '../api/responses.js';
+import { type RouteResponse, type Route } from '../server/route.js';
+
+export interface OperatorCardDeps extends ChangeCardDeps, ReadCardsDeps {
+  readonly baseUrl: () => string;
+}
+
+const cardForOperatorSchema = wholeCard
+  .extend({
+    organization: z.string(),
+    message: z.string().nullable().describe('Null once the personal data of the card was erased.'),
+    design_id: z.string(),
+    source: z.enum(['api', 'hook', 'console']),
+  })
+  .meta({ id: 'OperatorsCard' });
+
+const allCardsRow = cardRow
+  .extend({ held_reason: z.string().nullable(), organization: z.string() })
+  .meta({ id: 'OperatorsCardRow' });
+const allCardsQuery = cardListQuery.extend({
+  organization: optionalText({ description: 'Only cards of the organization with this id.' }),
+  starting_after: optionalText({ description: 'The `next_cursor` of the page before.' }),
+});
+
+const historyRow = z.object({
+  position: z
+    .string()
+    .nullable()
+    .describe(
+      'Position in the log. Null if the event store does not give it for a single stream: EventStoreDB before 22.6.',
+    ),
+  revision: z.string().describe('Revision in the stream of the card, from 0.'),
+  id: z.string().describe('The id of the event.'),
+  type: z.string(),
+  at: instant('When the event occurred.'),
+  actor: z.object({
+    kind: Actor.shape.kind,
+    id: z
+      .string()
+      .nullable()
+      .describe(
+        'For an operator the id of the key, or `root` for the operator token. Null for the service itself.',
+      ),
+    label: z.string().nullable().describe('What the key or the hook was called then.'),
+  }),
+  request_id: z
+    .string()
+    .nullable()
+    .describe('The request that did it; null for the work of the service itself.'),
+  data: z.looseObject({}),
+  hash: z.string().describe('SHA-256 that chains this event to the one before it in its stream.'),
+  verified: z
+    .literal(true)
+    .describe('The hash is that of the event. A history that fails this is not shown.'),
+});
+
+const shown = ({ card, org, message, designId, source }: CardForOperator, baseUrl: string) => ({
+  ...cardBody(card, baseUrl),
+  organization: org,
+  message,
+  design_id: designId,
+  source,
+});
+
+const undecodable = 'card_not_found';
+export const withReason = z.object({
+  reason: text({ maxLength: longestReason, examples: ['The apartment number is missing.'] }),
+});
+export const stepReport = z.object({
+  status: z.enum(reportedStatuses),
+  machine: optionalText({ maxLength: 200 }),
+});
+const stepParams = z.object({ card_code: pathCode, step: z.enum(steps).meta(says({ code: 'not_found' })) });
+
+const change = (decide: (state: Card) => CardEvent[], by: typeof changeCard = changeCard) => ({ decide, by });
+
+/** For the operator: every card of every organization, and its production. */
+export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => {
+  const apply = async (
+    request: OperatorRequest,
+    codeText: string,
+    { decide, by }: ReturnType<typeof change>,
+  ): Promise<RouteResponse> => {
+    const code = codeFrom(codeText);
+    const command = newCommand(deps, byOperator(request), null);
+    await by(deps, { code, org: null }, command, decide);
+    const { was } = await cardForOperator(deps, code, null).catch(() => {
+      // The change is made: a failure now would deny it.
+      throw new OutcomeUnknown(command.id);
+    });
+    return { status: 200, body: shown(was, deps.baseUrl()) };
+  };
+
+  const errors = ['card_not_found', 'invalid_transition'] as const;
+  const plain = [
+    {
+      verb: 'release',
+      operationId: 'releaseCard',
+      summary: 'Release a held card; one credit is charged',
+      errors: [...errors, 'no_credits'],
+      change: change(release, releaseCard),
+    },
+    {
+      verb: 'queue',
+      operationId: 'queueCard',
+      summary: 'Queue a card for production',
+      errors,
+      change: change(queue),
+    },
+  ] as const;
+  const reasoned = [
+    {
+      verb: 'hold',
+      operationId: 'holdCard',
+      summary: 'Hold a card; its credit comes back',
+      decide: hold,
+    },
+    {
+      verb: 'fail',
+      operationId: 'failCard',
+      summary: 'Fail a card in production; its credit comes back',
+      decide: fail,
+    },
+  ] as const;
+
+  return [
+    operatorRoute('GET /cards', {
+      id: 'listAllCards',
+      summary: 'List the cards of all organizations: those that need a person first, then the newest',
+      access: floorAccess,
+      query: allCardsQuery,
+      answers: { 200: listOf(allCardsRow, 'OperatorsCardList') },
+      errors: ['invalid_parameter', 'invalid_cursor'],
+      handle: async ({ query }) => {
+        const listed = await listAllCards(deps.readModels, {
+          limit: query.limit,
+          status: query.status === null ? null : statusFrom(query.status),
+          reference: query.reference,
+          org: query.organization === null ? null : OrganizationId.parse(query.organization),
+          startingAfter: query.starting_after,
+        });
+        return pageOf(
+          listed,
+          query.limit,
+          ({ cursor }) => cursor,
+          ({ card }) => ({ ...cardRowBody(card), held_reason: card.heldReason, organization: card.org }),
+        );
+      },
+    }),
+    operatorRoute('GET /cards/:card_code', {
+      id: 'getOperatorsCard',
+      summary: 'Look up any card, as it is or as it was',
+      access: floorAccess,
+      params: cardCodeParam,
+      query: atQuery,
+      undecodable,
+      answers: { 200: cardForOperatorSchema.extend(asOfField) },
+      errors: ['card_not_found', ...atErrors],
+      handle: async ({ params, query }) => {
+        const code = codeFrom(params.card_code);
+        const moment = await momentFrom(deps.store, query.at, 'at');
+        const past = await cardForOperator(deps, code, moment);
+        const body = { ...shown(past.was, deps.baseUrl()), ...(moment && asOfBody(past.asOf)) };
+        return { status: 200, body };
+      },
+    }),
+    operatorRoute(`GET /cards/:card_code/history`, {
+      id: 'getCardHistory',
+      summary: 'List the events of a card, oldest first: all of them, or those up to a moment',
+      access: floorAccess,
+      params: cardCodeParam,
+      query: atQuery,
+      undecodable,
+      answers: { 200: listOf(historyRow, 'CardHistory', asOfField) },
+      errors: ['card_not_found', ...atErrors],
+      handle: async ({ params, query }) => {
+        const code = codeFrom(params.card_code);
+        const moment = await momentFrom(deps.store, query.at, 'at');
+        const events = await cardHistory(deps, code, moment);
+        const last = events.at(-1);
+        const actors = await namedActors(deps.streams, events);
+        const data = events.map(({ position, revision, id, type, metadata, data: facts }, index) => ({
+          position: position === null ? null : String(position),
+          revision: String(revision),
+          id,
+          type,
+          at: timestamp(metadata.occurredAt),
+          actor: actors[index],
+          request_id: metadata.requestId,
+          data: facts,
+          hash: metadata.hash,
+          verified: true,
+        }));
+        const body = { ...wholeList(data), ...(moment && last !== undefined && asOfBody(asOf(last))) };
+        return { status: 200, body };
+      },
+    }),
+    ...plain.map(({ verb, operationId, summary, errors: refusals, change: wanted }) =>
+      operatorRoute(`POST /cards/:card_code/${verb}`, {
+        id: operationId,
+        summary,
+        access: floorAccess,
+        params: cardCodeParam,
+        undecodable,
+        answers: { 200: cardForOperatorSchema },
+        errors: refusals,
+        handle: (request) => apply(request, request.params.card_code, wanted),
+      }),
+    ),
+    ...reasoned.map(({ verb, operationId, summary, decide }) =>
+      operatorRoute(`POST /cards/:card_code/${verb}`, {
+        id: operationId,
+        summary,
+        access: floorAccess,
+        params: cardCodeParam,
+        body: withReason,
+        undecodable,
+        answers: { 200: cardForOperatorSchema },
+        errors,
+        handle: (request, sent) => apply(request, request.params.card_code, change(decide(sent.reason))),
+      }),
+    ),
+    operatorRoute(`POST /cards/:card_code/steps/:step`, {
+      id: 'reportStep',
+      summary: 'Report a production step',
+      access: floorAccess,
+      params: stepParams,
+      body: stepReport,
+      undecodable,
+      answers: { 200: cardForOperatorSchema },
+      errors,
+      handle: (request, { status, machine }) => {
+        return apply(
+          request,
+          request.params.card_code,
+          change(reportStep(request.params.step, status, machine)),
+        );
+      },
+    }),
+    operatorRoute(`POST /cards/:card_code/cancel`, {
+      id: 'cancelCardAsOperator',
+      summary: 'Cancel a card, without a webhook',
+      access: floorAccess,
+      params: cardCodeParam,
+      undecodable,
+      answers: { 200: cancelledCard },
+      errors: ['card_not_found', 'too_late_to_cancel'],
+      handle: async (request) => {
+        const code = codeFrom(request.params.card_code);
+        const { creditsReturned } = await cancelCard(
+          deps,
+          { code, org: null },
+          newCommand(deps, byOperator(request), null),
+        );
+        return { status: 200, body: cancelledBody(code, creditsReturned) };
+      },
+    }),
+  ];
+};

@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { listContactsAt } from '../../../application/contacts/list-contacts.js';
+import { organizationOf } from '../../../application/organizations/administer.js';
+import { contactRecord } from '../api/contact-fields.js';
+import {
+  answerSaved,
+  contactBody,
+  contactResponse,
+  contactsPage,
+  contactsQuery,
+  contactsWanted,
+  listContactsOperation,
+  saveContactOperation,
+  type ContactRouteDeps,
+} from '../api/contacts.js';
+import { asOfField, atErrors, atParam, momentFrom, pastPage } from '../api/moments.js';
+import { listOf } from '../api/responses.js';
+import { route, type Route } from '../server/route.js';
+import { byOperator, officeAccess, orgOf, orgParam, orgPath } from './route.js';
+
+const ofOrganization = z.object({ org: orgParam });
+
+/** The same for the operator, without a rate limit: for imports. */
+export const operatorContactRoutes = (deps: ContactRouteDeps): readonly Route[] => [
+  route(`POST ${orgPath}/contacts`, {
+    id: 'operatorSaveContact',
+    tags: ['operator'],
+    access: officeAccess,
+    params: ofOrganization,
+    body: contactRecord,
+    failure: 'create_failed',
+    ...saveContactOperation,
+    errors: [...saveContactOperation.errors, 'not_found'],
+    handle: async (request) => {
+      const org = orgOf(request.params);
+      await organizationOf(deps, org);
+      return answerSaved(deps, byOperator(request), org, request.body);
+    },
+  }),
+  route(`GET ${orgPath}/contacts`, {
+    id: 'operatorListContacts',
+    tags: ['operator'],
+    access: officeAccess,
+    params: ofOrganization,
+    query: contactsQuery.extend({ at: atParam }),
+    ...listContactsOperation,
+    description: `${listContactsOperation.description} As they are or as they were; those that were deleted since are in neither.`,
+    responses: {
+      200: {
+        description: 'One page of contacts.',
+        schema: listOf(contactResponse, 'ContactListThen', asOfField),
+      },
+    },
+    errors: ['not_found', 'invalid_cursor', ...atErrors],
+    handle: async ({ params, query }) => {
+      const org = orgOf(params);
+      const moment = await momentFrom(deps.store, query.at, 'at');
+      if (moment !== null)
+        return pastPage(
+          await listContactsAt(deps, org, moment, contactsWanted(query)),
+          query.limit,
+          ({ id }) => id,
+          contactBody,
+        );
+      await organizationOf(deps, org);
+      return contactsPage(deps, org, query);
+    },
+  }),
+];

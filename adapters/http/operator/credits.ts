@@ -1,0 +1,112 @@
+import { z } from 'zod';
+import { type AdministrationDeps, organizationOf } from '../../../application/organizations/administer.js';
+import {
+  addCredits,
+  readBalanceAt,
+  readStatement,
+  withdrawCredits,
+  type CreditDeps,
+} from '../../../application/money/credits.js';
+import { readBalance, type ReadAccountsDeps } from '../../../application/organizations/read-accounts.js';
+import { largestBalance } from '../../../domain/credits.js';
+import { movementBody, movementList, movementRow } from '../api/credit-movements.js';
+import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/moments.js';
+import { longestReason, optionalText, says, text } from '../schema/fields.js';
+import { byOperator, orgOf, pageQuery, operatorRoute } from './route.js';
+import { pageOf } from '../api/responses.js';
+import { type Route } from '../server/route.js';
+
+export interface CreditRouteDeps extends AdministrationDeps, CreditDeps, ReadAccountsDeps {}
+
+const amount = z
+  .int()
+  .min(1)
+  .max(largestBalance)
+  .meta({ ...says({ code: 'invalid_parameter' }), maximum: largestBalance });
+export const purchase = z.object({
+  amount,
+  reason: optionalText({ maxLength: longestReason }),
+  reference: optionalText({
+    codes: ['invalid_parameter', 'invalid_transition'],
+    maxLength: 200,
+    description:
+      'Your own text, such as an invoice number. A reference buys once: a repeat gets the same response and buys nothing, and another amount is refused.',
+    examples: ['invoice 2026-0042'],
+  }),
+});
+const withdrawal = z.object({
+  amount: amount.meta({ description: 'At most the balance.' }),
+  reason: text({ maxLength: longestReason, examples: ['Refund of invoice 2026-0042'] }),
+});
+const balanceLeft = z.object({ balance: z.int() });
+
+const balanceAt = z.object({
+  object: z.literal('credit_balance'),
+  balance: z.int(),
+  last_movement: movementRow
+    .nullable()
+    .optional()
+    .describe('There if `at` was sent: the movement that left the balance; null if there is none.'),
+  ...asOfField,
+});
+
+/** For the operator: the credits of an organization. */
+export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
+  operatorRoute(`POST /organizations/:org/credits`, {
+    id: 'addCredits',
+    summary: 'Add credits',
+    body: purchase,
+    answers: { 201: balanceLeft },
+    errors: ['not_found', 'invalid_transition'],
+    handle: async (request, wanted) => {
+      const balance = await addCredits(deps, byOperator(request), orgOf(request.params), wanted);
+      return { status: 201, body: { balance } };
+    },
+  }),
+  operatorRoute(`GET /organizations/:org/credits`, {
+    id: 'getOrganizationCredits',
+    summary: 'Read the balance, now or at an earlier moment',
+    query: atQuery,
+    answers: { 200: balanceAt },
+    errors: ['not_found', ...atErrors],
+    handle: async ({ params, query }) => {
+      const org = orgOf(params);
+      const moment = await momentFrom(deps.store, query.at, 'at');
+      if (moment === null) {
+        await organizationOf(deps, org);
+        return { status: 200, body: { object: 'credit_balance', balance: await readBalance(deps, org) } };
+      }
+      const { balance, last, asOf } = await readBalanceAt(deps, org, moment);
+      const movement = last && movementBody(last);
+      return {
+        status: 200,
+        body: { object: 'credit_balance', balance, last_movement: movement, ...asOfBody(asOf) },
+      };
+    },
+  }),
+  operatorRoute(`GET /organizations/:org/credits/movements`, {
+    id: 'listMovements',
+    summary: 'List the movements of the credits, newest first',
+    query: pageQuery,
+    answers: { 200: movementList },
+    errors: ['not_found', 'invalid_cursor', 'invalid_parameter'],
+    handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
+      const lines = await readStatement(deps, orgOf(params), { startingAfter, limit });
+      return pageOf(lines, limit, ({ revision }) => String(revision), movementBody);
+    },
+  }),
+  operatorRoute(`POST /organizations/:org/credits/withdraw`, {
+    id: 'withdrawCredits',
+    summary: 'Take credits back; the balance is never below 0',
+    body: withdrawal,
+    answers: {
+      201: balanceLeft,
+    },
+    errors: ['not_found', 'no_credits'],
+    handle: async (request, { amount: taken, reason }) => {
+      const org = orgOf(request.params);
+      const balance = await withdrawCredits(deps, byOperator(request), org, taken, reason);
+      return { status: 201, body: { balance } };
+    },
+  }),
+];

@@ -1,0 +1,181 @@
+import { z } from 'zod';
+import {
+  addDesign,
+  addToDoNotMail,
+  createKey,
+  organizationOf,
+  removeDesign,
+  removeFromDoNotMail,
+  revokeKey,
+  type AdministrationDeps,
+} from '../../../application/organizations/administer.js';
+import {
+  listKeys,
+  listKeysAt,
+  type ListedKey,
+  type ReadKeysDeps,
+} from '../../../application/access/read-keys.js';
+import { invalidCursor } from '../../../application/requests/invalid-cursor.js';
+import { scopes } from '../../../domain/api-key.js';
+import { asOfField, atErrors, momentFrom, pastPage } from '../api/moments.js';
+import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
+import { longestLabel, optional, optionalText, text } from '../schema/fields.js';
+import type { Route } from '../server/route.js';
+import { byOperator, operatorRoute, orgOf, orgParam, pageAtQuery } from './route.js';
+
+export interface CustomerRouteDeps extends AdministrationDeps, ReadKeysDeps {}
+
+export const newKey = z.object({
+  scopes: z.array(z.enum(scopes)).min(1),
+  label: optionalText({ maxLength: longestLabel }),
+  requests_per_minute: optional(z.int().min(1).max(1_000_000_000)),
+});
+export const newDesign = z.object({
+  name: text({ maxLength: 200, examples: ['Thank you'] }),
+  collection_slug: optionalText({ code: 'design_not_found', maxLength: 200 }),
+});
+const email = text({
+  maxLength: 320,
+  pattern: /^[^\s@]+@[^\s@]+$/u,
+  hint: 'an e-mail address',
+  examples: ['ada@example.com'],
+});
+const savedDesign = z.object({ id: z.string(), name: z.string() });
+
+const keyRow = z.object({
+  id: z.string(),
+  label: z.string().nullable(),
+  scopes: z.array(z.enum(scopes)),
+  created_at: instant('When the key was created.'),
+  last_used_at: instant('When the key was last used; may be a few seconds late.').nullable(),
+  revoked_at: instant('When the key was revoked.').nullable(),
+});
+
+const keyBody = ({ id, label, scopes: granted, createdAt, lastUsedAt, revokedAt }: ListedKey) => ({
+  id,
+  label,
+  scopes: granted,
+  created_at: timestamp(createdAt),
+  last_used_at: lastUsedAt && timestamp(lastUsedAt),
+  revoked_at: revokedAt && timestamp(revokedAt),
+});
+
+const keyRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
+  operatorRoute(`POST /organizations/:org/keys`, {
+    id: 'createKey',
+    summary: 'Create an API key; it is shown only this once',
+    body: newKey,
+    answers: {
+      201: z.object({
+        id: z.string(),
+        key: z.string().describe('The key itself. It is shown only this once and stored nowhere.'),
+        scopes: z.array(z.enum(scopes)),
+        label: z.string().nullable(),
+      }),
+    },
+    handle: async (request, { scopes: wanted, label, requests_per_minute }) => {
+      const unique = [...new Set(wanted)];
+      const { id, secret } = await createKey(deps, byOperator(request), orgOf(request.params), {
+        label,
+        scopes: unique,
+        requestsPerMinute: requests_per_minute,
+      });
+      return { status: 201, body: { id, key: secret, scopes: unique, label } };
+    },
+  }),
+  operatorRoute(`GET /organizations/:org/keys`, {
+    id: 'listKeys',
+    summary: 'List API keys, newest first, as they are or as they were',
+    query: pageAtQuery,
+    answers: { 200: listOf(keyRow, 'ApiKeyList', asOfField) },
+    errors: ['not_found', 'invalid_cursor', ...atErrors],
+    handle: async ({ params, query }) => {
+      const org = orgOf(params);
+      const moment = await momentFrom(deps.store, query.at, 'at');
+      if (moment !== null) {
+        const pasts = await listKeysAt(deps, org, moment, query.limit, query.starting_after);
+        if (pasts === null) throw invalidCursor('API key of this organization');
+        return pastPage(pasts, query.limit, ({ id }) => id, keyBody);
+      }
+      await organizationOf(deps, org);
+      const keys = await listKeys(deps, org, query.limit, query.starting_after);
+      if (keys === null) throw invalidCursor('API key of this organization');
+      return pageOf(keys, query.limit, ({ id }) => id, keyBody);
+    },
+  }),
+  operatorRoute(`DELETE /organizations/:org/keys/:id`, {
+    id: 'revokeKey',
+    summary: 'Revoke an API key',
+    answers: {
+      200: z.object({ id: z.string(), revoked: z.literal(true) }),
+    },
+    handle: async (request) => {
+      await revokeKey(deps, byOperator(request), orgOf(request.params), request.params.id);
+      return { status: 200, body: { id: request.params.id, revoked: true } };
+    },
+  }),
+];
+
+const designRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
+  operatorRoute(`POST /organizations/:org/designs`, {
+    id: 'saveDesign',
+    summary: "Save a design, or the organization's copy of a collection card",
+    body: newDesign,
+    answers: { 200: savedDesign, 201: savedDesign },
+    errors: ['not_found', 'design_not_found'],
+    handle: async (request, { name, collection_slug }) => {
+      const design = await addDesign(deps, byOperator(request), orgOf(request.params), name, collection_slug);
+      return { status: design.made ? 201 : 200, body: { id: design.id, name: design.name } };
+    },
+  }),
+  operatorRoute(`DELETE /organizations/:org/designs/:id`, {
+    id: 'archiveDesign',
+    summary: 'Archive a saved design',
+    answers: {
+      200: z.object({ id: z.string(), archived: z.literal(true) }),
+    },
+    handle: async (request) => {
+      const { id } = request.params;
+      await removeDesign(deps, byOperator(request), orgOf(request.params), id);
+      return { status: 200, body: { id, archived: true } };
+    },
+  }),
+];
+
+export const doNotMail = z.object({ email });
+const doNotMailState = z.object({ email: z.string(), do_not_mail: z.boolean() });
+
+const doNotMailRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
+  operatorRoute(`POST /organizations/:org/do-not-mail`, {
+    id: 'addToDoNotMail',
+    summary: 'Add an e-mail address to the do-not-mail list',
+    body: doNotMail,
+    answers: {
+      201: doNotMailState,
+    },
+    handle: async (request, { email: address }) => {
+      await addToDoNotMail(deps, byOperator(request), orgOf(request.params), address);
+      return { status: 201, body: { email: address, do_not_mail: true } };
+    },
+  }),
+  operatorRoute(`DELETE /organizations/:org/do-not-mail/:email`, {
+    id: 'removeFromDoNotMail',
+    summary: 'Remove an e-mail address from the do-not-mail list',
+    params: z.object({ org: orgParam, email: text() }),
+    answers: {
+      200: doNotMailState,
+    },
+    handle: async (request) => {
+      const { email: address } = request.params;
+      await removeFromDoNotMail(deps, byOperator(request), orgOf(request.params), address);
+      return { status: 200, body: { email: address, do_not_mail: false } };
+    },
+  }),
+];
+
+/** For the operator: the keys, the designs and the do-not-mail list of a customer. */
+export const customerRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
+  ...keyRoutes(deps),
+  ...designRoutes(deps),
+  ...doNotMailRoutes(deps),
+];

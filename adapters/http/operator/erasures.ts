@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { erasePersonal, findSubjects, type EraseDeps } from '../../../application/personal/erase.js';
+import { longestReason, optional, optionalText, text } from '../schema/fields.js';
+import { byOperator, privacyAccess, orgOf, operatorRoute } from './route.js';
+import { timestamp } from '../api/responses.js';
+import { type Route } from '../server/route.js';
+
+const mostAtOnce = 1_000;
+
+const erasure = z.object({
+  cards: optional(z.array(z.string()).max(mostAtOnce)).describe(
+    'Codes of posted, cancelled or failed cards.',
+  ),
+  contacts: optional(z.array(z.string()).max(mostAtOnce)).describe('Ids of contacts.'),
+  reason: text({
+    maxLength: longestReason,
+    description: 'Why. It is recorded, and stays: name nobody in it.',
+    examples: ['Request of 2 March'],
+  }),
+});
+
+const erased = z.object({ cards: z.array(z.string()), contacts: z.array(z.string()) });
+
+const subjectQuery = z.object({
+  name: optionalText({ description: 'Part of the name, in any case.' }),
+  zip: optionalText({ description: 'The beginning of the ZIP code.' }),
+  email: optionalText({ description: 'Part of the e-mail address, in any case. Only contacts have one.' }),
+});
+
+const subjects = z.object({
+  cards: z.array(
+    z.object({
+      id: z.string(),
+      status: z.string(),
+      name: z.string().nullable(),
+      zip: z.string().nullable(),
+      created_at: z.string(),
+    }),
+  ),
+  contacts: z.array(
+    z.object({
+      id: z.string(),
+      name: z.string().nullable(),
+      zip: z.string().nullable(),
+      email: z.string().nullable(),
+      created_at: z.string(),
+    }),
+  ),
+});
+
+/** For the operator: what is known of a person, and its end. (docs/operations.md#erase-personal-data) */
+export const erasureRoutes = (deps: EraseDeps): readonly Route[] => [
+  operatorRoute(`POST /organizations/:org/erasures`, {
+    id: 'erase',
+    summary: 'Erase the personal data of cards and contacts for good',
+    access: privacyAccess,
+    body: erasure,
+    answers: { 202: erased },
+    errors: ['not_found', 'card_not_found', 'invalid_transition'],
+    handle: async (request, { cards, contacts, reason }) => {
+      const wanted = { cards: cards ?? [], contacts: contacts ?? [], reason };
+      const { cards: codes, contacts: ids } = await erasePersonal(
+        deps,
+        byOperator(request),
+        orgOf(request.params),
+        wanted,
+      );
+      return { status: 202, body: { cards: codes, contacts: ids } };
+    },
+  }),
+  operatorRoute(`GET /organizations/:org/subjects`, {
+    id: 'findSubjects',
+    summary: 'Find the cards and contacts of a person',
+    access: privacyAccess,
+    query: subjectQuery,
+    answers: { 200: subjects },
+    errors: ['not_found', 'invalid_parameter'],
+    handle: async ({ params, query }) => {
+      const found = await findSubjects(deps, orgOf(params), query);
+      return {
+        status: 200,
+        body: {
+          cards: found.cards.map(({ code, status, recipient, createdAt }) => ({
+            id: code,
+            status,
+            name: recipient?.name ?? null,
+            zip: recipient?.zip ?? null,
+            created_at: timestamp(createdAt),
+          })),
+          contacts: found.contacts.map(({ id, details, createdAt }) => ({
+            id,
+            name: details?.name ?? null,
+            zip: details?.address.zip ?? null,
+            email: details?.email ?? null,
+            created_at: timestamp(createdAt),
+          })),
+        },
+      };
+    },
+  }),
+];

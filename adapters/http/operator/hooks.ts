@@ -1,0 +1,222 @@
+import { z } from 'zod';
+import {
+  listHookCalls,
+  listHooks,
+  listHooksAt,
+  makeHook,
+  removeHook,
+  updateHook,
+  type HookDeps,
+  type ListedHook,
+} from '../../../application/hooks/hooks.js';
+import { unusedHook, type HookCall } from '../../../application/ports/hook-calls.js';
+import { newCommand } from '../../../application/writing/commands.js';
+import { DomainError } from '../../../domain/errors.js';
+import { asOfField, atErrors, momentFrom, pastPage } from '../api/moments.js';
+import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
+import { longestLabel, optional, optionalText } from '../schema/fields.js';
+import type { Route } from '../server/route.js';
+import { byOperator, operatorRoute, orgOf, pageAtQuery, pageQuery } from './route.js';
+
+export interface OperatorHookRouteDeps extends HookDeps {
+  readonly baseUrl: () => string;
+}
+
+const hookResponse = z
+  .object({
+    id: z.string().meta({ format: 'uuid' }),
+    label: z.string().nullable(),
+    design_id: z.string().nullable().describe('Null means the newest saved design at the time of each call.'),
+    template: z.string().nullable(),
+    signed_by: z.string().nullable().describe('The value of the variable {{sender_name}}.'),
+    fire_count: z.int().min(0).describe('How many cards the hook has sent.'),
+    last_fired_at: instant('When the hook last sent a card.').nullable(),
+    paused: z.boolean(),
+  })
+  .meta({ id: 'Hook' });
+
+const listedHook = hookResponse.extend({ fire_count: z.int().min(0).nullable() }).meta({ id: 'ListedHook' });
+
+const bodyOf = ({
+  id,
+  label,
+  design,
+  template,
+  signedBy,
+  fireCount,
+  lastFiredAt,
+  paused,
+}: ListedHook): object => ({
+  id,
+  label,
+  design_id: design,
+  template,
+  signed_by: signedBy,
+  fire_count: fireCount,
+  last_fired_at: lastFiredAt && timestamp(lastFiredAt),
+  paused,
+});
+
+const callResponse = z
+  .object({
+    id: z.string().meta({ format: 'uuid' }),
+    at: instant('When the response to the call was sent.'),
+    status: z
+      .int()
+      .min(0)
+      .describe(
+        'The HTTP status of the response; 0 if the connection was dropped because the outcome was unknown.',
+      ),
+    code: z.string().nullable().describe('The error code; null if there was no error.'),
+    card: z.string().nullable().describe('The card that was sent; null if there was none.'),
+    request_id: z.string(),
+  })
+  .meta({ id: 'HookCall' });
+
+const callBody = ({ id, at, status, code, card, requestId }: HookCall): object => ({
+  id,
+  at: timestamp(at),
+  status,
+  code,
+  card,
+  request_id: requestId,
+});
+
+export const newHook = z
+  .object({
+    label: optionalText({ maxLength: longestLabel }),
+    design_id: optionalText({
+      code: 'design_not_found',
+      description:
+        'The id of a saved design, or `card:<slug>`. Omit it for the newest saved design at the time of each call.',
+    }),
+    template: optionalText({
+      description: 'The message for payloads without one: {{name}} is replaced by the value of that name.',
+    }),
+    signed_by: optionalText({ description: 'The value of the variable {{sender_name}}.' }),
+  })
+  .meta({ id: 'NewHook' });
+
+const hookChange = newHook
+  .extend({ paused: optional(z.boolean().meta({ description: 'True pauses the hook, false resumes it.' })) })
+  .meta({ id: 'HookChange', description: 'What is left out stays.' });
+
+/** What is null was left out. */
+const changeFrom = (sent: z.output<typeof hookChange>) => ({
+  ...(sent.label !== null && { label: sent.label }),
+  ...(sent.design_id !== null && { design: sent.design_id }),
+  ...(sent.template !== null && { template: sent.template }),
+  ...(sent.signed_by !== null && { signedBy: sent.signed_by }),
+  ...(sent.paused !== null && { paused: sent.paused }),
+});
+
+const nothingToChange = () =>
+  new DomainError(
+    'invalid_parameter',
+    'Send what is to be changed: `paused`, `label`, `design_id`, `template` or `signed_by`.',
+    'paused',
+  );
+
+/** For the operator: create, pause, resume and delete hooks, and read their call logs. */
+export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[] => [
+  operatorRoute('POST /organizations/:org/hooks', {
+    id: 'createHook',
+    summary: 'Create an inbound hook',
+    body: newHook,
+    responses: {
+      201: {
+        description: 'The hook, with its token and URL: they are shown only this once.',
+        schema: z.object({
+          id: z.string().meta({ format: 'uuid' }),
+          token: z.string(),
+          url: z.string().meta({ format: 'uri' }),
+        }),
+      },
+    },
+    errors: ['not_found', 'design_not_found', 'invalid_parameter'],
+    handle: async (request, { label, design_id: design, template, signed_by: signedBy }) => {
+      const owner = orgOf(request.params);
+      const made = await makeHook(
+        deps,
+        owner,
+        { label, design, template, signedBy },
+        newCommand(deps, byOperator(request), owner),
+      );
+      return {
+        status: 201,
+        body: { id: made.id, token: made.token, url: `${deps.baseUrl()}/api/v1/hooks/${made.token}` },
+      };
+    },
+  }),
+  operatorRoute('GET /organizations/:org/hooks', {
+    id: 'listHooks',
+    summary: 'List inbound hooks, newest first, as they are or as they were',
+    query: pageAtQuery,
+    responses: {
+      200: {
+        description: 'One page of hooks. Of hooks as they were, nobody knows how often they had been fired.',
+        schema: listOf(listedHook, 'HookList', asOfField),
+      },
+    },
+    errors: ['not_found', 'invalid_cursor', ...atErrors],
+    handle: async ({ params, query: { limit, starting_after: startingAfter, at } }) => {
+      const moment = await momentFrom(deps.store, at, 'at');
+      if (moment !== null) {
+        const pasts = await listHooksAt(deps, orgOf(params), moment, { startingAfter, limit });
+        return pastPage(
+          pasts,
+          limit,
+          ({ id }) => id,
+          (was) => ({ ...bodyOf({ ...was, ...unusedHook }), fire_count: null }),
+        );
+      }
+      const rows = await listHooks(deps, orgOf(params), { startingAfter, limit });
+      return pageOf(rows, limit, ({ id }) => id, bodyOf);
+    },
+  }),
+  operatorRoute(`GET /organizations/:org/hooks/:id/calls`, {
+    id: 'listHookCalls',
+    summary: 'List the calls of a hook with their results, newest first',
+    query: pageQuery,
+    description:
+      'Calls of the last 30 days (or what `HOOK_CALL_KEEP` says), and the newest 1,000 however old they are. A deleted hook keeps its log, and gets no new calls.',
+    responses: { 200: { description: 'One page of calls.', schema: listOf(callResponse, 'HookCallList') } },
+    errors: ['not_found', 'invalid_cursor'],
+    handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
+      const calls = await listHookCalls(deps, orgOf(params), params.id, { startingAfter, limit });
+      return pageOf(calls, limit, ({ id }) => id, callBody);
+    },
+  }),
+  operatorRoute(`PATCH /organizations/:org/hooks/:id`, {
+    id: 'updateHook',
+    summary: 'Change settings of a hook, pause or resume it',
+    body: hookChange,
+    responses: { 200: { description: 'The hook. A repeat changes nothing.', schema: hookResponse } },
+    errors: ['not_found', 'invalid_parameter', 'design_not_found'],
+    handle: async (request, sent) => {
+      const owner = orgOf(request.params);
+      const change = changeFrom(sent);
+      if (Object.keys(change).length === 0) throw nothingToChange();
+      const command = newCommand(deps, byOperator(request), owner);
+      return { status: 200, body: bodyOf(await updateHook(deps, owner, request.params.id, change, command)) };
+    },
+  }),
+  operatorRoute(`DELETE /organizations/:org/hooks/:id`, {
+    id: 'deleteHook',
+    summary: 'Delete a hook forever',
+    description: 'Calls of its URL get a 401 from now on. A repeat changes nothing.',
+    responses: {
+      200: {
+        description: 'The hook is deleted.',
+        schema: z.object({ id: z.string().meta({ format: 'uuid' }), deleted: z.literal(true) }),
+      },
+    },
+    errors: ['not_found'],
+    handle: async (request) => {
+      const owner = orgOf(request.params);
+      const { id } = request.params;
+      await removeHook(deps, owner, id, newCommand(deps, byOperator(request), owner));
+      return { status: 200, body: { id, deleted: true } };
+    },
+  }),
+];

@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import {
+  createOperatorKey,
+  revokeKey,
+  type AdministrationDeps,
+} from '../../../application/organizations/administer.js';
+import { invalidCursor } from '../../../application/requests/invalid-cursor.js';
+import {
+  listOperatorKeys,
+  type ListedOperatorKey,
+  type ReadKeysDeps,
+} from '../../../application/access/read-keys.js';
+import { houseId, operatorScopes } from '../../../domain/api-key.js';
+import { DomainError } from '../../../domain/errors.js';
+import type { Instant } from '../../../domain/ids.js';
+import { longestLabel, optionalText } from '../schema/fields.js';
+import { byOperator, operatorAccess, pageQuery, rootAccess, operatorRoute } from './route.js';
+import { instant, isoTime, listOf, pageOf, timestamp } from '../api/responses.js';
+import { type Route } from '../server/route.js';
+
+export interface OperatorKeyRouteDeps extends AdministrationDeps, ReadKeysDeps {}
+
+const newKey = z.object({
+  scopes: z.array(z.enum(operatorScopes)).min(1),
+  label: optionalText({ maxLength: longestLabel, examples: ['Ada, office'] }),
+  expires_at: optionalText({
+    description: 'When it stops working by itself (ISO 8601). Omit it for never.',
+    examples: ['2027-03-01T00:00:00Z'],
+  }),
+});
+
+const expiry = instant('When it stops working by itself; null for never.').nullable();
+
+const row = z.object({
+  id: z.string(),
+  label: z.string().nullable(),
+  scopes: z.array(z.enum(operatorScopes)),
+  created_at: instant('When the key was created.'),
+  last_used_at: instant('When the key was last used; may be a few seconds late.').nullable(),
+  expires_at: expiry,
+  revoked_at: instant('When the key was revoked.').nullable(),
+});
+
+const rowBody = ({ id, label, scopes, createdAt, lastUsedAt, expiresAt, revokedAt }: ListedOperatorKey) => ({
+  id,
+  label,
+  scopes,
+  created_at: timestamp(createdAt),
+  last_used_at: lastUsedAt && timestamp(lastUsedAt),
+  expires_at: expiresAt && timestamp(expiresAt),
+  revoked_at: revokedAt && timestamp(revokedAt),
+});
+
+/** Reads when a key expires. Throws `invalid_parameter`. */
+const expiryFrom = (sent: string | null, now: Instant): Instant | null => {
+  if (sent === null) return null;
+  const time = isoTime.test(sent) ? Date.parse(sent) : NaN;
+  if (Number.isNaN(time) || time <= Date.parse(now))
+    throw new DomainError(
+      'invalid_parameter',
+      '`expires_at` must be an ISO 8601 time to come.',
+      'expires_at',
+    );
+  return new Date(time).toISOString() as Instant;
+};
+
+/** The keys of those who run the service. Only the operator token makes and revokes them. */
+export const operatorKeyRoutes = (deps: OperatorKeyRouteDeps): readonly Route[] => [
+  operatorRoute('POST /keys', {
+    id: 'createOperatorKey',
+    summary: 'Create a key for an operator; it is shown only this once',
+    access: rootAccess,
+    body: newKey,
+    answers: {
+      201: z.object({
+        id: z.string(),
+        key: z.string().describe('The key itself. It is shown only this once and stored nowhere.'),
+        scopes: z.array(z.enum(operatorScopes)),
+        label: z.string().nullable(),
+        expires_at: expiry,
+      }),
+    },
+    errors: [],
+    handle: async (request, { scopes, label, expires_at: sent }) => {
+      const unique = [...new Set(scopes)];
+      const expiresAt = expiryFrom(sent, deps.clock.instant());
+      const made = await createOperatorKey(deps, byOperator(request), { scopes: unique, label, expiresAt });
+      const expires = expiresAt && timestamp(expiresAt);
+      return {
+        status: 201,
+        body: { id: made.id, key: made.secret, scopes: unique, label, expires_at: expires },
+      };
+    },
+  }),
+  operatorRoute('GET /keys', {
+    id: 'listOperatorKeys',
+    summary: 'List the keys of operators, newest first',
+    access: operatorAccess,
+    query: pageQuery,
+    answers: { 200: listOf(row, 'OperatorKeyList') },
+    errors: ['invalid_cursor', 'invalid_parameter'],
+    handle: async ({ query }) => {
+      const keys = await listOperatorKeys(deps, query.limit, query.starting_after);
+      if (keys === null) throw invalidCursor('key of an operator');
+      return pageOf(keys, query.limit, ({ id }) => id, rowBody);
+    },
+  }),
+  operatorRoute(`DELETE /keys/:id`, {
+    id: 'revokeOperatorKey',
+    summary: 'Revoke the key of an operator',
+    access: rootAccess,
+    answers: {
+      200: z.object({ id: z.string(), revoked: z.literal(true) }),
+    },
+    handle: async (request) => {
+      await revokeKey(deps, byOperator(request), houseId, request.params.id);
+      return { status: 200, body: { id: request.params.id, revoked: true } };
+    },
+  }),
+];

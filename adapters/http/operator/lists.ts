@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import {
+  readDesigns,
+  readDesignsAt,
+  type ReadAccountsDeps,
+} from '../../../application/organizations/read-accounts.js';
+import {
+  listAllHandwritings,
+  listDoNotMail,
+  listWholeCollection,
+  type OfficeListDeps,
+} from '../../../application/organizations/read-office-lists.js';
+import { design, designBody } from '../api/account.js';
+import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/moments.js';
+import { orgOf, pageQuery, operatorRoute } from './route.js';
+import { instant, listOf, pageOf, timestamp, wholeList } from '../api/responses.js';
+import { type Route } from '../server/route.js';
+
+export interface OperatorListDeps extends OfficeListDeps, ReadAccountsDeps {}
+
+const address = z.object({
+  id: z.string(),
+  email: z.string().nullable().describe('Null if it can not be read any more.'),
+  created_at: instant('When the address was added.'),
+});
+const collectionRow = z.object({ slug: z.string(), title: z.string(), active: z.boolean() });
+const handwritingRow = z.object({ name: z.string(), active: z.boolean() });
+
+/** For the operator: small lists, each with what public ones leave out. */
+export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => [
+  operatorRoute(`GET /organizations/:org/designs`, {
+    id: 'listOrganizationDesigns',
+    summary: 'List saved designs, newest first, as they are or as they were',
+    query: atQuery,
+    answers: { 200: listOf(design, 'DesignListThen', asOfField) },
+    errors: ['not_found', ...atErrors],
+    handle: async ({ params, query }) => {
+      const org = orgOf(params);
+      const moment = await momentFrom(deps.store, query.at, 'at');
+      if (moment === null)
+        return { status: 200, body: wholeList((await readDesigns(deps, org)).map(designBody)) };
+      const { was, asOf } = await readDesignsAt(deps, org, moment);
+      return { status: 200, body: { ...wholeList(was.map(designBody)), ...asOfBody(asOf) } };
+    },
+  }),
+  operatorRoute(`GET /organizations/:org/do-not-mail`, {
+    id: 'listDoNotMail',
+    summary: 'List the e-mail addresses that must not be mailed, newest first',
+    query: pageQuery,
+    answers: { 200: listOf(address, 'DoNotMailList') },
+    errors: ['not_found', 'invalid_cursor', 'invalid_parameter'],
+    handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
+      const rows = await listDoNotMail(deps, orgOf(params), { limit, startingAfter });
+      return pageOf(
+        rows,
+        limit,
+        ({ id }) => id,
+        ({ id, email, addedAt }) => ({ id, email, created_at: timestamp(addedAt) }),
+      );
+    },
+  }),
+  operatorRoute('GET /collection', {
+    id: 'listWholeCollection',
+    summary: 'List the cards of the public collection, withdrawn ones too',
+    query: pageQuery,
+    answers: { 200: listOf(collectionRow, 'WholeCollection') },
+    errors: ['invalid_cursor', 'invalid_parameter'],
+    handle: async ({ query: { limit, starting_after: startingAfter } }) =>
+      pageOf(
+        await listWholeCollection(deps, { limit, startingAfter }),
+        limit,
+        ({ slug }) => slug,
+        ({ slug, title, active }) => ({ slug, title, active }),
+      ),
+  }),
+  operatorRoute('GET /handwriting', {
+    id: 'listAllHandwritings',
+    summary: 'List the handwritings, withdrawn ones too',
+    query: pageQuery,
+    answers: { 200: listOf(handwritingRow, 'AllHandwritings') },
+    errors: ['invalid_cursor', 'invalid_parameter'],
+    handle: async ({ query: { limit, starting_after: startingAfter } }) =>
+      pageOf(
+        await listAllHandwritings(deps, { limit, startingAfter }),
+        limit,
+        ({ name }) => name,
+        ({ name, active }) => ({ name, active }),
+      ),
+  }),
+];

@@ -1,0 +1,213 @@
+import { z } from 'zod';
+import type { EventStore } from '../../../application/ports/event-store.js';
+import { momentOf } from '../../../application/history/as-of.js';
+import { externalEvent, LogWatch, withoutPersonal } from '../../../application/log/watch-log.js';
+import { logIdOf } from '../../../application/log/same-log.js';
+import type { LogTiles } from '../../../application/ports/log-tiles.js';
+import { DomainError } from '../../../domain/errors.js';
+import { nearest } from '../../../domain/nearest.js';
+import { truncate } from '../../../domain/text.js';
+import { categories, type StreamName, type Uuid } from '../../../domain/ids.js';
+import { eventTypes } from '../document/asyncapi.js';
+import { optionalChoice, optionalText, text } from '../schema/fields.js';
+import { preferredType } from '../server/media-types.js';
+import { eventsAccess, operatorAccess, operatorRoute } from './route.js';
+import { instant, timestamp } from '../api/responses.js';
+import { type HttpRequest, type Route, type ServerSentEvent } from '../server/route.js';
+import type { Clock } from '../../../application/ports/system.js';
+
+/** Starts rebuilds of projections. */
+export interface ProjectionRebuilds {
+  /** Resolves to false if there is no projection with that name. */
+  rebuild(projection: string): Promise<boolean>;
+}
+
+export interface OperatorLogDeps {
+  readonly store: EventStore;
+  readonly tiles: LogTiles;
+  readonly clock: Clock;
+  readonly rebuilding: ProjectionRebuilds;
+}
+
+const position = /^[0-9]{1,18}$/;
+
+const events = z.object({
+  from: optionalText({
+    pattern: position,
+    hint: 'a position: a whole number',
+    description:
+      'Events after this position, which must be that of an event of this log. Omit it to start at the beginning.',
+  }),
+  category: optionalChoice(categories, { description: 'Only streams of this category.' }),
+  stream: optionalText({ maxLength: 500, description: 'Only this stream.' }),
+  organization: optionalText({
+    maxLength: 100,
+    description: 'Only events of the organization with this id.',
+  }),
+  types: optionalText({
+    maxLength: 2_000,
+    description: 'Only events of these types, separated by commas, such as `CardScheduled,CardCancelled`.',
+  }),
+  until: optionalText({
+    pattern: /^(?:[0-9]{1,18}|head)$/,
+    hint: 'a position that the log has reached, or head',
+    description: 'Ends after this position, or, with `head`, after the newest event there is now.',
+  }),
+  personal: optionalChoice(['withhold'], {
+    description: '`withhold` leaves out what events say about a person.',
+  }),
+});
+
+/**
+ * The position of the last event that a reconnecting client has seen, as EventSource sends it; anything that
+ * isn't a position is ignored.
+ */
+const lastSeen = (request: Pick<HttpRequest, 'header'>): string | undefined => {
+  const [id = '', ...others] = request.header('last-event-id');
+  return others.length === 0 && position.test(id) ? id : undefined;
+};
+
+/** The event that says how far a stream has come. It moves `Last-Event-ID` on, like any other. */
+const mark = (position: bigint, done: boolean): ServerSentEvent => ({
+  id: String(position),
+  event: 'position',
+  data: { position: String(position), done },
+});
+
+const asServerSent = async function* (
+  watch: LogWatch,
+  logId: () => Promise<Uuid | null>,
+  { withhold, marks }: { readonly withhold: boolean; readonly marks: boolean },
+): AsyncGenerator<ServerSentEvent> {
+  for await (const event of watch) {
+    const shown = withhold ? withoutPersonal(event) : event;
+    yield { id: String(event.position), event: event.type, data: externalEvent(shown, await logId()) };
+  }
+  if (marks && watch.isDone) yield mark(watch.position, true);
+};
+
+/**
+ * The mark of a watch that has passed over events since the mark before; null if there is nothing to tell.
+ */
+const marksOf = (watch: LogWatch): (() => ServerSentEvent | null) => {
+  let told = watch.position;
+  return () => {
+    if (!watch.skips || watch.position === told) return null;
+    told = watch.position;
+    return mark(told, false);
+  };
+};
+
+/** Reads `until`. Throws `invalid_parameter` for a position that is none of this log's. */
+const endOf = async (store: EventStore, until: string | null): Promise<bigint | null> => {
+  if (until === null) return null;
+  const { position } = await (until === 'head' ? store.head() : momentOf(store, BigInt(until), 'until'));
+  return position;
+};
+
+/** Reads `types`: names of events, separated by commas. Throws `invalid_parameter` for an unknown one. */
+const typesOf = (sent: string | null): ReadonlySet<string> | null => {
+  if (sent === null) return null;
+  const types = sent.split(',').map((type) => type.trim());
+  const unknown = types.find((type) => !eventTypes.includes(type));
+  if (unknown === undefined) return new Set(types);
+  const meant = nearest(unknown, eventTypes);
+  throw new DomainError(
+    'invalid_parameter',
+    `There is no type of events \`${truncate(unknown, 100)}\`. ${meant === null ? '/asyncapi.json has them all.' : `Did you mean \`${meant}\`?`}`,
+    'types',
+  );
+};
+
+const anchor = z.object({
+  log: z
+    .string()
+    .nullable()
+    .describe('The id of the log; null while it is empty. A backup has the same one.'),
+  position: z.string(),
+  hash: z.string().nullable(),
+  at: instant('When the head was read.'),
+  tree_size: z
+    .int()
+    .nullable()
+    .describe('How many events the newest checkpoint covers; null if there is none.'),
+  root: z.string().nullable().describe('The root of the tree over them, in base64.'),
+  checkpoint: z.string().nullable().describe('The newest checkpoint: a signed note.'),
+});
+
+/** For the operator: the log itself. */
+export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorLogDeps): readonly Route[] => {
+  const logId = logIdOf(store);
+  return [
+    operatorRoute('GET /events', {
+      id: 'followEvents',
+      summary: 'Follow the log from a position, as server-sent events',
+      access: eventsAccess,
+      query: events,
+      headers: {
+        'Last-Event-ID': {
+          description:
+            'Events after this one, whatever `from` says: this is how an EventSource continues after a break.',
+          schema: { type: 'string', pattern: position.source, examples: ['1042'] },
+        },
+      },
+      responses: {
+        200: {
+          description:
+            'Each server-sent event is one event of the log; its id is the position. An event named `position` tells how far a filtered stream has come, every 15 seconds, and with `until` that it is done. With `Accept: application/jsonl`, one event a line.',
+          schema: null,
+          type: 'text/event-stream',
+          alsoAs: ['application/jsonl'],
+        },
+      },
+      errors: ['invalid_parameter'],
+      handle: async (request) => {
+        const { from, category, stream, organization, types, until, personal } = request.query;
+        const after = BigInt(lastSeen(request) ?? from ?? 0);
+        await momentOf(store, after, 'from');
+        const filter = { category, stream: stream as StreamName | null, organization, types: typesOf(types) };
+        const end = await endOf(store, until);
+        const watch = new LogWatch(store, { after, until: end, filter, signal: request.signal });
+        const type = preferredType(request.header('accept'), ['text/event-stream', 'application/jsonl']);
+        const { scopes } = request.caller;
+        const seesAll = scopes === null || scopes.includes('operator:audit');
+        const how = { withhold: personal === 'withhold' || !seesAll, marks: type === 'text/event-stream' };
+        return { status: 200, type, events: asServerSent(watch, logId, how), beat: marksOf(watch) };
+      },
+    }),
+    operatorRoute('GET /anchor', {
+      id: 'getAnchor',
+      summary: 'Read the head of the log, to keep it elsewhere as a witness',
+      access: operatorAccess,
+      answers: { 200: anchor },
+      errors: [],
+      handle: async () => {
+        const { position, event } = await store.head();
+        const newest = (await tiles.damage()) === null ? await tiles.newest() : null;
+        const body = {
+          log: await logId(),
+          position: String(position),
+          hash: event?.hash ?? null,
+          at: timestamp(clock.instant()),
+          tree_size: newest?.size ?? null,
+          root: newest?.root.toString('base64') ?? null,
+          checkpoint: newest?.note ?? null,
+        };
+        return { status: 200, body };
+      },
+    }),
+    operatorRoute('POST /projections/:name/rebuild', {
+      id: 'rebuildProjection',
+      summary: 'Rebuild a projection while the current one stays in use',
+      params: z.object({ name: text() }),
+      answers: {
+        202: z.object({ name: z.string() }),
+      },
+      handle: async ({ params }) => {
+        if (!(await rebuilding.rebuild(params.name)))
+          throw new DomainError('not_found', 'There is no such projection. GET /readyz lists them.');
+        return { status: 202, body: { name: params.name } };
+      },
+    }),
+  ];
+};

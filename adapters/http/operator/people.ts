@@ -1,0 +1,154 @@
+import { z } from 'zod';
+import {
+  changeRole,
+  inviteMember,
+  listMembers,
+  listMembersAt,
+  removeMember,
+  type PeopleDeps,
+} from '../../../application/access/people.js';
+import { issueReset } from '../../../application/access/password-resets.js';
+import { issueLink } from '../../../application/access/sign-in-links.js';
+import { root } from '../../../application/access/sessions.js';
+import { longestContactText, longestEmail } from '../../../domain/contact.js';
+import { Instant, Uuid } from '../../../domain/ids.js';
+import type { Member } from '../../../domain/members.js';
+import { memberRoles, staffRoles } from '../../../domain/permissions.js';
+import { paths } from '../web/paths.js';
+import { text } from '../schema/fields.js';
+import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/moments.js';
+import { byOperator, rootAccess, orgOf, operatorRoute } from './route.js';
+import { instant, listOf, timestamp, wholeList } from '../api/responses.js';
+import { type Route } from '../server/route.js';
+import { pageUrl, placeOf } from '../web/url.js';
+
+export interface PeopleRouteDeps extends PeopleDeps {
+  readonly baseUrl: () => string;
+}
+
+const role = z.enum([...memberRoles, ...staffRoles]).meta({
+  description: `Of an organization ${memberRoles.join(', ')}; of the house ${staffRoles.join(', ')}.`,
+  'x-error-code': 'invalid_parameter',
+});
+export const newMember = z.object({
+  email: text({
+    maxLength: longestEmail,
+    pattern: /^[^\s@]+@[^\s@]+$/u,
+    hint: 'an e-mail address',
+    examples: ['ada@example.com'],
+  }),
+  name: text({ maxLength: longestContactText, examples: ['Ada Byron'] }),
+  role,
+});
+export const roleChange = z.object({ role });
+const link = z.object({
+  url: z.string().meta({ format: 'uri', description: 'Works once. It is shown only here.' }),
+  expires_at: instant('When it stops working.'),
+});
+const memberRow = z.object({
+  id: z.string(),
+  email: z.string().nullable(),
+  name: z.string().nullable(),
+  role,
+  invited: z.boolean().describe('True until the invitation is accepted.'),
+  invitation_expires_at: instant('When an open invitation stops working.').nullable(),
+});
+
+const memberBody = ({ id, person, role: has, account, expires }: Member) => ({
+  id,
+  email: person?.email ?? null,
+  name: person?.name ?? null,
+  role: has,
+  invited: account === null,
+  invitation_expires_at: account === null ? timestamp(expires) : null,
+});
+
+/**
+ * The people who may sign in, for the operator. What a key for the office may not do to the staff is decided
+ * by the use cases: it depends on whose account it is.
+ */
+export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
+  const address = (path: string, params: Readonly<Record<string, string>>): string => {
+    const { origin, prefix } = placeOf(deps.baseUrl());
+    return `${origin}${pageUrl(prefix, path, params)}`;
+  };
+  const linkBody = (path: string, params: Readonly<Record<string, string>>, ends: number) => ({
+    status: 201,
+    body: { url: address(path, params), expires_at: timestamp(Instant.parse(new Date(ends).toISOString())) },
+  });
+  return [
+    operatorRoute('POST /console-links', {
+      id: 'makeConsoleLink',
+      summary: 'Make a link with which the operator enters the console, once, within 15 minutes',
+      // The link lets in whoever holds the operator token, with all that it may do.
+      access: rootAccess,
+      answers: { 201: link },
+      errors: [],
+      handle: async () => {
+        const { token, ends } = await issueLink(deps, 'enter', root);
+        return linkBody(paths.enter, { link: token }, ends);
+      },
+    }),
+    operatorRoute(`POST /organizations/:org/members`, {
+      id: 'inviteMember',
+      summary: 'Invite somebody, or again; the service sends no mail, so pass the link on',
+      body: newMember,
+      answers: { 201: link },
+      errors: ['not_found', 'invalid_transition'],
+      handle: async (request, member) => {
+        const org = orgOf(request.params);
+        const { token, expires } = await inviteMember(deps, byOperator(request), org, member);
+        return linkBody(paths.join, { organization: org, invitation: token }, Date.parse(expires));
+      },
+    }),
+    operatorRoute(`GET /organizations/:org/members`, {
+      id: 'listMembers',
+      summary: 'List the members of an organization, invited ones too, as they are or as they were',
+      query: atQuery,
+      answers: { 200: listOf(memberRow, 'MemberList', asOfField) },
+      errors: ['not_found', ...atErrors],
+      handle: async ({ params, query }) => {
+        const org = orgOf(params);
+        const moment = await momentFrom(deps.store, query.at, 'at');
+        if (moment === null)
+          return { status: 200, body: wholeList((await listMembers(deps, org)).map(memberBody)) };
+        const { was, asOf } = await listMembersAt(deps, org, moment);
+        return { status: 200, body: { ...wholeList(was.map(memberBody)), ...asOfBody(asOf) } };
+      },
+    }),
+    operatorRoute(`PATCH /organizations/:org/members/:id`, {
+      id: 'changeRole',
+      summary: 'Give a member another role',
+      body: roleChange,
+      answers: { 200: memberRow },
+      errors: ['not_found', 'invalid_transition'],
+      handle: async (request, { role: wanted }) => {
+        const id = Uuid.parse(request.params.id);
+        const changed = await changeRole(deps, byOperator(request), orgOf(request.params), id, wanted);
+        return { status: 200, body: memberBody(changed) };
+      },
+    }),
+    operatorRoute(`DELETE /organizations/:org/members/:id`, {
+      id: 'removeMember',
+      summary: 'Remove a member, or withdraw an invitation',
+      answers: { 200: z.object({ id: z.string(), removed: z.literal(true) }) },
+      errors: ['not_found', 'invalid_transition'],
+      handle: async (request) => {
+        const id = Uuid.parse(request.params.id);
+        await removeMember(deps, byOperator(request), orgOf(request.params), id);
+        return { status: 200, body: { id, removed: true } };
+      },
+    }),
+    operatorRoute(`POST /organizations/:org/members/:id/reset`, {
+      id: 'resetPassword',
+      summary: 'Make a link with which a member chooses a new password, once, within 24 hours',
+      answers: { 201: link },
+      errors: ['not_found'],
+      handle: async (request) => {
+        const id = Uuid.parse(request.params.id);
+        const { token, ends } = await issueReset(deps, byOperator(request), orgOf(request.params), id);
+        return linkBody(paths.reset, { link: token }, ends);
+      },
+    }),
+  ];
+};

@@ -1,0 +1,107 @@
+import { z } from 'zod';
+import type { OperatorScope } from '../../../domain/api-key.js';
+import { OrganizationId } from '../../../domain/ids.js';
+import { atParam } from '../api/moments.js';
+import { optionalText, pageLimit, text } from '../schema/fields.js';
+import { readAll } from '../schema/read.js';
+import type { Access, OperatorCaller } from '../server/access.js';
+import {
+  pathParameters,
+  route,
+  type Description,
+  type HttpRequest,
+  type Method,
+  type Route,
+  type RouteResponse,
+} from '../server/route.js';
+
+const withScope = <S extends OperatorScope>(scope: S) => ({ kind: 'operator', scope }) as const;
+
+/** Organizations, credits, keys, designs, hooks, webhooks. Whoever may audit may read them, too. */
+export const officeAccess = withScope('operator:office');
+/** Cards and their production. */
+export const floorAccess = withScope('operator:floor');
+/** The feed of the log; with nothing else, without personal data. */
+export const eventsAccess = withScope('operator:events');
+/** Erasures, and finding what they concern. */
+export const privacyAccess = withScope('operator:privacy');
+/** What only an audit needs. */
+export const operatorAccess = withScope('operator:audit');
+/** Only with the operator token. */
+export const rootAccess = { kind: 'operator', scope: null } as const;
+
+/** The request of an operator. */
+export type OperatorRequest = Pick<HttpRequest<OperatorCaller>, 'id' | 'caller' | 'traceparent'>;
+
+/** The operator, as events record it. */
+export const byOperator = ({ id, caller, traceparent }: OperatorRequest) => ({
+  actor: { kind: 'operator' as const, id: caller.id },
+  requestId: id,
+  traceparent,
+});
+
+export const orgParam = text({ code: 'not_found', description: 'The id of the organization.' });
+/** The id of something that belongs to the organization. A blank one is unknown, like any other. */
+export const idParam = text({ code: 'not_found' });
+export const orgPath = '/operator/v1/organizations/:org';
+export const orgOf = ({ org }: { readonly org: string }): OrganizationId => OrganizationId.parse(org);
+
+/** The parameters that a path names: `/organizations/:org` has `org`. */
+type ParametersIn<Path extends string> = Path extends `${string}:${infer Rest}`
+  ? Rest extends `${infer Name}/${infer More}`
+    ? Name | ParametersIn<`/${More}`>
+    : Rest
+  : never;
+
+interface OperatorDefinition<
+  Params extends z.ZodObject,
+  Query extends z.ZodObject,
+  Body extends z.ZodObject,
+> extends Description<Params, Query> {
+  /** The office, if it is left out. */
+  readonly access?: Extract<Access, { readonly kind: 'operator' }>;
+  readonly body?: Body;
+  /** `sent`: the values of the body. */
+  handle(
+    request: HttpRequest<OperatorCaller, z.output<Params>, z.output<Query>>,
+    sent: z.output<Body>,
+  ): Promise<RouteResponse>;
+}
+
+const nothing = z.object({});
+
+/**
+ * Declares a route of the operator by its method and its path below `/operator/v1`. Parameters that are not
+ * declared are the ids of an organization and of something that belongs to it.
+ */
+export const operatorRoute = <
+  const Call extends `${Method} /${string}`,
+  Params extends z.ZodObject = z.ZodObject<Record<ParametersIn<Call>, z.ZodType<string>>>,
+  Query extends z.ZodObject = z.ZodObject,
+  Body extends z.ZodObject = z.ZodObject,
+>(
+  call: Call,
+  definition: OperatorDefinition<Params, Query, Body>,
+): Route => {
+  const { access = officeAccess, params, errors = ['not_found'], ...rest } = definition;
+  const ids = pathParameters(call).map((name) => [name, name === 'org' ? orgParam : idParam]);
+  return route(call.replace(' ', ' /operator/v1') as Call, {
+    ...rest,
+    access,
+    // Those that the path names are what its type says.
+    params: params ?? (z.object(Object.fromEntries(ids)) as unknown as Params),
+    tags: ['operator'],
+    errors,
+    handle: (request) =>
+      definition.handle(request, readAll(rest.body ?? (nothing as unknown as Body), request.body)),
+  });
+};
+
+/** The query of a list that can grow without limit. */
+export const pageQuery = z.object({
+  limit: pageLimit,
+  starting_after: optionalText({ description: 'The `next_cursor` of the page before.' }),
+});
+
+/** The query of such a list, as it was at a moment. */
+export const pageAtQuery = pageQuery.extend({ at: atParam });

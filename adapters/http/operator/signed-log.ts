@@ -1,0 +1,152 @@
+import { z } from 'zod';
+import { assertUndamaged } from '../../../application/log/damaged-log.js';
+import { inclusionProof } from '../../../application/log/log-proofs.js';
+import { entryBundle, placeOf } from '../../../application/log/log-entries.js';
+import type { EventStore } from '../../../application/ports/event-store.js';
+import type { LogTiles } from '../../../application/ports/log-tiles.js';
+import type { RawLog } from '../../../application/ports/raw-log.js';
+import { DomainError } from '../../../domain/errors.js';
+import type { StreamName } from '../../../domain/ids.js';
+import { hashBytes, hashesAt, tileAt, tileWidth } from '../../../domain/merkle.js';
+import { text } from '../schema/fields.js';
+import { operatorAccess, operatorRoute } from './route.js';
+import { route, type BytesResponse, type Route, type TextResponse } from '../server/route.js';
+
+export interface LogRouteDeps {
+  readonly tiles: LogTiles;
+  readonly raw: RawLog;
+  readonly store: Pick<EventStore, 'positionBefore'>;
+  /** The keys that checkpoints are checked with; none if this process doesn't know them. */
+  readonly vkeys: readonly string[];
+  /** Whether everybody may see checkpoints and hashes. */
+  readonly isPublic: boolean;
+}
+
+const plain = 'text/plain; charset=utf-8';
+/** What never changes may be kept forever. */
+const forever = { 'cache-control': 'public, max-age=31536000, immutable' };
+
+const whole = /^(0|[1-9][0-9]{0,14})$/;
+const number = (description: string) =>
+  text({ code: 'invalid_parameter', pattern: whole, hint: 'a whole number', examples: ['0'], description });
+
+const newestOf = async (tiles: LogTiles) => {
+  await assertUndamaged(tiles);
+  const newest = await tiles.newest();
+  if (newest === null) throw new DomainError('not_found', 'The log has no signed checkpoint yet.');
+  return newest;
+};
+
+const noTile = () => new DomainError('not_found', 'The log has no such tile.');
+
+/** A full tile, or as much of the last one as is asked for; only what a checkpoint covers. */
+const tileOf = async (deps: LogRouteDeps, path: string): Promise<BytesResponse> => {
+  const { tiles, isPublic } = deps;
+  const tile = tileAt(path);
+  if (tile === null) throw noTile();
+  const { level, n, width } = tile;
+  const { size } = await newestOf(tiles);
+  const wanted = n * tileWidth + width;
+  if (wanted > hashesAt(level === 'entries' ? 0 : level, size)) throw noTile();
+  const bytes =
+    level === 'entries' ? await entryBundle(deps, n, width) : await tiles.hashes(level, n * tileWidth, width);
+  if (level !== 'entries' && bytes.length !== width * hashBytes) throw noTile();
+  const mayBeKept = isPublic && level !== 'entries';
+  return { status: 200, type: 'application/octet-stream', bytes, ...(mayBeKept && { headers: forever }) };
+};
+
+const segments = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
+
+/** A tile's path has two to six parts: its level, its number in groups of three digits, and its width. */
+const tilePaths = (
+  deps: LogRouteDeps,
+  level: ':level' | 'entries',
+  access: Route['access'],
+): readonly Route[] =>
+  [1, 2, 3, 4, 5].map((count) => {
+    const names = segments.slice(0, count);
+    const all = level === ':level' ? ['level', ...names] : names;
+    return route(`GET /log/tile/${level}/${names.map((name) => `:${name}`).join('/')}`, {
+      id: `getTile${level === ':level' ? '' : 'OfEntries'}${count}`,
+      summary: 'Read a tile of the log',
+      access,
+      params: z.object(Object.fromEntries(all.map((name) => [name, text({ code: 'not_found' })]))),
+      hidden: true,
+      tags: ['log'],
+      responses: {},
+      handle: ({ params }) =>
+        tileOf(
+          deps,
+          ['tile', ...(level === ':level' ? [] : [level]), ...all.map((name) => params[name])].join('/'),
+        ),
+    });
+  });
+
+const base64 = (hash: Buffer): string => hash.toString('base64');
+
+/** What an auditor fetches: checkpoints, keys, tiles and proofs. (docs/audit.md) */
+export const logRoutes = (deps: LogRouteDeps): readonly Route[] => {
+  const { tiles, vkeys, isPublic } = deps;
+  const open = isPublic ? ({ kind: 'public' } as const) : operatorAccess;
+  const operation = (id: string, summary: string) => ({
+    id,
+    summary,
+    tags: ['log'],
+    responses: { 200: { description: 'Success.', schema: null, type: 'text/plain' } },
+    errors: ['not_found', 'log_damaged'] as const,
+  });
+  return [
+    route('GET /log/checkpoint', {
+      access: open,
+      ...operation('getCheckpoint', 'Read the newest signed head of the log'),
+      handle: async (): Promise<TextResponse> => ({
+        status: 200,
+        type: plain,
+        text: (await newestOf(tiles)).note,
+      }),
+    }),
+    route('GET /log/key', {
+      access: open,
+      ...operation('getLogKey', 'Read the keys that checkpoints are checked with, one per line'),
+      handle: async (): Promise<TextResponse> => {
+        if (vkeys.length === 0)
+          throw new DomainError('not_found', 'This process does not have the keys of the log.');
+        return { status: 200, type: plain, text: vkeys.map((vkey) => `${vkey}\n`).join('') };
+      },
+    }),
+    ...tilePaths(deps, 'entries', operatorAccess),
+    ...tilePaths(deps, ':level', open),
+    operatorRoute('GET /log/proof', {
+      id: 'getLogProof',
+      summary: 'Prove that an event stands in the log',
+      access: operatorAccess,
+      query: z.object({
+        stream: text({ code: 'invalid_parameter', maxLength: 500, description: 'The stream of the event.' }),
+        revision: number('The number of the event in its stream, from 0.'),
+      }),
+      responses: {
+        200: {
+          description:
+            'A proof as c2sp.org/tlog-proof@v1 describes it: its extra data is the entry, and it ends with the checkpoint.',
+          schema: null,
+          type: 'text/plain',
+        },
+      },
+      errors: ['invalid_parameter', 'not_found', 'log_damaged'],
+      handle: async ({ query }): Promise<TextResponse> => {
+        const { size, note } = await newestOf(tiles);
+        const place = await placeOf(deps, query.stream as StreamName, Number(query.revision));
+        if (place === null || place.index >= size)
+          throw new DomainError('not_found', 'The signed log has no such event yet.');
+        const proof = await inclusionProof(tiles, place.index, size);
+        const lines = [
+          'c2sp.org/tlog-proof@v1',
+          `extra ${base64(place.entry)}`,
+          `index ${place.index}`,
+          ...proof.map(base64),
+        ];
+        return { status: 200, type: plain, text: `${lines.join('\n')}\n\n${note}` };
+      },
+    }),
+  ];
+};

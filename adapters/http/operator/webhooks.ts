@@ -1,0 +1,201 @@
+import { z } from 'zod';
+import { organizationOf } from '../../../application/organizations/administer.js';
+import { newCommand } from '../../../application/writing/commands.js';
+import { unusedEndpoint } from '../../../application/ports/endpoint-gates.js';
+import {
+  enableEndpoint,
+  listEndpoints,
+  listEndpointsAt,
+  redriveDeliveries,
+  retryDelivery,
+  rotateSecret,
+  type WebhookDeps,
+} from '../../../application/webhooks/webhooks.js';
+import {
+  counted,
+  delivery,
+  deliveryList,
+  deliveryEvents,
+  deliveryPage,
+  deliveryQuery,
+  deliveryStream,
+  oneDelivery,
+  place,
+  replay,
+  replayed,
+  tested,
+  testQuery,
+  testResult,
+} from '../api/deliveries.js';
+import { optionalText, text } from '../schema/fields.js';
+import { byOperator, orgOf, operatorRoute } from './route.js';
+import { asOfBody, asOfField, atErrors, atQuery, momentFrom, placeFrom } from '../api/moments.js';
+import { listOf, wholeList } from '../api/responses.js';
+import { type Route } from '../server/route.js';
+import { listedBody, listedEndpoint } from '../api/webhooks.js';
+import type { Endpoint } from '../../../domain/webhook-endpoints.js';
+
+const redrive = z.object({
+  from: text(place('Dead letters of events from this position or time on, inclusive.')),
+  to: optionalText(place('Up to this position or time, inclusive. Omit it for all until now.')),
+  endpoint: optionalText({ description: 'Only dead letters of this endpoint.' }),
+});
+
+const redriven = z.object({
+  deliveries: z.int().min(0),
+  more: z.literal(true).optional().describe('There if more of them follow in the background.'),
+});
+
+const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
+  operatorRoute(`GET /organizations/:org/deliveries`, {
+    id: 'listDeliveries',
+    summary: 'List deliveries, newest first',
+    query: deliveryQuery,
+    answers: { 200: deliveryList },
+    errors: ['not_found', 'invalid_cursor', 'invalid_parameter'],
+    handle: async ({ params, query }) => {
+      const org = orgOf(params);
+      await organizationOf(deps, org);
+      return deliveryPage(deps, org, query);
+    },
+  }),
+  operatorRoute(`GET /organizations/:org/deliveries/stream`, {
+    id: 'followDeliveries',
+    summary: 'Follow deliveries and attempts as they happen, as server-sent events',
+    ...deliveryStream,
+    errors: ['not_found'],
+    handle: async ({ params, signal }) => {
+      const org = orgOf(params);
+      await organizationOf(deps, org);
+      return { status: 200, events: deliveryEvents(deps, org, signal) };
+    },
+  }),
+  operatorRoute(`POST /organizations/:org/deliveries/redrive`, {
+    id: 'redriveDeliveries',
+    summary: 'Redrive dead letters',
+    body: redrive,
+    answers: { 202: redriven },
+    errors: ['not_found', 'invalid_parameter'],
+    handle: async (request, { from, to, endpoint }) => {
+      const org = orgOf(request.params);
+      const which = {
+        from: await placeFrom(deps.store, from, 'from'),
+        to: to === null ? null : await placeFrom(deps.store, to, 'to'),
+        endpoint: endpoint?.toLowerCase() ?? null,
+      };
+      await organizationOf(deps, org);
+      const { deliveries, more } = await redriveDeliveries(deps, org, which);
+      return { status: 202, body: { deliveries, ...(more && { more }) } };
+    },
+  }),
+  operatorRoute(`GET /organizations/:org/deliveries/:id`, {
+    id: 'getDelivery',
+    summary: 'Look up a delivery and its attempts',
+    answers: { 200: delivery },
+    handle: ({ params }) => oneDelivery(deps, orgOf(params), params.id),
+  }),
+  operatorRoute(`POST /organizations/:org/deliveries/:id/retry`, {
+    id: 'retryDelivery',
+    summary: 'Retry a delivery',
+    answers: { 202: z.object({ id: z.string() }) },
+    errors: ['not_found', 'invalid_transition'],
+    handle: async ({ params }) => {
+      await retryDelivery(deps, orgOf(params), params.id);
+      return { status: 202, body: { id: params.id } };
+    },
+  }),
+];
+
+/** Nobody knows how often an endpoint had failed at a moment. */
+const endpointThen = listedEndpoint
+  .extend({
+    failure_count: z.int().min(0).nullable().describe('Null if `at` was sent.'),
+    consecutive_failures: z.int().min(0).nullable().describe('Null if `at` was sent.'),
+  })
+  .meta({ id: 'WebhookEndpointThen' });
+
+const bodyThen = (endpoint: Endpoint) => ({
+  ...listedBody({ ...unusedEndpoint, endpoint }),
+  failure_count: null,
+  consecutive_failures: null,
+});
+
+const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
+  operatorRoute(`GET /organizations/:org/webhooks`, {
+    id: 'listOrganizationWebhooks',
+    summary: 'List webhook endpoints, newest first, as they are or as they were',
+    query: atQuery,
+    answers: { 200: listOf(endpointThen, 'WebhookEndpointListThen', asOfField) },
+    errors: ['not_found', ...atErrors],
+    handle: async ({ params, query }) => {
+      const org = orgOf(params);
+      const moment = await momentFrom(deps.store, query.at, 'at');
+      if (moment !== null) {
+        const { was, asOf } = await listEndpointsAt(deps, org, moment);
+        return { status: 200, body: { ...wholeList(was.map(bodyThen)), ...asOfBody(asOf) } };
+      }
+      await organizationOf(deps, org);
+      return { status: 200, body: wholeList((await listEndpoints(deps, org)).map(listedBody)) };
+    },
+  }),
+  operatorRoute(`POST /organizations/:org/webhooks/:id/test`, {
+    id: 'testWebhookEndpoint',
+    summary: 'Send a test event',
+    query: testQuery,
+    answers: { 200: testResult },
+    errors: ['not_found', 'invalid_parameter'],
+    handle: ({ params, query }) => tested(deps, orgOf(params), params.id, query),
+  }),
+  operatorRoute(`POST /organizations/:org/webhooks/:id/enable`, {
+    id: 'enableWebhookEndpoint',
+    summary: 'Enable a webhook endpoint',
+    answers: {
+      200: listedEndpoint,
+    },
+    handle: async (request) => {
+      const org = orgOf(request.params);
+      const listed = await enableEndpoint(
+        deps,
+        org,
+        request.params.id,
+        newCommand(deps, byOperator(request), org),
+      );
+      return { status: 200, body: listedBody(listed) };
+    },
+  }),
+  operatorRoute(`POST /organizations/:org/webhooks/:id/rotate`, {
+    id: 'rotateWebhookSecret',
+    summary: 'Rotate a signing secret; the old one also signs for 24 hours',
+    answers: {
+      200: z.object({ signing_secret: z.string() }),
+    },
+    handle: async (request) => {
+      const org = orgOf(request.params);
+      return {
+        status: 200,
+        body: {
+          signing_secret: await rotateSecret(
+            deps,
+            org,
+            request.params.id,
+            newCommand(deps, byOperator(request), org),
+          ),
+        },
+      };
+    },
+  }),
+  operatorRoute('POST /organizations/:org/webhooks/:id/replay', {
+    id: 'replayEvents',
+    summary: 'Replay the events that an endpoint has not accepted',
+    body: replay,
+    answers: { 202: counted },
+    errors: ['not_found', 'invalid_parameter'],
+    handle: ({ params, signal }, sent) => replayed(deps, orgOf(params), params.id, sent, signal),
+  }),
+];
+
+/** For the operator: deliveries and webhook endpoints. */
+export const operatorWebhookRoutes = (deps: WebhookDeps): readonly Route[] => [
+  ...deliveryRoutes(deps),
+  ...endpointRoutes(deps),
+];

@@ -1,0 +1,161 @@
+import { z } from 'zod';
+import { DomainError, type ErrorCode } from '../../../domain/errors.js';
+import { countCharacters, type TextRule } from '../../../domain/text.js';
+
+/**
+ * What is said about a field of a request, beside its type. A field is declared once, as a Zod schema: its
+ * TypeScript type, its place in the OpenAPI document, its check and its reading all come from that. Before a
+ * schema sees a value, `read.ts` has trimmed strings and removed nulls; a blank is then the empty string.
+ */
+export interface Facts {
+  readonly description?: string;
+  readonly examples?: readonly unknown[];
+  /**
+   * The code of a value that breaks the field's rules. Inherited from the object around it;
+   * `invalid_parameter` if nothing is said.
+   */
+  readonly code?: ErrorCode;
+  /** Every code that the field is refused with, if there are several. */
+  readonly codes?: readonly ErrorCode[];
+  /** Completes "{param} must be …". */
+  readonly hint?: string;
+}
+
+/** Facts in the form in which Zod keeps them and the document shows them. */
+export const says = ({ code, codes, hint, ...rest }: Facts) => ({
+  ...rest,
+  ...(code !== undefined && { 'x-error-code': code }),
+  ...(codes !== undefined && { 'x-error-codes': codes }),
+  ...(hint !== undefined && { 'x-hint': hint }),
+});
+
+interface TextFacts extends Facts {
+  /** In characters (code points). A rule of the domain brings its own limit. */
+  readonly maxLength?: number;
+  readonly pattern?: RegExp;
+  /** A JSON number is read as its text. */
+  readonly number?: 'text';
+  /**
+   * For a field that may be left out: a blank is refused, not read as left out. (decision 8: an empty choice
+   * is no default)
+   */
+  readonly blank?: 'refused';
+}
+
+/** The longest label of a key or a hook, and title of a collection card. (docs/contract.md#limits) */
+export const longestLabel = 100;
+/** The longest description of a webhook endpoint. (docs/contract.md#limits) */
+export const longestDescription = 255;
+/** The longest reason that is given for a change. (docs/contract.md#limits) */
+export const longestReason = 500;
+
+const numberAsText = (value: unknown): unknown =>
+  typeof value === 'number' && Number.isFinite(value) ? String(value) : value;
+
+/**
+ * The text as it is sent, with what the document says about it. `longest` is the limit of the rule that reads
+ * it.
+ */
+const sentText = (base: z.ZodString, facts: TextFacts, longest?: number): z.ZodType<string> => {
+  const { maxLength, pattern, number, blank, ...rest } = facts;
+  const limit = longest ?? maxLength;
+  const shaped = pattern === undefined ? base : base.refine((sent) => sent === '' || pattern.test(sent));
+  const limited =
+    maxLength === undefined ? shaped : shaped.refine((sent) => countCharacters(sent) <= maxLength);
+  const described = limited.meta({
+    ...says(rest),
+    ...(limit !== undefined && { maxLength: limit }),
+    ...(pattern !== undefined && { pattern: pattern.source }),
+    ...(blank !== undefined && { 'x-blank': blank }),
+    ...(number !== undefined && { 'x-number': number }),
+  });
+  return number === undefined ? described : z.preprocess(numberAsText, described);
+};
+
+type Issues = Pick<z.core.ParsePayload, 'issues'>;
+
+/** Reads a text by a rule of the domain; the rule's refusal becomes that of the field. */
+const read = <T>(rule: TextRule<T>, sent: string, { issues }: Issues): T | null => {
+  try {
+    return rule(sent);
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    issues.push({ code: 'custom', input: sent, message: error.message, params: { refusal: error } });
+    return z.NEVER;
+  }
+};
+
+/** A text that must be there and not blank, read by a rule of the domain if there is one. */
+export function text(facts?: TextFacts): z.ZodType<string>;
+export function text<T>(facts: TextFacts, rule: TextRule<T>): z.ZodType<T>;
+export function text<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.ZodType<T | string> {
+  const required = sentText(z.string().min(1), facts, rule?.longest);
+  if (rule === undefined) return required;
+  return required.transform((sent, context): T => {
+    const value = read(rule, sent, context);
+    if (value !== null) return value;
+    context.issues.push({ code: 'too_small', origin: 'string', minimum: 1, input: sent });
+    return z.NEVER;
+  });
+}
+
+const sentOrNot = (facts: TextFacts, longest?: number) =>
+  sentText(facts.blank === 'refused' ? z.string().min(1) : z.string(), facts, longest).optional();
+
+/**
+ * A text that may be left out. A blank counts as left out, unless the facts say that it is refused. (decision
+ * 7: null and blanks count as left out; decision 8: an empty choice is no default)
+ */
+export function optionalText(facts?: TextFacts): z.ZodType<string | null>;
+export function optionalText<T>(facts: TextFacts, rule: TextRule<T>): z.ZodType<T | null>;
+export function optionalText<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.ZodType<T | string | null> {
+  const sent = sentOrNot(facts, rule?.longest);
+  return rule === undefined
+    ? sent.transform((value) => value || null)
+    : sent.transform((value, context) => (value ? read(rule, value, context) : null));
+}
+
+/** A text that may be left out or blank; it then has the value `otherwise`. */
+export const textOr = <T extends string>(otherwise: T, facts: TextFacts, rule: TextRule<T>) =>
+  sentOrNot(facts, rule.longest)
+    .transform((value, context): T => (value ? read(rule, value, context) : null) ?? otherwise)
+    .meta({ default: otherwise });
+
+/** A field that may be left out, and is null then. */
+export const optional = <S extends z.ZodType>(schema: S) =>
+  schema.optional().transform((value): NonNullable<z.output<S>> | null => value ?? null);
+
+/** One of these strings, exactly; null if it is left out or blank. */
+export const optionalChoice = <const V extends string>(values: readonly V[], facts: Facts = {}) =>
+  optional(
+    z.preprocess((value) => (value === '' ? undefined : value), z.enum(values).meta(says(facts)).optional()),
+  );
+
+const wholeNumber = /^-?\d+$/;
+
+const pageLimitFrom = (value: unknown): unknown => {
+  if (value === '' || value === undefined) return undefined;
+  if (typeof value !== 'string' || !wholeNumber.test(value) || value === '-0') return value;
+  return Math.min(Number(value), 200) || undefined;
+};
+
+/**
+ * The `limit` of a list, in the query: absent, empty and 0 mean 50, more than 200 means 200, and anything
+ * else that isn't a whole number is refused. (decision 27: `limit`, and parameters that come twice)
+ */
+export const pageLimit = z.preprocess(
+  pageLimitFrom,
+  z
+    .int()
+    .min(0)
+    .meta({
+      ...says({
+        description: 'How many rows to return. Absent, empty or 0 means 50; more than 200 means 200.',
+        code: 'invalid_parameter',
+        hint: 'a whole number from 0; 0 means the default of 50, more than 200 means 200',
+      }),
+      'x-clamp': 200,
+      'x-zero': 'default',
+    })
+    .default(50),
+);

@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import type { ErrorCode } from '../../../domain/errors.js';
+import { isPlainObject } from '../../../domain/plain-object.js';
+import { explained } from './field-words.js';
+
+/**
+ * JSON Schema 2020-12 as OpenAPI 3.1 uses it, with the keywords that the service adds. `x-error-code`: the
+ * code of a value that breaks the schema, inherited by what is inside. `x-error-codes`: every code that the
+ * field is refused with, if there are several. `x-blank` refused: an empty string is a value and may break
+ * the schema; otherwise it counts as omitted. `x-number` text: a JSON number is read as its text. `x-clamp`:
+ * a larger number becomes this one. `x-zero` default: 0 becomes the default. `x-hint` completes the sentence
+ * "{param} must be …".
+ */
+export interface JsonSchema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | JsonSchema;
+  readonly items?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly enum?: readonly (string | number | boolean | null)[];
+  readonly const?: string | number | boolean | null;
+  readonly format?: string;
+  readonly pattern?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly default?: string | number | boolean | null;
+  readonly description?: string;
+  readonly examples?: readonly unknown[];
+  readonly 'x-error-code'?: ErrorCode;
+  readonly 'x-error-codes'?: readonly ErrorCode[];
+  readonly 'x-blank'?: 'refused';
+  readonly 'x-number'?: 'text';
+  readonly 'x-clamp'?: number;
+  readonly 'x-zero'?: 'default';
+  readonly 'x-hint'?: string;
+}
+
+type Node = Readonly<Record<string, unknown>>;
+
+/**
+ * Zod bounds every whole number by what a double can hold exactly. A schema that states such a bound itself
+ * keeps it.
+ */
+const safeBounds = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER } as const;
+
+/**
+ * Restores what Zod leaves out of a schema, and removes what it adds. Changes the node in place, as Zod
+ * expects.
+ */
+const override = ({
+  zodSchema,
+  jsonSchema,
+}: {
+  readonly zodSchema: z.core.$ZodTypes;
+  readonly jsonSchema: z.core.JSONSchema.BaseSchema;
+}): void => {
+  const stated = z.globalRegistry.get(zodSchema);
+  if (Array.isArray(stated?.['examples'])) jsonSchema.examples = stated['examples'];
+  if (typeof stated?.['default'] === 'string') jsonSchema.default = stated['default'];
+  for (const name of ['minimum', 'maximum'] as const)
+    if (jsonSchema[name] === safeBounds[name] && stated?.[name] === undefined) delete jsonSchema[name];
+  if (isPlainObject(jsonSchema.additionalProperties)) jsonSchema.additionalProperties = true;
+};
+
+/**
+ * Writes `{ anyOf: [text, null] }` as `{ type: ['string', 'null'] }`, which readers and generators understand
+ * better.
+ */
+const withoutAlternatives = (node: Node): Node => {
+  const { anyOf, ...rest } = node;
+  const [value, nothing] = Array.isArray(anyOf) ? (anyOf as readonly Node[]) : [];
+  if (value === undefined || nothing?.['type'] !== 'null' || typeof value['type'] !== 'string') return node;
+  return 'enum' in value || 'properties' in value
+    ? node
+    : { ...value, ...rest, type: [value['type'], 'null'] };
+};
+
+const tidy = (value: unknown, reference: (name: string) => unknown): unknown => {
+  if (Array.isArray(value)) return value.map((item: unknown) => tidy(item, reference));
+  if (!isPlainObject(value)) return value;
+  if (typeof value['$ref'] === 'string') return reference(value['$ref'].slice('#/$defs/'.length));
+  return withoutAlternatives(
+    Object.fromEntries(Object.entries(value).map(([name, inside]) => [name, tidy(inside, reference)])),
+  );
+};
+
+const converted = (types: readonly z.ZodType[]) => {
+  const all = z.object(Object.fromEntries(types.map((type, index) => [index, type])));
+  const { properties = {}, $defs = {} } = z.toJSONSchema(all, { io: 'input', override });
+  const components = Object.entries($defs).map(([name, schema]) => [name, explained({ ...schema }, [name])]);
+  return {
+    schemas: types.map((_, index) => properties[index]),
+    components: Object.fromEntries(components) as Readonly<Record<string, Node>>,
+  };
+};
+
+/**
+ * The schemas of some types for one document. A type with an `id` becomes a component, with references to it
+ * elsewhere.
+ */
+export const documented = (
+  types: readonly z.ZodType[],
+): { readonly schemas: readonly JsonSchema[]; readonly components: Readonly<Record<string, JsonSchema>> } => {
+  const { schemas, components } = converted(types);
+  const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+  return {
+    schemas: schemas.map((schema) => tidy(schema, reference) as JsonSchema),
+    components: Object.fromEntries(
+      Object.entries(components).map(([name, schema]) => [name, tidy(schema, reference) as JsonSchema]),
+    ),
+  };
+};
+
+/** The schema of a type of an operation, with what the fields mean there. */
+export const inOperation = (schema: JsonSchema, operationId: string): JsonSchema =>
+  explained({ ...schema }, [operationId]);
+
+const known = new WeakMap<z.ZodType, JsonSchema>();
+
+/** The schema of one type, without references. Computed once. */
+export const jsonSchemaOf = (type: z.ZodType): JsonSchema => {
+  const made = known.get(type);
+  if (made !== undefined) return made;
+  const { schemas, components } = converted([type]);
+  const inlined = (name: string): unknown => tidy(components[name], inlined);
+  const schema = tidy(schemas[0], inlined) as JsonSchema;
+  known.set(type, schema);
+  return schema;
+};

@@ -1,0 +1,47 @@
+import type { KeyHolder } from '../../../application/access/authenticate.js';
+import type { OperatorScope, Scope } from '../../../domain/api-key.js';
+import type { Actor } from '../../../domain/events.js';
+
+/**
+ * Who may call: the holder of a key (with a certain scope, or any key), an operator with a certain scope
+ * (null: only with the operator token), the holder of the token in the path, or anybody.
+ */
+export type Access =
+  | { readonly kind: 'key'; readonly scope: Scope | null }
+  | { readonly kind: 'operator'; readonly scope: OperatorScope | null }
+  | { readonly kind: 'hook' }
+  /** Whoever a cookie says: the page itself decides. */
+  | { readonly kind: 'page' }
+  | { readonly kind: 'public' };
+
+export type KeyCaller = KeyHolder & { readonly kind: 'key' };
+/** An operator: with the key of that id, or, as `root`, with the operator token, which may do everything. */
+export interface OperatorCaller {
+  readonly kind: 'operator';
+  readonly id: string;
+  /** Null: all. */
+  readonly scopes: readonly OperatorScope[] | null;
+}
+export type Caller = KeyCaller | OperatorCaller | { readonly kind: 'none' };
+export type CallerOf<A extends Access> = A extends { kind: 'key' }
+  ? KeyCaller
+  : A extends { kind: 'operator' }
+    ? OperatorCaller
+    : { readonly kind: 'none' };
+
+/** What the rate headers of a response say. */
+export interface Allowance {
+  readonly limit: number;
+  readonly remaining: number;
+}
+
+/** What a request was about, as its log line says it: ids and names of fields, never what stands in them. */
+export interface Subject {
+  readonly org?: string;
+  readonly hook?: string;
+  /** Codes of cards and ids in the path and the query, unless an API key asked. */
+  readonly subjects?: readonly string[];
+  /** Who was let in by a cookie. */
+  readonly visitor?: Actor;
+  readonly changed?: Readonly<Record<string, unknown>>;
+}

@@ -1,0 +1,233 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import ipaddr from 'ipaddr.js';
+import { LRUCache } from 'lru-cache';
+import { growingTo } from '../../../application/memory/growing.js';
+import type { KeyHolder } from '../../../application/access/authenticate.js';
+import { windowLength, type RateLimiter } from '../../../application/ports/rate-limiter.js';
+import type { Clock } from '../../../application/ports/system.js';
+import { houseId, isKeyShaped, isOperatorKeyShaped, isOperatorScope } from '../../../domain/api-key.js';
+import { DomainError } from '../../../domain/errors.js';
+import type { Milliseconds } from '../../../domain/ids.js';
+import type { Access, Allowance, Caller, OperatorCaller } from './access.js';
+import type { HttpRequest } from './route.js';
+
+/**
+ * How many failed attempts from one address in a clock minute are told what was wrong. (decision 50: tokens,
+ * the call log, and guessing)
+ */
+export const failuresPerMinute = 300;
+
+/** Counts a failed attempt from an address (the socket's); true if it was one too many. */
+export const isOneTooMany = async (
+  { rateLimiter, clock }: { readonly rateLimiter: RateLimiter; readonly clock: Clock },
+  address: string,
+): Promise<boolean> =>
+  (await rateLimiter.hit(`address:${household(address)}`, clock.now())) > failuresPerMinute;
+
+/** The end of the clock minute of `now`, in Unix seconds. */
+export const windowEnd = (now: number): number =>
+  (Math.floor(now / windowLength) + 1) * (windowLength / 1000);
+
+/** Seconds until `reset`, the end of a clock minute, at least 1. */
+export const retryAfter = (now: number, reset = windowEnd(now)): number =>
+  Math.max(1, Math.ceil(reset - now / 1000));
+
+/**
+ * The token of `Authorization: Bearer …`, the scheme in any case. Throws `missing_key`. (decision 51: the
+ * form of a key, and how it is refused)
+ */
+export const bearerOf = (
+  authorization: string | undefined,
+  what = 'an API key',
+  placeholder = '<API_KEY>',
+): string => {
+  const token =
+    authorization === undefined ? null : (/^bearer[ \t]+(.*)$/i.exec(authorization.trim())?.[1] ?? null);
+  if (token === null)
+    throw new DomainError(
+      'missing_key',
+      `Send ${what} in the header \`Authorization: Bearer ${placeholder}\`.`,
+    );
+  return token;
+};
+
+/** How many wrong operator tokens an address may send in a minute, and for how long it is then refused. */
+export const operatorGuesses = 10;
+const guessWindow: Milliseconds = 60_000;
+const mostAddresses = 10_000;
+
+/** An address has sent too many wrong operator tokens: the one that it sends now isn't looked at. */
+export class TooManyGuesses extends DomainError {
+  constructor(readonly seconds: number) {
+    super(
+      'rate_limited',
+      'Too many wrong operator tokens came from this address. Wait the number of seconds in Retry-After: until then even the right one is refused.',
+    );
+  }
+}
+
+interface Guesses {
+  readonly since: Milliseconds;
+  readonly count: number;
+  readonly refusedUntil: Milliseconds;
+}
+
+/** Who has an IPv6 address mostly has all that begin with the same 64 bits. */
+export const household = (address: string): string => {
+  if (!ipaddr.isValid(address)) return address;
+  const parsed = ipaddr.process(address);
+  return parsed instanceof ipaddr.IPv6 ? parsed.parts.slice(0, 4).join(':') : parsed.toString();
+};
+
+/**
+ * The address that a request comes from: that of the connection, or if that is a trusted proxy's, the last
+ * one in X-Forwarded-For that is none.
+ */
+export const clientAddress = (
+  request: Pick<HttpRequest, 'address' | 'header'>,
+  trustedProxies: readonly string[],
+): string => {
+  const networks = trustedProxies.map((network) => ipaddr.parseCIDR(network));
+  const isTrusted = (hop: string): boolean => {
+    if (!ipaddr.isValid(hop)) return false;
+    const parsed = ipaddr.process(hop);
+    return networks.some((network) => network[0].kind() === parsed.kind() && parsed.match(network));
+  };
+  const told = request.header('x-forwarded-for').join().split(',');
+  const hops = [...told, request.address].map((hop) => hop.trim());
+  return hops.findLast((hop) => hop !== '' && !isTrusted(hop)) ?? request.address;
+};
+
+/** Counts wrong operator tokens by address, in this process and on a clock that nobody sets. */
+const guessCounter = (clock: Clock) => {
+  const known = new LRUCache<string, Guesses>(growingTo(mostAddresses));
+  return {
+    /** Throws TooManyGuesses. */
+    assertAllowed: (address: string): void => {
+      const left = (known.get(household(address))?.refusedUntil ?? 0) - clock.monotonic();
+      if (left > 0) throw new TooManyGuesses(Math.ceil(left / 1000));
+    },
+    wrong: (address: string): void => {
+      const now = clock.monotonic();
+      const before = known.get(household(address));
+      const counted =
+        before !== undefined && now - before.since < guessWindow ? before : { since: now, count: 0 };
+      const count = counted.count + 1;
+      known.set(household(address), {
+        since: counted.since,
+        count,
+        refusedUntil: count >= operatorGuesses ? now + guessWindow : 0,
+      });
+    },
+  };
+};
+
+/**
+ * Refuses a request with several Authorization headers: which of them counts would differ from program to
+ * program. (decision 51: the form of a key, and how it is refused)
+ */
+export const assertOneAuthorization = (rawHeaders: readonly string[]): void => {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]?.length === 13 && rawHeaders[at]?.toLowerCase() === 'authorization') count++;
+  if (count > 1)
+    throw new DomainError('invalid_request', 'The request has several Authorization headers. Send one.');
+};
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+/**
+ * Finds the holder of a key. `authenticate` throws `invalid_key` and `revoked_key`; the form of the key was
+ * checked before.
+ */
+export interface Authenticator {
+  authenticate(secret: string): Promise<KeyHolder>;
+}
+
+interface Options {
+  readonly authenticator: Authenticator;
+  readonly rateLimiter: RateLimiter;
+  readonly clock: Clock;
+  readonly operatorToken: string | null;
+  readonly requestsPerMinute: number;
+}
+
+export interface Gate {
+  /** What the rate headers say if no key was accepted. (decision 52: what the rate limit counts) */
+  readonly keyless: Allowance;
+  /**
+   * Throws `missing_key`, `malformed_key`, `invalid_key`, `revoked_key`, and TooManyGuesses where the
+   * operator is wanted. `address` is the socket's.
+   */
+  identify(access: Access, authorization: string | undefined, address: string): Promise<Caller>;
+  /** Counts a request of the caller in the minute of `now`. `remaining` is −1 if it is over the limit. */
+  count(caller: Caller, now: Milliseconds): Promise<Allowance>;
+  /**
+   * Counts a failed attempt from an address; true if it was one too many. (decision 52: what the rate limit
+   * counts)
+   */
+  failed(address: string): Promise<boolean>;
+}
+
+export const gate = ({
+  authenticator,
+  rateLimiter,
+  clock,
+  operatorToken,
+  requestsPerMinute,
+}: Options): Gate => {
+  const keyless: Allowance = { limit: requestsPerMinute, remaining: requestsPerMinute };
+  const operatorDigest = operatorToken === null ? null : digest(operatorToken);
+  const guesses = guessCounter(clock);
+
+  const operatorWith = async (key: string): Promise<OperatorCaller> => {
+    const { org, keyId, scopes } = await authenticator.authenticate(key);
+    if (org !== houseId)
+      throw new DomainError(
+        'invalid_key',
+        'This is not the key of an operator. Check that you copied all of it.',
+      );
+    return { kind: 'operator', id: keyId, scopes: scopes.filter(isOperatorScope) };
+  };
+
+  /** A key is no guess: it can't be tried out, because it has 256 random bits. */
+  const operatorOf = async (authorization: string | undefined, address: string): Promise<OperatorCaller> => {
+    const token = bearerOf(authorization, 'the operator token', '<OPERATOR_TOKEN>');
+    guesses.assertAllowed(address);
+    if (isOperatorKeyShaped(token)) return operatorWith(token);
+    if (operatorDigest !== null && timingSafeEqual(digest(token), operatorDigest))
+      return { kind: 'operator', id: 'root', scopes: null };
+    if (!isKeyShaped(token)) guesses.wrong(address);
+    throw new DomainError(
+      'invalid_key',
+      'This is not the operator token. The token is in the file OPERATOR_TOKEN_FILE.',
+    );
+  };
+
+  const identify = async (
+    access: Access,
+    authorization: string | undefined,
+    address: string,
+  ): Promise<Caller> => {
+    if (access.kind === 'hook' || access.kind === 'page' || access.kind === 'public') return { kind: 'none' };
+    if (access.kind === 'operator') return operatorOf(authorization, address);
+    const token = bearerOf(authorization);
+    if (!isKeyShaped(token))
+      throw new DomainError(
+        'malformed_key',
+        'This is not an API key of this service: a key is `hck_` followed by 43 characters.',
+      );
+    return { kind: 'key', ...(await authenticator.authenticate(token)) };
+  };
+
+  const count = async (caller: Caller, now: Milliseconds): Promise<Allowance> => {
+    if (caller.kind !== 'key') return keyless;
+    const limit = caller.requestsPerMinute ?? requestsPerMinute;
+    const hits = await rateLimiter.hit(`key:${caller.keyId}`, now);
+    return { limit, remaining: Math.max(-1, limit - hits) };
+  };
+
+  const failed = (address: string): Promise<boolean> => isOneTooMany({ rateLimiter, clock }, address);
+
+  return { keyless, identify, count, failed };
+};

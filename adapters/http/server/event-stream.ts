@@ -1,0 +1,101 @@
+import type { ServerResponse } from 'node:http';
+import type { Clock } from '../../../application/ports/system.js';
+import type { ServerSentEvent, StreamResponse } from './route.js';
+
+/** How often a comment is sent, so that proxies and clients see that the stream is alive. */
+const heartbeat = 15_000;
+
+const oneLine = (text: string): string => text.replaceAll(/[\r\n\0]/g, ' ');
+
+/** One event as it is sent. JSON never contains a bare line break, so the data is one line. */
+export const formatEvent = ({ id, event, data }: ServerSentEvent): string =>
+  `${id === undefined ? '' : `id: ${oneLine(id)}\n`}${event === undefined ? '' : `event: ${oneLine(event)}\n`}data: ${JSON.stringify(data)}\n\n`;
+
+/**
+ * Writes text at the pace of the client: the next piece is made once the one before has left this process.
+ * False if it was aborted before the end. Throws what the iteration throws.
+ */
+export const writeLines = async (
+  response: ServerResponse,
+  lines: AsyncIterable<string>,
+  signal: AbortSignal,
+): Promise<boolean> => {
+  for await (const piece of lines) {
+    if (signal.aborted) return false;
+    await handOver(response, piece, signal);
+  }
+  return !signal.aborted;
+};
+
+/**
+ * Writes text, and resolves once it has left this process, or when the signal aborts. Whatever waited here
+ * would still be sent after a person whom it names was erased.
+ */
+const handOver = (response: ServerResponse, text: string, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const done = () => {
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    signal.addEventListener('abort', done);
+    response.write(text, done);
+    if (signal.aborted) done();
+  });
+
+const beat = async (response: ServerResponse, text: () => string, clock: Clock, signal: AbortSignal) => {
+  while (!signal.aborted) {
+    await clock.sleep(heartbeat, signal);
+    // To a client that reads nothing, another beat would be the progress that keeps its connection open.
+    if (!signal.aborted && response.writableLength === 0) response.write(text());
+  }
+};
+
+const comment = ': still here\n\n';
+
+/**
+ * Writes events at the pace of the client, as `writeLines` does, until they end or the signal aborts. Returns
+ * whether they ended. The head must have been written; the caller ends the response. Throws what the
+ * iteration throws.
+ */
+export const writeEvents = async (
+  response: ServerResponse,
+  { events, type, beat: alive }: StreamResponse,
+  clock: Clock,
+  client: AbortSignal,
+): Promise<boolean> => {
+  const isLines = type === 'application/jsonl';
+  const format = isLines ? ({ data }: ServerSentEvent) => `${JSON.stringify(data)}\n` : formatEvent;
+  const beatText = (): string => {
+    const mark = alive?.() ?? null;
+    return mark === null ? comment : formatEvent(mark);
+  };
+  const ending = new AbortController();
+  const end = () => ending.abort();
+  client.addEventListener('abort', end);
+  if (client.aborted) end();
+  const { signal } = ending;
+  // One listener for all turns: a race would leave something at the signal for each event.
+  let stopWaiting = (): void => undefined;
+  signal.addEventListener('abort', () => stopWaiting());
+  const beats = isLines ? Promise.resolve() : beat(response, beatText, clock, signal);
+  const iterator = events[Symbol.asyncIterator]();
+  try {
+    while (!signal.aborted) {
+      const turn = await new Promise<IteratorResult<ServerSentEvent> | null>((resolve, reject) => {
+        stopWaiting = () => resolve(null);
+        iterator.next().then(resolve, reject);
+      });
+      if (turn === null) return false;
+      if (turn.done === true) return !signal.aborted;
+      await handOver(response, format(turn.value), signal);
+    }
+    return false;
+  } finally {
+    client.removeEventListener('abort', end);
+    end();
+    // The source gets the same signal; a generator that is still waiting must not hold up the end of the
+    // response.
+    void iterator.return?.().then(undefined, () => undefined);
+    await beats;
+  }
+};

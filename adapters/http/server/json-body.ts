@@ -1,0 +1,157 @@
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+import { DomainError } from '../../../domain/errors.js';
+import { isPlainObject } from '../../../domain/plain-object.js';
+import { ClientGone } from './errors.js';
+import type { Json, JsonObject } from '../schema/read.js';
+
+/** The size of the largest body, in bytes. (decision 6: what counts as valid JSON) */
+export const largestBody = 100 * 1024;
+/** How deep a body may nest; the outermost object is level one. (decision 6: what counts as valid JSON) */
+export const deepestNesting = 32;
+
+const parameter = /;\s*([!#$%&'*+.^_`|~\w-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;\s]*)/g;
+
+/**
+ * Whether a content type is `application/json`: in any case, with any parameters, and no charset but utf-8.
+ * (decision 5: which content types are JSON)
+ */
+export const isJson = (contentType: string | undefined): boolean => {
+  if (contentType === 'application/json') return true;
+  if (contentType === undefined) return false;
+  const end = contentType.indexOf(';');
+  if ((end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase() !== 'application/json')
+    return false;
+  return [...contentType.matchAll(parameter)].every(
+    ([, name, value]) =>
+      name?.toLowerCase() !== 'charset' || value?.replaceAll('"', '').toLowerCase() === 'utf-8',
+  );
+};
+
+const isIdentity = (encoding: string | undefined): boolean =>
+  encoding === undefined ||
+  encoding.split(',').every((coding) => ['', 'identity'].includes(coding.trim().toLowerCase()));
+
+const tooLarge = (): DomainError =>
+  new DomainError(
+    'body_too_large',
+    `The body is larger than ${largestBody / 1024} KiB. Send one card or one contact per request.`,
+  );
+
+/**
+ * Checks the headers of a body. Throws `unsupported_media_type`, then `body_too_large`. (decision 1: one
+ * order of checks)
+ */
+export const checkHeaders = (request: IncomingMessage): void => {
+  const { headers } = request;
+  if (!isJson(headers['content-type']))
+    throw new DomainError(
+      'unsupported_media_type',
+      'Send JSON with the header `Content-Type: application/json`. The only charset is utf-8.',
+    );
+  assertSmall(request);
+};
+
+/** Checks encoding and length of a body. Throws `unsupported_media_type`, then `body_too_large`. */
+export const assertSmall = ({ headers }: IncomingMessage): void => {
+  if (!isIdentity(headers['content-encoding']))
+    throw new DomainError('unsupported_media_type', 'Send the body without a Content-Encoding.');
+  if (Number(headers['content-length'] ?? 0) > largestBody) throw tooLarge();
+};
+
+/**
+ * Reads the whole body. `onStop` gets a function that ends the wait with an error. Throws `body_too_large`
+ * and ClientGone.
+ */
+export const readBytes = (
+  request: IncomingMessage,
+  onStop: (stop: (error: Error) => void) => void,
+): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const settle = () => {
+      request.off('data', take).off('end', finish).off('error', gone).off('close', gone);
+    };
+    const stop = (error: Error) => {
+      settle();
+      request.resume();
+      reject(error);
+    };
+    const take = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > largestBody) stop(tooLarge());
+      else chunks.push(chunk);
+    };
+    const finish = () => {
+      settle();
+      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
+    };
+    const gone = () => stop(new ClientGone('the client went away before the body was complete'));
+    onStop(stop);
+    request.on('data', take).on('end', finish).on('error', gone).on('close', gone);
+  });
+
+const invalid = (why: string): DomainError =>
+  new DomainError('invalid_json', `The body is not valid JSON: ${why}.`);
+
+const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
+
+const forbidden = ['__proto__', 'constructor'];
+
+/**
+ * Removes what could reach a prototype, and refuses what nests too deep. Changes the value: it was just
+ * parsed, and nothing else uses it.
+ */
+const sanitise = (value: Json, level: number): void => {
+  if (typeof value !== 'object' || value === null) return;
+  if (level > deepestNesting) throw invalid(`it nests deeper than ${deepestNesting} levels`);
+  if (isList(value)) {
+    for (const item of value) sanitise(item, level + 1);
+    return;
+  }
+  for (const name of forbidden) if (Object.hasOwn(value, name)) Reflect.deleteProperty(value, name);
+  for (const item of Object.values(value)) sanitise(item, level + 1);
+};
+
+/** Where the parser gave up, if it says so. Its own message would quote the body. */
+const placeIn = (error: unknown): string => {
+  if (error instanceof SyntaxError && error.message.startsWith('Unexpected end'))
+    return ': it ends too early';
+  const [, position] =
+    error instanceof SyntaxError
+      ? (/ in JSON at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(error.message) ?? [])
+      : [];
+  return position === undefined ? '' : ` from character ${Number(position) + 1} on`;
+};
+
+const parse = (text: string): Json => {
+  try {
+    return JSON.parse(text) as Json;
+  } catch (error) {
+    throw invalid(text.trim() === '' ? 'it is empty' : `it can't be parsed${placeIn(error)}`);
+  }
+};
+
+const kindOf = (value: Json): string =>
+  value === null
+    ? 'null'
+    : Array.isArray(value)
+      ? 'an array'
+      : typeof value === 'object'
+        ? 'an object'
+        : `a ${typeof value}`;
+
+/**
+ * Parses the bytes of an object. Throws `invalid_json` and `invalid_body`. (decision 6: what counts as valid
+ * JSON)
+ */
+export const parseObject = (bytes: Buffer): JsonObject => {
+  if (!isUtf8(bytes)) throw invalid('it is not UTF-8');
+  const text = bytes.toString('utf8');
+  const value = parse(text.startsWith('\ufeff') ? text.slice(1) : text);
+  sanitise(value, 1);
+  if (!isPlainObject(value))
+    throw new DomainError('invalid_body', `The body must be a JSON object, not ${kindOf(value)}.`);
+  return value;
+};

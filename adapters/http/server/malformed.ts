@@ -1,0 +1,129 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { Socket } from 'node:net';
+import type { Logger } from 'pino';
+import type { Clock } from '../../../application/ports/system.js';
+import { DomainError } from '../../../domain/errors.js';
+import type { Milliseconds } from '../../../domain/ids.js';
+import { windowEnd } from './caller.js';
+import type { Allowance } from './access.js';
+import { errorBody, HttpFailure, refusalOf } from './errors.js';
+import type { Exchange } from './exchange.js';
+import type { Pipeline } from './pipeline.js';
+import { rawResponse } from './respond.js';
+
+interface Options {
+  readonly flow: Pipeline;
+  readonly keyless: Allowance;
+  readonly nextId: () => string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly baseUrl: () => string;
+  /** For a whole request that is read at the pace of its reader. */
+  readonly longestUpload: Milliseconds;
+}
+
+/** How long a client may take to read the response before its connection is cut. */
+const lingering = 500;
+
+const failureFor = (code: unknown): HttpFailure => {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new HttpFailure(
+        431,
+        'The headers are larger than 16 KiB. Send fewer or shorter ones. Cookies are the usual cause.',
+      );
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new HttpFailure(413, 'The chunk extensions are too large. Send the body without them.');
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new HttpFailure(
+        408,
+        'The request took too long to arrive. Nothing was sent or charged: send it again.',
+      );
+    default:
+      return new HttpFailure(
+        400,
+        'This is not a well-formed HTTP request. Use an ordinary HTTP client, and check proxies on the way.',
+      );
+  }
+};
+
+/**
+ * Responds to what Node's parser could not read, in JSON like everything else. (decision 9: requests that
+ * aren't proper HTTP)
+ */
+export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl, longestUpload }: Options) => {
+  const responded = new WeakSet<Duplex>();
+
+  const respond = (socket: Duplex, error: unknown): void => {
+    const refusal = refusalOf(error);
+    if (refusal === null || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const id = nextId();
+    const json = JSON.stringify(errorBody(refusal, baseUrl(), id));
+    log.info({ route: 'unparsed', status: refusal.status, request: id }, 'request');
+    socket.end(
+      rawResponse(
+        refusal.status,
+        json,
+        flow.envelope({ id, allowance: keyless, reset: windowEnd(clock.now()), close: true }),
+      ),
+    );
+    // Cutting at once could take the response away from a client that is still sending.
+    const closed = new AbortController();
+    socket.once('close', () => closed.abort());
+    void clock.sleep(lingering, closed.signal).then(() => socket.destroy());
+  };
+
+  /**
+   * The fault is in the body of a request: the code that waits for the body responds, and the connection ends
+   * with that response.
+   */
+  const breakOff = (exchange: Exchange, failure: HttpFailure): void => {
+    const { request, response } = exchange;
+    if (response.writableFinished) request.socket.destroy();
+    else response.once('finish', () => request.socket.destroySoon());
+    exchange.close = true;
+    exchange.broken = failure;
+    exchange.stop?.(failure);
+  };
+
+  /**
+   * The client is not slow: what it has sent waits for us. Nobody else looks at the time of this request from
+   * then on.
+   */
+  const goOn = (exchange: Exchange, failure: HttpFailure): void => {
+    const over = new AbortController();
+    exchange.response.once('close', () => over.abort());
+    const left = exchange.started + longestUpload - clock.monotonic();
+    void clock.sleep(Math.max(0, left), over.signal).then(() => {
+      if (!exchange.request.complete && !over.signal.aborted) breakOff(exchange, failure);
+    });
+  };
+
+  const clientError = (error: NodeJS.ErrnoException, socket: Duplex): void => {
+    if (responded.has(socket)) return;
+    const failure = failureFor(error.code);
+    const exchange = socket instanceof Socket ? socket.latestExchange : undefined;
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && exchange?.request.isPaused() === true) {
+      goOn(exchange, failure);
+      return;
+    }
+    responded.add(socket);
+    socket.on('error', () => socket.destroy());
+    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+    else if (exchange === undefined) respond(socket, failure);
+    else if (!exchange.request.complete) breakOff(exchange, failure);
+    else if (exchange.response.writableFinished) respond(socket, failure);
+    else exchange.response.once('finish', () => respond(socket, failure));
+  };
+
+  const connect = (_: IncomingMessage, socket: Duplex): void => {
+    socket.on('error', () => socket.destroy());
+    respond(socket, new DomainError('not_found', 'This service is not a proxy.'));
+  };
+
+  return { clientError, connect };
+};

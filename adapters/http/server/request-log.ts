@@ -1,0 +1,129 @@
+import type { RequestRecord } from '../../../application/ports/requests.js';
+import { parseCardCode } from '../../../domain/card-code.js';
+import type { Actor } from '../../../domain/events.js';
+import { Instant } from '../../../domain/ids.js';
+import { traceIdOf } from '../../../domain/traceparent.js';
+import type { Subject } from './access.js';
+import type { Refusal } from './errors.js';
+import type { Exchange } from './exchange.js';
+import { isDeclared } from '../schema/ignored.js';
+import type { JsonObject } from '../schema/read.js';
+import type { Route, RouteResponse } from './route.js';
+
+/** A card's code or an id. A path may hold anything else: names, e-mail addresses, keys. */
+const speakable = /^(HC-[0-9A-Z]{7}|(evt_|dlv_)?[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+
+const textIn = (body: object, name: string): string | undefined => {
+  const value: unknown = Object.hasOwn(body, name)
+    ? Object.getOwnPropertyDescriptor(body, name)?.value
+    : undefined;
+  return typeof value === 'string' ? value : undefined;
+};
+
+/** What requests are found by: the code of a card, or an id; null for any other text. */
+export const subjectFrom = (text: string): string | null => {
+  const parsed = parseCardCode(text);
+  if (parsed.kind === 'code') return parsed.code;
+  const lower = text.toLowerCase();
+  return speakable.test(lower) ? lower : null;
+};
+
+/** What was asked for, by these values of a path and a query. (`subject` asks for requests.) */
+export const subjectsIn = (...values: readonly Readonly<Record<string, string>>[]): readonly string[] => [
+  ...new Set(values.flatMap(Object.values).flatMap((value: string) => subjectFrom(value) ?? [])),
+];
+
+/** What a request that succeeded was about. A request that reads changes nothing. */
+export const subjectOf = (
+  { method, access, body: declared }: Route,
+  params: Readonly<Record<string, string>>,
+  sent: JsonObject,
+  response: RouteResponse,
+): Subject => {
+  const answered = 'body' in response ? response.body : {};
+  // A page says by itself whom it has let in, and where.
+  const named = (access.kind === 'page' ? undefined : params['org']) ?? textIn(answered, 'organization');
+  const org = named !== undefined && speakable.test(named) ? named : undefined;
+  const about: Subject = org === undefined ? {} : { org };
+  if (method === 'GET') return about;
+  const changed: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(params))
+    if (name !== 'org' && speakable.test(value)) changed[name] = value;
+  const id = textIn(answered, 'id');
+  if (id !== undefined && speakable.test(id)) changed['id'] = id;
+  const fields =
+    declared === null ? [] : Object.keys(declared.shape).filter((name) => Object.hasOwn(sent, name));
+  if (fields.length > 0) changed['fields'] = fields;
+  return { ...about, changed };
+};
+
+const actorOf = ({ caller, subject }: Exchange): Actor | null => {
+  if (caller.kind === 'key') return { kind: 'key', id: caller.keyId };
+  if (caller.kind === 'operator') return { kind: 'operator', id: caller.id };
+  if (subject?.hook !== undefined) return { kind: 'hook', id: subject.hook };
+  return subject?.visitor ?? null;
+};
+
+const longestKey = 255;
+
+/** What the request log keeps of a request. */
+export const recordOf = (
+  exchange: Exchange,
+  status: number,
+  ms: number,
+  began: number,
+  refusal: Refusal | null,
+): Omit<RequestRecord, 'wrote'> => {
+  const { request, caller, subject, address, template, id } = exchange;
+  const key = request.headers['idempotency-key'];
+  return {
+    id,
+    at: Instant.parse(new Date(began).toISOString()),
+    method: request.method ?? 'UNKNOWN',
+    route: template ?? 'unmatched',
+    status,
+    code: refusal?.code ?? null,
+    ms: Math.round(ms * 1000) / 1000,
+    actor: actorOf(exchange),
+    org: (caller.kind === 'key' ? caller.org : subject?.org) ?? null,
+    address,
+    subjects: subject?.subjects ?? [],
+    idempotencyKey: typeof key === 'string' ? key.slice(0, longestKey) : null,
+  };
+};
+
+/** What is at fault, if the operation declares that name: any other is a text of the client. */
+const namedIn = ({ route }: Exchange, param: string): string | undefined =>
+  route !== null &&
+  [route.params, route.query, ...(route.body === null ? [] : [route.body])].some((schema) =>
+    isDeclared(schema, param),
+  )
+    ? param
+    : undefined;
+
+/** The fields of the line that every request leaves in the log. */
+export const logFields = (
+  exchange: Exchange,
+  status: number,
+  ms: number,
+  refusal: Refusal | null,
+): object => {
+  const { request, caller, subject, address, template, id, traceparent } = exchange;
+  const isKey = caller.kind === 'key';
+  return {
+    method: request.method,
+    route: template ?? 'unmatched',
+    status,
+    ms,
+    request: id,
+    trace_id: traceIdOf(traceparent),
+    address,
+    org: isKey ? caller.org : subject?.org,
+    key: isKey ? caller.keyId : undefined,
+    operator: caller.kind === 'operator' ? caller.id : undefined,
+    hook: subject?.hook,
+    code: refusal?.code,
+    param: refusal?.param ? namedIn(exchange, refusal.param) : undefined,
+    changed: subject?.changed,
+  };
+};

@@ -1,0 +1,263 @@
+import type { Headers } from './respond.js';
+import { z } from 'zod';
+import type { ErrorCode } from '../../../domain/errors.js';
+import type { SharedDocument } from './documents.js';
+import type { JsonObject } from '../schema/read.js';
+import type { Access, Caller, CallerOf, Subject } from './access.js';
+import type { JsonSchema } from '../schema/json-schema.js';
+import type { Upload } from './upload.js';
+
+/** One request as a handler sees it: authenticated, counted, authorised, parsed. */
+export interface HttpRequest<C = Caller, Params = object, Query = object> {
+  /** `req_…`, also in the header of the response. */
+  readonly id: string;
+  /** Its place in a trace: what the client sent, or else begun here. (docs/operations.md#traces) */
+  readonly traceparent: string;
+  readonly caller: C;
+  /** Path parameters, decoded and trimmed. */
+  readonly params: Params;
+  readonly query: Query;
+  /**
+   * The body as sent, without dangerous keys; empty if the route declares none. Read it with `readAll` or
+   * `readFields`.
+   */
+  readonly body: JsonObject;
+  /**
+   * Reads the body now: for routes with access `hook`, whose token is checked first. Throws what the body is
+   * refused for. (decision 46: when the token is checked; decision 6: what counts as valid JSON)
+   */
+  readBody(): Promise<JsonObject>;
+  /**
+   * Reads the form that was sent: for routes with access `page`. Throws `unsupported_media_type`,
+   * `body_too_large` and `invalid_body`.
+   */
+  readForm(): Promise<ReadonlyMap<string, string>>;
+  /**
+   * Reads a form with a file: for routes with access `page`. What the handler leaves of the file is given up.
+   * Throws `unsupported_media_type`, `body_too_large`, `invalid_body` and ClientGone.
+   */
+  readUpload(): Promise<Upload>;
+  /** Says, for the log, what the request is about where neither the caller nor the path tells. */
+  concerns(subject: Subject): void;
+  /** The address of the other end of the connection. */
+  readonly address: string;
+  /** Every value of a header, in order, as sent (bytes above 127 as Latin-1). */
+  header(name: string): readonly string[];
+  /** Aborts when the client goes away, and when the service stops. */
+  readonly signal: AbortSignal;
+}
+
+export interface ServerSentEvent {
+  readonly id?: string;
+  readonly event?: string;
+  /** Sent as JSON. */
+  readonly data: unknown;
+}
+
+export interface JsonResponse {
+  readonly status: number;
+  readonly body: object;
+  readonly headers?: Headers;
+}
+export interface TextResponse {
+  readonly status: number;
+  readonly type: string;
+  readonly text: string;
+  readonly headers?: Headers;
+}
+/** A whole response whose body is bytes. */
+export interface BytesResponse {
+  readonly status: 200;
+  readonly type: string;
+  readonly bytes: Buffer;
+  readonly headers?: Headers;
+}
+/**
+ * A stream of server-sent events. It ends when the iteration ends, the client goes away, or the service
+ * stops.
+ */
+export interface StreamResponse {
+  readonly status: 200;
+  readonly events: AsyncIterable<ServerSentEvent>;
+  /**
+   * `application/jsonl`: the data of each event on a line, and nothing else. A connection that ends before
+   * the iteration does is then broken off, so that nobody takes a part for the whole.
+   */
+  readonly type?: 'text/event-stream' | 'application/jsonl';
+  /** What to send instead of a comment to show that the stream is alive; null for a comment. */
+  readonly beat?: () => ServerSentEvent | null;
+  readonly headers?: Headers;
+}
+/**
+ * Text in pieces that end at line breaks, sent at the pace of the client. It ends when the iteration ends;
+ * where that throws, or the service stops, the connection is dropped, so that nobody takes a part for the
+ * whole.
+ */
+export interface LinesResponse {
+  readonly status: 200;
+  readonly type: string;
+  readonly lines: AsyncIterable<string>;
+  readonly headers?: Headers;
+}
+/** A document that clients may keep, and get compressed. */
+export interface DocumentResponse {
+  readonly document: SharedDocument;
+}
+export type RouteResponse =
+  JsonResponse | TextResponse | BytesResponse | StreamResponse | LinesResponse | DocumentResponse;
+
+export interface DocumentedHeader {
+  readonly description: string;
+  readonly schema: JsonSchema;
+}
+
+/** A successful response. `schema` is null if it isn't JSON; `type` then says what it is. */
+export interface DocumentedResponse {
+  readonly description: string;
+  readonly schema: z.ZodType | null;
+  readonly type?: string;
+  /** Media types that a client may ask for with `Accept` instead. */
+  readonly alsoAs?: readonly string[];
+  readonly headers?: Readonly<Record<string, DocumentedHeader>>;
+}
+
+/** What the OpenAPI document says about an operation, beside what the route itself says. */
+export interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly tags: readonly string[];
+  /** Request headers besides Authorization. */
+  readonly headers?: Readonly<Record<string, DocumentedHeader>>;
+  readonly responses: Readonly<Record<number, DocumentedResponse>>;
+  /**
+   * The codes that the handler can return. Those of the pipeline (key, rate, scope, body, failure) are added.
+   */
+  readonly errors: readonly ErrorCode[];
+}
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/**
+ * One row of the route table. The routes of Express, the header Allow, the OpenAPI document and the checks of
+ * requests all come from it.
+ */
+export interface Route {
+  readonly method: Method;
+  /** As Express writes it: `/api/v1/cards/:code`. Case-sensitive, and strict about a trailing slash. */
+  readonly path: string;
+  readonly access: Access;
+  readonly params: z.ZodObject;
+  readonly query: z.ZodObject;
+  /** Null if a body is ignored. */
+  readonly body: z.ZodObject | null;
+  /** The code of a 500. (docs/contract.md#errors) */
+  readonly failure: ErrorCode;
+  /**
+   * The code for a path with broken percent-encoding, once the caller is admitted; `as-is` passes the text on
+   * undecoded. (decision 4: a path without a code, or with broken encoding)
+   */
+  readonly undecodable: ErrorCode | 'as-is';
+  /**
+   * True if the path without its last parameter belongs to this route, too; the schema of the parameter then
+   * refuses. (decision 4: a path without a code, or with broken encoding)
+   */
+  readonly blank: boolean;
+  /** True if the route isn't in the OpenAPI document. */
+  readonly hidden: boolean;
+  readonly operation: Operation;
+  handle(request: HttpRequest): Promise<RouteResponse>;
+}
+
+/** What every route is told besides method, path and handler. */
+export interface Description<Params extends z.ZodObject, Query extends z.ZodObject>
+  extends
+    Partial<Pick<Route, 'failure' | 'undecodable' | 'blank' | 'hidden'>>,
+    Partial<Pick<Operation, 'description' | 'headers' | 'responses' | 'errors'>> {
+  /** The name of the operation in the document. */
+  readonly id: string;
+  readonly summary: string;
+  readonly params?: Params;
+  readonly query?: Query;
+  /** The bodies of responses of which their fields say everything. */
+  readonly answers?: Readonly<Record<number, z.ZodType>>;
+}
+
+interface Definition<
+  A extends Access,
+  Params extends z.ZodObject,
+  Query extends z.ZodObject,
+> extends Description<Params, Query> {
+  readonly access: A;
+  readonly tags: readonly string[];
+  readonly body?: z.ZodObject;
+  handle(request: HttpRequest<CallerOf<A>, z.output<Params>, z.output<Query>>): Promise<RouteResponse>;
+}
+
+const nothing = z.object({});
+
+/** Parameters of the path in order: `/cards/:code` has `code`. */
+export const pathParameters = (path: string): readonly string[] =>
+  [...path.matchAll(/:(\w+)/g)].map(([, name]) => name ?? '');
+
+/** The description of a response about which its operation and its fields say everything. */
+export const success = 'Success.';
+
+const succeeding = (answers: Readonly<Record<number, z.ZodType>>): Operation['responses'] =>
+  Object.fromEntries(
+    Object.entries(answers).map(([status, schema]) => [status, { description: success, schema }]),
+  );
+
+/**
+ * Declares a route by its method and its path: `GET /api/v1/cards/:code`. The types of caller, params and
+ * query follow from the definition.
+ */
+export const route = <
+  const A extends Access,
+  Params extends z.ZodObject = z.ZodObject,
+  Query extends z.ZodObject = z.ZodObject,
+>(
+  call: `${Method} ${string}`,
+  definition: Definition<A, Params, Query>,
+): Route => {
+  const {
+    id: operationId,
+    summary,
+    description,
+    tags,
+    headers,
+    answers = {},
+    responses = succeeding(answers),
+    errors = [],
+    ...rest
+  } = definition;
+  const [method, path] = call.split(' ') as [Method, string];
+  const declared = Object.keys(rest.params?.shape ?? {});
+  const used = pathParameters(path);
+  if (declared.length !== used.length || used.some((name) => !declared.includes(name)))
+    throw new Error(`${call} declares the parameters ${declared.join(', ') || '(none)'}`);
+  return {
+    params: nothing,
+    query: nothing,
+    body: null,
+    failure: method === 'GET' ? 'read_failed' : 'internal_error',
+    undecodable: 'not_found',
+    blank: false,
+    hidden: false,
+    ...rest,
+    method,
+    path,
+    operation: {
+      operationId,
+      summary,
+      ...(description !== undefined && { description }),
+      tags,
+      ...(headers !== undefined && { headers }),
+      responses,
+      errors,
+    },
+  };
+};
+
+/** `/api/v1/cards/{code}`, as OpenAPI, logs and metrics write a path. */
+export const templateOf = (path: string): string => path.replaceAll(/:(\w+)/g, '{$1}');

@@ -1,0 +1,398 @@
+import type { NextFunction, Request, Response } from 'express';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
+import type { RateLimiter } from '../../../application/ports/rate-limiter.js';
+import type { RequestRecord } from '../../../application/ports/requests.js';
+import type { Clock, Entropy } from '../../../application/ports/system.js';
+import type { Tracing } from '../../../application/ports/tracing.js';
+import { noTracing } from '../../../application/writing/traced.js';
+import { DomainError, type ErrorCode } from '../../../domain/errors.js';
+import type { Milliseconds } from '../../../domain/ids.js';
+import { begunPlace } from '../../../domain/traceparent.js';
+import { isFor, type Audience } from './audience.js';
+import { gate, windowEnd, type Authenticator } from './caller.js';
+import { docsRoutes } from '../docs/routes.js';
+import { HttpFailure } from './errors.js';
+import { parseTarget, type Exchange } from './exchange.js';
+import { fastExpress } from './express.js';
+import { healthRoutes, type Readiness } from './health.js';
+import { parserFailures } from './malformed.js';
+import { httpMetrics, type HttpMetrics } from './metrics.js';
+import { pipeline, type Propose } from './pipeline.js';
+import { templateOf, type Route } from './route.js';
+import { traceOf } from './traces.js';
+
+export interface Timeouts {
+  /** For the head of a request. */
+  readonly headers: Milliseconds;
+  /** For a whole request. */
+  readonly request: Milliseconds;
+  /** For a whole request that takes longer because the service reads it slowly, which is an upload. */
+  readonly upload: Milliseconds;
+  /** Between two requests on one connection. */
+  readonly keepAlive: Milliseconds;
+  /** For a client to take anything at all of what is sent to it. */
+  readonly progress: Milliseconds;
+  /** How often slow connections are searched for. */
+  readonly check: Milliseconds;
+  /**
+   * After `close`: how often idle connections are ended. What clients sent just before is still seen within
+   * that time.
+   */
+  readonly idle: Milliseconds;
+  /** How long running requests may take after `close`. */
+  readonly shutdown: Milliseconds;
+}
+
+const defaultTimeouts: Timeouts = {
+  headers: 15_000,
+  request: 30_000,
+  upload: 600_000,
+  keepAlive: 65_000,
+  progress: 30_000,
+  check: 1_000,
+  idle: 100,
+  shutdown: 8_000,
+};
+
+export interface HttpOptions {
+  readonly routes: readonly Route[];
+  readonly authenticator: Authenticator;
+  readonly rateLimiter: RateLimiter;
+  /** Null if the operator can't log in here. */
+  readonly operatorToken: string | null;
+  /** The default limit of a key. */
+  readonly requestsPerMinute: number;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly log: Logger;
+  readonly registry: Registry;
+  /** The version of the service. */
+  readonly version: string;
+  /** Given where several servers share a registry. */
+  readonly metrics?: HttpMetrics;
+  /** Which of the routes it answers and documents: by default all of them. */
+  readonly serves?: Audience;
+  /** Nothing is traced if it is left out. */
+  readonly tracing?: Tracing;
+  readonly readiness: Readiness;
+  /**
+   * The address that clients see. It is asked for each time, because a free port is known only after
+   * `listen`.
+   */
+  readonly baseUrl: () => string;
+  /** The address of the server that serves customers; its own if it is left out. */
+  readonly publicUrl?: () => string;
+  /** Is told of every request that needs a credential, once it is over. */
+  readonly onRequest?: (request: Omit<RequestRecord, 'wrote'>) => void;
+  /** Proposes a name in place of one that is not known; nothing is proposed if it is left out. */
+  readonly propose?: Propose;
+  /** For how long the read models have been late, which lists then say; null if they are not. */
+  readonly lateFor?: () => Milliseconds | null;
+  /** How many connections may be open at once; more are closed at once. No limit if it is left out. */
+  readonly maxConnections?: number;
+  readonly timeouts?: Partial<Timeouts>;
+}
+
+export interface HttpServer {
+  /** Resolves with the port in use. Port 0 picks a free one. Rejects if the address can't be used. */
+  listen(port: number, host: string): Promise<number>;
+  /** Serves a connection that somebody else has opened, without timeouts of its own: for simulations. */
+  readonly accept: (connection: Duplex) => void;
+  /** How many requests have begun since the start. */
+  readonly begun: () => number;
+  /**
+   * Stops accepting, ends event streams and connections without work, lets running requests finish, and
+   * resolves when every connection is closed.
+   */
+  close(): Promise<void>;
+}
+
+/**
+ * The id of a request, and the trace that begins with it unless it belongs to another one. Nobody records
+ * that trace, so it is not sampled.
+ */
+interface RequestIds {
+  readonly id: string;
+  readonly traceparent: string;
+}
+
+/**
+ * Random ids, drawn in batches: one call for the system's randomness in 256 requests. They begin with the
+ * time of the draw, so that a database that keeps them writes next to each other what came together.
+ */
+const requestIds = (entropy: Entropy, clock: Clock): (() => RequestIds) => {
+  const size = 8;
+  const timeDigits = 9;
+  let time = '';
+  let traceTime = '';
+  let pool: Buffer = Buffer.alloc(0);
+  let at = 0;
+  return () => {
+    if (at >= pool.length) {
+      const now = clock.now();
+      time = now.toString(36).padStart(timeDigits, '0');
+      traceTime = now.toString(16).padStart(16, '0');
+      pool = entropy.bytes(size * 256);
+      at = 0;
+    }
+    at += size;
+    const random = pool.toString('hex', at - size, at);
+    return {
+      id: `req_${time}${pool.toString('base64url', at - size, at)}`,
+      traceparent: begunPlace(traceTime, random),
+    };
+  };
+};
+
+/** HTTP/1.1 requires exactly one Host header. (decision 9: requests that aren't proper HTTP) */
+const hostMissing = ({ httpVersion, rawHeaders }: IncomingMessage): boolean => {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts++;
+  return httpVersion === '1.1' ? hosts !== 1 : hosts > 1;
+};
+
+/** Whether a connection is idle: no request has begun on it, or the last one got its response. */
+const isIdle = ({ latestExchange, writableEnded }: Socket): boolean =>
+  !writableEnded && (latestExchange === undefined || latestExchange.response.writableFinished);
+
+/** Whether a response is being made and all that was sent of it is taken. */
+const isWorkedFor = ({ latestExchange, writableLength }: Socket): boolean =>
+  latestExchange !== undefined && !latestExchange.response.writableFinished && writableLength === 0;
+
+/** How often the log says that connections are refused. */
+const warningPause: Milliseconds = 60_000;
+
+/** The routes of one path by method, and the value of Allow. */
+interface Resource {
+  readonly path: string;
+  readonly template: string;
+  readonly routes: ReadonlyMap<string, Route>;
+  readonly allow: string;
+}
+
+const blankPath = ({ path }: Route): string => path.slice(0, path.lastIndexOf(':'));
+
+/**
+ * Groups the routes by path; a route whose last parameter may be blank is also listed under the path without
+ * it. Throws if two routes are the same.
+ */
+export const resourcesOf = (routes: readonly Route[]): readonly Resource[] => {
+  const byPath = new Map<string, Map<string, Route>>();
+  const add = (path: string, route: Route) => {
+    const methods = byPath.get(path) ?? new Map<string, Route>();
+    if (methods.has(route.method)) throw new Error(`${route.method} ${path} is declared twice`);
+    byPath.set(path, methods.set(route.method, route));
+  };
+  for (const route of routes) {
+    add(route.path, route);
+    if (route.blank) add(blankPath(route), route);
+  }
+  return [...byPath].map(([path, methods]) => {
+    const allow = [...methods.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+    return { path, template: templateOf(path), routes: methods, allow: [...allow, 'OPTIONS'].join(', ') };
+  });
+};
+
+const textParameters = (params: Readonly<Record<string, string | string[]>>): Record<string, string> => {
+  const texts: Record<string, string> = {};
+  for (const name in params) {
+    const value = params[name];
+    if (value !== undefined) texts[name] = typeof value === 'string' ? value : value.join('/');
+  }
+  return texts;
+};
+
+export const httpServer = (options: HttpOptions): HttpServer => {
+  const { clock, log, registry, readiness, baseUrl, publicUrl = baseUrl } = options;
+  const timeouts = { ...defaultTimeouts, ...options.timeouts };
+  const guard = gate(options);
+  const metrics = options.metrics ?? httpMetrics(registry);
+  const { propose = () => Promise.resolve(null), lateFor = () => null } = options;
+  const { onRequest = () => undefined, tracing = noTracing } = options;
+  const flow = pipeline({ gate: guard, clock, log, metrics, tracing, baseUrl, propose, lateFor, onRequest });
+  const nextIds = requestIds(options.entropy, clock);
+  const nextId = () => nextIds().id;
+  const documented = [...options.routes, ...healthRoutes(readiness, registry, options.version)].filter(
+    isFor(options.serves ?? 'everybody'),
+  );
+  const routes = [...documented, ...docsRoutes(documented, baseUrl, publicUrl)];
+
+  let begun = 0;
+
+  const begin = (request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): Exchange => {
+    const { path, search, undecodable } = parseTarget(request.url ?? '/');
+    request.url = path;
+    begun++;
+    const { id, traceparent: begunTrace } = nextIds();
+    const { span, traceparent } = traceOf(tracing, request, begunTrace);
+    const exchange: Exchange = {
+      request,
+      response,
+      id,
+      span,
+      traceparent,
+      address: request.socket.remoteAddress ?? 'unknown',
+      started: clock.monotonic(),
+      lateAtStart: lateFor(),
+      search,
+      undecodable,
+      awaitsContinue,
+      template: null,
+      route: null,
+      caller: { kind: 'none' },
+      needsCredential: false,
+      subject: null,
+      allowance: guard.keyless,
+      reset: windowEnd(clock.now()),
+      ignored: [],
+      strict: false,
+      stop: null,
+      broken: null,
+      aborting: null,
+      close: false,
+    };
+    request.exchange = exchange;
+    request.socket.latestExchange = exchange;
+    return exchange;
+  };
+
+  const { app, classes } = fastExpress();
+  app
+    .disable('x-powered-by')
+    .disable('etag')
+    .enable('strict routing')
+    .enable('case sensitive routing')
+    .set('query parser', false);
+
+  const dispatch = (exchange: Exchange | undefined, resource: Resource, request: Request): void => {
+    if (exchange === undefined) return;
+    exchange.template = resource.template;
+    const method = request.method === 'HEAD' ? 'GET' : request.method;
+    const route = resource.routes.get(method);
+    if (route !== undefined) void flow.perform(exchange, route, textParameters(request.params));
+    else if (method === 'OPTIONS') flow.options(exchange, resource.allow);
+    else {
+      const refusal = new DomainError(
+        'method_not_allowed',
+        `This path allows ${resource.allow}, not ${request.method}.`,
+      );
+      void flow.refuse(exchange, refusal, 'internal_error', { allow: resource.allow });
+    }
+  };
+  // `app.all` would make a handler for each of 34 methods: one for all of them takes a thirtieth of the
+  // start.
+  for (const resource of resourcesOf(routes))
+    app.route(resource.path).all((request: Request) => dispatch(request.exchange, resource, request));
+
+  const refuse = (request: IncomingMessage, error: unknown, failure: ErrorCode = 'internal_error'): void => {
+    if (request.exchange !== undefined) void flow.refuse(request.exchange, error, failure);
+  };
+  app.use((request: Request) =>
+    refuse(
+      request,
+      new DomainError(
+        'not_found',
+        'There is nothing at this path. The documentation at /docs lists those that there are, page by page.',
+      ),
+    ),
+  );
+  // Express recognizes an error handler by its four parameters.
+  // oxlint-disable-next-line no-unused-vars
+  app.use((error: unknown, request: Request, _response: Response, _next: NextFunction) =>
+    refuse(request, error),
+  );
+
+  const listener = (awaitsContinue: boolean) => (request: IncomingMessage, response: ServerResponse) => {
+    const exchange = begin(request, response, awaitsContinue);
+    if (hostMissing(request))
+      void flow.refuse(
+        exchange,
+        new HttpFailure(400, 'The request must have one Host header.'),
+        'internal_error',
+      );
+    else app(request, response);
+  };
+
+  const server = createServer(
+    {
+      ...classes,
+      requireHostHeader: false,
+      headersTimeout: timeouts.headers,
+      requestTimeout: timeouts.request,
+      keepAliveTimeout: timeouts.keepAlive,
+      connectionsCheckingInterval: timeouts.check,
+      noDelay: true,
+    },
+    listener(false),
+  );
+  const connections = new Set<Socket>();
+  if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;
+  let lastWarning = -Infinity;
+  server.on('drop', () => {
+    if (clock.monotonic() - lastWarning < warningPause) return;
+    lastWarning = clock.monotonic();
+    log.warn({ connections: connections.size }, 'connections are refused: as many as allowed are open');
+  });
+  // A connection on which a response is being made may be silent for as long as that takes.
+  server.setTimeout(timeouts.progress, (socket: Socket) => {
+    if (isWorkedFor(socket)) socket.setTimeout(timeouts.progress);
+    else {
+      if (!isIdle(socket))
+        log.info({ address: socket.remoteAddress }, 'connection ended: nobody reads the response');
+      socket.destroy();
+    }
+  });
+
+  server.on('connection', (socket: Socket) => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+  });
+  server.on('checkContinue', listener(true));
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    void flow.refuse(
+      begin(request, response, false),
+      new HttpFailure(417, 'The only Expect header that is supported is 100-continue.'),
+      'internal_error',
+    );
+  });
+  const malformed = parserFailures({
+    flow,
+    keyless: guard.keyless,
+    nextId,
+    clock,
+    log,
+    baseUrl,
+    longestUpload: timeouts.upload,
+  });
+  server.on('clientError', malformed.clientError);
+  server.on('connect', malformed.connect);
+
+  return {
+    accept: (connection) => void server.emit('connection', connection),
+    begun: () => begun,
+    listen: (port, host) =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(port, host, () => {
+          server.off('error', reject);
+          resolve((server.address() as AddressInfo).port);
+        });
+      }),
+    close: async () => {
+      const over = new AbortController();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve())).then(() => over.abort());
+      flow.stop();
+      void clock.sleep(timeouts.shutdown, over.signal).then(() => server.closeAllConnections());
+      while (!over.signal.aborted) {
+        await clock.sleep(timeouts.idle, over.signal);
+        for (const connection of connections) if (isIdle(connection)) connection.destroy();
+      }
+      await closed;
+    },
+  };
+};

@@ -1,0 +1,107 @@
+import { Busboy } from '@fastify/busboy';
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import { DomainError } from '../../../domain/errors.js';
+import { ClientGone } from './errors.js';
+
+/** A form with a file, which comes after its fields and is read at the pace of its reader. */
+export interface Upload {
+  readonly fields: ReadonlyMap<string, string>;
+  readonly fileName: string;
+  /** Throws `body_too_large`, `invalid_body` and ClientGone. */
+  readonly file: AsyncIterable<Buffer>;
+}
+
+/** The largest file, in bytes. */
+export const largestFile = 32 * 1024 * 1024;
+/** What fields and boundaries around the file may take. */
+const roomAround = 64 * 1024;
+const mostFields = 20;
+
+const tooLarge = (): DomainError =>
+  new DomainError(
+    'body_too_large',
+    `The file is larger than ${largestFile / 1024 / 1024} MiB. Import it in several parts, or by the command line.`,
+    'file',
+  );
+
+const unreadable = (): DomainError => new DomainError('invalid_body', 'The form can’t be read.');
+
+/** Whether it is a form with a file, by its headers. */
+export const isUpload = (contentType: string | undefined): boolean =>
+  contentType?.split(';')[0]?.trim().toLowerCase() === 'multipart/form-data';
+
+const lengthOf = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0);
+
+/** `reason`: why reading has stopped. The parser gives errors of its own to a file that breaks off. */
+async function* piecesOf(
+  file: Readable & { readonly truncated?: boolean },
+  reason: () => Error | null,
+): AsyncGenerator<Buffer> {
+  try {
+    for await (const piece of file) yield piece as Buffer;
+  } catch {
+    throw reason() ?? unreadable();
+  }
+  if (file.truncated === true) throw tooLarge();
+}
+
+/**
+ * Reads the fields of a form, and gives its file to be read. `onStop` gets a function that ends it with an
+ * error, and gives up what is left of the file: to be called when nobody reads on. Throws `body_too_large`,
+ * `invalid_body` and ClientGone.
+ */
+export const readUpload = (
+  request: IncomingMessage,
+  onStop: (stop: (error: Error) => void) => void,
+): Promise<Upload> =>
+  new Promise((resolve, reject) => {
+    const fields = new Map<string, string>();
+    const contentType = request.headers['content-type'] ?? '';
+    let file: Readable | null = null;
+    let stopped: Error | null = null;
+    const parser = parserFor({ ...request.headers, 'content-type': contentType });
+    const stop = (error: Error): void => {
+      stopped ??= error;
+      request.unpipe(parser);
+      request.resume();
+      file?.destroy(error);
+      reject(error);
+    };
+    if (lengthOf(request) > largestFile + roomAround) {
+      request.resume();
+      reject(tooLarge());
+      return;
+    }
+    onStop(stop);
+    parser.on('field', (name, value) => void fields.set(name, value.trim()));
+    parser.on('file', (_name, stream, fileName) => {
+      file = stream;
+      // It may break off before anybody reads it, and an error that nobody listens to ends the process.
+      stream.on('error', () => undefined);
+      // Whoever leaves the file unread must not keep the connection waiting.
+      stream.once('close', () => {
+        request.unpipe(parser);
+        request.resume();
+      });
+      resolve({ fields, fileName: fileName ?? '', file: piecesOf(stream, () => stopped) });
+    });
+    for (const end of ['error', 'partsLimit', 'fieldsLimit'] as const)
+      parser.on(end, () => stop(unreadable()));
+    parser.on('finish', () => reject(new DomainError('invalid_body', 'Choose a file.', 'file')));
+    request.on('close', () => {
+      if (!request.complete) stop(new ClientGone('the client went away before the file was complete'));
+    });
+    request.pipe(parser);
+  });
+
+const parserFor = (headers: IncomingMessage['headers'] & { readonly 'content-type': string }) => {
+  try {
+    return new Busboy({
+      headers,
+      limits: { fields: mostFields, fieldSize: 8 * 1024, files: 1, fileSize: largestFile, parts: mostFields },
+    });
+  } catch {
+    throw unreadable();
+  }
+};
