@@ -1,7 +1,7 @@
 import { card, isFilledByPayer, owedBy } from './card.js';
 import { changeBy, ledger, type LedgerEvent, type Return } from './credits.js';
 import { parseEvent, type Actor, type RecordedEvent, type Slot } from './events.js';
-import { categoryOf, idOf, type Instant, type Milliseconds } from './ids.js';
+import { categoryOf, idOf, type CommandId, type Instant, type Milliseconds } from './ids.js';
 import { OpenMoney, placeName } from './open-money.js';
 import { purchase } from './purchase.js';
 
@@ -77,42 +77,47 @@ const slotName = ({ card: code, revision, command }: Slot): string =>
 const returnName = (cause: Return): string =>
   'void' in cause ? slotName(cause.void) : placeName(cause.owed.card, cause.owed.revision);
 
+/** As much of an event as an answer shows of it. */
+type Seen = Pick<RecordedEvent, 'position' | 'metadata'>;
+
 interface Debt {
   readonly amount: number;
   readonly why: 'cancelled' | 'failed' | 'held';
-  readonly event: RecordedEvent;
+  readonly event: Seen;
 }
 
 /** What the streams of cards and purchases say: who filled which slot, what is owed, and what was ordered. */
 class Facts {
-  readonly fillers = new Map<string, RecordedEvent>();
+  /** Slots that the command that paid for them has filled. */
+  readonly #paid = new Set<string>();
   readonly debts = new Map<string, Debt>();
   readonly orders = new Map<
     string,
-    { readonly amount: number; readonly reference: string; readonly event: RecordedEvent }
+    { readonly amount: number; readonly reference: string; readonly event: Seen }
   >();
 
-  constructor(events: readonly RecordedEvent[]) {
-    for (const event of events) {
-      const category = categoryOf(event.stream);
-      if (category === 'card') this.#card(event);
-      if (category === 'purchase')
-        this.orders.set(idOf(event.stream), { ...parseEvent(purchase, event).data, event });
+  observe(event: RecordedEvent): void {
+    const category = categoryOf(event.stream);
+    if (category === 'card') this.#card(event);
+    if (category === 'purchase') {
+      const { amount, reference } = parseEvent(purchase, event).data;
+      this.orders.set(idOf(event.stream), { amount, reference, event });
     }
   }
 
   #card(event: RecordedEvent): void {
-    const name = placeName(idOf(event.stream), event.revision);
-    this.fillers.set(name, event);
+    const code = idOf(event.stream);
+    const slot = { card: code, revision: event.revision, command: event.metadata.causationId as CommandId };
+    if (isFilledByPayer(slot, event)) this.#paid.add(slotName(slot));
     const amount = owedBy(parseEvent(card, event));
     const why =
       event.type === 'CardCancelled' ? 'cancelled' : event.type === 'CardFailed' ? 'failed' : 'held';
-    if (amount > 0) this.debts.set(name, { amount, why, event });
+    if (amount > 0) this.debts.set(placeName(code, event.revision), { amount, why, event });
   }
 
   /** Whether the command that paid for a slot has filled it. */
   paid(slot: Slot): boolean {
-    return isFilledByPayer(slot, this.fillers.get(placeName(slot.card, slot.revision)));
+    return this.#paid.has(slotName(slot));
   }
 }
 
@@ -130,7 +135,7 @@ const nameOf = ({ type, data }: LedgerEvent): string => {
 const found = (
   code: Finding['code'],
   subject: string,
-  { position }: RecordedEvent,
+  { position }: Seen,
   message: string,
 ): readonly Finding[] => [{ code, subject, position, message }];
 
@@ -167,18 +172,17 @@ const judge = (
     : found('wrong_amount', cause, stored, `${ordered} credits were ordered, and ${amount} came.`);
 };
 
-/** What the events leave open, each with the event that began it. */
+/** What is open, each with the event that began it. */
 const openIn = (
-  events: readonly RecordedEvent[],
+  money: OpenMoney,
+  groundless: Iterable<string>,
   facts: Facts,
   named: ReadonlyMap<string, Movement>,
 ): readonly OpenItem[] => {
-  const money = new OpenMoney();
-  for (const event of events) money.observe(event);
   const item = (
     kind: OpenItem['kind'],
     subject: string,
-    began: Pick<RecordedEvent, 'metadata' | 'position'> | undefined,
+    began: Seen | undefined,
     amount: number | undefined,
   ): readonly OpenItem[] =>
     began === undefined || amount === undefined
@@ -188,14 +192,6 @@ const openIn = (
     const movement = named.get(name);
     return item(kind, subject, movement?.stored, movement?.event.data.amount);
   };
-  /** Returns of spends that there are not. */
-  const groundless = [...named.values()].flatMap(({ event }) =>
-    event.type === 'CreditReturned' &&
-    'void' in event.data.cause &&
-    !named.has(`spend ${slotName(event.data.cause.void)}`)
-      ? [slotName(event.data.cause.void)]
-      : [],
-  );
   return [
     ...money.spends.flatMap(({ slot }) => ofMovement('spend', slotName(slot), `spend ${slotName(slot)}`)),
     ...[...money.early, ...groundless].flatMap((name) => [
@@ -211,28 +207,28 @@ const openIn = (
   ];
 };
 
-/** Each movement has the balance before it and its own change as its balance, and no other has its cause. */
-const addUp = (movements: readonly Movement[], named: ReadonlyMap<string, Movement>): readonly Finding[] => {
-  let balance = 0;
-  return movements.flatMap((movement) => {
-    const { stored, event } = movement;
-    balance += changeBy(event);
-    const findings: Finding[] = [];
-    if (balance !== event.data.balance || balance < 0)
-      findings.push(
-        ...found(
-          'wrong_balance',
-          stored.stream,
-          stored,
-          `The movements up to here add up to ${balance}, and this one says ${event.data.balance}.`,
-        ),
-      );
-    if (named.get(nameOf(event)) !== movement)
-      findings.push(
-        ...found('cause_moved_twice', nameOf(event), stored, 'An earlier movement has the same cause.'),
-      );
-    return findings;
-  });
+/** The slot of a spend that there is not, if the movement returns its credit. */
+const groundOf = ({ event }: Movement, named: ReadonlyMap<string, Movement>): readonly string[] => {
+  if (event.type !== 'CreditReturned' || !('void' in event.data.cause)) return [];
+  const slot = slotName(event.data.cause.void);
+  return named.has(`spend ${slot}`) ? [] : [slot];
+};
+
+/** A movement says the balance that all up to it add up to, and no earlier one has its cause. */
+const addUp = (
+  movement: Movement,
+  balance: number,
+  named: ReadonlyMap<string, Movement>,
+): readonly Finding[] => {
+  const { stored, event } = movement;
+  const isRight = balance === event.data.balance && balance >= 0;
+  const message = `The movements up to here add up to ${balance}, and this one says ${event.data.balance}.`;
+  return [
+    ...(isRight ? [] : found('wrong_balance', stored.stream, stored, message)),
+    ...(named.get(nameOf(event)) === movement
+      ? []
+      : found('cause_moved_twice', nameOf(event), stored, 'An earlier movement has the same cause.')),
+  ];
 };
 
 const bookingOf = ({ stored, event }: Movement, facts: Facts): Booking => {
@@ -243,60 +239,89 @@ const bookingOf = ({ stored, event }: Movement, facts: Facts): Booking => {
   return { position: stored.position, at, amount, reference, reason, actor };
 };
 
-const cardsOf = (period: readonly Movement[], facts: Facts): Reconciliation['cards'] => {
-  const cards = { paid: 0, cancelled: 0, failed: 0, held: 0, void: 0 };
-  for (const { event } of period) {
-    if (event.type === 'CreditSpent' && facts.paid(event.data.cause)) cards.paid++;
-    if (event.type === 'CreditReturned')
-      cards[facts.debts.get(returnName(event.data.cause))?.why ?? 'void']++;
-  }
-  return cards;
-};
+/** What the movements of a period come to. */
+class Sums {
+  readonly #sums = { CreditsPurchased: 0, CreditsWithdrawn: 0, CreditSpent: 0, CreditReturned: 0 };
+  readonly #cards = { paid: 0, cancelled: 0, failed: 0, held: 0, void: 0 };
+  readonly #purchases: Booking[] = [];
+  readonly #withdrawals: Booking[] = [];
 
-const sumOf = (movements: readonly Movement[], type: LedgerEvent['type']): number =>
-  movements.reduce((sum, { event }) => sum + (event.type === type ? event.data.amount : 0), 0);
+  add(movement: Movement, facts: Facts): void {
+    const { type, data } = movement.event;
+    this.#sums[type] += data.amount;
+    if (type === 'CreditsPurchased') this.#purchases.push(bookingOf(movement, facts));
+    else if (type === 'CreditsWithdrawn') this.#withdrawals.push(bookingOf(movement, facts));
+    else if (type === 'CreditReturned') this.#cards[facts.debts.get(returnName(data.cause))?.why ?? 'void']++;
+    else if (facts.paid(data.cause)) this.#cards.paid++;
+  }
+
+  get all() {
+    return {
+      purchased: this.#sums.CreditsPurchased,
+      withdrawn: this.#sums.CreditsWithdrawn,
+      spent: this.#sums.CreditSpent,
+      returned: this.#sums.CreditReturned,
+      cards: this.#cards,
+      purchases: this.#purchases,
+      withdrawals: this.#withdrawals,
+    };
+  }
+}
 
 /**
- * Adds up the credits of one organization. `events`: its ledger from the first event on, the cards that the
- * ledger names and the organization's purchases, each up to the end of the period, and each stream in its
+ * The credits of one organization. They have to observe its ledger from the first event on, the cards that
+ * the ledger names and the organization's purchases, each up to the end of the period, and each stream in its
  * order.
  */
-export const reconcile = (
-  events: readonly RecordedEvent[],
-  { after, until, mayBeOpenFor }: Period,
-): Reconciliation => {
-  const facts = new Facts(events);
-  const movements = events
-    .filter(({ stream }) => categoryOf(stream) === 'credits')
-    .map((stored) => ({ stored, event: parseEvent(ledger, stored) }));
-  const named = new Map(movements.toReversed().map((movement) => [nameOf(movement.event), movement]));
-  const open = openIn(events, facts, named);
-  const overdue = open
-    .filter(({ at }) => Date.parse(until) - Date.parse(at) > mayBeOpenFor)
-    .map(({ kind, subject, at, position }) => ({
-      code: 'overdue' as const,
-      subject,
-      position,
-      message: `This ${kind} is open since ${at}.`,
-    }));
-  const period = movements.filter(({ stored }) => stored.revision > after);
-  const bookings = (type: LedgerEvent['type']): readonly Booking[] =>
-    period.filter(({ event }) => event.type === type).map((movement) => bookingOf(movement, facts));
-  return {
-    opening: movements.findLast(({ stored }) => stored.revision <= after)?.event.data.balance ?? 0,
-    purchased: sumOf(period, 'CreditsPurchased'),
-    withdrawn: sumOf(period, 'CreditsWithdrawn'),
-    spent: sumOf(period, 'CreditSpent'),
-    returned: sumOf(period, 'CreditReturned'),
-    closing: movements.at(-1)?.event.data.balance ?? 0,
-    cards: cardsOf(period, facts),
-    purchases: bookings('CreditsPurchased'),
-    withdrawals: bookings('CreditsWithdrawn'),
-    open,
-    findings: [
-      ...addUp(movements, named),
-      ...movements.flatMap((movement) => judge(movement, facts, named)),
-      ...overdue,
-    ],
-  };
-};
+export class Books {
+  readonly #movements: Movement[] = [];
+  readonly #named = new Map<string, Movement>();
+  readonly #facts = new Facts();
+  readonly #money = new OpenMoney();
+
+  observe(stored: RecordedEvent): void {
+    this.#money.observe(stored);
+    if (categoryOf(stored.stream) !== 'credits') return this.#facts.observe(stored);
+    const event = parseEvent(ledger, stored);
+    const movement = { stored, event };
+    this.#movements.push(movement);
+    const name = nameOf(event);
+    if (!this.#named.has(name)) this.#named.set(name, movement);
+  }
+
+  /** Adds them up, a movement a step: there may be millions. */
+  *addUp({ after, until, mayBeOpenFor }: Period): Generator<void, Reconciliation, void> {
+    const [facts, named, movements] = [this.#facts, this.#named, this.#movements];
+    const sums = new Sums();
+    const badSums: Finding[] = [];
+    const badCauses: Finding[] = [];
+    const groundless = new Set<string>();
+    let balance = 0;
+    let opening = 0;
+    for (const movement of movements) {
+      balance += changeBy(movement.event);
+      badSums.push(...addUp(movement, balance, named));
+      badCauses.push(...judge(movement, facts, named));
+      for (const slot of groundOf(movement, named)) groundless.add(slot);
+      if (movement.stored.revision > after) sums.add(movement, facts);
+      else opening = movement.event.data.balance;
+      yield;
+    }
+    const open = openIn(this.#money, groundless, facts, named);
+    const overdue = open
+      .filter(({ at }) => Date.parse(until) - Date.parse(at) > mayBeOpenFor)
+      .map(({ kind, subject, at, position }) => ({
+        code: 'overdue' as const,
+        subject,
+        position,
+        message: `This ${kind} is open since ${at}.`,
+      }));
+    return {
+      opening,
+      closing: movements.at(-1)?.event.data.balance ?? 0,
+      ...sums.all,
+      open,
+      findings: [...badSums, ...badCauses, ...overdue],
+    };
+  }
+}

@@ -9,10 +9,10 @@ import {
   type OrganizationId,
   type StreamName,
 } from '../../domain/ids.js';
-import { reconcile, type Reconciliation } from '../../domain/reconciliation.js';
+import { Books, type Reconciliation } from '../../domain/reconciliation.js';
 import { organizationOf, type AdministrationDeps } from '../organizations/administer.js';
 import { isBy, streamAt, type Moment } from '../history/as-of.js';
-import { atMost } from '../timing/at-most.js';
+import { givingWay } from '../timing/next-turn.js';
 import type { Payments } from './payments.js';
 
 export interface ReconcileCreditsDeps extends Pick<AdministrationDeps, 'streams' | 'store' | 'clock'> {
@@ -61,13 +61,28 @@ export const reconcileCredits = async (
     ...brought.filter((stream) => categoryOf(stream) === 'purchase'),
     ...ordered,
   ]);
-  const limited = atMost(atOnce);
-  const others = await Promise.all([...streams].map((stream) => limited(() => streamAt(store, stream, end))));
-  return reconcile([...movements, ...others.flat()], {
+  const books = new Books();
+  const giveWay = givingWay(clock);
+  for (const movement of movements) {
+    books.observe(movement);
+    await giveWay();
+  }
+  const others = [...streams];
+  while (others.length > 0) {
+    const read = others.splice(-atOnce).map((stream) => streamAt(store, stream, end));
+    for (const events of await Promise.all(read)) for (const event of events) books.observe(event);
+    await giveWay();
+  }
+  const steps = books.addUp({
     after: from === null ? -1 : lastRevisionBy(from, movements),
     until: end.at ?? movements.at(-1)?.metadata.occurredAt ?? clock.instant(),
     mayBeOpenFor: reconcileAfter + closedWithin,
   });
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await giveWay();
+  }
 };
 
 const lastRevisionBy = (moment: Moment, movements: readonly RecordedEvent[]): number => {

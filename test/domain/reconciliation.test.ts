@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { ledgerStream } from '../../domain/credits.js';
 import type { RecordedEvent } from '../../domain/events.js';
 import { derivedUuid, Instant, OrganizationId, streamName, type StreamName } from '../../domain/ids.js';
-import { reconcile, type Reconciliation } from '../../domain/reconciliation.js';
+import type { Reconciliation } from '../../domain/reconciliation.js';
+import { reconcile } from '../support/fixtures/books.js';
 
 const org = OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000001');
 const command = '6c0f6a3e-0000-4000-8000-000000000002';

@@ -5,7 +5,7 @@ import { ledger } from '../../domain/credits.js';
 import { parseEvent, type LoggedEvent } from '../../domain/events.js';
 import { categoryOf, idOf, type Instant } from '../../domain/ids.js';
 import { purchase } from '../../domain/purchase.js';
-import { reconcile as reconcileBooks } from '../../domain/reconciliation.js';
+import { reconcile as reconcileBooks } from '../support/fixtures/books.js';
 import { exported, notarized, vkey } from '../support/fixtures/notarized.js';
 import { makeWorld, org, type World } from '../support/fixtures/world.js';
 import { violations } from '../support/simulation/invariants.js';
