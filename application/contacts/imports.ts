@@ -36,7 +36,7 @@ const mostKept = 200;
 /** How many rows are shown before they are saved. */
 const rowsShown = 5;
 const mostRows = 200_000;
-const mostRowsInPart = 500;
+const mostRowsInPart = 200;
 const mostBytesInPart = 256 * 1024;
 
 /** A file of contacts that was uploaded, and how far it is saved. */

@@ -26,6 +26,7 @@ import {
 import { OutcomeUnknown, TooContended } from '../writing/outcome.js';
 import { EventStoreUnavailable } from '../ports/event-store.js';
 import { ImportsUnavailable } from '../ports/import-records.js';
+import { givingWay } from '../timing/next-turn.js';
 import { untilAborted } from '../timing/until-aborted.js';
 import {
   listUploads,
@@ -138,6 +139,14 @@ const note = async (
     await changeImport(deps, now, came);
 };
 
+async function* inTurns<T>({ clock }: RunImportsDeps, rows: readonly T[]): AsyncGenerator<T> {
+  const giveWay = givingWay(clock);
+  for (const row of rows) {
+    await giveWay();
+    yield row;
+  }
+}
+
 /** Saves one part, and notes that. Throws what stopped it: then it is begun again. */
 const savePart = async (
   deps: RunImportsDeps,
@@ -147,7 +156,7 @@ const savePart = async (
 ): Promise<void> => {
   const bad: BadLine[] = [];
   const { failure, resumeAt, created, updated, same } = await importContacts<KeyedContact>({
-    rows: rows.map(asFileRow),
+    rows: inTurns(deps, rows.map(asFileRow)),
     save: async ({ contact: sent }, line) => {
       const read = capture(() => deps.readContact(sent));
       if ('refusal' in read) return refused(reasonOf(read.refusal));

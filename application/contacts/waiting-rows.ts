@@ -9,6 +9,7 @@ import type { Clock, Entropy } from '../ports/system.js';
 export interface WaitingRowsDeps {
   readonly importRecords: ImportRecords;
   readonly personalKeys: Pick<KeyRing, 'load' | 'keyOf' | 'destroy'>;
+  readonly clock: Clock;
 }
 
 export interface SealRowDeps {
@@ -104,7 +105,11 @@ interface Opened {
 
 const unreadable = 'its contact was erased after the file was uploaded, or the key of the row is lost';
 
-const openRow = ({ personalKeys }: WaitingRowsDeps, upload: string, row: StoredRow): Opened => {
+const openRow = (
+  { personalKeys }: Pick<WaitingRowsDeps, 'personalKeys'>,
+  upload: string,
+  row: StoredRow,
+): Opened => {
   if ('problem' in row) return { row, key: null };
   const { line, sealed } = row;
   const key = personalKeys.keyOf(sealed.key);
@@ -124,7 +129,13 @@ const openedPart = async (
   if (found === null) return null;
   const rows = Part.parse(found.data).rows.slice(0, most);
   await deps.personalKeys.load(rows.flatMap((row) => ('sealed' in row ? [row.sealed.key] : [])));
-  return rows.map((row) => openRow(deps, upload, row));
+  const opened: Opened[] = [];
+  const giveWay = givingWay(deps.clock);
+  for (const row of rows) {
+    opened.push(openRow(deps, upload, row));
+    await giveWay();
+  }
+  return opened;
 };
 
 /**
@@ -156,7 +167,7 @@ export const removePart = async (deps: WaitingRowsDeps, upload: string, part: nu
 
 /** Removes the parts of an upload from one on, and what announced it. */
 export const removeUpload = async (
-  deps: WaitingRowsDeps & { readonly clock: Clock },
+  deps: WaitingRowsDeps,
   upload: string,
   { from = 0, to = mostParts }: { readonly from?: number; readonly to?: number } = {},
 ): Promise<void> => {

@@ -80,7 +80,7 @@ const start = async () => {
     const copy = new MemoryImportRecords(world.clock);
     const parts = await importRecords.listOf('import-part', upload);
     for (const part of parts) await copy.add({ ...part, ends: null });
-    const read = { importRecords: copy, personalKeys: ring(2) };
+    const read = { importRecords: copy, personalKeys: ring(2), clock: world.clock };
     return () => Promise.all(parts.map((_, part) => readPart(read, upload, part)));
   };
   return { world, deps, begin, shown, eventsOf, uploadOf, copyOf, waiting, badLines };
@@ -136,7 +136,7 @@ describe('an import of contacts', () => {
 
   it('goes on after its process has died anywhere, with every line saved once and counted once', async () => {
     const whole = { status: 'done', rows: 700, through: 700, created: 699, updated: 1, same: 0, bad: 0 };
-    for (const appends of [0, 1, 30, 499, 500, 640]) {
+    for (const appends of [0, 1, 30, 199, 200, 640]) {
       const { world, deps, begin, shown, eventsOf } = await start();
       // The first and the last row have the same external_id, and differ.
       const id = await begin([...numbered(699), row(701, 'c-0', 'The last one')]);
@@ -189,7 +189,7 @@ describe('an import of contacts', () => {
       },
     });
     await workOnImports({ ...deps, store }, never);
-    expect(await shown(id)).to.deep.include({ status: 'stopped', through: 500, created: 500 });
+    expect(await shown(id)).to.deep.include({ status: 'stopped', through: 200, created: 200 });
   });
 
   it('is begun once by its form, keeps nothing of a file that breaks off, and few are under way at once', async () => {

@@ -159,7 +159,7 @@ describe('the shredder', () => {
       deleteContact(world.clock.instant(), world.clock.instant()),
     );
     await shredded(world, keys, ringOver(keys, 2), importRecords);
-    const after = { importRecords, personalKeys: ringOver(keys, 3) };
+    const after = { importRecords, personalKeys: ringOver(keys, 3), clock: world.clock };
     const waiting = await Promise.all(uploads.map((upload) => readPart(after, upload, 0)));
     expect(waiting.map((rows) => rows?.map((row) => 'contact' in row))).to.deep.equal([
       [true, false],
