@@ -56,7 +56,7 @@ const operation = (id: string) => {
 const schemaOf = (type: z.ZodType | null | undefined): JsonSchema => (type ? jsonSchemaOf(type) : {});
 const fieldsOf = ({ properties = {} }: JsonSchema): readonly string[] => Object.keys(properties);
 const inside = (schema: JsonSchema, field: string): JsonSchema => schema.properties?.[field] ?? {};
-const body = (id: string): JsonSchema => schemaOf(operation(id).body);
+const body = (id: string): JsonSchema => schemaOf(operation(id).body?.schema);
 const response = (id: string, status = 200): JsonSchema =>
   schemaOf(operation(id).operation.responses[status]?.schema);
 const row = (id: string): JsonSchema => inside(response(id), 'data').items ?? {};

@@ -49,7 +49,7 @@ const sent: readonly Sent[] = routes.flatMap(
   ({ params, query, body, access, operation: { operationId } }) => [
     { at: `${operationId} params`, schema: params },
     { at: `${operationId} query`, schema: query },
-    ...(body === null || access.kind === 'hook' ? [] : [{ at: `${operationId} body`, schema: body }]),
+    ...(body === null || access.kind === 'hook' ? [] : [{ at: `${operationId} body`, schema: body.schema }]),
   ],
 );
 

@@ -332,7 +332,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
     id: 'sendCard',
     summary: 'Send one card',
     access: { kind: 'key', scope: 'cards:send' },
-    body: newCard,
+    body: { schema: newCard, read: readCardFields },
     failure: 'order_failed',
     description:
       'Sends one handwritten card and spends one credit. With an Idempotency-Key, a retry never sends a second card.',
@@ -372,7 +372,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
       'no_credits',
       'production_failed',
     ],
-    handle: async (request) => {
+    handle: async (request, fields) => {
       const key = idempotencyKey(request.header('idempotency-key'));
       const { org, keyId } = request.caller;
       const sent = await sendCard(deps, {
@@ -382,8 +382,8 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
         idempotency:
           key === null
             ? null
-            : await hashedIdempotency(deps.personalKeys, org, key, canonicalJson(request.body)),
-        draft: () => ({ ...readCardFields(request.body), email: null, contact: null }),
+            : await hashedIdempotency(deps.personalKeys, org, key, canonicalJson(request.sent)),
+        draft: () => ({ ...fields, email: null, contact: null }),
       });
       return {
         status: 201,

@@ -4,12 +4,11 @@ import { newCommand, type Initiator } from '../../../application/writing/command
 import { listContacts } from '../../../application/contacts/list-contacts.js';
 import type { ReadModels } from '../../../application/ports/read-models.js';
 import { saveContactRecord, type SaveContactDeps } from '../../../application/contacts/save-contact.js';
-import type { KnownContact } from '../../../domain/contact.js';
+import type { ContactDetails, KnownContact } from '../../../domain/contact.js';
 import { streamName, type OrganizationId } from '../../../domain/ids.js';
 import type { ContactDocument } from '../../../projections/contacts.js';
 import { contactRecord, readContact } from './contact-fields.js';
 import { optionalText, pageLimit } from '../schema/fields.js';
-import type { JsonObject } from '../schema/read.js';
 import { receiptFor, receiptHeader } from './receipt.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type JsonResponse, type Operation, type Route, type TextResponse } from '../server/route.js';
@@ -132,14 +131,9 @@ export const answerSaved = async (
   deps: ContactRouteDeps,
   by: Initiator,
   org: OrganizationId,
-  body: JsonObject,
+  wanted: ContactDetails,
 ): Promise<JsonResponse> => {
-  const { id, contact, created } = await saveContactRecord(
-    deps,
-    org,
-    newCommand(deps, by, org),
-    readContact(body),
-  );
+  const { id, contact, created } = await saveContactRecord(deps, org, newCommand(deps, by, org), wanted);
   const saved = bodyOf(id, contact);
   return created
     ? { status: 201, body: saved, headers: receiptFor(streamName('contact', id), 0) }
@@ -173,10 +167,10 @@ export const contactRoutes = (deps: ContactRouteDeps): readonly Route[] => [
     id: 'saveContact',
     tags: ['contacts'],
     access: { kind: 'key', scope: 'contacts:write' },
-    body: contactRecord,
+    body: { schema: contactRecord, read: readContact },
     failure: 'create_failed',
     ...saveContactOperation,
-    handle: (request) => answerSaved(deps, byKey(request), request.caller.org, request.body),
+    handle: (request, contact) => answerSaved(deps, byKey(request), request.caller.org, contact),
   }),
   route('GET /api/v1/contacts', {
     id: 'listContacts',

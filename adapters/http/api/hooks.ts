@@ -144,7 +144,7 @@ export const hookRoutes = (deps: HookRouteDeps): readonly Route[] => [
     summary: 'Send one card through a hook',
     access: { kind: 'hook' },
     params: z.object({ token }),
-    body: hookPayload,
+    body: { schema: hookPayload, read: readHookPayload },
     failure: 'order_failed',
     undecodable: 'as-is',
     description:

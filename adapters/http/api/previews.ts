@@ -3,7 +3,7 @@ import { render } from 'preact-render-to-string';
 import { previewLetter } from '../../../application/cards/preview.js';
 import type { WriteDeps } from '../../../application/writing/execute.js';
 import { newCard } from './card-fields.js';
-import { readAll } from '../schema/read.js';
+import { whole } from '../schema/read.js';
 import { route, type Route } from '../server/route.js';
 import { Sheet } from '../web/letter.js';
 
@@ -33,13 +33,12 @@ export const previewRoutes = (deps: Pick<WriteDeps, 'streams'>): readonly Route[
     id: 'previewLetter',
     summary: 'See a message as it would be written',
     access: { kind: 'key', scope: null },
-    body: newPreview,
+    body: whole(newPreview),
     description: 'Lays a message out on the card. Nothing is sent, spent or kept.',
     tags: ['cards'],
     responses: { 200: { description: 'The message on the card.', schema: preview } },
     errors: ['missing_message', 'message_too_long', 'broken_merge_field', 'unknown_handwriting'],
-    handle: async ({ caller, body }) => {
-      const { message, handwriting } = readAll(newPreview, body);
+    handle: async ({ caller }, { message, handwriting }) => {
       const { hand, ...layout } = await previewLetter(deps, caller.org, message, handwriting);
       const { fits, lines, size, unknown } = layout;
       const svg = render(Sheet({ hand, layout }));

@@ -36,7 +36,7 @@ import {
 } from './deliveries.js';
 import { byKey } from './cards.js';
 import { longestDescription, optional, optionalText, says, text } from '../schema/fields.js';
-import { readAll, readFields, type JsonObject } from '../schema/read.js';
+import { readAll, readFields, type JsonObject, whole } from '../schema/read.js';
 import { instant, listOf, timestampAt, wholeList } from './responses.js';
 import { route, type HttpRequest, type Route } from '../server/route.js';
 import type { KeyCaller } from '../server/access.js';
@@ -177,7 +177,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     id: 'registerWebhookEndpoint',
     summary: 'Register a webhook endpoint',
     access,
-    body: newEndpoint,
+    body: { schema: newEndpoint, read: readRegistration },
     description:
       'The events of the organization to which the endpoint subscribes are posted to it, signed with its secret. The secret is shown only this once: store it immediately.',
     tags,
@@ -192,8 +192,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
       },
     },
     errors: ['invalid_url', 'invalid_events', 'invalid_parameter', 'too_many_endpoints'],
-    handle: async (request) => {
-      const wanted = readRegistration(request.body);
+    handle: async (request, wanted) => {
       const { endpoint, secret } = await registerEndpoint(
         deps,
         request.caller.org,
@@ -262,14 +261,13 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     summary: 'Change what a webhook endpoint subscribes to, or its description',
     access,
     params: one,
-    body: endpointChange,
+    body: { schema: endpointChange, read: readEndpointChange },
     description: 'Holds for events that occur from then on. A repeat changes nothing.',
     tags,
     answers: { 200: listedEndpoint },
     errors: ['not_found', 'invalid_events', 'invalid_parameter'],
-    handle: async (request) => {
+    handle: async (request, wanted) => {
       const { params, caller } = request;
-      const wanted = readEndpointChange(request.body);
       const command = commandOf(deps, request);
       return {
         status: 200,
@@ -324,12 +322,11 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     summary: 'Replay the events that an endpoint has not accepted',
     access,
     params: one,
-    body: replay,
+    body: whole(replay),
     tags,
     answers: { 202: counted },
     errors: ['not_found', 'invalid_parameter'],
-    handle: ({ caller, params, body, signal }) =>
-      replayed(deps, caller.org, params.id, readAll(replay, body), signal),
+    handle: ({ caller, params, signal }, wanted) => replayed(deps, caller.org, params.id, wanted, signal),
   }),
   route('GET /api/v1/deliveries', {
     id: 'listOwnDeliveries',

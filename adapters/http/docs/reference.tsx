@@ -119,7 +119,7 @@ const Operation = ({ route, baseUrl }: { readonly route: Route; readonly baseUrl
         {route.body === null ? null : (
           <>
             <h3>Body</h3>
-            <Fields fields={fieldsOf(schemaIn(route, route.body))} are="sent" />
+            <Fields fields={fieldsOf(schemaIn(route, route.body.schema))} are="sent" />
           </>
         )}
         <Returned route={route} />
@@ -136,7 +136,7 @@ const wordsOf = ({ method, path, operation, params, query, body }: Route): strin
   [
     `${method} ${templateOf(path)}`,
     operation.description ?? '',
-    ...[params, query, ...(body === null ? [] : [body])].flatMap(({ shape }) => Object.keys(shape)),
+    ...[params, query, ...(body === null ? [] : [body.schema])].flatMap(({ shape }) => Object.keys(shape)),
   ].join(' ');
 
 /** The operations of a group, each with its text and its samples side by side. */

@@ -87,7 +87,7 @@ export const TryIt = ({ route }: { readonly route: Route }) => {
           <Input route={route} place="header" name={name} required={false} />
         ))}
         {route.body === null ? null : (
-          <BodyField id={`${operation.operationId}-body`} schema={jsonSchemaOf(route.body)} />
+          <BodyField id={`${operation.operationId}-body`} schema={jsonSchemaOf(route.body.schema)} />
         )}
         {credential(route)}
         <button type="submit">Send {method}</button>

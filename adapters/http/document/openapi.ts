@@ -41,7 +41,7 @@ export const errorsOf = (route: Route): readonly ErrorCode[] => {
   if (route.body !== null)
     codes.push('unsupported_media_type', 'body_too_large', 'invalid_json', 'invalid_body');
   if (access.kind === 'key' || access.kind === 'operator') codes.push('invalid_parameter');
-  for (const schema of [route.params, route.query, ...(route.body === null ? [] : [route.body])])
+  for (const schema of [route.params, route.query, ...(route.body === null ? [] : [route.body.schema])])
     codes.push(...codesIn(jsonSchemaOf(schema)));
   if (pathParameters(route.path).length > 0 && route.undecodable !== 'as-is') codes.push(route.undecodable);
   codes.push(...operation.errors, route.failure);
@@ -55,7 +55,7 @@ const schemasOf = (routes: readonly Route[], withWebhooks: boolean) => {
     ...routes.flatMap(({ params, query, body, operation }) => [
       params,
       query,
-      ...(body === null ? [] : [body]),
+      ...(body === null ? [] : [body.schema]),
       ...Object.values(operation.responses).flatMap(({ schema }) => (schema === null ? [] : [schema])),
     ]),
   ];
@@ -273,7 +273,7 @@ const operationOf = (route: Route, schemaOf: SchemaOf, baseUrl: string): Node =>
             required: true,
             content: {
               'application/json': {
-                schema: inOperation(schemaOf(route.body), operation.operationId),
+                schema: inOperation(schemaOf(route.body.schema), operation.operationId),
                 example: sampleRequest(route, baseUrl).body,
               },
             },

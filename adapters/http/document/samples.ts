@@ -106,7 +106,7 @@ export const sampleRequest = (route: Route, baseUrl: string): SampleRequest => {
     url: `${baseUrl}${pathOf(route)}${queryOf(route)}`,
     credential: access.kind === 'key' ? 'API_KEY' : access.kind === 'operator' ? 'OPERATOR_TOKEN' : null,
     headers: headers.map(([name, { schema }]) => [name, String(exampleOf(schema))]),
-    body: body === null ? undefined : exampleOf(schemaIn(route, body)),
+    body: body === null ? undefined : exampleOf(schemaIn(route, body.schema)),
     reads:
       response?.type === 'text/event-stream'
         ? 'stream'

@@ -43,6 +43,7 @@ import {
 } from '../api/cards.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/moments.js';
 import { longestReason, optionalText, says, text } from '../schema/fields.js';
+import { whole } from '../schema/read.js';
 import { byOperator, floorAccess, type OperatorRequest, operatorRoute } from './route.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from '../api/responses.js';
 import { type RouteResponse, type Route } from '../server/route.js';
@@ -259,7 +260,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
         summary,
         access: floorAccess,
         params: cardCodeParam,
-        body: withReason,
+        body: whole(withReason),
         undecodable,
         answers: { 200: cardForOperatorSchema },
         errors,
@@ -271,7 +272,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       summary: 'Report a production step',
       access: floorAccess,
       params: stepParams,
-      body: stepReport,
+      body: whole(stepReport),
       undecodable,
       answers: { 200: cardForOperatorSchema },
       errors,

@@ -5,6 +5,7 @@ import {
   type AdministrationDeps,
 } from '../../../application/organizations/administer.js';
 import { longestLabel, text } from '../schema/fields.js';
+import { whole } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { byOperator, operatorRoute } from './route.js';
 
@@ -30,7 +31,7 @@ export const catalogueRoutes = (deps: AdministrationDeps): readonly Route[] => [
     id: 'putCollectionCard',
     summary: 'Publish or withdraw a card of the public collection',
     params: z.object({ slug: collectionSlug }),
-    body: collectionCard,
+    body: whole(collectionCard),
     answers: { 200: z.object({ slug: z.string(), title: z.string(), active: z.boolean() }) },
     errors: [],
     handle: async (request, { title, active }) => {
@@ -43,7 +44,7 @@ export const catalogueRoutes = (deps: AdministrationDeps): readonly Route[] => [
     id: 'putHandwriting',
     summary: 'Offer or withdraw a handwriting',
     params: z.object({ name: handwritingName }),
-    body: handwritingState,
+    body: whole(handwritingState),
     answers: { 200: z.object({ name: z.string(), active: z.boolean() }) },
     errors: [],
     handle: async (request, { active }) => {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listContactsAt } from '../../../application/contacts/list-contacts.js';
 import { organizationOf } from '../../../application/organizations/administer.js';
-import { contactRecord } from '../api/contact-fields.js';
+import { contactRecord, readContact } from '../api/contact-fields.js';
 import {
   answerSaved,
   contactBody,
@@ -27,14 +27,14 @@ export const operatorContactRoutes = (deps: ContactRouteDeps): readonly Route[] 
     tags: ['operator'],
     access: officeAccess,
     params: ofOrganization,
-    body: contactRecord,
+    body: { schema: contactRecord, read: readContact },
     failure: 'create_failed',
     ...saveContactOperation,
     errors: [...saveContactOperation.errors, 'not_found'],
-    handle: async (request) => {
+    handle: async (request, contact) => {
       const org = orgOf(request.params);
       await organizationOf(deps, org);
-      return answerSaved(deps, byOperator(request), org, request.body);
+      return answerSaved(deps, byOperator(request), org, contact);
     },
   }),
   route(`GET ${orgPath}/contacts`, {

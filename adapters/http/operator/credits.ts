@@ -12,6 +12,7 @@ import { largestBalance } from '../../../domain/credits.js';
 import { movementBody, movementList, movementRow } from '../api/credit-movements.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/moments.js';
 import { longestReason, optionalText, says, text } from '../schema/fields.js';
+import { whole } from '../schema/read.js';
 import { byOperator, orgOf, pageQuery, operatorRoute } from './route.js';
 import { pageOf } from '../api/responses.js';
 import { type Route } from '../server/route.js';
@@ -55,7 +56,7 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
   operatorRoute(`POST /organizations/:org/credits`, {
     id: 'addCredits',
     summary: 'Add credits',
-    body: purchase,
+    body: whole(purchase),
     answers: { 201: balanceLeft },
     errors: ['not_found', 'invalid_transition'],
     handle: async (request, wanted) => {
@@ -98,7 +99,7 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
   operatorRoute(`POST /organizations/:org/credits/withdraw`, {
     id: 'withdrawCredits',
     summary: 'Take credits back; the balance is never below 0',
-    body: withdrawal,
+    body: whole(withdrawal),
     answers: {
       201: balanceLeft,
     },

@@ -20,6 +20,7 @@ import { scopes } from '../../../domain/api-key.js';
 import { asOfField, atErrors, momentFrom, pastPage } from '../api/moments.js';
 import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { longestLabel, optional, optionalText, text } from '../schema/fields.js';
+import { whole } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { byOperator, operatorRoute, orgOf, orgParam, pageAtQuery } from './route.js';
 
@@ -64,7 +65,7 @@ const keyRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
   operatorRoute(`POST /organizations/:org/keys`, {
     id: 'createKey',
     summary: 'Create an API key; it is shown only this once',
-    body: newKey,
+    body: whole(newKey),
     answers: {
       201: z.object({
         id: z.string(),
@@ -120,7 +121,7 @@ const designRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
   operatorRoute(`POST /organizations/:org/designs`, {
     id: 'saveDesign',
     summary: "Save a design, or the organization's copy of a collection card",
-    body: newDesign,
+    body: whole(newDesign),
     answers: { 200: savedDesign, 201: savedDesign },
     errors: ['not_found', 'design_not_found'],
     handle: async (request, { name, collection_slug }) => {
@@ -149,7 +150,7 @@ const doNotMailRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
   operatorRoute(`POST /organizations/:org/do-not-mail`, {
     id: 'addToDoNotMail',
     summary: 'Add an e-mail address to the do-not-mail list',
-    body: doNotMail,
+    body: whole(doNotMail),
     answers: {
       201: doNotMailState,
     },

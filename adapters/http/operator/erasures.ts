@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { erasePersonal, findSubjects, type EraseDeps } from '../../../application/personal/erase.js';
 import { longestReason, optional, optionalText, text } from '../schema/fields.js';
+import { whole } from '../schema/read.js';
 import { byOperator, privacyAccess, orgOf, operatorRoute } from './route.js';
 import { timestamp } from '../api/responses.js';
 import { type Route } from '../server/route.js';
@@ -54,7 +55,7 @@ export const erasureRoutes = (deps: EraseDeps): readonly Route[] => [
     id: 'erase',
     summary: 'Erase the personal data of cards and contacts for good',
     access: privacyAccess,
-    body: erasure,
+    body: whole(erasure),
     answers: { 202: erased },
     errors: ['not_found', 'card_not_found', 'invalid_transition'],
     handle: async (request, { cards, contacts, reason }) => {

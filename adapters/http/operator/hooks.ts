@@ -15,6 +15,7 @@ import { DomainError } from '../../../domain/errors.js';
 import { asOfField, atErrors, momentFrom, pastPage } from '../api/moments.js';
 import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { longestLabel, optional, optionalText } from '../schema/fields.js';
+import { whole } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { byOperator, operatorRoute, orgOf, pageAtQuery, pageQuery } from './route.js';
 
@@ -122,7 +123,7 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
   operatorRoute('POST /organizations/:org/hooks', {
     id: 'createHook',
     summary: 'Create an inbound hook',
-    body: newHook,
+    body: whole(newHook),
     responses: {
       201: {
         description: 'The hook, with its token and URL: they are shown only this once.',
@@ -190,7 +191,7 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
   operatorRoute(`PATCH /organizations/:org/hooks/:id`, {
     id: 'updateHook',
     summary: 'Change settings of a hook, pause or resume it',
-    body: hookChange,
+    body: whole(hookChange),
     responses: { 200: { description: 'The hook. A repeat changes nothing.', schema: hookResponse } },
     errors: ['not_found', 'invalid_parameter', 'design_not_found'],
     handle: async (request, sent) => {

@@ -14,6 +14,7 @@ import { houseId, operatorScopes } from '../../../domain/api-key.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Instant } from '../../../domain/ids.js';
 import { longestLabel, optionalText } from '../schema/fields.js';
+import { whole } from '../schema/read.js';
 import { byOperator, operatorAccess, pageQuery, rootAccess, operatorRoute } from './route.js';
 import { instant, isoTime, listOf, pageOf, timestamp } from '../api/responses.js';
 import { type Route } from '../server/route.js';
@@ -70,7 +71,7 @@ export const operatorKeyRoutes = (deps: OperatorKeyRouteDeps): readonly Route[] 
     id: 'createOperatorKey',
     summary: 'Create a key for an operator; it is shown only this once',
     access: rootAccess,
-    body: newKey,
+    body: whole(newKey),
     answers: {
       201: z.object({
         id: z.string(),

@@ -14,6 +14,7 @@ import {
 import { cardStatuses } from '../../../domain/card.js';
 import { DomainError } from '../../../domain/errors.js';
 import { optional, optionalText, text } from '../schema/fields.js';
+import { whole } from '../schema/read.js';
 import { byOperator, orgOf, pageQuery, operatorRoute } from './route.js';
 import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { type Route } from '../server/route.js';
@@ -85,7 +86,7 @@ export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[
   operatorRoute('POST /organizations', {
     id: 'createOrganization',
     summary: 'Create an organization',
-    body: newOrganization,
+    body: whole(newOrganization),
     answers: { 201: organizationState },
     errors: ['unknown_handwriting'],
     handle: async (request, { name, house_hand }) => {
@@ -116,7 +117,7 @@ export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[
   operatorRoute('PATCH /organizations/:org', {
     id: 'updateOrganization',
     summary: 'Rename an organization, choose its house hand, suspend it or end that',
-    body: organizationChange,
+    body: whole(organizationChange),
     answers: { 200: changedOrganization },
     errors: ['not_found', 'unknown_handwriting'],
     handle: async (request, { name, house_hand: houseHand, suspended: isSuspended }) => {

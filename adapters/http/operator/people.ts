@@ -16,6 +16,7 @@ import type { Member } from '../../../domain/members.js';
 import { memberRoles, staffRoles } from '../../../domain/permissions.js';
 import { paths } from '../web/paths.js';
 import { text } from '../schema/fields.js';
+import { whole } from '../schema/read.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/moments.js';
 import { byOperator, rootAccess, orgOf, operatorRoute } from './route.js';
 import { instant, listOf, timestamp, wholeList } from '../api/responses.js';
@@ -92,7 +93,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
     operatorRoute(`POST /organizations/:org/members`, {
       id: 'inviteMember',
       summary: 'Invite somebody, or again; the service sends no mail, so pass the link on',
-      body: newMember,
+      body: whole(newMember),
       answers: { 201: link },
       errors: ['not_found', 'invalid_transition'],
       handle: async (request, member) => {
@@ -119,7 +120,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
     operatorRoute(`PATCH /organizations/:org/members/:id`, {
       id: 'changeRole',
       summary: 'Give a member another role',
-      body: roleChange,
+      body: whole(roleChange),
       answers: { 200: memberRow },
       errors: ['not_found', 'invalid_transition'],
       handle: async (request, { role: wanted }) => {

@@ -3,7 +3,7 @@ import type { OperatorScope } from '../../../domain/api-key.js';
 import { OrganizationId } from '../../../domain/ids.js';
 import { atParam } from '../api/moments.js';
 import { optionalText, pageLimit, text } from '../schema/fields.js';
-import { readAll } from '../schema/read.js';
+import type { Body } from '../schema/read.js';
 import type { Access, OperatorCaller } from '../server/access.js';
 import {
   pathParameters,
@@ -56,19 +56,16 @@ type ParametersIn<Path extends string> = Path extends `${string}:${infer Rest}`
 interface OperatorDefinition<
   Params extends z.ZodObject,
   Query extends z.ZodObject,
-  Body extends z.ZodObject,
+  Values,
 > extends Description<Params, Query> {
   /** The office, if it is left out. */
   readonly access?: Extract<Access, { readonly kind: 'operator' }>;
-  readonly body?: Body;
-  /** `sent`: the values of the body. */
+  readonly body?: Body<Values>;
   handle(
     request: HttpRequest<OperatorCaller, z.output<Params>, z.output<Query>>,
-    sent: z.output<Body>,
+    body: Values,
   ): Promise<RouteResponse>;
 }
-
-const nothing = z.object({});
 
 /**
  * Declares a route of the operator by its method and its path below `/operator/v1`. Parameters that are not
@@ -78,10 +75,10 @@ export const operatorRoute = <
   const Call extends `${Method} /${string}`,
   Params extends z.ZodObject = z.ZodObject<Record<ParametersIn<Call>, z.ZodType<string>>>,
   Query extends z.ZodObject = z.ZodObject,
-  Body extends z.ZodObject = z.ZodObject,
+  Values = undefined,
 >(
   call: Call,
-  definition: OperatorDefinition<Params, Query, Body>,
+  definition: OperatorDefinition<Params, Query, Values>,
 ): Route => {
   const { access = officeAccess, params, errors = ['not_found'], ...rest } = definition;
   const ids = pathParameters(call).map((name) => [name, name === 'org' ? orgParam : idParam]);
@@ -92,8 +89,6 @@ export const operatorRoute = <
     params: params ?? (z.object(Object.fromEntries(ids)) as unknown as Params),
     tags: ['operator'],
     errors,
-    handle: (request) =>
-      definition.handle(request, readAll(rest.body ?? (nothing as unknown as Body), request.body)),
   });
 };
 

@@ -28,6 +28,7 @@ import {
   testResult,
 } from '../api/deliveries.js';
 import { optionalText, text } from '../schema/fields.js';
+import { whole } from '../schema/read.js';
 import { byOperator, orgOf, operatorRoute } from './route.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom, placeFrom } from '../api/moments.js';
 import { listOf, wholeList } from '../api/responses.js';
@@ -73,7 +74,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
   operatorRoute(`POST /organizations/:org/deliveries/redrive`, {
     id: 'redriveDeliveries',
     summary: 'Redrive dead letters',
-    body: redrive,
+    body: whole(redrive),
     answers: { 202: redriven },
     errors: ['not_found', 'invalid_parameter'],
     handle: async (request, { from, to, endpoint }) => {
@@ -187,7 +188,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
   operatorRoute('POST /organizations/:org/webhooks/:id/replay', {
     id: 'replayEvents',
     summary: 'Replay the events that an endpoint has not accepted',
-    body: replay,
+    body: whole(replay),
     answers: { 202: counted },
     errors: ['not_found', 'invalid_parameter'],
     handle: ({ params, signal }, sent) => replayed(deps, orgOf(params), params.id, sent, signal),

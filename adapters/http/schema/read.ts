@@ -155,6 +155,18 @@ export const readAll = <S extends z.ZodObject>(schema: S, body: Sent): z.output<
   throw error;
 };
 
+/** What a request has to send: how documents describe it, and how its handler gets it. */
+export interface Body<Values = unknown> {
+  readonly schema: z.ZodObject;
+  readonly read: (sent: JsonObject) => Values;
+}
+
+/** A body whose values its handler gets, or that is refused. */
+export const whole = <S extends z.ZodObject>(schema: S): Body<z.output<S>> => ({
+  schema,
+  read: (sent) => readAll(schema, sent),
+});
+
 /**
  * Gives a refusal without `param` the name of the first field that the body declares to be refused with its
  * code; returns any other error as it is. So rules that run after the body was read need no field names.

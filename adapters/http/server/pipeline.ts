@@ -149,7 +149,7 @@ const queryOf = (route: Route, search: string): Readonly<Record<string, string>>
 const noteIgnored = (exchange: Exchange, route: Route, query: object, body: JsonObject): void => {
   if (!hasKey(route)) return;
   const inQuery = query === nothing ? [] : ignoredNames(route.query, query);
-  const inBody = route.body === null ? [] : ignoredNames(route.body, body);
+  const inBody = route.body === null ? [] : ignoredNames(route.body.schema, body);
   exchange.ignored = inQuery.length === 0 ? inBody : [...inQuery, ...inBody].slice(0, mostNamed);
   exchange.strict = prefersStrict(exchange.request.headers.prefer);
   const [parameter] = inQuery;
@@ -226,7 +226,7 @@ class AdmittedRequest implements HttpRequest {
     private readonly exchange: Exchange,
     readonly params: object,
     readonly query: object,
-    readonly body: JsonObject,
+    readonly sent: JsonObject,
     private readonly abortable: Abortable,
   ) {
     this.id = exchange.id;
@@ -441,11 +441,11 @@ export const pipeline = ({
     );
 
   /** What changes something is a command, with a span of its own. */
-  const performed = (route: Route, request: HttpRequest): Promise<RouteResponse> =>
+  const performed = (route: Route, request: HttpRequest, values: unknown): Promise<RouteResponse> =>
     tracing === noTracing || route.method === 'GET'
-      ? route.handle(request)
+      ? route.handle(request, values)
       : inSpan(tracing, `command ${route.operation.operationId}`, { kind: 'internal' }, () =>
-          route.handle(request),
+          route.handle(request, values),
         );
 
   const handle = async (
@@ -455,19 +455,21 @@ export const pipeline = ({
   ): Promise<RouteResponse> => {
     await admit(exchange, route);
     if (exchange.undecodable && route.undecodable !== 'as-is') throw undecodable(route.undecodable);
-    const body = route.body === null || route.access.kind === 'hook' ? empty : await readBody(exchange);
+    // A hook reads its body when its token is known.
+    const declared = route.access.kind === 'hook' ? null : route.body;
+    const body = declared === null ? empty : await readBody(exchange);
     const place = readAll(route.params, params);
     const sent = queryOf(route, exchange.search);
     noteIgnored(exchange, route, sent, body);
     const request = new AdmittedRequest(exchange, place, readAll(route.query, sent), body, abortable);
     try {
-      const response = await performed(route, request);
+      const response = await performed(route, request, declared?.read(body));
       const subjects = exchange.caller.kind === 'key' ? [] : subjectsIn(params, { ...sent, subject: '' });
       exchange.subject = { ...exchange.subject, ...subjectOf(route, params, body, response), subjects };
       return response;
     } catch (error) {
       const told = error instanceof UnknownName ? await withProposal(exchange.caller, error) : error;
-      throw route.body === null ? told : atField(route.body, told);
+      throw route.body === null ? told : atField(route.body.schema, told);
     } finally {
       giveUpUpload(exchange);
     }

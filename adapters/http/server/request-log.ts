@@ -52,7 +52,7 @@ export const subjectOf = (
   const id = textIn(answered, 'id');
   if (id !== undefined && speakable.test(id)) changed['id'] = id;
   const fields =
-    declared === null ? [] : Object.keys(declared.shape).filter((name) => Object.hasOwn(sent, name));
+    declared === null ? [] : Object.keys(declared.schema.shape).filter((name) => Object.hasOwn(sent, name));
   if (fields.length > 0) changed['fields'] = fields;
   return { ...about, changed };
 };
@@ -95,7 +95,7 @@ export const recordOf = (
 /** What is at fault, if the operation declares that name: any other is a text of the client. */
 const namedIn = ({ route }: Exchange, param: string): string | undefined =>
   route !== null &&
-  [route.params, route.query, ...(route.body === null ? [] : [route.body])].some((schema) =>
+  [route.params, route.query, ...(route.body === null ? [] : [route.body.schema])].some((schema) =>
     isDeclared(schema, param),
   )
     ? param

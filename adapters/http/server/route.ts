@@ -2,7 +2,7 @@ import type { Headers } from './respond.js';
 import { z } from 'zod';
 import type { ErrorCode } from '../../../domain/errors.js';
 import type { SharedDocument } from './documents.js';
-import type { JsonObject } from '../schema/read.js';
+import type { Body, JsonObject } from '../schema/read.js';
 import type { Access, Caller, CallerOf, Subject } from './access.js';
 import type { JsonSchema } from '../schema/json-schema.js';
 import type { Upload } from './upload.js';
@@ -17,11 +17,8 @@ export interface HttpRequest<C = Caller, Params = object, Query = object> {
   /** Path parameters, decoded and trimmed. */
   readonly params: Params;
   readonly query: Query;
-  /**
-   * The body as sent, without dangerous keys; empty if the route declares none. Read it with `readAll` or
-   * `readFields`.
-   */
-  readonly body: JsonObject;
+  /** The body as sent, without dangerous keys; empty if the route declares none. */
+  readonly sent: JsonObject;
   /**
    * Reads the body now: for routes with access `hook`, whose token is checked first. Throws what the body is
    * refused for. (decision 46: when the token is checked; decision 6: what counts as valid JSON)
@@ -150,7 +147,7 @@ export interface Route {
   readonly params: z.ZodObject;
   readonly query: z.ZodObject;
   /** Null if a body is ignored. */
-  readonly body: z.ZodObject | null;
+  readonly body: Body | null;
   /** The code of a 500. (docs/contract.md#errors) */
   readonly failure: ErrorCode;
   /**
@@ -166,7 +163,8 @@ export interface Route {
   /** True if the route isn't in the OpenAPI document. */
   readonly hidden: boolean;
   readonly operation: Operation;
-  handle(request: HttpRequest): Promise<RouteResponse>;
+  /** `body`: what its declaration has read. */
+  handle(request: HttpRequest, body: unknown): Promise<RouteResponse>;
 }
 
 /** What every route is told besides method, path and handler. */
@@ -187,11 +185,15 @@ interface Definition<
   A extends Access,
   Params extends z.ZodObject,
   Query extends z.ZodObject,
+  Values,
 > extends Description<Params, Query> {
   readonly access: A;
   readonly tags: readonly string[];
-  readonly body?: z.ZodObject;
-  handle(request: HttpRequest<CallerOf<A>, z.output<Params>, z.output<Query>>): Promise<RouteResponse>;
+  readonly body?: Body<Values>;
+  handle(
+    request: HttpRequest<CallerOf<A>, z.output<Params>, z.output<Query>>,
+    body: Values,
+  ): Promise<RouteResponse>;
 }
 
 const nothing = z.object({});
@@ -216,9 +218,10 @@ export const route = <
   const A extends Access,
   Params extends z.ZodObject = z.ZodObject,
   Query extends z.ZodObject = z.ZodObject,
+  Values = undefined,
 >(
   call: `${Method} ${string}`,
-  definition: Definition<A, Params, Query>,
+  definition: Definition<A, Params, Query, Values>,
 ): Route => {
   const {
     id: operationId,

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { z } from 'zod';
 import { openApiDocument } from '../../../adapters/http/document/openapi.js';
+import { whole } from '../../../adapters/http/schema/read.js';
 import { route } from '../../../adapters/http/server/route.js';
 import { assertExamples } from '../../support/http/document-examples.js';
 
@@ -11,7 +12,7 @@ const documentOf = (body: z.ZodObject): { readonly components?: unknown; readonl
         id: 'makeThing',
         summary: 'Make a thing',
         access: { kind: 'public' },
-        body,
+        body: whole(body),
         tags: ['cards'],
         responses: { 204: { description: 'Made.', schema: null } },
         handle: () => Promise.resolve({ status: 204, body: {} }),

@@ -7,7 +7,7 @@ import {
   says,
   text,
 } from '../../../adapters/http/schema/fields.js';
-import { readAll } from '../../../adapters/http/schema/read.js';
+import { whole } from '../../../adapters/http/schema/read.js';
 import { route, type Route } from '../../../adapters/http/server/route.js';
 import { OutcomeUnknown } from '../../../application/writing/outcome.js';
 import { IdempotencyUnavailable } from '../../../application/ports/idempotency-store.js';
@@ -73,17 +73,17 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
     }),
     route('POST /api/v1/cards', {
       access: { kind: 'key', scope: 'cards:send' },
-      body: cardBody,
+      body: whole(cardBody),
       failure: 'order_failed',
       ...operation('sendCard', ['no_credits']),
-      handle: (request) => {
+      handle: (request, read) => {
         traces.calls.push('sendCard');
         return Promise.resolve({
           status: 201,
           body: {
             echo: {
-              raw: request.body,
-              read: readAll(cardBody, request.body),
+              raw: request.sent,
+              read,
               keys: request.header('Idempotency-Key'),
             },
           },
@@ -122,7 +122,7 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
     route('POST /api/v1/hooks/:token', {
       access: { kind: 'hook' },
       params: z.object({ token: text() }),
-      body: z.looseObject({}),
+      body: whole(z.looseObject({})),
       failure: 'order_failed',
       ...operation('fireHook'),
       handle: async (request) => {
@@ -134,11 +134,10 @@ export const testRoutes = (traces: Traces): readonly Route[] => {
     }),
     route('POST /operator/v1/organizations', {
       access: { kind: 'operator', scope: 'operator:office' },
-      body: z.object({ name: text() }),
+      body: whole(z.object({ name: text() })),
       failure: 'create_failed',
       ...operation('createOrganization'),
-      handle: ({ body }) =>
-        Promise.resolve({ status: 201, body: { echo: readAll(z.object({ name: text() }), body) } }),
+      handle: (_, body) => Promise.resolve({ status: 201, body: { echo: body } }),
     }),
     route('POST /operator/v1/cards/:code/queue', {
       access: { kind: 'operator', scope: 'operator:office' },
