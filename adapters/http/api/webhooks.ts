@@ -192,13 +192,10 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
       },
     },
     errors: ['invalid_url', 'invalid_events', 'invalid_parameter', 'too_many_endpoints'],
-    handle: async (request, wanted) => {
-      const { endpoint, secret } = await registerEndpoint(
-        deps,
-        request.caller.org,
-        wanted,
-        commandOf(deps, request),
-      );
+    handle: async (request, { url, events, description }) => {
+      const { org } = request.caller;
+      const wanted = { url, events, description };
+      const { endpoint, secret } = await registerEndpoint(deps, org, wanted, commandOf(deps, request));
       return { status: secret === null ? 200 : 201, body: endpointBody(endpoint, secret) };
     },
   }),
@@ -266,8 +263,9 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     tags,
     answers: { 200: listedEndpoint },
     errors: ['not_found', 'invalid_events', 'invalid_parameter'],
-    handle: async (request, wanted) => {
+    handle: async (request, { events, description }) => {
       const { params, caller } = request;
+      const wanted = { events, description };
       const command = commandOf(deps, request);
       return {
         status: 200,
@@ -326,7 +324,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     tags,
     answers: { 202: counted },
     errors: ['not_found', 'invalid_parameter'],
-    handle: ({ caller, params, signal }, wanted) => replayed(deps, caller.org, params.id, wanted, signal),
+    handle: ({ caller, params, signal }, { from }) => replayed(deps, caller.org, params.id, { from }, signal),
   }),
   route('GET /api/v1/deliveries', {
     id: 'listOwnDeliveries',

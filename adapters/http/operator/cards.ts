@@ -264,7 +264,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
         undecodable,
         answers: { 200: cardForOperatorSchema },
         errors,
-        handle: (request, sent) => apply(request, request.params.card_code, change(decide(sent.reason))),
+        handle: (request, { reason }) => apply(request, request.params.card_code, change(decide(reason))),
       }),
     ),
     operatorRoute(`POST /cards/:card_code/steps/:step`, {

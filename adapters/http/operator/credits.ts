@@ -59,8 +59,9 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
     body: whole(purchase),
     answers: { 201: balanceLeft },
     errors: ['not_found', 'invalid_transition'],
-    handle: async (request, wanted) => {
-      const balance = await addCredits(deps, byOperator(request), orgOf(request.params), wanted);
+    handle: async (request, { amount, reason, reference }) => {
+      const bought = { amount, reason, reference };
+      const balance = await addCredits(deps, byOperator(request), orgOf(request.params), bought);
       return { status: 201, body: { balance } };
     },
   }),

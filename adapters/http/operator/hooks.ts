@@ -15,7 +15,7 @@ import { DomainError } from '../../../domain/errors.js';
 import { asOfField, atErrors, momentFrom, pastPage } from '../api/moments.js';
 import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { longestLabel, optional, optionalText } from '../schema/fields.js';
-import { whole } from '../schema/read.js';
+import { readAll, whole, type JsonObject } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { byOperator, operatorRoute, orgOf, pageAtQuery, pageQuery } from './route.js';
 
@@ -103,13 +103,16 @@ const hookChange = newHook
   .meta({ id: 'HookChange', description: 'What is left out stays.' });
 
 /** What is null was left out. */
-const changeFrom = (sent: z.output<typeof hookChange>) => ({
-  ...(sent.label !== null && { label: sent.label }),
-  ...(sent.design_id !== null && { design: sent.design_id }),
-  ...(sent.template !== null && { template: sent.template }),
-  ...(sent.signed_by !== null && { signedBy: sent.signed_by }),
-  ...(sent.paused !== null && { paused: sent.paused }),
-});
+const readChange = (sent: JsonObject) => {
+  const { label, design_id: design, template, signed_by: signedBy, paused } = readAll(hookChange, sent);
+  return {
+    ...(label !== null && { label }),
+    ...(design !== null && { design }),
+    ...(template !== null && { template }),
+    ...(signedBy !== null && { signedBy }),
+    ...(paused !== null && { paused }),
+  };
+};
 
 const nothingToChange = () =>
   new DomainError(
@@ -191,12 +194,11 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
   operatorRoute(`PATCH /organizations/:org/hooks/:id`, {
     id: 'updateHook',
     summary: 'Change settings of a hook, pause or resume it',
-    body: whole(hookChange),
+    body: { schema: hookChange, read: readChange },
     responses: { 200: { description: 'The hook. A repeat changes nothing.', schema: hookResponse } },
     errors: ['not_found', 'invalid_parameter', 'design_not_found'],
-    handle: async (request, sent) => {
+    handle: async (request, change) => {
       const owner = orgOf(request.params);
-      const change = changeFrom(sent);
       if (Object.keys(change).length === 0) throw nothingToChange();
       const command = newCommand(deps, byOperator(request), owner);
       return { status: 200, body: bodyOf(await updateHook(deps, owner, request.params.id, change, command)) };

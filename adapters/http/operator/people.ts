@@ -96,9 +96,13 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       body: whole(newMember),
       answers: { 201: link },
       errors: ['not_found', 'invalid_transition'],
-      handle: async (request, member) => {
+      handle: async (request, { email, name, role }) => {
         const org = orgOf(request.params);
-        const { token, expires } = await inviteMember(deps, byOperator(request), org, member);
+        const { token, expires } = await inviteMember(deps, byOperator(request), org, {
+          email,
+          name,
+          role,
+        });
         return linkBody(paths.join, { organization: org, invitation: token }, Date.parse(expires));
       },
     }),

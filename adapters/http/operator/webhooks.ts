@@ -191,7 +191,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     body: whole(replay),
     answers: { 202: counted },
     errors: ['not_found', 'invalid_parameter'],
-    handle: ({ params, signal }, sent) => replayed(deps, orgOf(params), params.id, sent, signal),
+    handle: ({ params, signal }, { from }) => replayed(deps, orgOf(params), params.id, { from }, signal),
   }),
 ];
 
