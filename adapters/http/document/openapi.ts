@@ -10,6 +10,7 @@ import { textExampleOf } from './response-examples.js';
 import { exampleOf, responseExampleOf, sampleRequest, samplesOf } from './samples.js';
 import {
   pathParameters,
+  typesOf,
   templateOf,
   type DocumentedResponse,
   type DocumentedHeader,
@@ -50,15 +51,7 @@ export const errorsOf = (route: Route): readonly ErrorCode[] => {
 
 /** The schemas of all types of the routes, and the components to which they refer. */
 const schemasOf = (routes: readonly Route[], withWebhooks: boolean) => {
-  const types = [
-    ...(withWebhooks ? [webhookEvent] : []),
-    ...routes.flatMap(({ params, query, body, operation }) => [
-      params,
-      query,
-      ...(body === null ? [] : [body.schema]),
-      ...Object.values(operation.responses).flatMap(({ schema }) => (schema === null ? [] : [schema])),
-    ]),
-  ];
+  const types = [...(withWebhooks ? [webhookEvent] : []), ...routes.flatMap(typesOf)];
   const { schemas, components } = documented(types);
   const known = new Map(types.map((type, index) => [type, schemas[index] ?? {}]));
   return { schemaOf: (type: z.ZodType): JsonSchema => known.get(type) ?? {}, components };

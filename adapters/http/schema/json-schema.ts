@@ -121,6 +121,28 @@ export const documented = (
 export const inOperation = (schema: JsonSchema, operationId: string): JsonSchema =>
   explained({ ...schema }, [operationId]);
 
+/** Every type within a type, itself first. */
+const within = (value: unknown, found: Set<z.ZodType>): ReadonlySet<z.ZodType> => {
+  if (value instanceof z.ZodType) {
+    if (found.has(value)) return found;
+    found.add(value);
+    for (const part of Object.values(value.def)) within(part, found);
+  } else if (Array.isArray(value)) for (const item of value) within(item, found);
+  else if (isPlainObject(value)) for (const item of Object.values(value)) within(item, found);
+  return found;
+};
+
+/** Throws if two of the types, or two within them, have one `id`: a document could not tell them apart. */
+export const assertUniqueIds = (types: readonly z.ZodType[]): void => {
+  const owners = new Map<string, z.ZodType>();
+  for (const type of within(types, new Set())) {
+    const id = z.globalRegistry.get(type)?.id;
+    if (id === undefined) continue;
+    if (owners.has(id)) throw new Error(`Two schemas have the id ${id}`);
+    owners.set(id, type);
+  }
+};
+
 const known = new WeakMap<z.ZodType, JsonSchema>();
 
 /** The schema of one type, without references. Computed once. */

@@ -196,6 +196,14 @@ interface Definition<
   ): Promise<RouteResponse>;
 }
 
+/** The types of all that a route takes and responds with. */
+export const typesOf = ({ params, query, body, operation }: Route): readonly z.ZodType[] => [
+  params,
+  query,
+  ...(body === null ? [] : [body.schema]),
+  ...Object.values(operation.responses).flatMap(({ schema }) => (schema === null ? [] : [schema])),
+];
+
 const nothing = z.object({});
 
 /** Parameters of the path in order: `/cards/:code` has `code`. */

@@ -22,7 +22,8 @@ import { healthRoutes, type Readiness } from './health.js';
 import { parserFailures } from './malformed.js';
 import { httpMetrics, type HttpMetrics } from './metrics.js';
 import { pipeline, type Propose } from './pipeline.js';
-import { templateOf, type Route } from './route.js';
+import { templateOf, typesOf, type Route } from './route.js';
+import { assertUniqueIds } from '../schema/json-schema.js';
 import { traceOf } from './traces.js';
 
 export interface Timeouts {
@@ -179,9 +180,10 @@ const blankPath = ({ path }: Route): string => path.slice(0, path.lastIndexOf(':
 
 /**
  * Groups the routes by path; a route whose last parameter may be blank is also listed under the path without
- * it. Throws if two routes are the same.
+ * it. Throws if two routes are the same, or two schemas have one id.
  */
 export const resourcesOf = (routes: readonly Route[]): readonly Resource[] => {
+  assertUniqueIds(routes.flatMap(typesOf));
   const byPath = new Map<string, Map<string, Route>>();
   const add = (path: string, route: Route) => {
     const methods = byPath.get(path) ?? new Map<string, Route>();

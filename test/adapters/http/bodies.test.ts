@@ -23,8 +23,10 @@ const values: readonly unknown[] = [
 ]; // prettier-ignore
 
 /** A hook reads its body itself, after its token, as the fields of a card. */
-const withBody = routes.flatMap(({ body, access, handle, operation: { operationId } }) =>
-  body === null || access.kind === 'hook' ? [] : [{ id: operationId, body, handle: handle.toString() }],
+const withBody = routes.flatMap((route) =>
+  route.body === null || route.access.kind === 'hook'
+    ? []
+    : [{ id: route.operation.operationId, body: route.body, handle: String(Reflect.get(route, 'handle')) }],
 );
 
 describe('the body of an operation', () => {
