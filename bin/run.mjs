@@ -22,7 +22,7 @@ const programs = {
   power: 'dist/test/power/main.js',
   test: 'dist/test/support/runner/run-tests.js',
 };
-const longestWaitForLock = 300_000;
+const lockTimeout = 300_000;
 
 const say = (text) => process.stderr.write(`${text}\n`);
 
@@ -126,7 +126,7 @@ const removeDeadLock = () => {
 
 const withLock = async (work) => {
   mkdirSync(dist, { recursive: true });
-  const deadline = Date.now() + longestWaitForLock;
+  const deadline = Date.now() + lockTimeout;
   process.on('exit', releaseAtExit);
   while (!makeLock(lockFile)) {
     removeDeadLock();

@@ -9,7 +9,7 @@ import { readSettings } from './settings/settings.js';
 import { tracingOfProcess } from './wiring/tracing.js';
 import { version } from './settings/version.js';
 
-const longestStop = 9_500;
+const stopTimeout = 9_500;
 
 const readRole = (argument: string | undefined): Role => {
   const role = roles.find((known) => known === (argument ?? 'all'));
@@ -78,7 +78,7 @@ const serve = async (): Promise<void> => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve());
   });
   // Also if the service is still starting.
-  void stopped.then(() => clock.sleep(longestStop)).then(() => process.exit(exitCodes.failed));
+  void stopped.then(() => clock.sleep(stopTimeout)).then(() => process.exit(exitCodes.failed));
   const service = await startService({
     settings,
     role,

@@ -44,12 +44,12 @@ export const Order = z.object({
 export type Order = z.infer<typeof Order>;
 
 /** The longest reference that is kept, in characters. (decision 25: where a reference is cut) */
-export const longestReference = 40;
+export const maxReferenceLength = 40;
 
 /**
  * A reference as it is kept, and as the list's filter compares it. (decision 25: where a reference is cut)
  */
-export const readReference = (text: string): string => truncate(text, longestReference);
+export const readReference = (text: string): string => truncate(text, maxReferenceLength);
 
 const Letter = z.object({ recipient: Recipient, message: z.string() });
 type Letter = z.infer<typeof Letter>;

@@ -179,35 +179,40 @@ export const eraseContact =
   };
 
 /** In characters. (decision 42: names and identifiers of a contact) */
-const longestExternalId = 255;
+const maxExternalIdLength = 255;
 
 /**
  * The client's own identifier, as it was sent. Throws `invalid_parameter`. (decision 42: names and
  * identifiers of a contact)
  */
 export const readExternalId = limitedText(
-  longestExternalId,
-  () => new DomainError('invalid_parameter', `An external id has at most ${longestExternalId} characters.`),
+  maxExternalIdLength,
+  () => new DomainError('invalid_parameter', `An external id has at most ${maxExternalIdLength} characters.`),
   (text) => text,
 );
 
 /** The longest name, company and job title of a contact, in characters. (docs/contract.md#limits) */
-export const longestContactText = 200;
+export const maxContactTextLength = 200;
 /** As long as an e-mail address can be. (docs/contract.md#limits) */
-export const longestEmail = 320;
-export const longestPhone = 40;
+export const maxEmailLength = 320;
+export const maxPhoneLength = 40;
 
 const nameTooLong = (): DomainError =>
-  new DomainError('invalid_parameter', `The name of a contact has at most ${longestContactText} characters.`);
+  new DomainError(
+    'invalid_parameter',
+    `The name of a contact has at most ${maxContactTextLength} characters.`,
+  );
 
-const limitedName = limitedText(longestContactText, nameTooLong, (text) => clean(text).replace(/\s+/gu, ' '));
+const limitedName = limitedText(maxContactTextLength, nameTooLong, (text) =>
+  clean(text).replace(/\s+/gu, ' '),
+);
 
 /**
  * A name as it is kept: nothing invisible, and white space only as single spaces inside. Throws
  * `invalid_parameter` if it is too long. (decision 42: names and identifiers of a contact)
  */
 export const readName = Object.assign((text: string): string | null => limitedName(text) || null, {
-  longest: longestContactText,
+  longest: maxContactTextLength,
 });
 
 /**
@@ -222,7 +227,7 @@ export const composeNames = (
 ): Pick<ContactDetails, 'name' | 'firstName' | 'lastName'> => {
   if (firstName !== null || lastName !== null) {
     const whole = [firstName, lastName].filter((part) => part !== null).join(' ');
-    if (countCharacters(whole) > longestContactText) throw nameTooLong();
+    if (countCharacters(whole) > maxContactTextLength) throw nameTooLong();
     return { name: whole, firstName, lastName };
   }
   if (name === null)

@@ -44,13 +44,13 @@ export const ledger: Aggregate<Ledger, LedgerEvent> = {
 export const cardPrice = 1;
 
 /** The largest balance: numbers in JSON are exact up to here. */
-export const largestBalance = Number.MAX_SAFE_INTEGER;
+export const maxBalance = Number.MAX_SAFE_INTEGER;
 
 export const purchase =
   (cause: CommandId, amount: number, reason: string | null) =>
   ({ balance }: Ledger): LedgerEvent => {
-    if (balance + amount > largestBalance)
-      throw new DomainError('invalid_parameter', `The balance can't exceed ${largestBalance}.`);
+    if (balance + amount > maxBalance)
+      throw new DomainError('invalid_parameter', `The balance can't exceed ${maxBalance}.`);
     return { type: 'CreditsPurchased', data: { cause, amount, reason, balance: balance + amount } };
   };
 

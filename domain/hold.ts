@@ -1,4 +1,4 @@
-import { fewestLines, mostLines } from './letter-layout.js';
+import { fewestLines, maxLines } from './letter-layout.js';
 import { penReason, unwritable } from './pen.js';
 import { doesNotFit, unwritableInAddress, type Recipient } from './recipient.js';
 
@@ -8,9 +8,9 @@ import { doesNotFit, unwritableInAddress, type Recipient } from './recipient.js'
  */
 const tooManyLines = (message: string, handwriting: string): string | null => {
   const lines = fewestLines(message, handwriting);
-  return lines <= mostLines
+  return lines <= maxLines
     ? null
-    : `The message takes ${lines} lines in this handwriting; the card has room for ${mostLines}. Cancel the card and send it again with a shorter message, or wait for a person`;
+    : `The message takes ${lines} lines in this handwriting; the card has room for ${maxLines}. Cancel the card and send it again with a shorter message, or wait for a person`;
 };
 
 /**

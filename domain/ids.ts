@@ -41,10 +41,10 @@ const namespace = Buffer.from('7b0f5c0e6a5d4c2f9c1b3f4f0d9a1e57', 'hex');
  */
 const assembled = Buffer.alloc(2_048);
 namespace.copy(assembled);
-const mostBytesOf = (name: string): number => namespace.length + 3 * name.length;
+const maxBytesOf = (name: string): number => namespace.length + 3 * name.length;
 
 const namespaced = (name: string): Buffer =>
-  mostBytesOf(name) > assembled.length
+  maxBytesOf(name) > assembled.length
     ? Buffer.concat([namespace, Buffer.from(name)])
     : assembled.subarray(0, namespace.length + assembled.write(name, namespace.length));
 

@@ -13,7 +13,7 @@ export const lineHeight = 1.3;
 export const roomAt = (size: number): number => Math.floor(panel.height / (lineHeight * size));
 
 /** How many lines the card has room for in the smallest writing. (decision 65: a message that doesn't fit) */
-export const mostLines = roomAt(smallest);
+export const maxLines = roomAt(smallest);
 
 /** The widths of characters in ems, by their codes. */
 interface Hand {

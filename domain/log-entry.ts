@@ -15,7 +15,7 @@ export interface LogEntry {
 }
 
 const heading = 'handwritten-card-service/event/v1';
-const mostBytes = 1024;
+const maxBytes = 1024;
 const printable = /^[^\n]*$/u;
 
 /** An event can't be entered as it is: it must not be left out, so the log of the log ends before it. */
@@ -34,9 +34,9 @@ export const entryBytes = ({ stream, revision, hash, org, orgSeq }: LogEntry): B
       `a line break stands in the stream, hash or organization of ${stream}@${revision}`,
     );
   const bytes = Buffer.from(`${lines.join('\n')}\n`);
-  if (bytes.length > mostBytes)
+  if (bytes.length > maxBytes)
     throw new ImpossibleEntry(
-      `the entry of ${stream.slice(0, 60)}…@${revision} is longer than ${mostBytes} bytes`,
+      `the entry of ${stream.slice(0, 60)}…@${revision} is longer than ${maxBytes} bytes`,
     );
   return bytes;
 };

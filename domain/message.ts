@@ -2,7 +2,7 @@ import { DomainError } from './errors.js';
 import { countCharacters, limitedText, truncate } from './text.js';
 
 /** The longest message, in characters (code points). (docs/contract.md#limits) */
-export const longestMessage = 500;
+export const maxMessageLength = 500;
 
 /**
  * What templates put around the name of a field. Single braces are plain text. (decision 13: what looks like
@@ -37,21 +37,21 @@ const missing = (): DomainError =>
 const tooLong = (length: number): DomainError =>
   new DomainError(
     'message_too_long',
-    `The message has ${length} characters, and a card has room for at most ${longestMessage}. Shorten it by ${length - longestMessage}.`,
+    `The message has ${length} characters, and a card has room for at most ${maxMessageLength}. Shorten it by ${length - maxMessageLength}.`,
   );
 
 /** How much of a merge field is quoted, in characters. */
-const longestQuote = 40;
+const maxQuoteLength = 40;
 
 const broken = (field: string): DomainError => {
-  const quote = countCharacters(field) > longestQuote ? `${truncate(field, longestQuote)}…` : field;
+  const quote = countCharacters(field) > maxQuoteLength ? `${truncate(field, maxQuoteLength)}…` : field;
   return new DomainError(
     'broken_merge_field',
     `The message still contains a merge field: ${quote}. Send the finished text.`,
   );
 };
 
-const limited = limitedText(longestMessage, tooLong);
+const limited = limitedText(maxMessageLength, tooLong);
 
 /**
  * The message of a card as it is stored and written; a filled-in template is read in the same way. Throws
@@ -66,5 +66,5 @@ export const readMessage = Object.assign(
     if (field !== null) throw broken(field);
     return message;
   },
-  { longest: longestMessage },
+  { longest: maxMessageLength },
 );

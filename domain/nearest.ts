@@ -1,5 +1,5 @@
 /** Longer names are compared with nothing: the time grows with the product of two lengths. */
-const longestCompared = 100;
+const maxCompared = 100;
 
 /** A name as it is compared: case and punctuation say nothing about what was meant. */
 const folded = (name: string): string => name.toLowerCase().replace(/[\s_.:-]+/gu, '');
@@ -43,12 +43,12 @@ const apart = (a: string, b: string): number | null => {
  * (decision 66: a refusal of a name proposes another)
  */
 export const nearest = (name: string, known: Iterable<string>): string | null => {
-  if (name.length > longestCompared) return null;
+  if (name.length > maxCompared) return null;
   const wanted = folded(name);
   let best: string | null = null;
   let least = Infinity;
   for (const candidate of known) {
-    const changes = candidate.length > longestCompared ? null : apart(wanted, folded(candidate));
+    const changes = candidate.length > maxCompared ? null : apart(wanted, folded(candidate));
     if (changes === null || changes >= least) continue;
     best = candidate;
     least = changes;

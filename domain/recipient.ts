@@ -37,13 +37,13 @@ export const states: ReadonlySet<string> = new Set([
 ]); // prettier-ignore
 
 /** The longest part of an address, in characters (code points). (decision 15: how long an address may be) */
-const longestPart = 200;
+const maxPartLength = 200;
 /**
  * What fits on the envelope, in characters: a card with more is held. (decision 15: how long an address may
  * be)
  */
-export const longestLine = 50;
-export const longestName = 40;
+export const maxLineLength = 50;
+export const maxNameLength = 40;
 
 const invalid = (message: string): DomainError => new DomainError('invalid_recipient', message);
 
@@ -53,8 +53,8 @@ const invalid = (message: string): DomainError => new DomainError('invalid_recip
  */
 const breaksTheLine = /[\p{Cc}\u2028\u2029]/u;
 
-const limited = limitedText(longestPart, () =>
-  invalid(`A part of an address may have at most ${longestPart} characters.`),
+const limited = limitedText(maxPartLength, () =>
+  invalid(`A part of an address may have at most ${maxPartLength} characters.`),
 );
 
 /** The rule of a part of an address: what holds for every part, then `read`. */
@@ -67,7 +67,7 @@ const partRule = <T>(read: (text: string) => T): TextRule<T> =>
         throw invalid('A part of an address must be one line without control characters.');
       return read(part);
     },
-    { longest: longestPart },
+    { longest: maxPartLength },
   );
 
 /** A name, a street line or a city. Throws `invalid_recipient`. (decision 15: how long an address may be) */
@@ -109,9 +109,9 @@ export const readCountry = partRule((part): 'US' => {
  */
 export const doesNotFit = ({ name, line1, line2 }: Recipient): string | null => {
   const limits = [
-    ['name', name, longestName],
-    ['line1', line1, longestLine],
-    ['line2', line2 ?? '', longestLine],
+    ['name', name, maxNameLength],
+    ['line1', line1, maxLineLength],
+    ['line2', line2 ?? '', maxLineLength],
   ] as const;
   const reasons = limits
     .filter(([, text, longest]) => countCharacters(text) > longest)

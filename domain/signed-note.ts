@@ -67,7 +67,7 @@ const typeOf = (kind: SignatureKind): number => (kind === 'note' ? 1 : 4);
 
 const keyLength = 32;
 const signatureLength = 64;
-const mostSignatures = 100;
+const maxSignatures = 100;
 
 /** Only the one way to write bytes in base64 counts: others would let a note change and stay valid. */
 export const fromBase64 = (text: string): Buffer | null => {
@@ -173,8 +173,8 @@ const assertText = (text: string): void => {
 export const parseSignatures = (lines: string): NoteSignature[] => {
   assertText(lines);
   const signatures = lines.slice(0, -1).split('\n').map(signatureOf);
-  if (signatures.length > mostSignatures)
-    throw new UntrustedNote(`this note has more than ${mostSignatures} signatures.`);
+  if (signatures.length > maxSignatures)
+    throw new UntrustedNote(`this note has more than ${maxSignatures} signatures.`);
   return signatures;
 };
 

@@ -9,7 +9,7 @@ import { clean } from './text.js';
 const variable = /\{\{([^{}]*)\}\}/g;
 
 /** A longer text is refused while it is put together: no message is nearly as long. */
-const longestText = 128 * 1024;
+const maxTextLength = 128 * 1024;
 
 /**
  * The names that a template uses, each once, in their order. White space around a name is ignored; empty
@@ -42,7 +42,7 @@ export const fillIn = (template: string, valueOf: (name: string) => string | nul
   for (const { text, value } of piecesOf(template, (name) => values.get(name) ?? null)) {
     const part = value ?? text;
     length += part.length;
-    if (length > longestText)
+    if (length > maxTextLength)
       throw new DomainError(
         'message_too_long',
         'The filled-in template is far longer than 500 characters. Shorten the values.',

@@ -68,18 +68,18 @@ const deletedKept = 100;
 export const secretOverlap: Milliseconds = 24 * 60 * 60 * 1000;
 
 /** However often a secret is rotated: the header of a delivery must not grow. */
-const mostSecrets = 2;
+const maxSecrets = 2;
 
 /** The secrets that sign at a time: the newest, and the one before it for 24 hours after the rotation. */
 export const secretsAt = (secrets: readonly DatedSecret[], at: Milliseconds): readonly DatedSecret[] =>
-  secrets.slice(0, mostSecrets).filter((_, index) => {
+  secrets.slice(0, maxSecrets).filter((_, index) => {
     const successor = secrets[index - 1];
     return successor === undefined || Date.parse(successor.since) + secretOverlap > at;
   });
 
 const rotated = ({ secrets }: Endpoint, newest: DatedSecret): Endpoint['secrets'] => [
   newest,
-  ...secretsAt(secrets, Date.parse(newest.since)).slice(0, mostSecrets - 1),
+  ...secretsAt(secrets, Date.parse(newest.since)).slice(0, maxSecrets - 1),
 ];
 
 const changed = (

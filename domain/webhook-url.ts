@@ -19,7 +19,7 @@ export interface WebhookUrlRules {
 }
 
 /** In the normalised form. (decision 56: which URLs are accepted, and when two are one) */
-const longestUrl = 2048;
+const maxUrlLength = 2048;
 
 const refusal = (message: string) => new DomainError('invalid_url', message);
 
@@ -117,8 +117,8 @@ const normalisedUrl = (text: string): WebhookUrl => {
   url.hostname = withoutFinalDot(url.hostname);
   if (url.hostname === '' || url.hostname.split('.').includes(''))
     throw refusal('The host name has an empty part.');
-  if (url.href.length > longestUrl)
-    throw refusal(`A webhook address may have at most ${longestUrl} characters.`);
+  if (url.href.length > maxUrlLength)
+    throw refusal(`A webhook address may have at most ${maxUrlLength} characters.`);
   return url.href as WebhookUrl;
 };
 
@@ -127,4 +127,4 @@ const normalisedUrl = (text: string): WebhookUrl => {
  * most 2,048 characters. `checkTarget` says whether webhooks may be sent there. Throws `invalid_url`.
  * (decision 56: which URLs are accepted, and when two are one)
  */
-export const readWebhookUrl: TextRule<WebhookUrl> = Object.assign(normalisedUrl, { longest: longestUrl });
+export const readWebhookUrl: TextRule<WebhookUrl> = Object.assign(normalisedUrl, { longest: maxUrlLength });

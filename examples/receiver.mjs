@@ -12,14 +12,14 @@ import { verifyWebhook, WebhookVerificationError } from './verify-webhook.mjs';
 
 const secrets = (process.env.WEBHOOK_SECRET ?? '').split(',').filter(Boolean);
 const inbox = new Inbox(process.env.INBOX ?? 'events.jsonl');
-const largestBody = 64 * 1024;
+const maxBodyBytes = 64 * 1024;
 
 const readBody = async (request) => {
   const chunks = [];
   let size = 0;
   for await (const chunk of request) {
     size += chunk.length;
-    if (size > largestBody) return null;
+    if (size > maxBodyBytes) return null;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -49,9 +49,9 @@ export interface Projection<Document> {
 type Field<Document> = { of(document: Document): string | null }['of'];
 
 /** The events that were parsed last: several projections fold the same ones, one after the other. */
-const lately = new Map<LoggedEvent, object>();
+const recentlyParsed = new Map<LoggedEvent, object>();
 /** More than a projector folds at a time. */
-const mostLately = 1_000;
+const maxRecentlyParsed = 1_000;
 
 /**
  * Uses Object.assign because a spread with more fields takes ten times as long, and this runs for every event
@@ -61,11 +61,11 @@ const projected = <State, Event extends DomainEvent>(
   from: Aggregate<State, Event>,
   event: LoggedEvent,
 ): Projected<Event> => {
-  const known = lately.get(event);
+  const known = recentlyParsed.get(event);
   if (known !== undefined) return known as Projected<Event>;
   const parsed = Object.assign(parseEvent(from, event), { envelope: event });
-  if (lately.size >= mostLately) lately.clear();
-  lately.set(event, parsed);
+  if (recentlyParsed.size >= maxRecentlyParsed) recentlyParsed.clear();
+  recentlyParsed.set(event, parsed);
   return parsed;
 };
 

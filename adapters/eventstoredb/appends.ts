@@ -6,13 +6,13 @@ import type { Session } from './connection.js';
 import { explainDenial, unavailable, type Context } from './context.js';
 import { proposedEvents } from './events.js';
 import { AppendFailed, isNotReady } from './failures.js';
-import { longestPause, pauseBefore } from './retries.js';
+import { maxRetryInterval, pauseBefore } from './retries.js';
 import { tombstoned, type Reads } from './reads.js';
 
 /** How far back `$all` is searched for an append whose response named no position. */
 const searchedForPosition = 2_000;
 /** A larger append gets a call of its own, so that it holds up none that comes after it. */
-const largestInBatch = 65_536;
+const maxBytesInBatch = 65_536;
 /** While the server has said nothing for this part of the time that an append may take, none is sent. */
 const silentPart = 1 / 3;
 
@@ -82,7 +82,7 @@ export class Appends {
         if (!mayBeStored && effect === 'refused') throw this.#refusal(write, cause);
         mayBeStored ||= effect !== 'none';
         const pause = mayBeStored
-          ? Math.min(backoff(failures), longestPause)
+          ? Math.min(backoff(failures), maxRetryInterval)
           : pauseBefore(this.#context, cause, { began, failures, wasStarting });
         wasStarting ||= isNotReady(cause);
         if (pause === null) throw unavailable(cause);
@@ -120,7 +120,7 @@ export class Appends {
   async #send({ client, batches }: Session, proposed: ServerWrite): Promise<AppendAnswer> {
     const { clock, connection, times } = this.#context;
     const size = proposed.events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
-    if (batches.isSupported && size <= largestInBatch) {
+    if (batches.isSupported && size <= maxBytesInBatch) {
       try {
         return await batches.append(proposed);
       } catch (error) {

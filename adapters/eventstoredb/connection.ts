@@ -46,7 +46,7 @@ export interface ConnectionOptions {
 /** The client remembers some failures forever, so after this many in a row it is replaced. */
 const failuresBeforeReplacement = 3;
 /** Closing waits this long for streams whose server doesn't respond. */
-const longestClose: Milliseconds = 2_000;
+const closeTimeout: Milliseconds = 2_000;
 
 /** Holds the client, and replaces it after repeated failures. */
 export class Connection {
@@ -120,7 +120,7 @@ export class Connection {
     const reason = new Error('the event store was closed');
     this.#replacing.abort(reason);
     this.#session.batches.close(reason);
-    await within(this.#options.clock, longestClose, dispose(this.#session.client), () => null);
+    await within(this.#options.clock, closeTimeout, dispose(this.#session.client), () => null);
   }
 }
 

@@ -68,13 +68,13 @@ const stored: Form<PlacedEvent> = {
 };
 
 /** A search for the last event of ours asks for at most this many at a time. */
-const largestHeadPage = 1_024;
+const maxHeadPage = 1_024;
 
 /** So fast does even a slow disk search the log, in bytes a millisecond. A search may be silent meanwhile. */
 const slowestSearch = 5_000;
 
 /** Who finds nothing for so long has passed over many events of others, and won't do so again. */
-const longestVain: Milliseconds = 100;
+const maxFruitlessSearch: Milliseconds = 100;
 
 type ReadAll = ReturnType<Session['client']['readAll']>;
 type ReadAllOptions = NonNullable<Parameters<Session['client']['readAll']>[0]>;
@@ -228,7 +228,8 @@ export class Reads {
 
   /** Told when a reader began to look for events and found none: the next one finds that out sooner. */
   async passedOver(began: Milliseconds): Promise<void> {
-    if (this.#context.clock.monotonic() - began > longestVain) await this.head().catch(() => undefined);
+    if (this.#context.clock.monotonic() - began > maxFruitlessSearch)
+      await this.head().catch(() => undefined);
   }
 
   /** The end of the log is read before it is searched: what comes later is not taken for searched. */
@@ -270,7 +271,7 @@ export class Reads {
     const known = this.#head;
     let hasUnknown = false;
     let from: ReadPosition = END;
-    for (let size = 1; ; size = Math.min(size * 32, largestHeadPage)) {
+    for (let size = 1; ; size = Math.min(size * 32, maxHeadPage)) {
       let left = size;
       for await (const resolved of this.#logBackwards(session, { from, size })) {
         const place = placeOf(resolved);

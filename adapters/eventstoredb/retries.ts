@@ -3,7 +3,7 @@ import type { Context } from './context.js';
 import { isAway, isNotReady } from './failures.js';
 
 /** Whoever waits for a server tries at least so often. */
-export const longestPause: Milliseconds = 250;
+export const maxRetryInterval: Milliseconds = 250;
 
 interface Tried {
   /** When the first try began, by the monotonic clock. */
@@ -28,7 +28,7 @@ export const pauseBefore = (
   { began, failures, wasStarting }: Tried,
 ): Milliseconds | null => {
   if (isNotReady(error) || ((connection.isCluster || wasStarting) && isAway(error))) {
-    const pause = Math.min(backoff(failures), longestPause);
+    const pause = Math.min(backoff(failures), maxRetryInterval);
     return clock.monotonic() + pause - began < times.patience ? pause : null;
   }
   return isAway(error) && failures === 0 ? 0 : null;

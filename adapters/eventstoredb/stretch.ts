@@ -13,7 +13,7 @@ export interface StretchReader {
 /** So many events that every reader has taken are kept, for those who come a little later. */
 const keptForOthers = 1_000;
 /** Whoever is further behind than this falls out. */
-const mostEvents = 10_000;
+const maxEvents = 10_000;
 /** The fewest events to drop at a time. */
 const droppedAtOnce = 500;
 /** How many events are fetched ahead of the foremost reader at least. */
@@ -156,7 +156,7 @@ export class Stretch {
   #drop(): void {
     let hindmost = this.#to;
     for (const { position } of this.#readers) if (position < hindmost) hindmost = position;
-    const excess = Math.max(this.#indexAfter(hindmost) - keptForOthers, this.#events.length - mostEvents);
+    const excess = Math.max(this.#indexAfter(hindmost) - keptForOthers, this.#events.length - maxEvents);
     if (excess < droppedAtOnce) return;
     this.#from = this.#events[excess - 1]?.position ?? this.#from;
     this.#events = this.#events.slice(excess);

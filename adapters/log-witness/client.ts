@@ -3,8 +3,8 @@ import { parseSignatures } from '../../domain/signed-note.js';
 import type { WitnessAsked } from '../../application/ports/witnesses.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
-const longestWait: Milliseconds = 5_000;
-const longestAnswer = 16 * 1024;
+const requestTimeout: Milliseconds = 5_000;
+const maxAnswerBytes = 16 * 1024;
 
 /**
  * Asks a witness for its signatures over HTTP (c2sp.org/tlog-witness). Throws if it can't be reached or
@@ -19,9 +19,9 @@ export const askWitness = async (
     method: 'POST',
     body: formatWitnessRequest(request),
     redirect: 'error',
-    signal: AbortSignal.any([signal, AbortSignal.timeout(longestWait)]),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(requestTimeout)]),
   });
-  const text = (await response.text()).slice(0, longestAnswer);
+  const text = (await response.text()).slice(0, maxAnswerBytes);
   if (response.status === 200) return { kind: 'signed', signatures: parseSignatures(text) };
   if (response.status === 409 && /^(0|[1-9][0-9]{0,15})\n$/.test(text))
     return { kind: 'at', size: Number(text) };

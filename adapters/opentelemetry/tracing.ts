@@ -41,7 +41,7 @@ const stateIn = (text: string): TraceState =>
   );
 
 /** Longer ones may be dropped, as the standard says. */
-const longestState = 512;
+const maxStateLength = 512;
 
 /** The active span is nearer than a parent of the same trace. */
 const below = (parent: SpanOptions['parent']): Context => {
@@ -55,7 +55,7 @@ const below = (parent: SpanOptions['parent']): Context => {
     spanId,
     traceFlags: flags,
     isRemote: true,
-    ...(tracestate !== '' && tracestate.length <= longestState && { traceState: stateIn(tracestate) }),
+    ...(tracestate !== '' && tracestate.length <= maxStateLength && { traceState: stateIn(tracestate) }),
   });
 };
 

@@ -32,7 +32,7 @@ export interface RabbitConnectionOptions {
 const connectTimeout: Milliseconds = 5_000;
 const heartbeatSeconds = 10;
 /** Closing waits this long for a broker that doesn't respond. */
-const longestClose: Milliseconds = 2_000;
+const closeTimeout: Milliseconds = 2_000;
 const closed = 'RabbitMQ: the connection is closed.';
 const recovery = { initialDelay: 100, maxDelay: 5_000, factor: 2, jitter: 0.3 };
 
@@ -73,7 +73,7 @@ export class RabbitConnection {
   async close(): Promise<void> {
     this.#down = closed;
     const closing = this.#recovering.then((recovering) => recovering.close()).catch(() => undefined);
-    await within(this.#options.clock, longestClose, closing, () => null);
+    await within(this.#options.clock, closeTimeout, closing, () => null);
   }
 
   async #open(): Promise<RecoveringChannelModel> {

@@ -13,7 +13,7 @@ export interface CopiedLog {
 }
 
 /** How long to wait for a lock: the service holds each for moments only. */
-const patience = 30_000;
+const busyTimeout = 30_000;
 
 const ownerOnly = 0o600;
 
@@ -65,7 +65,7 @@ export const syncFile = (path: string): void => {
 export const copyEvents = (from: string, to: string): CopiedLog => {
   const unfinished = `${to}.unfinished`;
   rmSync(unfinished, { force: true });
-  const database = new DatabaseSync(from, { readOnly: true, timeout: patience });
+  const database = new DatabaseSync(from, { readOnly: true, timeout: busyTimeout });
   try {
     database.prepare('vacuum into ?').run(unfinished);
   } finally {

@@ -149,7 +149,7 @@ export const emptyWriteAheadLog = (database: Database): boolean => {
 };
 
 /** How often write-ahead logs are emptied in which something may stand that was erased. */
-export const emptiedEvery: Milliseconds = 5_000;
+export const emptyInterval: Milliseconds = 5_000;
 
 /**
  * A connection that only reads. The file must exist. It has no memory map: with one, a read error would end

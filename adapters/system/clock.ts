@@ -2,7 +2,7 @@ import type { Clock } from '../../application/ports/system.js';
 import type { Instant, Milliseconds } from '../../domain/ids.js';
 
 /** The longest time that a timer can take. A longer sleep is made of several timers. */
-const longestTimer: Milliseconds = 2 ** 31 - 1;
+const maxTimer: Milliseconds = 2 ** 31 - 1;
 
 const timer = (time: Milliseconds, signal: AbortSignal | undefined): Promise<void> =>
   new Promise((resolve) => {
@@ -47,6 +47,6 @@ export class SystemClock implements Clock {
   async sleep(time: Milliseconds, signal?: AbortSignal): Promise<void> {
     const end = performance.now() + time;
     for (let left = time; left > 0 && signal?.aborted !== true; left = Math.ceil(end - performance.now()))
-      await timer(Math.min(left, longestTimer), signal);
+      await timer(Math.min(left, maxTimer), signal);
   }
 }

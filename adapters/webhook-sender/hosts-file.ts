@@ -8,7 +8,7 @@ export interface ResolvedAddress {
   readonly family: number;
 }
 
-const readAgainAfter: Milliseconds = 5_000;
+const cacheTtl: Milliseconds = 5_000;
 
 const usualPath = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts';
 
@@ -43,7 +43,7 @@ export class HostsFile {
   /** The addresses of a name; none if the file doesn't have it. */
   async addressesOf(name: string): Promise<readonly ResolvedAddress[]> {
     const now = this.#clock.monotonic();
-    if (this.#read === null || now - this.#read.at >= readAgainAfter)
+    if (this.#read === null || now - this.#read.at >= cacheTtl)
       this.#read = {
         at: now,
         hosts: readFile(this.#path, 'utf8').then(parseHosts, () => new Map()),

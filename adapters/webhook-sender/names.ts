@@ -15,12 +15,12 @@ export type Resolve = (hostname: string) => Promise<readonly ResolvedAddress[]>;
 const slots = 500;
 const slotsPerOrganization = 8;
 /** How long a lookup may take, however many name servers it asks. */
-const usualLookup: Milliseconds = 5_000;
+const defaultLookupTimeout: Milliseconds = 5_000;
 const queryLimits = { timeout: 2_000, tries: 2 };
-const serversKeptFor: Milliseconds = 60_000;
-const failureKeptFor: Milliseconds = 60_000;
+const serversTtl: Milliseconds = 60_000;
+const failureTtl: Milliseconds = 60_000;
 /** Attempts that begin soon after each other share a lookup. */
-const successKeptFor: Milliseconds = 30_000;
+const successTtl: Milliseconds = 30_000;
 const namesKept = 10_000;
 
 /** There are too many lookups: this one could not begin in time. Nothing is known of the name. */
@@ -35,7 +35,7 @@ type Known =
 export interface NamesOptions {
   readonly clock: Clock;
   readonly resolve?: Resolve | undefined;
-  readonly longestLookup?: Milliseconds | undefined;
+  readonly lookupTimeout?: Milliseconds | undefined;
 }
 
 interface Waiting {
@@ -54,13 +54,13 @@ export class Names {
   readonly #underWay = new Map<string, Promise<Known>>();
   readonly #waiting = new Set<Waiting>();
   readonly #held = new Map<OrganizationId, number>();
-  readonly #longestLookup: Milliseconds;
+  readonly #lookupTimeout: Milliseconds;
   #used = 0;
 
-  constructor({ clock, resolve = resolverOf(clock), longestLookup = usualLookup }: NamesOptions) {
+  constructor({ clock, resolve = resolverOf(clock), lookupTimeout = defaultLookupTimeout }: NamesOptions) {
     this.#clock = clock;
     this.#resolve = resolve;
-    this.#longestLookup = longestLookup;
+    this.#lookupTimeout = lookupTimeout;
   }
 
   /** The addresses that were found last, however long ago; none if the name was never resolved. */
@@ -107,7 +107,7 @@ export class Names {
 
   async #lookUp(hostname: string): Promise<Known> {
     const found = await this.#ask(hostname);
-    const keptFor = 'error' in found ? failureKeptFor : successKeptFor;
+    const keptFor = 'error' in found ? failureTtl : successTtl;
     const known = { ...found, until: this.#clock.monotonic() + keptFor };
     this.#known.set(hostname, known);
     return known;
@@ -124,7 +124,7 @@ export class Names {
       };
       const [first, ...others] = await within(
         this.#clock,
-        this.#longestLookup,
+        this.#lookupTimeout,
         this.#resolve(hostname),
         silent,
       );
@@ -184,7 +184,7 @@ const resolverOf = (clock: Clock): Resolve => {
   let known = { madeAt: -Infinity, resolver: new Resolver(queryLimits) };
   const current = (): Resolver => {
     const now = clock.monotonic();
-    if (now - known.madeAt >= serversKeptFor) known = { madeAt: now, resolver: new Resolver(queryLimits) };
+    if (now - known.madeAt >= serversTtl) known = { madeAt: now, resolver: new Resolver(queryLimits) };
     return known.resolver;
   };
   return async (hostname) => {

@@ -12,7 +12,7 @@ export type CollectedResponse = { readonly status: number; readonly chunks: read
 export type NoResponse = { readonly error: Error };
 
 /** Interim (1xx) responses and their headers, as long as the attempt goes on. */
-const mostInterim = 10;
+const maxInterim = 10;
 const interimBytes = 64 * 1024;
 const tooManyInterim = new NotSent('too many interim responses (1xx) came before the response');
 
@@ -61,7 +61,7 @@ export class ResponseCollector implements Dispatcher.DispatchHandler {
     if (status >= 200) return;
     this.#interim += 1;
     this.#interimBytes += sizeOf(controller.rawHeaders);
-    if (this.#interim > mostInterim || this.#interimBytes > interimBytes) {
+    if (this.#interim > maxInterim || this.#interimBytes > interimBytes) {
       this.settle({ error: tooManyInterim });
       controller.abort(tooManyInterim);
     }

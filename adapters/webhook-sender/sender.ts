@@ -43,11 +43,11 @@ export interface SenderOptions {
   /** Certificates (PEM) that are trusted besides the system's: for tests. */
   readonly extraCertificates?: readonly string[] | undefined;
   readonly resolve?: Resolve;
-  readonly longestLookup?: Milliseconds;
+  readonly lookupTimeout?: Milliseconds;
 }
 
 /** How long registration waits for a name server. */
-const vettingTime: Milliseconds = 2_000;
+const vettingTimeout: Milliseconds = 2_000;
 
 /** How long an attempt waits until its name can be looked up. */
 const lookupPatience: Milliseconds = 5_000;
@@ -74,8 +74,8 @@ export class UndiciWebhookSender implements WebhookSender {
   constructor(options: SenderOptions) {
     this.#options = options;
     this.#isAllowed = addressRule(options.allowNetworks);
-    const { clock, resolve, longestLookup } = options;
-    this.#names = new Names({ clock, resolve, longestLookup });
+    const { clock, resolve, lookupTimeout } = options;
+    this.#names = new Names({ clock, resolve, lookupTimeout: lookupTimeout });
     this.#agent = new Agent({
       connect: this.#connector(),
       connections: null,
@@ -249,8 +249,8 @@ export class UndiciWebhookSender implements WebhookSender {
     if (family !== 0) return [{ address: literal, family }];
     // Not what was remembered: the address may have been changed for the registration.
     this.#names.forget(host);
-    const found = this.#names.addressesOf(host, org, vettingTime).catch(() => []);
-    const addresses = await within(this.#options.clock, vettingTime, found, () => []);
+    const found = this.#names.addressesOf(host, org, vettingTimeout).catch(() => []);
+    const addresses = await within(this.#options.clock, vettingTimeout, found, () => []);
     this.#names.forget(host);
     return addresses;
   }

@@ -19,8 +19,8 @@ export interface KeyHolder {
   readonly isSuspended: boolean;
 }
 
-const trustedFor: Milliseconds = 4_000;
-const mostRemembered = 10_000;
+const cacheTtl: Milliseconds = 4_000;
+const maxRemembered = 10_000;
 
 /**
  * Finds the holder of an API key. A key's state is trusted for 4 s after it was read. A revocation therefore
@@ -28,9 +28,9 @@ const mostRemembered = 10_000;
  * unavailable, the last known state counts. (decision 51: the form of a key, and how it is refused)
  */
 export class Authenticator {
-  readonly #ids = new LRUCache<string, Uuid>(growingTo(mostRemembered));
+  readonly #ids = new LRUCache<string, Uuid>(growingTo(maxRemembered));
   readonly #checked = new LRUCache<Uuid, { readonly state: ApiKey; readonly at: Milliseconds }>(
-    growingTo(mostRemembered),
+    growingTo(maxRemembered),
   );
   readonly #reading = new Map<Uuid, Promise<ApiKey>>();
 
@@ -82,7 +82,7 @@ export class Authenticator {
   async #stateOf(keyId: Uuid): Promise<ApiKey> {
     const now = this.clock.monotonic();
     const known = this.#checked.get(keyId);
-    if (known !== undefined && now - known.at < trustedFor)
+    if (known !== undefined && now - known.at < cacheTtl)
       return this.streams.lastKnown(apiKey, keyId)?.state ?? known.state;
     const reading =
       this.#reading.get(keyId) ?? this.#read(keyId, known?.state).finally(() => this.#reading.delete(keyId));

@@ -5,7 +5,7 @@ import { untilAborted } from '../timing/until-aborted.js';
 
 export type KeyUses = Pick<BufferedKeyUses, 'used' | 'lastUses'>;
 
-const savedEvery: Milliseconds = 5_000;
+const saveInterval: Milliseconds = 5_000;
 
 /** Notes uses in memory at once and saves them some seconds later. A crash loses those seconds. */
 export class BufferedKeyUses {
@@ -19,7 +19,7 @@ export class BufferedKeyUses {
     const { signal } = this.#stopping;
     // What can't be saved stays fresh until the next time.
     const onError = () => undefined;
-    this.#saving = untilAborted({ clock, signal, pause: savedEvery, onError }, () => this.#save());
+    this.#saving = untilAborted({ clock, signal, pause: saveInterval, onError }, () => this.#save());
   }
 
   /** Called on every request, so it is cheap. */

@@ -5,7 +5,7 @@ import type { Clock, Entropy } from '../ports/system.js';
 import { hashOf } from './sessions.js';
 
 /** How long a form that was sent is remembered. */
-const rememberedFor: Milliseconds = 24 * 60 * 60 * 1000;
+const formTtl: Milliseconds = 24 * 60 * 60 * 1000;
 
 const Kept = z.object({
   /** Tells the tries of one form apart. */
@@ -41,7 +41,7 @@ export const claimForm = async (
   const now = clock.now();
   const id = hashOf(`${owner} ${form}`);
   const data = { try: entropy.uuid(), since: now, to: null };
-  const ends = now + rememberedFor;
+  const ends = now + formTtl;
   if (await signInRecords.add({ kind: 'form', id, owner, data, ends }))
     return { kind: 'claimed', held: { kind: 'form', id, owner, data, ends, version: 0 }, tookOver: false };
   const found = await signInRecords.find('form', id);

@@ -11,13 +11,13 @@ import { epochOf } from './credentials.js';
 export const root = 'root';
 
 const hour: Milliseconds = 60 * 60 * 1000;
-const idle: Milliseconds = 12 * hour;
-const longest: Milliseconds = 14 * 24 * hour;
-const longestOfOperator: Milliseconds = 8 * hour;
+const idleTimeout: Milliseconds = 12 * hour;
+const maxAge: Milliseconds = 14 * 24 * hour;
+const maxOperatorAge: Milliseconds = 8 * hour;
 /** How exactly is known when a session was used last. */
-const touchedEvery: Milliseconds = 60_000;
-const trustedFor: Milliseconds = 4_000;
-const mostRemembered = 10_000;
+const touchInterval: Milliseconds = 60_000;
+const cacheTtl: Milliseconds = 4_000;
+const maxRemembered = 10_000;
 
 const Kept = z.object({
   created: Instant,
@@ -61,7 +61,7 @@ export interface SessionsDeps {
 export class Sessions {
   readonly #deps: SessionsDeps;
   readonly #known = new LRUCache<string, { readonly session: Session; readonly at: Milliseconds }>(
-    growingTo(mostRemembered),
+    growingTo(maxRemembered),
   );
 
   constructor(deps: SessionsDeps) {
@@ -89,7 +89,7 @@ export class Sessions {
     const { signInRecords, clock } = this.#deps;
     const id = hashOf(token);
     const known = this.#known.get(id);
-    if (known !== undefined && clock.monotonic() - known.at < trustedFor) return known.session;
+    if (known !== undefined && clock.monotonic() - known.at < cacheTtl) return known.session;
     this.#known.delete(id);
     const found = await signInRecords.find('session', id);
     if (found === null) return null;
@@ -128,7 +128,7 @@ export class Sessions {
   async #touched(found: FoundSignInRecord): Promise<Session> {
     const { signInRecords, clock } = this.#deps;
     const session = sessionOf(found);
-    if (clock.now() - Date.parse(session.seen) < touchedEvery) return session;
+    if (clock.now() - Date.parse(session.seen) < touchInterval) return session;
     const { created, browser, epoch } = session;
     const data = { created, seen: clock.instant(), browser, epoch };
     // Another process may have touched it at the same moment: then that is as good.
@@ -138,7 +138,7 @@ export class Sessions {
 
   #end(owner: string, created: Instant): Milliseconds {
     const begun = Date.parse(created);
-    if (owner === root) return begun + longestOfOperator;
-    return Math.min(this.#deps.clock.now() + idle, begun + longest);
+    if (owner === root) return begun + maxOperatorAge;
+    return Math.min(this.#deps.clock.now() + idleTimeout, begun + maxAge);
   }
 }

@@ -84,7 +84,7 @@ const startStep = (state: Card): CardEvent[] => {
 
 const statusesOf = (state: Card): StepStatuses => (isMade(state) ? state.steps : []);
 
-const mostSimulated = 1_000;
+const maxSimulated = 1_000;
 
 /**
  * For demos, if FLOOR_SIMULATION is set: every card on the floor completes its step and starts the next one.
@@ -93,7 +93,7 @@ export const simulateFloor = async (deps: FloorDeps): Promise<void> => {
   const working = await deps.readModels.agenda(cards, {
     after: { agenda: onTheFloor, created: 0n },
     upTo: onTheFloor,
-    limit: mostSimulated,
+    limit: maxSimulated,
   });
   for (const { document } of working) {
     await changeAs(deps, 'floor-simulation', document.code, completeStep);

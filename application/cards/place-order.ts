@@ -160,7 +160,7 @@ const latestArrival = (arriveOn: LocalDate | null, { at }: Command, planning: Or
   return arriveOn === null ? soonestArrival(now, planning) : honored(arriveOn, now, planning);
 };
 
-const longestName = 200;
+const maxNameLength = 200;
 const control = /\p{Cc}/u;
 
 /** What the catalogue has under a name, or null. Doesn't load names that nothing in it can have. */
@@ -168,7 +168,7 @@ export const lookUp = async <T>(
   name: string,
   load: (name: string) => Promise<Loaded<T | null>>,
 ): Promise<T | null> =>
-  name === '' || name.length > longestName || control.test(name) ? null : (await load(name)).state;
+  name === '' || name.length > maxNameLength || control.test(name) ? null : (await load(name)).state;
 
 const chooseHand = async (streams: Streams, wanted: string | null, owner: Organization): Promise<string> =>
   wanted === null

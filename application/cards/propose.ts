@@ -7,13 +7,13 @@ import { organizations } from '../../projections/organizations.js';
 import type { ReadModels } from '../ports/read-models.js';
 
 /** How many names of the catalogue an unknown one is compared with. */
-const mostCompared = 1_000;
+const maxCompared = 1_000;
 
 /** Names under which something may be asked for, and what to send for each. */
 type Known = ReadonlyMap<string, string>;
 
 const offeredHands = async (readModels: ReadModels): Promise<Known> => {
-  const rows = await readModels.page(handwritings, { org: null, limit: mostCompared });
+  const rows = await readModels.page(handwritings, { org: null, limit: maxCompared });
   const names = rows.flatMap(({ document }) => (document.active ? [document.name] : []));
   return new Map(names.map((name) => [name, name]));
 };
@@ -24,7 +24,7 @@ const knownDesigns = async (readModels: ReadModels, org: OrganizationId | null):
   const cards = await readModels.page(collectionCards, {
     org: null,
     where: { offered: 'yes' },
-    limit: mostCompared,
+    limit: maxCompared,
   });
   return new Map([
     ...cards.flatMap(({ document: { slug, title } }) => [[title, `card:${slug}`] as const]),

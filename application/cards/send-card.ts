@@ -37,7 +37,7 @@ export interface SendCardDeps extends ClaimDeps, PlaceOrderDeps {
 }
 
 /** How long a send may take until it spends anything. (docs/money.md, rule 10: a request has an end) */
-const longestSend: Milliseconds = 45_000;
+const spendTimeout: Milliseconds = 45_000;
 
 /** When a send is given up, by each of the clocks: by `now` only if it has a key. */
 interface End {
@@ -69,8 +69,8 @@ export interface SentCard {
 export const sendCard = async (deps: SendCardDeps, request: SendRequest): Promise<SentCard> => {
   const { organizations, clock } = deps;
   const end: End = {
-    now: Date.parse(request.command.at) + longestSend,
-    monotonic: clock.monotonic() + longestSend,
+    now: Date.parse(request.command.at) + spendTimeout,
+    monotonic: clock.monotonic() + spendTimeout,
   };
   // Beside the claim, which may take as long.
   const looking = organizations.current(request.org);

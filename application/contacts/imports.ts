@@ -28,16 +28,16 @@ export interface ImportDeps extends WaitingRowsDeps, SealRowDeps {
 }
 
 /** How long it is shown what came of a file. */
-const importKeptFor: Milliseconds = 7 * 24 * 60 * 60 * 1000;
+const importTtl: Milliseconds = 7 * 24 * 60 * 60 * 1000;
 /** Whoever works on imports removes what is left of the rows after that, and destroys their keys. */
-const rowsKeptFor: Milliseconds = importKeptFor + 24 * 60 * 60 * 1000;
+const rowsTtl: Milliseconds = importTtl + 24 * 60 * 60 * 1000;
 /** Of one organization, with those that are over. */
-const mostKept = 200;
+const maxKept = 200;
 /** How many rows are shown before they are saved. */
 const rowsShown = 5;
-const mostRows = 200_000;
-const mostRowsInPart = 200;
-const mostBytesInPart = 256 * 1024;
+const maxRows = 200_000;
+const maxRowsInPart = 200;
+const maxBytesInPart = 256 * 1024;
 
 /** A file of contacts that was uploaded, and how far it is saved. */
 export const ContactImport = z.object({
@@ -129,7 +129,7 @@ const waitingRow = (row: FileRow, readContact: ReadContact): WaitingRow => {
 const tooManyRows = (): DomainError =>
   new DomainError(
     'invalid_body',
-    `The file has more than ${mostRows.toLocaleString('en-US')} rows. Import it in several parts, or by the command line.`,
+    `The file has more than ${maxRows.toLocaleString('en-US')} rows. Import it in several parts, or by the command line.`,
     'file',
   );
 
@@ -157,13 +157,13 @@ const keepRows = async (
   };
   try {
     for await (const row of rows) {
-      if (count >= mostRows) throw tooManyRows();
+      if (count >= maxRows) throw tooManyRows();
       const next = await sealRow(deps, upload, waitingRow(row, readContact));
       waiting.push(next);
       bytes += JSON.stringify(next).length;
       count += 1;
       await giveWay();
-      if (waiting.length >= mostRowsInPart || bytes >= mostBytesInPart) await keep();
+      if (waiting.length >= maxRowsInPart || bytes >= maxBytesInPart) await keep();
     }
     if (waiting.length > 0) await keep();
     return { parts, rows: count };
@@ -198,15 +198,15 @@ export const beginImport = async (
   const { importRecords, clock, entropy } = deps;
   const known = await listImports(deps, org);
   if (known.some((each) => each.id === id)) return;
-  if (known.length >= mostKept)
+  if (known.length >= maxKept)
     throw new DomainError(
       'invalid_parameter',
-      `${mostKept} files were imported within 7 days, which is as many as are kept. Wait, or use the command line.`,
+      `${maxKept} files were imported within 7 days, which is as many as are kept. Wait, or use the command line.`,
       'file',
     );
   const upload = entropy.uuid();
   const at = clock.instant();
-  const keptUntil = clock.now() + rowsKeptFor;
+  const keptUntil = clock.now() + rowsTtl;
   await addUpload(deps, { id: upload, org, import: id, at }, keptUntil);
   // Counted with this one, so that of several at once none is overlooked.
   if ((await listUploads(deps)).filter((each) => each.org === org).length > maxFiles.ofOrganization) {
@@ -227,7 +227,7 @@ export const beginImport = async (
     ...kept,
     ...none,
   };
-  const ends = clock.now() + importKeptFor;
+  const ends = clock.now() + importTtl;
   if (!(await importRecords.add({ kind: 'import', id, owner: org, data, ends })))
     await removeUpload(deps, upload, { to: kept.parts });
 };

@@ -45,11 +45,11 @@ export interface RunImportsDeps extends ImportDeps, WriteDeps {
 
 const pause: Milliseconds = 1_000;
 /** What has not become an import by then broke off: a file is uploaded within 10 minutes. */
-const longestUpload: Milliseconds = 20 * 60 * 1000;
+const uploadTimeout: Milliseconds = 20 * 60 * 1000;
 /** A part that fails so often, and not because a store is away, ends its import. */
-const mostTries = 20;
+const maxTries = 20;
 /** The bad lines that an import tells; the others are only counted. */
-const mostBadLines = 1_000;
+const maxBadLines = 1_000;
 
 /** The command of a line: always the same, so that a part that is begun again finds what it wrote. */
 const commandOf = ({ clock }: RunImportsDeps, work: FoundImport, line: number): Command => ({
@@ -174,7 +174,7 @@ const savePart = async (
   if (failure !== null) throw failure;
   if (resumeAt !== null) return;
   const { next, tries, savedBy, through, bad: badBefore, record } = work;
-  const told = bad.toSorted((a, b) => a.line - b.line).slice(0, Math.max(0, mostBadLines - badBefore));
+  const told = bad.toSorted((a, b) => a.line - b.line).slice(0, Math.max(0, maxBadLines - badBefore));
   if (told.length > 0) {
     const data: BadLines = { lines: told };
     const id = badLinesId(work.id, next, tries);
@@ -198,7 +198,7 @@ const goOn = async (deps: RunImportsDeps, upload: Upload, signal: AbortSignal): 
   const record = await importRecords.find('import', upload.import);
   const work = record === null ? null : importIn(record);
   if (work?.upload !== upload.id) {
-    if (clock.now() - Date.parse(upload.at) > longestUpload) await removeUpload(deps, upload.id);
+    if (clock.now() - Date.parse(upload.at) > uploadTimeout) await removeUpload(deps, upload.id);
     return false;
   }
   const { next, parts } = work;
@@ -230,8 +230,8 @@ const isPassing = (error: unknown): boolean =>
 const giveUpOn = async (deps: RunImportsDeps, upload: Upload, error: unknown): Promise<void> => {
   const record = isPassing(error) ? null : await deps.importRecords.find('import', upload.import);
   const work = record === null ? null : importIn(record);
-  if (work?.status !== 'running' || work.tries < mostTries) return;
-  const why = `The part with row ${work.through + 1} failed ${mostTries} times.`;
+  if (work?.status !== 'running' || work.tries < maxTries) return;
+  const why = `The part with row ${work.through + 1} failed ${maxTries} times.`;
   await changeImport(deps, work, { status: 'failed', why });
 };
 

@@ -20,7 +20,7 @@ export interface SealRowDeps {
 /** Who owns the records of the uploads whose rows wait, of all organizations. */
 const everybody = 'imports';
 /** More parts than the largest file can have. */
-const mostParts = 2_000;
+const maxParts = 2_000;
 
 /** An upload whose rows wait, or that is under way. */
 const Upload = z.object({
@@ -169,7 +169,7 @@ export const removePart = async (deps: WaitingRowsDeps, upload: string, part: nu
 export const removeUpload = async (
   deps: WaitingRowsDeps,
   upload: string,
-  { from = 0, to = mostParts }: { readonly from?: number; readonly to?: number } = {},
+  { from = 0, to = maxParts }: { readonly from?: number; readonly to?: number } = {},
 ): Promise<void> => {
   const giveWay = givingWay(deps.clock);
   for (let part = from; part < to; part += 1) {
@@ -186,7 +186,7 @@ async function* waitingParts(deps: WaitingRowsDeps, upload: Upload): AsyncGenera
   const record = await deps.importRecords.find('import', upload.import);
   const begun = record === null ? null : Begun.parse(record.data);
   const isBegun = begun?.upload === upload.id;
-  const [from, to] = isBegun ? [Math.max(0, begun.next - 1), begun.parts] : [0, mostParts];
+  const [from, to] = isBegun ? [Math.max(0, begun.next - 1), begun.parts] : [0, maxParts];
   for (let part = from; part < to; part += 1) {
     const rows = await openedPart(deps, upload.id, part);
     if (rows !== null) yield rows;

@@ -65,10 +65,10 @@ const format = 'handwritten-card-service/export/v1';
 const statementHeading = 'handwritten-card-service/statement/v1';
 
 /** How long an export waits until what was written before it is signed. */
-const longestWait: Milliseconds = 30_000;
+const signatureTimeout: Milliseconds = 30_000;
 /** How long an export waits for witnesses: without them, it is still what the log has signed. */
-const longestWaitForWitnesses: Milliseconds = 5_000;
-const lookEvery: Milliseconds = 50;
+const witnessTimeout: Milliseconds = 5_000;
+const pollInterval: Milliseconds = 50;
 
 /** The tree that an export belongs to: that of a checkpoint. */
 type Tree = Checkpoint;
@@ -391,11 +391,11 @@ const signedHead = async (
       tree.position >= position &&
       newest.size >= (await countUpTo({ tiles, raw }, position, tree.size));
     const waited = clock.monotonic() - began;
-    const isDone = isWitnessed === null || waited >= longestWaitForWitnesses;
+    const isDone = isWitnessed === null || waited >= witnessTimeout;
     if (isCovered && (isDone || isWitnessed(newest.note))) return newest;
-    if (signal.aborted || waited >= longestWait)
+    if (signal.aborted || waited >= signatureTimeout)
       throw new EventStoreUnavailable('The newest events are not signed yet: does the notary run?');
-    await clock.sleep(lookEvery, signal);
+    await clock.sleep(pollInterval, signal);
   }
 };
 

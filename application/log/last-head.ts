@@ -48,12 +48,12 @@ export const ownNewest = async (
 };
 
 /** Processes that write to a new log begin beside the one that makes its key, and their clocks may differ. */
-const longestBeginning: Milliseconds = 3_600_000;
+const maxBeginning: Milliseconds = 3_600_000;
 
 /** The key of a log is made before its first event. Throws UnusableHead for one that was made later. */
 const assertNew = async ({ metadata }: StoredEvent, heads: SignedHeads): Promise<void> => {
   const { occurredAt } = JSON.parse(metadata) as EventMetadata;
-  if (((await heads.since()) ?? 0) - Date.parse(occurredAt) <= longestBeginning) return;
+  if (((await heads.since()) ?? 0) - Date.parse(occurredAt) <= maxBeginning) return;
   throw new UnusableHead(
     `${heads.place} says that nothing was signed yet, but the log has events since ${occurredAt}: the key was made later. Restore the key and the head that the log was signed with. If it was never signed: log accept-restore --begin-anew (docs/operations.md, "The log was restored").`,
   );

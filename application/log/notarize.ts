@@ -32,10 +32,10 @@ export interface Notarizing extends ReadingBack {
   readonly onError?: (error: unknown) => void;
 }
 
-const lookEvery: Milliseconds = 500;
+const pollInterval: Milliseconds = 500;
 /** While events come: a batch costs the same however few they are, and the tree is signed once a second. */
 const gathersFor: Milliseconds = 250;
-const signEvery: Milliseconds = 1_000;
+const signInterval: Milliseconds = 1_000;
 /** How long a process that is told to end waits for witnesses. */
 const lastSignature: Milliseconds = 1_000;
 
@@ -56,7 +56,7 @@ export const runNotary = async (deps: Notarizing, signal: AbortSignal): Promise<
     while (!signal.aborted) {
       const began = clock.monotonic();
       const added = await notary.extend();
-      if (clock.monotonic() - signedAt >= signEvery && (await notary.sign(signal)))
+      if (clock.monotonic() - signedAt >= signInterval && (await notary.sign(signal)))
         signedAt = clock.monotonic();
       await notary.accompany(signal);
       // A log that is always being written is read back, too: only who lags behind puts it off.
@@ -68,7 +68,7 @@ export const runNotary = async (deps: Notarizing, signal: AbortSignal): Promise<
         scrubAt = clock.monotonic() + scrubEvery;
       }
       if (added === batchSize || scrub !== null) await rest(clock.monotonic() - began, signal);
-      else await clock.sleep(added > 0 ? gathersFor : lookEvery, signal);
+      else await clock.sleep(added > 0 ? gathersFor : pollInterval, signal);
     }
     await notary.sign(AbortSignal.timeout(lastSignature));
   });

@@ -29,7 +29,7 @@ const beginning = async ({ store, clock }: PublishEventsDeps, signal: AbortSigna
 });
 
 /** A crash repeats what was published since. */
-const saveEvery: Milliseconds = 200;
+const saveInterval: Milliseconds = 200;
 
 /** How far publishing has come, saved now and then: each save is a request to the database. */
 class Progress {
@@ -61,7 +61,7 @@ class Progress {
   async keep({ clock }: Pick<PublishEventsDeps, 'clock'>, signal: AbortSignal): Promise<void> {
     const onError = (error: unknown): void =>
       void (this.#failure = error instanceof Error ? error : new Error(String(error)));
-    await untilAborted({ clock, signal, pause: saveEvery, onError }, () => this.save());
+    await untilAborted({ clock, signal, pause: saveInterval, onError }, () => this.save());
   }
 }
 

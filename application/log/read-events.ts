@@ -40,7 +40,7 @@ export interface EventQuery {
 const what = 'event of this organization';
 const readsAtOnce = 50;
 /** Cards that a follower of events need not read again. */
-const mostKnown = 1_000;
+const maxKnown = 1_000;
 
 const shown = async (
   { store }: Pick<ReadEventsDeps, 'store'>,
@@ -157,7 +157,7 @@ export const followEvents = async (
 
 /** What the first events of cards say. Those are remembered, and opened each time. */
 const orders = ({ store }: Pick<ReadEventsDeps, 'store'>) => {
-  const known = new LRUCache<StreamName, RecordedEvent>(growingTo(mostKnown));
+  const known = new LRUCache<StreamName, RecordedEvent>(growingTo(maxKnown));
   return async ({ logged, ordered }: Announced): Promise<Ordered | null> => {
     const { stream } = logged;
     const first =

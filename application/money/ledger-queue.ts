@@ -58,8 +58,8 @@ interface Prepared {
  * through the service in step, and each part of it would idle while another works: with 64 clients, two
  * groups that take turns were a fifth faster than one.
  */
-const smallestGroup = 32;
-const largestGroup = 256;
+const minGroup = 32;
+const maxGroup = 256;
 
 /** Transfers of one organization that wait to be made. */
 interface Lane {
@@ -67,7 +67,7 @@ interface Lane {
   /** Called when a transfer has come. */
   onArrival: () => void;
 }
-const nobodyListens = (): void => undefined;
+const noop = (): void => undefined;
 
 /**
  * Clients of one organization whose movements share an append get their responses together, so their next
@@ -77,9 +77,9 @@ const nobodyListens = (): void => undefined;
  */
 const gathersFor: Milliseconds = 10;
 /** More than these need no waiting: among so many, an append costs each next to nothing. */
-const mostAwaited = 8;
+const maxGroupToWaitFor = 8;
 /** Of so many organizations it is remembered how many came together. */
-const organizationsInMind = 10_000;
+const maxRememberedOrganizations = 10_000;
 
 /**
  * Moves credits. One write is in flight per organization; transfers that arrive meanwhile are folded into the
@@ -91,7 +91,7 @@ const organizationsInMind = 10_000;
 export class LedgerQueue {
   readonly #lanes = new Map<OrganizationId, Lane>();
   /** How many transfers are likely to come together; absent: one. */
-  readonly #together = new LRUCache<OrganizationId, number>(growingTo(organizationsInMind));
+  readonly #together = new LRUCache<OrganizationId, number>(growingTo(maxRememberedOrganizations));
 
   /**
    * `savesCalls`: each call of the store takes a while, so the first try is decided on the ledger as this
@@ -119,7 +119,7 @@ export class LedgerQueue {
         lane.onArrival();
         return;
       }
-      const fresh: Lane = { queue: [waiting], onArrival: nobodyListens };
+      const fresh: Lane = { queue: [waiting], onArrival: noop };
       this.#lanes.set(transfer.org, fresh);
       void this.#drain(transfer.org, fresh);
     });
@@ -145,7 +145,7 @@ export class LedgerQueue {
   /** How many transfers the next append waits for. */
   #expected(org: OrganizationId): number {
     const together = this.#together.get(org) ?? 1;
-    return together > mostAwaited ? 1 : together;
+    return together > maxGroupToWaitFor ? 1 : together;
   }
 
   /** Resolves when so many transfers are here, or when they have taken too long. */
@@ -155,7 +155,7 @@ export class LedgerQueue {
       if (lane.queue.length >= expected) complete.abort('all are here');
     };
     await this.deps.clock.sleep(gathersFor, complete.signal);
-    lane.onArrival = nobodyListens;
+    lane.onArrival = noop;
   }
 
   #remember(org: OrganizationId, together: number): void {
@@ -262,7 +262,7 @@ export class LedgerQueue {
  */
 const takeDisjoint = (queue: Waiting[]): Waiting[] => {
   const touched = new Set<StreamName | Uuid>();
-  const most = Math.min(largestGroup, Math.max(smallestGroup, Math.ceil(queue.length / 2)));
+  const most = Math.min(maxGroup, Math.max(minGroup, Math.ceil(queue.length / 2)));
   let count = 0;
   for (const { movements, writes = [] } of queue) {
     const touches = [...movements.map(({ id }) => id), ...writes.map(({ stream }) => stream)];

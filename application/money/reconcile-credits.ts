@@ -22,7 +22,7 @@ export interface ReconcileCreditsDeps extends Pick<AdministrationDeps, 'streams'
 }
 
 /** The reconciler closes work so long after its time at the latest. (docs/operations.md#watch) */
-const closedWithin: Milliseconds = 15_000;
+const closeTimeout: Milliseconds = 15_000;
 
 const atOnce = 16;
 
@@ -76,7 +76,7 @@ export const reconcileCredits = async (
   const steps = books.addUp({
     after: from === null ? -1 : lastRevisionBy(from, movements),
     until: end.at ?? movements.at(-1)?.metadata.occurredAt ?? clock.instant(),
-    mayBeOpenFor: reconcileAfter + closedWithin,
+    mayBeOpenFor: reconcileAfter + closeTimeout,
   });
   for (;;) {
     const step = steps.next();

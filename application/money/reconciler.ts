@@ -128,13 +128,13 @@ const makeCopy = async (deps: ReconcilerDeps, { org, id, slug }: OpenCopy): Prom
 
 const pause: Milliseconds = 1_000;
 /** Then the next pass begins beside one that goes on. */
-const longestPass: Milliseconds = 2_000;
+const passTimeout: Milliseconds = 2_000;
 /** After a jump of the clock requests look older than they are: they get so long to end. */
 const afterJump: Milliseconds = 5_000;
 /** A clock that is further ahead of the monotonic one than a pass ago has jumped. */
 const leastJump: Milliseconds = 1_000;
 /** What the log brought since is read once more after a start; from outside all of it looks as old. */
-const saveEvery: Milliseconds = 5_000;
+const saveInterval: Milliseconds = 5_000;
 
 /**
  * Follows the log and closes open work until the signal aborts. Any number of reconcilers may run at once.
@@ -180,10 +180,10 @@ export const runReconciler = async (
     // What falls due meanwhile doesn't wait for a piece that takes long.
     const passing: Promise<void> = pass().finally(() => passes.delete(passing));
     passes.add(passing);
-    await within(clock, longestPass, passing, () => undefined);
+    await within(clock, passTimeout, passing, () => undefined);
     const openSince = openWork.oldest;
     const isNew = kept.handled < handled || kept.openSince !== openSince;
-    if (!isNew || clock.monotonic() - savedAt < saveEvery) return;
+    if (!isNew || clock.monotonic() - savedAt < saveInterval) return;
     const next = { handled, openSince };
     savedAt = clock.monotonic();
     await checkpoints.save(checkpointName, {

@@ -43,7 +43,7 @@ const pause: Milliseconds = 1_000;
  */
 const looksFor: Milliseconds = 15_000;
 /** What comes beyond this is left to the reconciler. */
-const mostPieces = 10_000;
+const maxPieces = 10_000;
 const atOnce = 16;
 
 /**
@@ -91,7 +91,7 @@ export class UnfinishedWork {
   }
 
   #add(look: Piece['look']): void {
-    if (this.#pieces.size >= mostPieces) return;
+    if (this.#pieces.size >= maxPieces) return;
     this.#pieces.add({ look, absentSince: null });
     this.#wake();
   }

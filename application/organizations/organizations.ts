@@ -6,7 +6,7 @@ import { organization, type Organization } from '../../domain/organization.js';
 import { organizations as projected } from '../../projections/organizations.js';
 import type { ReadModels } from '../ports/read-models.js';
 import type { Clock } from '../ports/system.js';
-import { longestWait } from '../projecting/projection-board.js';
+import { waitTimeout } from '../projecting/projection-board.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 import type { Loaded, Streams } from '../writing/streams.js';
 import { within } from '../timing/within.js';
@@ -59,8 +59,8 @@ interface Known {
   readonly readAt: Milliseconds;
 }
 
-const mostRemembered = 10_000;
-const longestLook: Milliseconds = 300;
+const maxRemembered = 10_000;
+const readTimeout: Milliseconds = 300;
 /** How long rows are not looked at after a look that failed. */
 const pauseAfterFailure: Milliseconds = 1_000;
 
@@ -70,11 +70,11 @@ const pauseAfterFailure: Milliseconds = 1_000;
  * whether the state in memory is good. The stream is read if there is a newer row, or none that can be relied
  * upon. (decision 34: reads show acknowledged writes)
  *
- * A write whose projections are late is acknowledged without them after `longestWait`. Therefore no memory is
+ * A write whose projections are late is acknowledged without them after `waitTimeout`. Therefore no memory is
  * older than that.
  */
 export class RememberedOrganizations implements Organizations {
-  readonly #known = new LRUCache<OrganizationId, Known>(growingTo(mostRemembered));
+  readonly #known = new LRUCache<OrganizationId, Known>(growingTo(maxRemembered));
   /** What is being read, and the row that was there before. */
   readonly #reading = new Map<
     OrganizationId,
@@ -124,7 +124,7 @@ export class RememberedOrganizations implements Organizations {
   }
 
   #isRecent({ readAt }: Known): boolean {
-    return this.clock.monotonic() - readAt < longestWait;
+    return this.clock.monotonic() - readAt < waitTimeout;
   }
 
   /** The position of the organization's row; null if nothing follows from it. */
@@ -132,7 +132,7 @@ export class RememberedOrganizations implements Organizations {
     if (this.readYourWrites.rowsMayBeLate() || this.clock.monotonic() < this.#noLookUntil) return null;
     const failed = 'failed';
     const asked = this.readModels.get(projected, org).catch(() => failed);
-    const row = await within(this.clock, longestLook, asked, () => failed);
+    const row = await within(this.clock, readTimeout, asked, () => failed);
     if (typeof row === 'string') {
       this.#noLookUntil = this.clock.monotonic() + pauseAfterFailure;
       return null;

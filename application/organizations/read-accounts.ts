@@ -71,7 +71,7 @@ export const readDesignsAt = async (
   return { was: past.was.designs, asOf: past.asOf };
 };
 
-const mostHandwritings = 1_000;
+const maxHandwritings = 1_000;
 
 /**
  * The offered handwritings, in the order in which they were first offered, and the organization's house hand.
@@ -81,7 +81,7 @@ export const readHandwritings = async (
   org: OrganizationId,
 ): Promise<{ readonly houseHand: string; readonly names: readonly string[] }> => {
   const { houseHand } = await readAccount(deps, org);
-  const rows = await deps.readModels.page(handwritings, { org: null, limit: mostHandwritings });
+  const rows = await deps.readModels.page(handwritings, { org: null, limit: maxHandwritings });
   const names = rows.filter(({ document }) => document.active).map(({ document }) => document.name);
   return { houseHand, names: names.toReversed() };
 };

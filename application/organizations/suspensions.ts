@@ -7,8 +7,8 @@ import { organizationsOf, type Organizations } from './organizations.js';
 import type { Clock } from '../ports/system.js';
 import type { Streams } from '../writing/streams.js';
 
-const trustedFor: Milliseconds = 4_000;
-const mostRemembered = 10_000;
+const cacheTtl: Milliseconds = 4_000;
+const maxRemembered = 10_000;
 
 /**
  * Tells which organizations are suspended. An answer is trusted for 4 s: a suspension works at once in the
@@ -19,7 +19,7 @@ export class Suspensions {
   readonly #checked = new LRUCache<
     OrganizationId,
     { readonly isSuspended: boolean; readonly at: Milliseconds }
-  >(growingTo(mostRemembered));
+  >(growingTo(maxRemembered));
   readonly #reading = new Map<OrganizationId, Promise<boolean>>();
 
   constructor(
@@ -31,7 +31,7 @@ export class Suspensions {
   /** Throws EventStoreUnavailable if this process has never seen the organization. */
   async isSuspended(org: OrganizationId): Promise<boolean> {
     const known = this.#checked.get(org);
-    if (known !== undefined && this.clock.monotonic() - known.at < trustedFor)
+    if (known !== undefined && this.clock.monotonic() - known.at < cacheTtl)
       return this.#remembered(org) ?? known.isSuspended;
     const reading = this.#reading.get(org) ?? this.#read(org).finally(() => this.#reading.delete(org));
     this.#reading.set(org, reading);

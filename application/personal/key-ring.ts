@@ -89,14 +89,14 @@ const ivBytes = 12;
 const tagBytes = 16;
 
 /** Blocks that are kept opened, at 8 KiB each. */
-const mostOpened = 1_000;
+const maxOpened = 1_000;
 /** What was sealed is read by followers a moment later: the next thousand are enough. */
-const mostNoted = 1_000;
+const maxNoted = 1_000;
 /** Another process may have destroyed keys of a block: after this time it is read again. */
-const staleAfter: Milliseconds = 5_000;
+const cacheTtl: Milliseconds = 5_000;
 /** While the store is away or slow, what was known of a block will do for so long. */
-const knownFor: Milliseconds = 600_000;
-const longestRefresh: Milliseconds = 500;
+const fallbackTtl: Milliseconds = 600_000;
+const refreshTimeout: Milliseconds = 500;
 /**
  * With fewer unused keys than this, the next blocks are made: some are always ahead of those that are used.
  */
@@ -104,8 +104,8 @@ const supply = 4 * keysInBlock;
 /** Each addition is a sync of the disk, and the thread that answers waits for it. */
 const addedAtOnce = 4;
 /** Many may wait at once, and each takes a key a moment later: with fewer than this, all wait for a block. */
-const enough = keysInBlock;
-const longestWait: Milliseconds = 5_000;
+const minAvailable = keysInBlock;
+const waitTimeout: Milliseconds = 5_000;
 const pauseAfterFailure: Milliseconds = 250;
 /** A store that has failed is refused for at once, unless it recovers within this time. */
 const maxWaitAfterFailure: Milliseconds = 25;
@@ -199,7 +199,7 @@ export const keyRing = ({
   clock,
   entropy,
 }: KeyRingOptions): KeyRing => {
-  const opened = new LRUCache<number, Opened>(growingTo(mostOpened));
+  const opened = new LRUCache<number, Opened>(growingTo(maxOpened));
   /** The oldest first: a cache that moves what was read last would cost a send more. */
   const noted = new Map<string, JustSealed>();
   const unused: PersonalKey[] = [];
@@ -213,7 +213,7 @@ export const keyRing = ({
 
   const admission = async (): Promise<void> => {
     if (admitted !== null)
-      await within(clock, longestWait, admitted, () => {
+      await within(clock, waitTimeout, admitted, () => {
         throw new PersonalKeysUnavailable('The keys of personal data are not compared with the log yet.');
       });
   };
@@ -276,20 +276,20 @@ export const keyRing = ({
   };
 
   const waitForKeys = async (): Promise<void> => {
-    const until = clock.monotonic() + longestWait;
-    while (unused.length < enough && failure === null && clock.monotonic() < until)
-      await within(clock, longestWait, refill(), () => undefined);
+    const until = clock.monotonic() + waitTimeout;
+    while (unused.length < minAvailable && failure === null && clock.monotonic() < until)
+      await within(clock, waitTimeout, refill(), () => undefined);
     if (failure !== null) await within(clock, maxWaitAfterFailure, refill(), () => undefined);
   };
 
   const isFresh = (number: number): boolean => {
     const known = opened.peek(number);
-    return known !== undefined && clock.monotonic() - known.at < staleAfter;
+    return known !== undefined && clock.monotonic() - known.at < cacheTtl;
   };
 
   const isKnown = (number: number): boolean => {
     const known = opened.peek(number);
-    return known !== undefined && clock.monotonic() - known.at < knownFor;
+    return known !== undefined && clock.monotonic() - known.at < fallbackTtl;
   };
 
   const load = async (ids: readonly string[]): Promise<void> => {
@@ -304,7 +304,7 @@ export const keyRing = ({
     if (![...wanted].every(isKnown)) return refreshed;
     await within(
       clock,
-      longestRefresh,
+      refreshTimeout,
       refreshed.catch(() => undefined),
       () => undefined,
     );
@@ -342,7 +342,7 @@ export const keyRing = ({
         failure === null ? 'Making keys for personal data takes too long.' : messageOf(failure.error);
       throw new PersonalKeysUnavailable(reason, { cause: failure?.error });
     },
-    ready: () => (unused.length >= enough ? Promise.resolve() : waitForKeys()),
+    ready: () => (unused.length >= minAvailable ? Promise.resolve() : waitForKeys()),
     fill,
     load,
     keyOf: (id) => {
@@ -354,7 +354,7 @@ export const keyRing = ({
     },
     note: (id, sealed) => {
       noted.set(id, sealed);
-      const oldest = noted.size > mostNoted ? noted.keys().next() : null;
+      const oldest = noted.size > maxNoted ? noted.keys().next() : null;
       if (oldest?.done === false) noted.delete(oldest.value);
     },
     noted: (id) => noted.get(id) ?? null,

@@ -45,13 +45,13 @@ export class UnreadableCount {
   }
 }
 
-const mostNamed = 20;
+const maxNamed = 20;
 
 /** For people: how many events of which organizations there are, those with the most of them first. */
 export const organizationsIn = ({ byOrganization }: Pick<UnreadableEvents, 'byOrganization'>): string => {
   const all = [...byOrganization].toSorted(([, one], [, other]) => other - one);
-  const named = all.slice(0, mostNamed).map(([org, count]) => `${org ?? 'the house'} (${count})`);
-  return [...named, ...(all.length > mostNamed ? [`${all.length - mostNamed} more`] : [])].join(', ');
+  const named = all.slice(0, maxNamed).map(([org, count]) => `${org ?? 'the house'} (${count})`);
+  return [...named, ...(all.length > maxNamed ? [`${all.length - maxNamed} more`] : [])].join(', ');
 };
 
 /**

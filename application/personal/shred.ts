@@ -24,7 +24,7 @@ export interface ShredderDeps extends WaitingRowsDeps {
 const pause = 1_000;
 const batchSize = 100;
 /** Without an erasure, the place is saved after this many events. */
-const mostUnsaved = 10_000;
+const maxUnsaved = 10_000;
 
 /** The external id of a contact, by an event of it whose personal data can be read. */
 const externalIdIn = ({ data }: RecordedEvent): string | null => {
@@ -87,7 +87,7 @@ export const runShredder = async (
       if (erased.length > 0) await shred(deps, erased);
       unsaved += batch.length;
       const last = batch.at(-1);
-      if (last === undefined || (erased.length === 0 && unsaved < mostUnsaved)) continue;
+      if (last === undefined || (erased.length === 0 && unsaved < maxUnsaved)) continue;
       const next = { position: last.position, event: markOf(last) };
       if (!(await place.saveMark(next, mark, [...uses])))
         throw new Error(

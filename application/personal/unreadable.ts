@@ -8,9 +8,9 @@ import { blockOf, type KeyRing } from './key-ring.js';
 import { logPages } from './own-keys.js';
 import type { OnUnopened } from './personal.js';
 
-const mostRemembered = 10_000;
+const maxRemembered = 10_000;
 /** More are left out: whoever reads them again tells of them again. */
-const mostWaiting = 1_000;
+const maxWaiting = 1_000;
 
 /**
  * Counts the events that can't be read although no erasure covers them, each once, and tells of the first of
@@ -20,7 +20,7 @@ export class Unreadable {
   readonly #store: Pick<EventStore, 'readStream'>;
   readonly #tell: OnUnopened;
   /** Events that were looked at, and blocks that were told of. */
-  readonly #seen = new LRUCache<string, true>({ max: mostRemembered });
+  readonly #seen = new LRUCache<string, true>({ max: maxRemembered });
   readonly #waiting: RecordedEvent[] = [];
   #isLooking = false;
   #count = 0;
@@ -35,7 +35,7 @@ export class Unreadable {
   }
 
   readonly note: OnUnopened = (event) => {
-    if (this.#seen.has(event.id) || this.#waiting.length >= mostWaiting) return;
+    if (this.#seen.has(event.id) || this.#waiting.length >= maxWaiting) return;
     this.#seen.set(event.id, true);
     this.#waiting.push(event);
     if (!this.#isLooking) void this.#look();

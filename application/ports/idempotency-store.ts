@@ -50,7 +50,7 @@ export interface IdempotencyStore {
 }
 
 /** How long keys are remembered. (docs/contract.md#idempotency) */
-export const rememberedFor = 24 * 60 * 60 * 1000;
+export const answerTtl = 24 * 60 * 60 * 1000;
 
 /** How much longer keys are kept, for claims that come here late. */
 export const keptLonger = 60_000;

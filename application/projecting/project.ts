@@ -44,7 +44,7 @@ const maxLag = 5_000;
 const fullBatches = 20;
 
 const firstPause: Milliseconds = 100;
-const longestPause: Milliseconds = 5_000;
+const maxPause: Milliseconds = 5_000;
 
 /**
  * One build of a projection, with the documents known in memory, and those that are changed but not saved
@@ -210,7 +210,7 @@ export class Projector {
       } catch (error) {
         this.#report(messageOf(error));
         if (error instanceof FinalError) this.#options.fail(error);
-        await this.#options.clock.sleep(Math.min(firstPause * 2 ** this.#failures++, longestPause), signal);
+        await this.#options.clock.sleep(Math.min(firstPause * 2 ** this.#failures++, maxPause), signal);
       }
     }
   }

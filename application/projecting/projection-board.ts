@@ -32,26 +32,26 @@ export interface ProjectorReports {
  * been down for that long; and once it is up again, from then on. (decision 34: reads show acknowledged
  * writes)
  */
-export const longestWait: Milliseconds = 5_000;
+export const waitTimeout: Milliseconds = 5_000;
 /**
  * The same beside another release: every process reads cards and credits from streams then, and only lists
  * may lack something.
  */
-export const longestWaitOfSeveral: Milliseconds = 500;
+export const waitTimeoutOfSeveral: Milliseconds = 500;
 
 /** How often a process that shares the log reads its head. */
-export const headEvery: Milliseconds = 1_000;
+export const headInterval: Milliseconds = 1_000;
 /** Without a look at the head for so long, it is not known how far behind the rows are. */
-const headKnownFor: Milliseconds = 3 * headEvery;
+const headTtl: Milliseconds = 3 * headInterval;
 /**
  * A write that rows lack was waited for before it was acknowledged: a look that saw it in the log is at least
  * this old when a reader could miss it.
  */
-const headsCountAfter: Milliseconds = longestWait - headKnownFor;
+const headsCountAfter: Milliseconds = waitTimeout - headTtl;
 /** Processes notice within this time that a projector is at work again, or that another release has come. */
 export const noticedWithin: Milliseconds = 2_000;
 /** What is known of a projector of another process counts for so long. */
-const viewedFor: Milliseconds = 1_500;
+const viewTtl: Milliseconds = 1_500;
 
 interface Waiter {
   readonly position: bigint;
@@ -196,7 +196,7 @@ export class ProjectionBoard implements ProjectorReports {
 
   /** A process that was paused knows only how things were. */
   #isViewOld(now: Milliseconds): boolean {
-    return this.#isShared && now > this.#viewedAt + viewedFor;
+    return this.#isShared && now > this.#viewedAt + viewTtl;
   }
 
   /** Heads that are old enough count, and are kept no longer. */
@@ -215,11 +215,11 @@ export class ProjectionBoard implements ProjectorReports {
   #mayLackWritesOfOthers(): boolean {
     this.#ageHeads();
     const now = this.#clock.monotonic();
-    return this.#headDueFrom !== null || now > this.#headAt + headKnownFor || this.#due > this.#checkpoint;
+    return this.#headDueFrom !== null || now > this.#headAt + headTtl || this.#due > this.#checkpoint;
   }
 
   /**
-   * Resolves when every active projection has passed the position; after `longestWait` at the latest, and at
+   * Resolves when every active projection has passed the position; after `waitTimeout` at the latest, and at
    * once if the projector has been down for that long.
    */
   waitUntilProjected(position: bigint): Promise<void> {
@@ -292,12 +292,12 @@ export class ProjectionBoard implements ProjectorReports {
     if (this.#severalSince === null) return usual;
     // Once every process reads from streams.
     const first = this.#severalSince + noticedWithin;
-    return Math.min(usual, Math.max(first, since + (this.#areRowsLate() ? 0 : longestWaitOfSeveral)));
+    return Math.min(usual, Math.max(first, since + (this.#areRowsLate() ? 0 : waitTimeoutOfSeveral)));
   }
 
   #usualDeadlineOf(since: Milliseconds): Milliseconds {
-    if (this.#downSince === null) return Math.max(since, this.#upSince) + longestWait;
-    return Math.max(this.#downSince + longestWait, this.#isViewOld(since) ? since + viewedFor : -Infinity);
+    if (this.#downSince === null) return Math.max(since, this.#upSince) + waitTimeout;
+    return Math.max(this.#downSince + waitTimeout, this.#isViewOld(since) ? since + viewTtl : -Infinity);
   }
 
   async #watchDeadlines(): Promise<void> {

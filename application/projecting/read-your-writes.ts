@@ -8,7 +8,7 @@ import type { ProjectionBoard } from './projection-board.js';
  *
  * The projections follow the log a moment later, so somebody has to wait for them: the write before its
  * response, or the read. The engine decides which, with `readsWait` or `writesWait`. Nobody waits longer than
- * `longestWait`, and then the write or the read goes on: `rowsMayBeLate` tells what to make of a row.
+ * `waitTimeout`, and then the write or the read goes on: `rowsMayBeLate` tells what to make of a row.
  */
 export interface ReadYourWrites {
   /**

@@ -1,7 +1,7 @@
 import type { LogReader } from '../ports/event-store.js';
 import type { Clock } from '../ports/system.js';
 import { untilAborted } from '../timing/until-aborted.js';
-import { headEvery, type ProjectionBoard } from './projection-board.js';
+import { headInterval, type ProjectionBoard } from './projection-board.js';
 
 /** Tells a board that other processes share the log with how long the log is, until the signal aborts. */
 export const watchHead = (
@@ -11,7 +11,7 @@ export const watchHead = (
   signal: AbortSignal,
 ): Promise<void> =>
   // The processes that need the event store report that it is away.
-  untilAborted({ clock, signal, pause: headEvery, onError: () => undefined }, async () => {
+  untilAborted({ clock, signal, pause: headInterval, onError: () => undefined }, async () => {
     const began = clock.monotonic();
     const { position } = await log.head();
     board.sawHead(position, began);

@@ -7,9 +7,9 @@ import type { Clock } from '../ports/system.js';
 import { untilAborted } from '../timing/until-aborted.js';
 import { storeWith } from '../writing/store-with.js';
 
-const savedEvery: Milliseconds = 1_000;
+const saveInterval: Milliseconds = 1_000;
 /** While the database is away, no more than this many wait; later ones are lost. */
-const mostWaiting = 100_000;
+const maxWaiting = 100_000;
 const savedAtOnce = 1_000;
 
 /**
@@ -31,11 +31,11 @@ export class BufferedRequests implements Requests {
     this.#rows = rows;
     this.#hashed = hashed;
     const { signal } = this.#stopping;
-    this.#saving = untilAborted({ clock, signal, pause: savedEvery, onError }, () => this.#save());
+    this.#saving = untilAborted({ clock, signal, pause: saveInterval, onError }, () => this.#save());
   }
 
   record(request: RequestRecord): void {
-    if (this.#fresh.size < mostWaiting) this.#fresh.set(request.id, request);
+    if (this.#fresh.size < maxWaiting) this.#fresh.set(request.id, request);
   }
 
   async find(id: string): Promise<RequestRecord | null> {
@@ -84,7 +84,7 @@ export class BufferedRequests implements Requests {
  * What they write is noted of at most this many requests. The oldest gives way: nobody takes what was written
  * after the response, so such notes would otherwise stay forever.
  */
-const mostUnderWay = 50_000;
+const maxUnderWay = 50_000;
 
 /** What the requests that are under way have written. */
 export class Writings {
@@ -96,7 +96,7 @@ export class Writings {
       known.push(written);
       return;
     }
-    if (this.#byRequest.size >= mostUnderWay) this.#forgetOldest();
+    if (this.#byRequest.size >= maxUnderWay) this.#forgetOldest();
     this.#byRequest.set(requestId, [written]);
   }
 

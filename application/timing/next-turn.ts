@@ -21,8 +21,8 @@ export const turnAlone = (): Promise<void> =>
   });
 
 /** In milliseconds: how long a piece of long work may take, and the rest after it. */
-const longestPiece = 3;
-const longestRest = 100;
+const maxPiece = 3;
+const maxRest = 100;
 /** How long the rest takes, as a multiple of the piece. */
 const rests = 2;
 
@@ -37,8 +37,8 @@ export const givingWay = (clock: Pick<Clock, 'monotonic' | 'sleep'>): (() => Pro
   let began = clock.monotonic();
   return async () => {
     const worked = clock.monotonic() - began;
-    if (worked < longestPiece) return;
-    rested = rested.then(() => clock.sleep(Math.min(rests * worked, longestRest)));
+    if (worked < maxPiece) return;
+    rested = rested.then(() => clock.sleep(Math.min(rests * worked, maxRest)));
     await rested;
     began = clock.monotonic();
   };

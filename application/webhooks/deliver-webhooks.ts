@@ -46,11 +46,11 @@ const routesKept = 100_000;
 /**
  * The longest delay that a lost hint, or a broker that is down, can cause. Every worker sweeps this often.
  */
-const usualSweep: Milliseconds = 60_000;
+const defaultSweepInterval: Milliseconds = 60_000;
 const rebuildPause: Milliseconds = 50;
 const failurePause: Milliseconds = 1_000;
 /** How long attempts may take to end after the signal. */
-const endingTime: Milliseconds = 4_000;
+const stopTimeout: Milliseconds = 4_000;
 
 /** Does what the schedule says: claims, makes attempts, and tells it what came of them. */
 class Worker {
@@ -95,7 +95,7 @@ class Worker {
   }
 
   async run(): Promise<void> {
-    const { sweepEvery = usualSweep } = this.deps;
+    const { sweepEvery = defaultSweepInterval } = this.deps;
     await Promise.all([
       this.#followClock().then(() => this.#end()),
       this.#repeat(sweepEvery, () => this.#sweep()),
@@ -248,7 +248,7 @@ class Worker {
   async #end(): Promise<void> {
     // What is being claimed now won't start, and is released.
     const ended = Promise.resolve(this.#claiming).then(() => Promise.all(this.#attempts));
-    await within(this.deps.clock, endingTime, ended, () => null);
+    await within(this.deps.clock, stopTimeout, ended, () => null);
     this.#ending.abort();
     await Promise.all(this.#attempts);
   }

@@ -5,7 +5,7 @@ import type { OrganizationId } from '../../domain/ids.js';
  * A watcher with more unread changes loses the oldest, so that a client that doesn't read can't fill the
  * memory.
  */
-const longestBacklog = 1_000;
+const maxBacklog = 1_000;
 
 /** Passes changes of deliveries to the watchers in this process. */
 export class DeliveryChanges {
@@ -29,7 +29,7 @@ export class DeliveryChanges {
     const unread: DeliveryChange[] = [];
     let wake = (): void => undefined;
     const notify = (change: DeliveryChange) => {
-      if (unread.push(change) > longestBacklog) unread.shift();
+      if (unread.push(change) > maxBacklog) unread.shift();
       wake();
     };
     const watchers = this.#watchers.get(org) ?? new Set();

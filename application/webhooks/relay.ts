@@ -146,11 +146,11 @@ interface Planned {
 }
 
 /** Events without a delivery that are handled before a save, since each save is a commit. */
-const mostUnsaved = 1_000;
+const maxUnsaved = 1_000;
 /** From outside a relay is as late as its checkpoint. */
-const saveEvery: Milliseconds = 5_000;
+const saveInterval: Milliseconds = 5_000;
 /** How many events may wait for the store, beside those that are being stored. */
-const mostWaiting = 1_000;
+const maxWaiting = 1_000;
 
 /**
  * Stores deliveries in the order of the log, and then the checkpoint: each time all that have come meanwhile.
@@ -182,7 +182,7 @@ class Outbox {
       this.#working = this.#work();
       this.#working.catch(this.onFailure);
     }
-    while (this.#waitingEvents >= mostWaiting) await this.#round;
+    while (this.#waitingEvents >= maxWaiting) await this.#round;
   }
 
   /** Resolves when all deliveries are stored. Rejects if they could not be. */
@@ -223,7 +223,7 @@ class Outbox {
   #isWorthSaving({ position }: LoggedEvent): boolean {
     const { saved, rebuiltTo } = this.progress;
     const rebuilds = saved.position < rebuiltTo && position >= rebuiltTo;
-    return this.#unsavedEvents >= mostUnsaved || rebuilds;
+    return this.#unsavedEvents >= maxUnsaved || rebuilds;
   }
 
   async #save(event: LoggedEvent): Promise<void> {
@@ -233,7 +233,7 @@ class Outbox {
 }
 
 /** How many hints may be on their way to the workers before there is only one per endpoint. */
-const mostHints = 5_000;
+const maxHints = 5_000;
 
 /**
  * Tells workers of deliveries without waiting for it: a sweep finds what a hint should have told. Deliveries
@@ -249,7 +249,7 @@ class Hints {
     const waiting = rows.filter(({ dropReason }) => dropReason === null);
     const all = waiting.map(({ id: delivery, endpoint, due }) => ({ delivery, endpoint, attempt: 1, due }));
     const hints =
-      this.#count + all.length <= mostHints
+      this.#count + all.length <= maxHints
         ? all
         : [...new Map(all.map((hint) => [hint.endpoint, hint])).values()];
     if (hints.length === 0) return;
@@ -346,8 +346,9 @@ export const runRelay = async (
     const run = { deps, publicEvents: new PublicEvents(store, deps), progress, outbox };
     const either = AbortSignal.any([signal, failed.signal]);
     // Where this fails, making deliveries does, too.
-    const keeping = untilAborted({ clock, signal: either, pause: saveEvery, onError: () => undefined }, () =>
-      outbox.flush(),
+    const keeping = untilAborted(
+      { clock, signal: either, pause: saveInterval, onError: () => undefined },
+      () => outbox.flush(),
     );
     try {
       for await (const batch of store.follow(progress.saved.position, { signal: either, batch: batchSize }))

@@ -2,7 +2,7 @@ import type { Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
 import { mayTake } from './fair-share.js';
 
 /** How often an endpoint's cap is halved at most. It never falls below one. */
-const mostHalvings = 16;
+const maxHalvings = 16;
 /** How long an attempt counts as work. After that it only waits for its receiver. */
 const freshFor: Milliseconds = 100;
 /** How long an endpoint rests whose name could not be resolved. */
@@ -19,12 +19,12 @@ const partOfHost = 1;
  * that fails fast would otherwise have attempt after attempt, each with a connection of its own.
  */
 const restAfterFailures = (strikes: number): Milliseconds =>
-  strikes < 3 ? 0 : Math.min(longestRest, 25 * 2 ** (strikes - 3));
-const longestRest: Milliseconds = 5_000;
+  strikes < 3 ? 0 : Math.min(maxRest, 25 * 2 ** (strikes - 3));
+const maxRest: Milliseconds = 5_000;
 /** How long the connection of a quick success can be used again. */
 const connectedFor: Milliseconds = 4_000;
 /** How long an endpoint that failed is remembered after its last attempt. */
-const rememberedFor: Milliseconds = 600_000;
+const strikesTtl: Milliseconds = 600_000;
 
 export interface Slots {
   /** Attempts under way. Most only wait for a receiver, so there may be many. */
@@ -209,7 +209,7 @@ export class Schedule {
     if (verdict === 'quick') {
       endpoint.strikes = 0;
       endpoint.quickAt = now;
-    } else if (verdict !== 'neither') endpoint.strikes = Math.min(mostHalvings, endpoint.strikes + 1);
+    } else if (verdict !== 'neither') endpoint.strikes = Math.min(maxHalvings, endpoint.strikes + 1);
     if (verdict === 'unresolved') endpoint.restsUntil = now + restAfterUnresolved;
     if (verdict === 'failed') endpoint.restsUntil = now + restAfterFailures(endpoint.strikes);
     for (const parked of endpoint.host.parked) this.#giveTurn(parked);
@@ -221,7 +221,7 @@ export class Schedule {
   forget(now: Milliseconds): void {
     for (const [id, endpoint] of this.#endpoints) {
       const { org, host, route } = endpoint;
-      if (endpoint.touchedAt + rememberedFor > now || endpoint.inFlight > 0) continue;
+      if (endpoint.touchedAt + strikesTtl > now || endpoint.inFlight > 0) continue;
       if (this.#dueTimes.has(endpoint) || org.turns.has(endpoint) || host.parked.has(endpoint)) continue;
       this.#endpoints.delete(id);
       if (--org.endpoints === 0) this.#organizations.delete(route.org);

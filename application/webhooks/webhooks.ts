@@ -50,7 +50,7 @@ export interface WebhookDeps extends WriteDeps {
   readonly policy: DeliveryPolicy;
   readonly urlRules: () => WebhookUrlRules;
   /** How many endpoints an organization may have. */
-  readonly mostEndpoints: number;
+  readonly maxEndpoints: number;
   /** Called if the delivery store was unavailable, and something is left to the relay. */
   readonly report: (error: unknown) => void;
 }
@@ -111,7 +111,7 @@ export const registerEndpoint = async (
     deps,
     org,
     command,
-    register({ id, url, events, description, key: keys[0].id, at: command.at, most: deps.mostEndpoints }),
+    register({ id, url, events, description, key: keys[0].id, at: command.at, most: deps.maxEndpoints }),
   );
   const endpoint = endpointOfUrl(state, url) ?? endpointOf(state, id);
   if (registered.length === 0) return { endpoint, secret: null };

@@ -3,10 +3,10 @@ import { TooContended } from './outcome.js';
 import type { Clock, Entropy } from '../ports/system.js';
 
 /** How long an attempt is repeated while other writers are faster. */
-const contentionBound: Milliseconds = 5_000;
+const contentionTimeout: Milliseconds = 5_000;
 
 const firstPause: Milliseconds = 4;
-const longestPause: Milliseconds = 200;
+const maxPause: Milliseconds = 200;
 
 /**
  * Calls `attempt` until it returns a value; null means that another writer was faster, or that the outcome is
@@ -17,13 +17,13 @@ export const retry = async <T>(
   { clock, entropy }: { readonly clock: Clock; readonly entropy: Entropy },
   attempt: () => Promise<T | null>,
 ): Promise<T> => {
-  const deadline = clock.monotonic() + contentionBound;
+  const deadline = clock.monotonic() + contentionTimeout;
   let pause: Milliseconds = 0;
   for (;;) {
     const result = await attempt();
     if (result !== null) return result;
     if (clock.monotonic() >= deadline) throw new TooContended('other writers kept changing the same stream');
     if (pause > 0) await clock.sleep(entropy.below(pause) + 1);
-    pause = pause === 0 ? firstPause : Math.min(pause * 2, longestPause);
+    pause = pause === 0 ? firstPause : Math.min(pause * 2, maxPause);
   }
 };

@@ -1,6 +1,6 @@
 import type { Milliseconds } from '../../domain/ids.js';
 
-const saidEvery: Milliseconds = 5_000;
+const reportInterval: Milliseconds = 5_000;
 
 export interface ProgressOutput {
   /** Writes to where errors go. */
@@ -10,11 +10,11 @@ export interface ProgressOutput {
 
 /** Says how far long work has come: nothing for the first seconds, then a line every few seconds. */
 export const progressOn = ({ complain, monotonic }: ProgressOutput): ((text: () => string) => void) => {
-  let next = monotonic() + saidEvery;
+  let next = monotonic() + reportInterval;
   return (text) => {
     const now = monotonic();
     if (now < next) return;
-    next = now + saidEvery;
+    next = now + reportInterval;
     complain(`${text()} ...\n`);
   };
 };

@@ -9,7 +9,7 @@ import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
 import { sqliteImportRecords, sqliteSignInRecords } from '../../adapters/sqlite/records/records.js';
 import { sqliteRequests } from '../../adapters/sqlite/records/requests.js';
-import { emptiedEvery } from '../../adapters/sqlite/database.js';
+import { emptyInterval } from '../../adapters/sqlite/database.js';
 import { openReadFile } from '../../adapters/sqlite/read/read-file.js';
 import { LocalRateLimiter } from '../../adapters/system/rate-limiter.js';
 import { eventChecker } from '../../application/log/checked-leaves.js';
@@ -134,7 +134,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
   void events.verified.then(() => log.info('every event of the log at the start has been read back'));
   const stopping = new AbortController();
   const emptying = untilAborted(
-    { clock, signal: stopping.signal, pause: emptiedEvery, onError: () => undefined },
+    { clock, signal: stopping.signal, pause: emptyInterval, onError: () => undefined },
     async () => events.writer.emptyLog(),
   );
   const measure = measureLag(events.eventStore, clock);

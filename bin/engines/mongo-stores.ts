@@ -77,7 +77,7 @@ export const openMongoStores = (
       place: 'the collections personal_keys, personal_key_uses and personal_key_state of MongoDB',
       onOther: otherLogSaid(log),
     };
-    admitted = untilAborted({ clock, signal: admitting.signal, pause: looksEvery, onError }, async () => {
+    admitted = untilAborted({ clock, signal: admitting.signal, pause: pollInterval, onError }, async () => {
       admission = assertOwnKeys(comparing);
       await admission.catch((error: unknown) => {
         if (!(error instanceof FinalError)) throw error;
@@ -100,7 +100,7 @@ export const openMongoStores = (
     {
       clock,
       signal: indexing.signal,
-      pause: looksEvery,
+      pause: pollInterval,
       onError: (error) => indexing.signal.aborted || onError(error),
     },
     async () => {
@@ -130,7 +130,7 @@ export const openMongoStores = (
   );
   const watchingHead = watchHead(board, raw, clock, stopped.signal);
   const watchingClock = watchClock({ database, clock, report: clockLog(log), onError }, stopped.signal);
-  const watchingKeys = untilAborted({ clock, signal: stopped.signal, pause: looksForKeys, onError }, () =>
+  const watchingKeys = untilAborted({ clock, signal: stopped.signal, pause: keysPollInterval, onError }, () =>
     personalKeys.check(),
   );
   const keyUses = new BufferedKeyUses(mongoKeyUses(database), clock);
@@ -256,11 +256,11 @@ interface Projecting {
   readonly feeding: { isHere: boolean };
 }
 
-const looksEvery: Milliseconds = 250;
+const pollInterval: Milliseconds = 250;
 /** A database of keys that was replaced while the process runs is noticed after this time. */
-const looksForKeys: Milliseconds = 2_000;
+const keysPollInterval: Milliseconds = 2_000;
 /** Builds are kept for longer than this after a projector has said that it feeds them. */
-const keepsEvery: Milliseconds = 10 * 60_000;
+const keepAliveInterval: Milliseconds = 10 * 60_000;
 
 /** Projects the log, and rebuilds what is asked for, while the lease is held. */
 const project = async (
@@ -302,6 +302,6 @@ const project = async (
   await Promise.all([
     projector.run(signal),
     followRebuildRequests(requests, signal),
-    untilAborted({ clock, signal, pause: keepsEvery, onError }, () => readModels.keep(allProjections)),
+    untilAborted({ clock, signal, pause: keepAliveInterval, onError }, () => readModels.keep(allProjections)),
   ]);
 };

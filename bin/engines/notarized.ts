@@ -17,7 +17,7 @@ import { signingWith } from '../settings/log-keys.js';
  * This thread may answer requests, too, so the notary rests nine times as long as it works: with 500 events a
  * piece it still keeps up with some 2,000 a second.
  */
-const longestRest: Milliseconds = 250;
+const maxRest: Milliseconds = 250;
 
 const withoutKeys = (): never => {
   throw new TypeError('this process was opened without EVENT_KEY_FILE');
@@ -103,7 +103,7 @@ export const notaryOf =
           ...elsewhere,
           scrubEvery: settings.logScrubEvery,
           restore: 'the event store',
-          rest: (worked, resting) => clock.sleep(Math.min(Math.max(1, 9 * worked), longestRest), resting),
+          rest: (worked, resting) => clock.sleep(Math.min(Math.max(1, 9 * worked), maxRest), resting),
           onScrubbed: (events) => log.info({ events }, 'every event of the log has been read back'),
           onError,
         },

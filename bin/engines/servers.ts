@@ -51,7 +51,7 @@ const openEventStoreDb = (
   });
 };
 
-const longestResponse: Milliseconds = 2_000;
+const responseTimeout: Milliseconds = 2_000;
 /** How long a refused append counts: another one, only to find out, would stay in the log forever. */
 const refusedFor: Milliseconds = 10_000;
 
@@ -86,9 +86,9 @@ export const openServers = (
     const fault = ask().then(() => null, messageOf);
     const detail = await within(
       clock,
-      longestResponse,
+      responseTimeout,
       fault,
-      () => `no response within ${longestResponse} ms${reason(began)}`,
+      () => `no response within ${responseTimeout} ms${reason(began)}`,
     );
     return { name, ready: detail === null, detail };
   };

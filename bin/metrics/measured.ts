@@ -4,9 +4,9 @@ import { within } from '../../application/timing/within.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
 /** The gauges of one scrape share what is measured. */
-const oneScrape: Milliseconds = 500;
+const scrapeTtl: Milliseconds = 500;
 /** How long a scrape waits for something that is measured for it. */
-const patience: Milliseconds = 500;
+const scrapeTimeout: Milliseconds = 500;
 
 /**
  * Measures when it is asked and the last time is long enough ago: `pause` says how long, of something that
@@ -15,7 +15,7 @@ const patience: Milliseconds = 500;
 export const measured = <Found>(
   clock: Clock,
   measure: () => Promise<Found>,
-  pause: (took: Milliseconds) => Milliseconds = () => oneScrape,
+  pause: (took: Milliseconds) => Milliseconds = () => scrapeTtl,
 ): (() => Promise<Found | null>) => {
   let found: Found | null = null;
   let againAt = -Infinity;
@@ -28,7 +28,7 @@ export const measured = <Found>(
   };
   return async () => {
     if (measuring === null && clock.monotonic() >= againAt) measuring = measureNow();
-    if (measuring !== null) await within(clock, patience, measuring, () => undefined);
+    if (measuring !== null) await within(clock, scrapeTimeout, measuring, () => undefined);
     return found;
   };
 };

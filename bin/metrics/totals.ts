@@ -5,7 +5,7 @@ import type { Milliseconds } from '../../domain/ids.js';
 import { measured, registerGauge, registerGauges } from './measured.js';
 
 /** How often it is counted at most. */
-const countedFor: Milliseconds = 60_000;
+const cacheTtl: Milliseconds = 60_000;
 /** A count that takes long is made seldom: it takes a hundredth of the time at most. */
 const restsFor = 100;
 
@@ -35,7 +35,7 @@ export const registerTotals = (
       isFailing = failures.length > 0;
       return known;
     },
-    (took) => Math.max(countedFor, took * restsFor),
+    (took) => Math.max(cacheTtl, took * restsFor),
   );
   registerGauges(
     registry,

@@ -137,7 +137,7 @@ const buildGraph = (context: ProcessContext) => {
     keys,
     policy,
     urlRules: rules,
-    mostEndpoints: webhookSettings.endpoints,
+    maxEndpoints: webhookSettings.endpoints,
     report: (error: unknown) =>
       log.error({ err: error }, 'the delivery store does not know of a change yet, the relay will tell it'),
   };

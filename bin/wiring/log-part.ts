@@ -28,7 +28,7 @@ export const logPart = async (tiles: LogTiles): Promise<Part> => {
  * Beyond this many the metric only says that there are more: reading them holds up whoever else this thread
  * serves.
  */
-const mostCounted = 100;
+const maxCounted = 100;
 
 /** Registers how old the newest checkpoint is, and how many events came since. */
 export const registerLogMetrics = (
@@ -48,7 +48,7 @@ export const registerLogMetrics = (
 ): void => {
   const signed = measured(clock, async () => {
     const [tree, newest] = await Promise.all([tiles.tree(), tiles.newest()]);
-    const waiting = await store.readLog(tree.position, mostCounted);
+    const waiting = await store.readLog(tree.position, maxCounted);
     return { newest, unsigned: Math.max(0, tree.size - (newest?.size ?? 0)) + waiting.length };
   });
   registerGauge(
@@ -63,7 +63,7 @@ export const registerLogMetrics = (
   registerGauge(
     registry,
     'log_events_unsigned',
-    `How many events no checkpoint covers yet; of those that the notary has not reached, at most ${mostCounted} are counted.`,
+    `How many events no checkpoint covers yet; of those that the notary has not reached, at most ${maxCounted} are counted.`,
     async () => (await signed())?.unsigned ?? null,
   );
   const ofWitnesses = (

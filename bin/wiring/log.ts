@@ -3,7 +3,7 @@ import type { Clock } from '../../application/ports/system.js';
 import { isPlainObject } from '../../domain/plain-object.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
-const outageEvery: Milliseconds = 1_000;
+const outageInterval: Milliseconds = 1_000;
 const { warn = 0, error = 0 } = pino.levels.values;
 
 const chainOf = (thrown: unknown): readonly Error[] =>
@@ -31,7 +31,7 @@ export const makeLog = async (level: string, clock: Clock): Promise<Logger> => {
       logMethod(given, method, at) {
         const [fields, ...rest] = given;
         if (at < warn || at > error || !isOutage(fields)) return method.apply(this, given);
-        const isDue = clock.monotonic() >= lastAt + outageEvery;
+        const isDue = clock.monotonic() >= lastAt + outageInterval;
         if (isDue) method.apply(this, [{ ...fields, left_out: leftOut }, ...rest]);
         leftOut = isDue ? 0 : leftOut + 1;
         if (isDue) lastAt = clock.monotonic();

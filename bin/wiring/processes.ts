@@ -30,7 +30,7 @@ export const processesOf = (role: Role, container: DependencyContainer): readonl
   ...processesByRole.filter(([part]) => plays(role, part)).flatMap(([, processes]) => processes(container)),
 ];
 
-const guardEvery: Milliseconds = 30_000;
+const guardInterval: Milliseconds = 30_000;
 
 /**
  * Ends the process if the log is not the one that was read: whoever follows it finds that out by itself, but
@@ -45,7 +45,7 @@ const logGuard =
     const onError = (error: unknown): void => {
       if (error instanceof FinalError) fail(error);
     };
-    await untilAborted({ clock, signal, pause: guardEvery, onError }, () => engine.assertLog());
+    await untilAborted({ clock, signal, pause: guardInterval, onError }, () => engine.assertLog());
   };
 
 const lookForDueCards: Milliseconds = 5_000;
@@ -61,12 +61,12 @@ const nothing: Process = () => Promise.resolve();
 export const projectorOf = ({ role, engine }: ProcessContext): Process =>
   (plays(role, 'projector') ? engine.project : null) ?? nothing;
 
-const removeEvery: Milliseconds = 3_600_000;
+const removalInterval: Milliseconds = 3_600_000;
 
 const removeOldHookCalls = (context: ProcessContext, signal: AbortSignal): Promise<void> => {
   const { settings, engine, clock } = context;
   const onError = reporter(context, 'old hook calls');
-  return untilAborted({ clock, signal, pause: removeEvery, onError }, () =>
+  return untilAborted({ clock, signal, pause: removalInterval, onError }, () =>
     engine.hookCalls.removeOld(clock.now() - settings.hookCallKeep, signal),
   );
 };
@@ -74,7 +74,7 @@ const removeOldHookCalls = (context: ProcessContext, signal: AbortSignal): Promi
 const removeEndedRecords = (context: ProcessContext, signal: AbortSignal): Promise<void> => {
   const { engine, clock } = context;
   const onError = reporter(context, 'ended sessions and imports');
-  return untilAborted({ clock, signal, pause: removeEvery, onError }, async () => {
+  return untilAborted({ clock, signal, pause: removalInterval, onError }, async () => {
     await engine.signInRecords.removeEnded();
     await engine.importRecords.removeEnded();
   });
@@ -83,7 +83,7 @@ const removeEndedRecords = (context: ProcessContext, signal: AbortSignal): Promi
 const removeOldRequests = (context: ProcessContext, signal: AbortSignal): Promise<void> => {
   const { settings, engine, clock } = context;
   const onError = reporter(context, 'old requests');
-  return untilAborted({ clock, signal, pause: removeEvery, onError }, () =>
+  return untilAborted({ clock, signal, pause: removalInterval, onError }, () =>
     engine.requests.removeOld(clock.now() - settings.requestLogKeep, signal),
   );
 };

@@ -40,7 +40,7 @@ export const urlRules = (
   };
 };
 
-const measuredEvery: Milliseconds = 100;
+const measureInterval: Milliseconds = 100;
 const manyRequests = 50;
 const freshBesideRequests = 32;
 
@@ -53,9 +53,9 @@ export const politePace = (clock: Clock, begun: () => number): (() => number) =>
   return () => {
     const at = clock.monotonic();
     const elapsed = at - seen.at;
-    if (elapsed >= measuredEvery) {
+    if (elapsed >= measureInterval) {
       const now = begun();
-      const busy = ((now - seen.begun) * measuredEvery) / elapsed > manyRequests;
+      const busy = ((now - seen.begun) * measureInterval) / elapsed > manyRequests;
       seen = { at, begun: now, busy };
     }
     return seen.busy ? freshBesideRequests : defaultFreshAttempts;

@@ -44,7 +44,7 @@ const limitsOf = ({ what, clients, orgs }: Setting) => {
 
 /** The fewest sends in a second on servers, and the longest that a lone one may take, in milliseconds. */
 const fewestSends = 800;
-const longestSend = 15;
+const maxSendMs = 15;
 
 const nameOf = ({ what, clients, orgs }: Setting): string =>
   `${what}, ${clients === 1 ? 'a lone client' : `${clients} clients`}, ${orgs === 1 ? 'one organization' : `${orgs} organizations`}`;
@@ -91,7 +91,7 @@ const speedOf = (made: Made, besideIt: Made | null): readonly Figure[] => {
       value: p50,
       unit: 'ms',
       ...none,
-      ...upTo(longestSend, 'ms', p50),
+      ...upTo(maxSendMs, 'ms', p50),
     });
   return figures;
 };

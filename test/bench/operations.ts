@@ -52,7 +52,7 @@ const customersOf = async (service: StartedService, count: number): Promise<read
   return customers;
 };
 
-const mostOrgs = 16;
+const maxOrgs = 16;
 /** Requests of each client before those that are measured: by then movements that share an append do so. */
 const warmUpRounds = 8;
 
@@ -64,7 +64,7 @@ class Party {
   constructor(readonly service: StartedService) {}
 
   async prepare(): Promise<void> {
-    this.#customers = await customersOf(this.service, mostOrgs);
+    this.#customers = await customersOf(this.service, maxOrgs);
   }
 
   async perform(setting: Setting): Promise<Made> {
@@ -164,11 +164,11 @@ const measureOperations = async (
   // The first round warms up.
   for (const [round, [clients, orgs]] of (
     [
-      [64, mostOrgs],
+      [64, maxOrgs],
       [1, 1],
       [64, 1],
-      [1, mostOrgs],
-      [64, mostOrgs],
+      [1, maxOrgs],
+      [64, maxOrgs],
     ] as const
   ).entries())
     for (const what of kinds) {

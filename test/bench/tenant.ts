@@ -37,13 +37,13 @@ export const largestTenant = (directory: string, size: number): Promise<Tenant> 
 /** Settings for a service over the largest tenant. */
 export const tenantSettings = { RATE_LIMIT_PER_MINUTE: '1000000000' };
 
-const longestGap = 100;
+const maxGap = 100;
 
 /** What a piece of work took, and how long others had to wait for a response meanwhile. */
 export const gapFigures = (what: string, milliseconds: number, gaps: LongestGaps): readonly Figure[] => {
   const none = { ratio: null, comparedWith: null };
   const gap = (of: string, value: number): Figure =>
-    atMost(`longest wait for ${of} beside it`, value, longestGap);
+    atMost(`longest wait for ${of} beside it`, value, maxGap);
   return [
     { what, value: milliseconds, unit: 'ms', ...none, target: null, met: null },
     gap('/healthz', gaps.health),

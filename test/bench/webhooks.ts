@@ -215,7 +215,7 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
     keys,
     policy,
     urlRules: rules,
-    mostEndpoints: 1_000,
+    maxEndpoints: 1_000,
     report: fail,
   };
   const command = (org: OrganizationId): Command => ({

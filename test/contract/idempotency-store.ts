@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import {
-  rememberedFor,
+  answerTtl,
   type KeyClaim,
   type IdempotencyStore,
 } from '../../application/ports/idempotency-store.js';
@@ -191,23 +191,23 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
       it('remembers a key for 24 hours', async () => {
         const claim = newClaim();
         await complete(claim);
-        expect(await store.claim(later(claim, rememberedFor - 1))).to.deep.equal({
+        expect(await store.claim(later(claim, answerTtl - 1))).to.deep.equal({
           kind: 'completed',
           code: claim.code,
         });
-        expect(await store.claim(later(claim, rememberedFor))).to.deep.equal({ kind: 'claimed' });
+        expect(await store.claim(later(claim, answerTtl))).to.deep.equal({ kind: 'claimed' });
       });
 
       it('remembers the next card under a key for another 24 hours', async () => {
         const claim = newClaim();
         await complete(claim);
-        const second = later(claim, rememberedFor + 5);
+        const second = later(claim, answerTtl + 5);
         await complete(second);
-        expect(await store.claim(later(claim, 2 * rememberedFor + 4))).to.deep.equal({
+        expect(await store.claim(later(claim, 2 * answerTtl + 4))).to.deep.equal({
           kind: 'completed',
           code: second.code,
         });
-        expect(await store.claim(later(claim, 2 * rememberedFor + 5))).to.deep.equal({ kind: 'claimed' });
+        expect(await store.claim(later(claim, 2 * answerTtl + 5))).to.deep.equal({ kind: 'claimed' });
       });
 
       it('does not extend the 24 hours if a claim changes hands', async () => {
@@ -216,11 +216,11 @@ export const idempotencyStoreContract = (name: string, make: () => Promise<MadeI
         const next = later(claim, 100_000);
         expect(await store.replace(claim, next)).to.equal(true);
         expect(await store.complete(next)).to.equal(true);
-        expect(await store.claim(later(claim, rememberedFor - 1))).to.deep.equal({
+        expect(await store.claim(later(claim, answerTtl - 1))).to.deep.equal({
           kind: 'completed',
           code: next.code,
         });
-        expect(await store.claim(later(claim, rememberedFor))).to.deep.equal({ kind: 'claimed' });
+        expect(await store.claim(later(claim, answerTtl))).to.deep.equal({ kind: 'claimed' });
       });
     });
   });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { topologyOf } from '../../adapters/rabbitmq/topology.js';
-import { longestWait } from '../../application/projecting/projection-board.js';
+import { waitTimeout } from '../../application/projecting/projection-board.js';
 import type { Role } from '../../bin/wiring/roles.js';
 import { aCard } from '../support/http/service.js';
 import { describeWithEngines } from '../support/runner/engines.js';
@@ -202,7 +202,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], "a projector's process unde
       );
       // Only a machine that is so slow reaches the time after which writes are acknowledged without the
       // lists.
-      if (longest < longestWait)
+      if (longest < waitTimeout)
         expect(sent.filter(({ missingOn }) => missingOn.length > 0)).to.deep.equal([]);
       const ids = sent.map(({ id }) => id);
       for (const api of deployment.apis)

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { longestWait } from '../../application/projecting/projection-board.js';
+import { waitTimeout } from '../../application/projecting/projection-board.js';
 import type { Role } from '../../bin/wiring/roles.js';
 import { aCard } from '../support/http/service.js';
 import { describeWithEngines } from '../support/runner/engines.js';
@@ -187,7 +187,7 @@ class Upgrade {
     const late = sends.filter((took) => took > allowed);
     const said = `later than ${allowed} ms: ${late.join()}; ${machine}`;
     expect(late.length, said).to.be.at.most(sends.length / (isSlow ? 20 : 50));
-    expect(Math.max(...late, 0), said).to.be.below(Math.max(longestWait, allowed + fastEnough));
+    expect(Math.max(...late, 0), said).to.be.below(Math.max(waitTimeout, allowed + fastEnough));
     expect(unready.length, `${unready.join()}; ${machine}`).to.be.at.most(isSlow ? sends.length / 20 : 0);
   }
 

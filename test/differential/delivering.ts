@@ -46,7 +46,7 @@ export interface Held {
 }
 
 /** More than there are deliveries: a store that claims what is claimed has no end. */
-const mostRounds = 50;
+const maxRounds = 50;
 
 const orgs = ['org-1', 'org-2'] as OrganizationId[];
 export const endpoints = [0, 1, 2, 3, 4].map((number) => `endpoint-${number}` as Uuid);
@@ -216,7 +216,7 @@ export class Delivering {
       this.held = [...this.held, ...some.map((claim) => ({ claim, by, at: now }))];
       // The id of a claim means something only in its store.
       rounds.push(some.map((claim) => ({ ...claim, id: null })));
-      if (this.isShared && some.length > 0 && rounds.length < mostRounds) continue;
+      if (this.isShared && some.length > 0 && rounds.length < maxRounds) continue;
       return [rounds, new Map([...claims].map(([endpoint, { next }]) => [endpoint, next]))];
     }
   }

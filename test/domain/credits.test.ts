@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { assert, array, constantFrom, integer, property, record } from 'fast-check';
 import {
   giveBack,
-  largestBalance,
+  maxBalance,
   ledger,
   ledgerStream,
   movementId,
@@ -36,7 +36,7 @@ const returned = (card: string, balance: number): LedgerEvent => ({
 
 describe('a ledger', () => {
   it('is in its last event whatever came before, so that nothing else has to be read', () => {
-    const balance = integer({ min: 0, max: largestBalance });
+    const balance = integer({ min: 0, max: maxBalance });
     const event = balance.chain((left) =>
       constantFrom(purchased(1, left), spent('HC-7K3M9QX', left), returned('HC-7K3M9QX', left)),
     );
@@ -75,12 +75,12 @@ describe('a ledger', () => {
   });
 
   it('refuses a purchase that would exceed the largest exact integer in JSON', () => {
-    given(ledger, purchased(largestBalance, largestBalance))
+    given(ledger, purchased(maxBalance, maxBalance))
       .when(purchase(command, 1, null))
       .refuses('invalid_parameter');
-    given(ledger, purchased(1, largestBalance - 1))
+    given(ledger, purchased(1, maxBalance - 1))
       .when(purchase(command, 1, 'topping up'))
-      .records(purchased(1, largestBalance));
+      .records(purchased(1, maxBalance));
   });
 
   it('spends one credit for a slot', () =>

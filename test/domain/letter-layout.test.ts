@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { firstHandwritings } from '../../domain/catalogue.js';
 import { handMetrics } from '../../domain/hand-metrics.js';
-import { layOut, mostLines } from '../../domain/letter-layout.js';
+import { layOut, maxLines } from '../../domain/letter-layout.js';
 import { unwritable } from '../../domain/pen.js';
 import { hasTypefaces, measuredHands } from '../support/fonts/hand-metrics.js';
 
@@ -82,7 +82,7 @@ describe('the layout of a message', () => {
       [24, 14, true],
       [25, 14, false],
     ]);
-    expect([mostLines, layOut(message(31), 'Elegant').lines.length]).to.deep.equal([24, 31]);
+    expect([maxLines, layOut(message(31), 'Elegant').lines.length]).to.deep.equal([24, 31]);
   });
 
   it('fits 500 characters of prose at 20 pt or more in every handwriting', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { longestDescription } from '../../adapters/http/schema/fields.js';
+import { maxDescriptionLength } from '../../adapters/http/schema/fields.js';
 import { readSettings } from '../../bin/settings/settings.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Instant, Uuid } from '../../domain/ids.js';
@@ -160,7 +160,7 @@ describe('webhook endpoints', () => {
       id,
       url: `https://example.com/${'x'.repeat(2_048)}` as WebhookUrl,
       events: publicEventTypes,
-      description: '🎂'.repeat(longestDescription),
+      description: '🎂'.repeat(maxDescriptionLength),
       disabledReason: 'é'.repeat(1_000),
       secrets: [
         { key: 'k'.repeat(100), generation: 2 ** 31, since: at },

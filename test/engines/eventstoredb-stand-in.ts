@@ -28,7 +28,7 @@ import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import {
   everything,
-  largestAppend,
+  maxAppend,
   StandInLog,
   type Accepted,
   type Expected,
@@ -203,7 +203,7 @@ const batchAccepted = (outcome: Accepted, placed: boolean, expected: Expected): 
     case 'tombstoned':
       return batchStatus('StreamDeleted', client('StreamDeleted'));
     case 'too large': {
-      const details = new shared.MaximumAppendSizeExceeded().setMaxappendsize(largestAppend);
+      const details = new shared.MaximumAppendSizeExceeded().setMaxappendsize(maxAppend);
       const type = client('MaximumAppendSizeExceeded');
       return batchStatus('MaximumAppendSizeExceeded', type, details.serializeBinary());
     }
@@ -245,9 +245,9 @@ const notLeader = (port: number) => {
 };
 
 const tooLarge = () => {
-  const details = `Maximum Append Size of ${largestAppend} Exceeded.`;
+  const details = `Maximum Append Size of ${maxAppend} Exceeded.`;
   const error = callError(status.INVALID_ARGUMENT, 'maximum-append-size-exceeded', details);
-  error.metadata.set('maximum-append-size', String(largestAppend));
+  error.metadata.set('maximum-append-size', String(maxAppend));
   return error;
 };
 

@@ -152,7 +152,7 @@ export interface StreamMetadata {
   readonly readers?: readonly string[] | null;
 }
 
-export const largestAppend = 1_048_576;
+export const maxAppend = 1_048_576;
 const ticksPerMillisecond = 10_000n;
 const recordOverhead = 137n;
 const othersSize = 300n;
@@ -242,8 +242,7 @@ export class StandInLog {
    */
   append(stream: string, expected: Expected, proposed: readonly ProposedRecord[]): Accepted {
     if (this.#tombstoned.has(stream)) return { kind: 'tombstoned' };
-    if (proposed.reduce((size, event) => size + sizeOf(event), 0) > largestAppend)
-      return { kind: 'too large' };
+    if (proposed.reduce((size, event) => size + sizeOf(event), 0) > maxAppend) return { kind: 'too large' };
     const present = this.#streams.get(stream) ?? [];
     const current = present.length - 1;
     const isReborn = this.#isDeleted(stream) && (expected === -1 || expected === current);

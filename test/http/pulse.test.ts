@@ -33,7 +33,7 @@ import {
 import { eventually } from '../support/time/eventually.js';
 
 /** In milliseconds: for so long the thread that answers may be at work without a pause. */
-const longestPause = 50;
+const maxPause = 50;
 
 /** Pages lead to where a visitor was going, however long its address is. */
 const patient = new Agent({ maxHeaderSize: 1024 * 1024 });
@@ -130,13 +130,13 @@ describe('the pulse of a service', function () {
    * such as loading a program, or other work that came in between.
    */
   const stopping = async (attacks: readonly Attack[]): Promise<readonly string[]> => {
-    if ((await pauseIn(attacks)) <= longestPause) return [];
+    if ((await pauseIn(attacks)) <= maxPause) return [];
     const found: string[] = [];
     for (const attack of attacks) {
       let least = Infinity;
-      for (let times = 0; times < 3 && least > longestPause; times += 1)
+      for (let times = 0; times < 3 && least > maxPause; times += 1)
         least = Math.min(least, await pauseIn([attack]));
-      if (least > longestPause) found.push(`${attack.name}: ${least.toFixed(0)} ms`);
+      if (least > maxPause) found.push(`${attack.name}: ${least.toFixed(0)} ms`);
     }
     return found;
   };
@@ -382,7 +382,7 @@ describe('the pulse of a service', function () {
     return best;
   };
   const isQuick = ([alone, beside]: readonly [Sends, Sends]): boolean =>
-    beside.p99 <= 1.5 * alone.p99 + longestPause;
+    beside.p99 <= 1.5 * alone.p99 + maxPause;
 
   const expectQuick = (sends: readonly [Sends, Sends]): void => {
     const [alone, beside] = sends.map(({ p99, count }) => `${p99.toFixed(0)} ms of ${count}`);

@@ -338,8 +338,8 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   'trusted-keys': {
     rule: 'A revoked key stops working within five seconds',
     file: 'application/access/authenticate.js',
-    text: 'const trustedFor = 4_000;',
-    instead: 'const trustedFor = 4_000_000;',
+    text: 'const cacheTtl = 4_000;',
+    instead: 'const cacheTtl = 4_000_000;',
     weather: 'fair',
   },
   'any-scope': {

@@ -133,7 +133,7 @@ const runMany = async (asked: Asked, kind: Kind): Promise<number> => {
     say(`seed ${performed.seed}: ${performed.wrong[0]}`);
   });
   const seconds = (performance.now() - started) / 1_000;
-  for (const { seed: found, wrong } of failed.slice(0, mostExplained)) {
+  for (const { seed: found, wrong } of failed.slice(0, maxExplained)) {
     const run = { seed: found, weather, size: kind.usualSize(found) };
     const { run: small, outcome } = await shrink(run, { wrong }, kind.perform);
     explain(asked, small, outcome);
@@ -146,7 +146,7 @@ const runMany = async (asked: Asked, kind: Kind): Promise<number> => {
 };
 
 /** Making a failure small takes a while. */
-const mostExplained = 3;
+const maxExplained = 3;
 
 const main = async (args: readonly string[]): Promise<number> => {
   try {

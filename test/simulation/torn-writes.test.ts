@@ -184,7 +184,7 @@ const scenarios: Readonly<Record<string, () => Scenario>> = {
 };
 
 const claimTimeout = 60_000;
-const mostTries = 6;
+const maxTries = 6;
 
 /**
  * Runs a scenario with these troubles to its end. The client repeats its call in a new process each time.
@@ -202,7 +202,7 @@ const run = async (
   const plan = new Plan(befalling);
   const entropy = scenario.entropy?.(world) ?? world.entropy;
   let last: Call | null = null;
-  for (let tries = 0; tries < mostTries; tries++) {
+  for (let tries = 0; tries < maxTries; tries++) {
     const process = startProcess(world, new Life(() => plan.fate()), entropy);
     last = must(await drive(clock, scenario.call(process, code)));
     history.push(last);

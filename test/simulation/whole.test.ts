@@ -9,7 +9,7 @@ import type { Performed } from './worker.js';
 
 const freshFor = rounds({ usually: 6_000, thoroughly: 25_000 });
 /** However quick the machine is: what one machine has not run, another one will not either. */
-const mostFresh = 200;
+const maxFresh = 200;
 
 /** Seeds that have found something once. */
 const kept: readonly number[] = [2_926_011_082, 3_759_892_666];
@@ -48,7 +48,7 @@ describe('the whole service under simulation', () => {
     const first = firstFresh();
     let count = 0;
     const performed = await runs(() =>
-      count === 0 || (count < mostFresh && performance.now() < until) ? first + count++ : null,
+      count === 0 || (count < maxFresh && performance.now() < until) ? first + count++ : null,
     );
     expect(failures(performed)).to.deep.equal([]);
   });

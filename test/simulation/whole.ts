@@ -20,9 +20,9 @@ const minute = 60_000;
 /** Longer than the pauses between attempts of a delivery. */
 const settlingTime = 75_000;
 /** Longer than any clock was ahead, a late write is under way, and the reconciler waits. */
-const longestDelay = 15 * minute;
+const maxDelay = 15 * minute;
 /** Receivers that never come to rest are not waited for any longer. */
-const mostLooks = 120;
+const maxLooks = 120;
 
 const drawWeather = (dice: Dice): readonly WeatherName[] => {
   const troubles = 1 + dice.below(3);
@@ -58,9 +58,9 @@ export const simulateWhole = async ({ seed, weather, size }: Run): Promise<Outco
   house.calm();
   await must(clock.sleep(10_000));
   // Time that is skipped ends the claim on a delivery: what was told a 2xx would be sent again.
-  for (let looks = 0; looks < mostLooks && house.receivers.areAtWork; looks++) await must(clock.sleep(500));
+  for (let looks = 0; looks < maxLooks && house.receivers.areAtWork; looks++) await must(clock.sleep(500));
   // Nobody acts any more: what only waits for time needs none of its small steps.
-  clock.skip(longestDelay);
+  clock.skip(maxDelay);
   await must(clock.sleep(settlingTime));
   await must(settleKeys(town));
   await must(clock.sleep(45_000));

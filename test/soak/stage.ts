@@ -27,7 +27,7 @@ export interface Stage {
 
 const clock = new SystemClock();
 const entropy = new SystemEntropy();
-const mostEvents = 1_000_000;
+const maxEvents = 1_000_000;
 
 const fail = (error: unknown): never => {
   throw error;
@@ -43,11 +43,11 @@ const opened = (log: LogReader, store: PersonalKeys, file: string): LogReader =>
 const readFiles = async (directory: string, after: bigint): Promise<readonly LoggedEvent[]> => {
   const path = join(directory, 'events.db');
   const head = new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT);
-  Atomics.store(new BigInt64Array(head), 0, BigInt(mostEvents));
+  Atomics.store(new BigInt64Array(head), 0, BigInt(maxEvents));
   const { reader, close } = openLogReader({ path, head, gate: newGate() }, { clock, onDamage: fail });
   const keys = openPersonalKeys(keysPath(directory), { readOnly: true });
   try {
-    return await opened(reader, keys, join(directory, 'personal.key')).readLog(after, mostEvents);
+    return await opened(reader, keys, join(directory, 'personal.key')).readLog(after, maxEvents);
   } finally {
     keys.close();
     close();
@@ -80,7 +80,7 @@ export const onServers = async (directory: string): Promise<Stage> => {
       CLAIM_TIMEOUT: '1s',
       RECONCILE_AFTER: '1s',
     },
-    readLog: (after) => opened(store, keys, file).readLog(after, mostEvents),
+    readLog: (after) => opened(store, keys, file).readLog(after, maxEvents),
     close: async () => {
       await store.close();
       await database.close();

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { CardFields } from '../../../application/cards/place-order.js';
 import { readArriveOn } from '../../../domain/calendar.js';
-import { longestReference, readReference } from '../../../domain/card.js';
-import { longestMessage, readMessage } from '../../../domain/message.js';
+import { maxReferenceLength, readReference } from '../../../domain/card.js';
+import { maxMessageLength, readMessage } from '../../../domain/message.js';
 import {
   addressPart,
-  longestLine,
-  longestName,
+  maxLineLength,
+  maxNameLength,
   readCountry,
   readState,
   readZip,
@@ -35,21 +35,21 @@ const recipient = z
   .object({
     name: text(
       {
-        description: `The addressee, as on the envelope. Over ${longestName} characters: the card is held.`,
+        description: `The addressee, as on the envelope. Over ${maxNameLength} characters: the card is held.`,
         examples: [exampleRecipient.name],
       },
       addressPart,
     ),
     line1: text(
       {
-        description: `Street line. Over ${longestLine} characters: the card is held.`,
+        description: `Street line. Over ${maxLineLength} characters: the card is held.`,
         examples: [exampleRecipient.line1],
       },
       addressPart,
     ),
     line2: optionalText(
       {
-        description: `Apartment, suite, floor, unit. Over ${longestLine} characters: the card is held.`,
+        description: `Apartment, suite, floor, unit. Over ${maxLineLength} characters: the card is held.`,
       },
       addressPart,
     ),
@@ -89,7 +89,7 @@ export const newCard = z
         code: 'missing_message',
         codes: ['missing_message', 'message_too_long', 'broken_merge_field'],
         blank: 'refused',
-        description: `Finished text, at most ${longestMessage} characters; line breaks are kept. If it takes more lines than the card has room for, the card is held. Text that still contains a merge field is refused: \`broken_merge_field\`.`,
+        description: `Finished text, at most ${maxMessageLength} characters; line breaks are kept. If it takes more lines than the card has room for, the card is held. Text that still contains a merge field is refused: \`broken_merge_field\`.`,
         examples: [exampleMessage],
       },
       readMessage,
@@ -112,7 +112,7 @@ export const newCard = z
     reference: optionalText(
       {
         number: 'text',
-        description: `Free text, returned with the card; cut at ${longestReference} characters. Does not deduplicate.`,
+        description: `Free text, returned with the card; cut at ${maxReferenceLength} characters. Does not deduplicate.`,
         examples: ['order-1001'],
       },
       readReference,

@@ -14,7 +14,7 @@ import { sendCard, type SendCardDeps, type SentCard } from '../../../application
 import {
   cardStatuses,
   cardStream,
-  longestReference,
+  maxReferenceLength,
   readReference,
   steps,
   stepStatuses,
@@ -50,7 +50,7 @@ const heldReason = z
 const reference = z
   .string()
   .nullable()
-  .describe(`The reference that was sent, cut at ${longestReference} characters; null if there was none.`);
+  .describe(`The reference that was sent, cut at ${maxReferenceLength} characters; null if there was none.`);
 const erasedAt = instant('When the personal data of the card was erased; absent if it was not.').optional();
 /** In place of `erased_at` where nothing was erased. */
 export const unreadable = z
@@ -261,7 +261,7 @@ export const cancelledBody = (code: string, creditsReturned: number) => ({
       : 'The card is cancelled. No credit was returned: none was charged, or it had been returned before.',
 });
 
-const longestKey = 255;
+const maxKeyLength = 255;
 const printableAscii = /^[\x20-\x7e]+$/;
 
 /**
@@ -272,10 +272,10 @@ const idempotencyKey = (values: readonly string[]): string | null => {
   const [value, another] = values;
   if (value === undefined) return null;
   const key = value.trim();
-  if (another !== undefined || key === '' || key.length > longestKey || !printableAscii.test(key)) {
+  if (another !== undefined || key === '' || key.length > maxKeyLength || !printableAscii.test(key)) {
     throw new DomainError(
       'invalid_idempotency_key',
-      `Send one Idempotency-Key of at most ${longestKey} printable ASCII characters.`,
+      `Send one Idempotency-Key of at most ${maxKeyLength} printable ASCII characters.`,
     );
   }
   return key;
@@ -340,7 +340,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
     headers: {
       'Idempotency-Key': {
         description: 'Makes retries safe. It is remembered for 24 hours, per organization.',
-        schema: { type: 'string', maxLength: longestKey, examples: ['thank-you-for-order-1001'] },
+        schema: { type: 'string', maxLength: maxKeyLength, examples: ['thank-you-for-order-1001'] },
       },
     },
     responses: {

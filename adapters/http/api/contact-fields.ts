@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { readBirthday, readWorkAnniversary } from '../../../domain/calendar.js';
 import {
   composeNames,
-  longestContactText,
-  longestEmail,
-  longestPhone,
+  maxContactTextLength,
+  maxEmailLength,
+  maxPhoneLength,
   readExternalId,
   readName,
   type ContactDetails,
@@ -65,21 +65,21 @@ export const contactRecord = z
       {
         code: 'missing_name',
         codes: nameCodes,
-        description: `Together with \`last_name\`, preferred to \`name\`. Both together have at most ${longestContactText} characters, too.`,
+        description: `Together with \`last_name\`, preferred to \`name\`. Both together have at most ${maxContactTextLength} characters, too.`,
       },
       readName,
     ),
     last_name: optionalText({ code: 'missing_name', codes: nameCodes }, readName),
     company: optionalText({
-      maxLength: longestContactText,
+      maxLength: maxContactTextLength,
       description: 'The variable {{company}} in the template of a hook.',
     }),
     job_title: optionalText({
-      maxLength: longestContactText,
+      maxLength: maxContactTextLength,
       description: 'The variable {{job_title}} in the template of a hook.',
     }),
-    email: optionalText({ maxLength: longestEmail, description: 'Not checked. Compared in lower case.' }),
-    phone: optionalText({ maxLength: longestPhone }),
+    email: optionalText({ maxLength: maxEmailLength, description: 'Not checked. Compared in lower case.' }),
+    phone: optionalText({ maxLength: maxPhoneLength }),
     address: optional(address),
     birthday: optionalText(
       { code: 'invalid_birthday', description: 'MM-DD or YYYY-MM-DD. The year is not kept.' },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { HookRequest } from '../../../application/hooks/fire-hook.js';
-import { longestReference } from '../../../domain/card.js';
+import { maxReferenceLength } from '../../../domain/card.js';
 import { isPlainObject } from '../../../domain/plain-object.js';
 import { ownProperty, scalarText, type Payload } from '../../../domain/template.js';
 import { isBlank } from '../../../domain/text.js';
@@ -32,7 +32,7 @@ const otherwise: Readonly<Record<string, string>> = {
   name: 'The addressee. Required; or `first_name` and `last_name`, which are joined.',
   message: 'Finished text. Required if the hook has no template; wins over the template.',
   design_id: "Overrides the hook's design: the id of a saved design, or `card:<slug>`.",
-  reference: `Free text, returned with the card; cut at ${longestReference} characters. Also read from \`id\`.`,
+  reference: `Free text, returned with the card; cut at ${maxReferenceLength} characters. Also read from \`id\`.`,
 };
 
 const field = (description: string, facts: object = { type: 'string' }) =>

@@ -35,14 +35,14 @@ export const listOf = (row: z.ZodType, id: string, more: z.ZodRawShape = {}) =>
  * The size of the largest page, in bytes. A page has at least one row, whatever its size.
  * (docs/contract.md#limits)
  */
-export const largestPage = 2 * 1024 * 1024;
+export const maxPageBytes = 2 * 1024 * 1024;
 /** More than the fields around the rows of a page take, with the longest cursor. */
 const aroundRows = 1_024;
 
 /** The JSON of the first rows that a page has room for. */
 const fittingRows = <Row>(rows: readonly Row[], shape: (row: Row) => object): readonly string[] => {
   const fitting: string[] = [];
-  let left = largestPage - aroundRows;
+  let left = maxPageBytes - aroundRows;
   for (const row of rows) {
     const json = JSON.stringify(shape(row));
     left -= Buffer.byteLength(json) + 1;

@@ -35,7 +35,7 @@ import {
   testResult,
 } from './deliveries.js';
 import { byKey } from './cards.js';
-import { longestDescription, optional, optionalText, says, text } from '../schema/fields.js';
+import { maxDescriptionLength, optional, optionalText, says, text } from '../schema/fields.js';
 import { readAll, readFields, type JsonObject, whole } from '../schema/read.js';
 import { instant, listOf, timestampAt, wholeList } from './responses.js';
 import { route, type HttpRequest, type Route } from '../server/route.js';
@@ -58,10 +58,10 @@ const endpointChange = z
     ),
     description: z
       .string()
-      .refine((sent) => countCharacters(sent) <= longestDescription)
+      .refine((sent) => countCharacters(sent) <= maxDescriptionLength)
       .meta({
         ...says({ description: 'A label of your own choice; empty for none. Omit it to keep it.' }),
-        maxLength: longestDescription,
+        maxLength: maxDescriptionLength,
       })
       .optional(),
   })
@@ -86,7 +86,10 @@ const newEndpoint = z
         'The event types to receive. Omitted or empty means all of them, including those that are added later.',
       ),
     ),
-    description: optionalText({ maxLength: longestDescription, description: 'A label of your own choice.' }),
+    description: optionalText({
+      maxLength: maxDescriptionLength,
+      description: 'A label of your own choice.',
+    }),
   })
   .meta({ id: 'NewWebhookEndpoint' });
 

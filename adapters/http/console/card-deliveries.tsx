@@ -11,7 +11,7 @@ import type { Context } from './page.js';
 import { paths } from '../web/paths.js';
 
 /** A card has at most a few events, and an organization a few endpoints. */
-const most = 50;
+const maxListed = 50;
 
 interface Told {
   readonly deliveries: readonly Delivery[];
@@ -25,7 +25,7 @@ export const deliveriesOf = async (
   card: string,
 ): Promise<Told> => {
   const filter = { endpoint: null, status: null, type: null, card };
-  const deliveries = await listDeliveries(webhooks, org, filter, { startingAfter: null, limit: most });
+  const deliveries = await listDeliveries(webhooks, org, filter, { startingAfter: null, limit: maxListed });
   if (deliveries.length === 0) return { deliveries, endpoints: new Map() };
   const listed = await listEndpoints(webhooks, org);
   return { deliveries, endpoints: new Map(listed.map(({ endpoint }) => [endpoint.id, endpoint])) };

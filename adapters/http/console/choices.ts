@@ -15,10 +15,10 @@ interface Choice {
   readonly role: Role;
 }
 
-const mostListed = 50;
+const maxListed = 50;
 
 const everyOrganization = async (deps: ConsoleDeps, role: Role): Promise<readonly Choice[]> => {
-  const listed = await listOrganizations(deps, { name: null, startingAfter: null, limit: mostListed });
+  const listed = await listOrganizations(deps, { name: null, startingAfter: null, limit: maxListed });
   return listed.map(({ id, name }) => ({ org: id, name, role }));
 };
 
@@ -40,7 +40,7 @@ const choicesIn = async (
 export const choicesOf = async (deps: ConsoleDeps, visitor: SignedIn): Promise<readonly Choice[]> => {
   if (visitor.kind === 'operator') return everyOrganization(deps, 'operator');
   const joined = (await accountOf(deps, visitor.account))?.organizations ?? [];
-  const last = joined.slice(-mostListed);
+  const last = joined.slice(-maxListed);
   return (await Promise.all(last.map((org) => choicesIn(deps, org, visitor.account)))).flat();
 };
 

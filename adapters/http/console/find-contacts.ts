@@ -2,7 +2,7 @@ import { listContacts } from '../../../application/contacts/list-contacts.js';
 import type { ContactDocument } from '../../../projections/contacts.js';
 import type { OrgContext } from './page.js';
 
-const mostFound = 5;
+const maxFound = 5;
 
 /** The contacts with this e-mail address or external id. */
 export const contactsLike = async (
@@ -11,7 +11,7 @@ export const contactsLike = async (
 ): Promise<readonly ContactDocument[]> => {
   if (text === '') return [];
   const find = (email: string | null, externalId: string | null) =>
-    listContacts(deps.readModels, org, { email, externalId, startingAfter: null, limit: mostFound });
+    listContacts(deps.readModels, org, { email, externalId, startingAfter: null, limit: maxFound });
   const both = (await Promise.all([find(text, null), find(null, text)])).flat();
   return [...new Map(both.map((contact) => [contact.id, contact])).values()];
 };

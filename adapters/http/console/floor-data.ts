@@ -43,8 +43,8 @@ export const cardOn = async ({ deps, params }: HouseContext): Promise<CardForOpe
 
 const counted = ['queued', 'in_production', 'written', 'packed'] as const;
 /** Counting stops here: whether there are 50 or 10,000 changes nobody's next step. */
-const mostCounted = 50;
-const mostShown = 25;
+const maxCounted = 50;
+const maxShown = 25;
 
 export interface FloorList {
   /** How many of those on the floor are due today, or were due before. */
@@ -55,7 +55,7 @@ export interface FloorList {
   readonly first: readonly CardDocument[];
 }
 
-const countOf = (count: number): string => (count >= mostCounted ? `${mostCounted}+` : String(count));
+const countOf = (count: number): string => (count >= maxCounted ? `${maxCounted}+` : String(count));
 
 export const floorList = async ({ deps, timeZone }: HouseContext): Promise<FloorList> => {
   const { readModels, clock } = deps;
@@ -64,14 +64,14 @@ export const floorList = async ({ deps, timeZone }: HouseContext): Promise<Floor
     readModels.agenda(cards, {
       after: { agenda: onTheFloor, created: 0n },
       upTo: onTheFloor,
-      limit: mostCounted,
+      limit: maxCounted,
     }),
-    ...counted.map((status) => readModels.pageAcross(cards, { where: { status }, limit: mostCounted })),
+    ...counted.map((status) => readModels.pageAcross(cards, { where: { status }, limit: maxCounted })),
   ]);
   return {
     due: countOf(onFloor.filter(({ document: { due } }) => due <= day).length),
     today: day,
-    first: onFloor.slice(0, mostShown).map(({ document }) => document),
+    first: onFloor.slice(0, maxShown).map(({ document }) => document),
     counts: counted.map((status, at) => ({ status, count: countOf(pages[at]?.length ?? 0) })),
   };
 };

@@ -7,8 +7,8 @@ import { countCharacters } from '../../../domain/text.js';
 import { household } from '../server/caller.js';
 import type { Context } from './page.js';
 
-const shortest = 12;
-const longest = 256;
+const minLength = 12;
+const maxLength = 256;
 /** How many new passwords are judged in a clock minute, from whom. */
 export const judgedPerMinute = { address: 30, link: 10, account: 20 };
 
@@ -32,8 +32,8 @@ export const goodPassword = async (
 ): Promise<Chosen> => {
   const refusal = (message: string): DomainError => new DomainError('invalid_parameter', message, field);
   const characters = countCharacters(password);
-  if (characters < shortest || characters > longest)
-    throw refusal(`A password has ${shortest} to ${longest} characters.`);
+  if (characters < minLength || characters > maxLength)
+    throw refusal(`A password has ${minLength} to ${maxLength} characters.`);
   const network = household(address);
   await countTries(deps, {
     [`password from ${network}`]: judgedPerMinute.address,

@@ -1,5 +1,5 @@
 import type { HookPreview } from '../../../application/hooks/preview-hook.js';
-import { longestMessage } from '../../../domain/message.js';
+import { maxMessageLength } from '../../../domain/message.js';
 import type { TemplatePiece } from '../../../domain/template.js';
 import { countCharacters } from '../../../domain/text.js';
 import { Badge } from '../web/parts.js';
@@ -62,7 +62,7 @@ export const PreviewOfHook = ({ preview, hasTemplate, context }: Props) => {
       {message !== null ? <p class="letter">{message}</p> : null}
       {message !== null ? (
         <p class="quiet">
-          {countCharacters(message)} of {longestMessage} characters.
+          {countCharacters(message)} of {maxMessageLength} characters.
           {hasTemplate && pieces === null ? ' The message of the payload wins over the template.' : ''}
         </p>
       ) : null}

@@ -14,7 +14,7 @@ import { instantAt } from './since.js';
 import { reasonInWords } from './happenings.js';
 
 /** How many held cards home lists; the others are a click away. */
-export const mostHeld = 5;
+export const maxHeldListed = 5;
 
 interface NeedsProps {
   readonly held: readonly CardDocument[];
@@ -33,7 +33,7 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, context }: Nee
     <section class="panel" aria-labelledby="needs-you">
       <h2 id="needs-you">Needs you</h2>
       <ul class="rows">
-        {held.slice(0, mostHeld).map((card) => (
+        {held.slice(0, maxHeldListed).map((card) => (
           <li>
             <Badge tone="warn">Held</Badge>
             <a href={url(paths.card, { code: card.code })}>{card.code}</a>
@@ -44,7 +44,7 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, context }: Nee
             </span>
           </li>
         ))}
-        {held.length <= mostHeld ? null : (
+        {held.length <= maxHeldListed ? null : (
           <li>
             <Badge tone="warn">Held</Badge>
             <a href={url(paths.cards, { org }, { status: 'blocked' })}>All held cards</a>

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { SendPreview } from '../../../application/cards/preview.js';
-import { longestMessage } from '../../../domain/message.js';
+import { maxMessageLength } from '../../../domain/message.js';
 import { states } from '../../../domain/recipient.js';
 import type { ContactDocument } from '../../../projections/contacts.js';
 import { Choice, Field, Form, TextArea, Search } from '../web/form.js';
@@ -97,7 +97,7 @@ export const SendForm = (props: ViewProps) => {
             <TextArea
               {...at('message')}
               label="Message"
-              hint={`At most ${longestMessage} characters.`}
+              hint={`At most ${maxMessageLength} characters.`}
               rows={9}
             />
             <Row>

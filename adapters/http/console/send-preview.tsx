@@ -1,6 +1,6 @@
 import type { SendPreview } from '../../../application/cards/preview.js';
 import { layOut, roomAt } from '../../../domain/letter-layout.js';
-import { longestMessage } from '../../../domain/message.js';
+import { maxMessageLength } from '../../../domain/message.js';
 import { countCharacters } from '../../../domain/text.js';
 import { Told } from '../web/labels.js';
 import { Letter } from '../web/letter.js';
@@ -54,7 +54,7 @@ const Size = ({ message, hand }: { readonly message: string; readonly hand: stri
   const { lines, size } = layOut(message, hand);
   return (
     <p class="small">
-      {countCharacters(message)} of {longestMessage} characters · {lines.length} of {roomAt(size)} lines
+      {countCharacters(message)} of {maxMessageLength} characters · {lines.length} of {roomAt(size)} lines
     </p>
   );
 };

@@ -41,11 +41,11 @@ const inHeading = ({ heading, headingWords }: Indexed, word: string): number => 
 };
 
 /** More words of a query than these are not looked for. */
-const mostWords = 8;
+const maxWords = 8;
 
 /** The places that hold every word of a query, best first. Served to browsers, too, so it imports nothing. */
 export const findEntries = (entries: readonly Indexed[], query: string, most: number): readonly Entry[] => {
-  const words = [...new Set(query.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, mostWords);
+  const words = [...new Set(query.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, maxWords);
   if (words.length === 0) return [];
   const points = (place: Indexed): number => {
     const { heading, around, below, entry } = place;

@@ -50,7 +50,7 @@ export const entriesOf = async (pages: readonly (() => DocsPage)[]): Promise<rea
   return entries;
 };
 
-const most = 30;
+const maxResults = 30;
 
 /** The first words of a text. */
 const excerptOf = (text: string): string =>
@@ -58,15 +58,15 @@ const excerptOf = (text: string): string =>
 
 /** What was found, for browsers without scripts and for everybody who presses Enter. */
 export const searchPage = (entries: readonly Indexed[], query: string, context: Context): DocsPage => {
-  const all = findEntries(entries, query, most + 1);
-  const found = all.slice(0, most);
+  const all = findEntries(entries, query, maxResults + 1);
+  const found = all.slice(0, maxResults);
   return {
     path: searchPath,
     title: 'Search',
     about:
       query.trim() === ''
         ? 'Type a word into the field above: an operation, a field, an error code.'
-        : `${all.length > most ? 'The first ' : ''}${found.length} for “${query}”`,
+        : `${all.length > maxResults ? 'The first ' : ''}${found.length} for “${query}”`,
     for: everybodyIn(context),
     shape: 'plain',
     lead:

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { ErrorCode } from '../../../domain/errors.js';
 import { errorPages } from './error-pages.js';
 import { statusOf } from '../server/errors.js';
-import { mostNamed } from '../schema/ignored.js';
+import { maxNamed } from '../schema/ignored.js';
 import { isFor, type Audience } from '../server/audience.js';
 import { documented, inOperation, jsonSchemaOf, type JsonSchema } from '../schema/json-schema.js';
 import { webhookEvent, webhookHeaders } from '../schema/outbound.js';
@@ -83,7 +83,7 @@ const everyHeader: Readonly<Record<string, DocumentedHeader>> = {
 /** Headers of responses to callers with a key or the operator token, if there is something to tell. */
 const toldHeaders: Readonly<Record<string, DocumentedHeader>> = {
   'x-ignored-fields': header(
-    `Names of body fields and query parameters that this operation does not know and has ignored: at most ${mostNamed}, comma-separated, percent-encoded if they are not plain. Absent if there are none.`,
+    `Names of body fields and query parameters that this operation does not know and has ignored: at most ${maxNamed}, comma-separated, percent-encoded if they are not plain. Absent if there are none.`,
     { type: 'string', examples: ['recipient.streett'] },
   ),
   'x-read-model-late': header(

@@ -42,7 +42,7 @@ import {
   wholeCard,
 } from '../api/cards.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/moments.js';
-import { longestReason, optionalText, says, text } from '../schema/fields.js';
+import { maxReasonLength, optionalText, says, text } from '../schema/fields.js';
 import { whole } from '../schema/read.js';
 import { byOperator, floorAccess, type OperatorRequest, operatorRoute } from './route.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from '../api/responses.js';
@@ -111,7 +111,7 @@ const shown = ({ card, org, message, designId, source }: CardForOperator, baseUr
 
 const undecodable = 'card_not_found';
 export const withReason = z.object({
-  reason: text({ maxLength: longestReason, examples: ['The apartment number is missing.'] }),
+  reason: text({ maxLength: maxReasonLength, examples: ['The apartment number is missing.'] }),
 });
 export const stepReport = z.object({
   status: z.enum(reportedStatuses),

@@ -4,13 +4,13 @@ import {
   publishCollectionCard,
   type AdministrationDeps,
 } from '../../../application/organizations/administer.js';
-import { longestLabel, text } from '../schema/fields.js';
+import { maxLabelLength, text } from '../schema/fields.js';
 import { whole } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { byOperator, operatorRoute } from './route.js';
 
 export const collectionCard = z.object({
-  title: text({ maxLength: longestLabel, examples: ['Thank you, botanical'] }),
+  title: text({ maxLength: maxLabelLength, examples: ['Thank you, botanical'] }),
   active: z.boolean(),
 });
 export const collectionSlug = text({

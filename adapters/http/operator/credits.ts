@@ -8,10 +8,10 @@ import {
   type CreditDeps,
 } from '../../../application/money/credits.js';
 import { readBalance, type ReadAccountsDeps } from '../../../application/organizations/read-accounts.js';
-import { largestBalance } from '../../../domain/credits.js';
+import { maxBalance } from '../../../domain/credits.js';
 import { movementBody, movementList, movementRow } from '../api/credit-movements.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/moments.js';
-import { longestReason, optionalText, says, text } from '../schema/fields.js';
+import { maxReasonLength, optionalText, says, text } from '../schema/fields.js';
 import { whole } from '../schema/read.js';
 import { byOperator, orgOf, pageQuery, operatorRoute } from './route.js';
 import { pageOf } from '../api/responses.js';
@@ -22,11 +22,11 @@ export interface CreditRouteDeps extends AdministrationDeps, CreditDeps, ReadAcc
 const amount = z
   .int()
   .min(1)
-  .max(largestBalance)
-  .meta({ ...says({ code: 'invalid_parameter' }), maximum: largestBalance });
+  .max(maxBalance)
+  .meta({ ...says({ code: 'invalid_parameter' }), maximum: maxBalance });
 export const purchase = z.object({
   amount,
-  reason: optionalText({ maxLength: longestReason }),
+  reason: optionalText({ maxLength: maxReasonLength }),
   reference: optionalText({
     codes: ['invalid_parameter', 'invalid_transition'],
     maxLength: 200,
@@ -37,7 +37,7 @@ export const purchase = z.object({
 });
 const withdrawal = z.object({
   amount: amount.meta({ description: 'At most the balance.' }),
-  reason: text({ maxLength: longestReason, examples: ['Refund of invoice 2026-0042'] }),
+  reason: text({ maxLength: maxReasonLength, examples: ['Refund of invoice 2026-0042'] }),
 });
 const balanceLeft = z.object({ balance: z.int() });
 

@@ -19,7 +19,7 @@ import { invalidCursor } from '../../../application/requests/invalid-cursor.js';
 import { scopes } from '../../../domain/api-key.js';
 import { asOfField, atErrors, momentFrom, pastPage } from '../api/moments.js';
 import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
-import { longestLabel, optional, optionalText, text } from '../schema/fields.js';
+import { maxLabelLength, optional, optionalText, text } from '../schema/fields.js';
 import { whole } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { byOperator, operatorRoute, orgOf, orgParam, pageAtQuery } from './route.js';
@@ -28,7 +28,7 @@ export interface CustomerRouteDeps extends AdministrationDeps, ReadKeysDeps {}
 
 export const newKey = z.object({
   scopes: z.array(z.enum(scopes)).min(1),
-  label: optionalText({ maxLength: longestLabel }),
+  label: optionalText({ maxLength: maxLabelLength }),
   requests_per_minute: optional(z.int().min(1).max(1_000_000_000)),
 });
 export const newDesign = z.object({

@@ -1,20 +1,18 @@
 import { z } from 'zod';
 import { erasePersonal, findSubjects, type EraseDeps } from '../../../application/personal/erase.js';
-import { longestReason, optional, optionalText, text } from '../schema/fields.js';
+import { maxReasonLength, optional, optionalText, text } from '../schema/fields.js';
 import { whole } from '../schema/read.js';
 import { byOperator, privacyAccess, orgOf, operatorRoute } from './route.js';
 import { timestamp } from '../api/responses.js';
 import { type Route } from '../server/route.js';
 
-const mostAtOnce = 1_000;
+const maxAtOnce = 1_000;
 
 const erasure = z.object({
-  cards: optional(z.array(z.string()).max(mostAtOnce)).describe(
-    'Codes of posted, cancelled or failed cards.',
-  ),
-  contacts: optional(z.array(z.string()).max(mostAtOnce)).describe('Ids of contacts.'),
+  cards: optional(z.array(z.string()).max(maxAtOnce)).describe('Codes of posted, cancelled or failed cards.'),
+  contacts: optional(z.array(z.string()).max(maxAtOnce)).describe('Ids of contacts.'),
   reason: text({
-    maxLength: longestReason,
+    maxLength: maxReasonLength,
     description: 'Why. It is recorded, and stays: name nobody in it.',
     examples: ['Request of 2 March'],
   }),

@@ -14,7 +14,7 @@ import { newCommand } from '../../../application/writing/commands.js';
 import { DomainError } from '../../../domain/errors.js';
 import { asOfField, atErrors, momentFrom, pastPage } from '../api/moments.js';
 import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
-import { longestLabel, optional, optionalText } from '../schema/fields.js';
+import { maxLabelLength, optional, optionalText } from '../schema/fields.js';
 import { readAll, whole, type JsonObject } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { byOperator, operatorRoute, orgOf, pageAtQuery, pageQuery } from './route.js';
@@ -85,7 +85,7 @@ const callBody = ({ id, at, status, code, card, requestId }: HookCall): object =
 
 export const newHook = z
   .object({
-    label: optionalText({ maxLength: longestLabel }),
+    label: optionalText({ maxLength: maxLabelLength }),
     design_id: optionalText({
       code: 'design_not_found',
       description:

@@ -13,7 +13,7 @@ import {
 import { houseId, operatorScopes } from '../../../domain/api-key.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Instant } from '../../../domain/ids.js';
-import { longestLabel, optionalText } from '../schema/fields.js';
+import { maxLabelLength, optionalText } from '../schema/fields.js';
 import { whole } from '../schema/read.js';
 import { byOperator, operatorAccess, pageQuery, rootAccess, operatorRoute } from './route.js';
 import { instant, isoTime, listOf, pageOf, timestamp } from '../api/responses.js';
@@ -23,7 +23,7 @@ export interface OperatorKeyRouteDeps extends AdministrationDeps, ReadKeysDeps {
 
 const newKey = z.object({
   scopes: z.array(z.enum(operatorScopes)).min(1),
-  label: optionalText({ maxLength: longestLabel, examples: ['Ada, office'] }),
+  label: optionalText({ maxLength: maxLabelLength, examples: ['Ada, office'] }),
   expires_at: optionalText({
     description: 'When it stops working by itself (ISO 8601). Omit it for never.',
     examples: ['2027-03-01T00:00:00Z'],

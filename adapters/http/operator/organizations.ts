@@ -21,13 +21,13 @@ import { type Route } from '../server/route.js';
 
 export interface OrganizationRouteDeps extends AdministrationDeps, ReadAccountsDeps {}
 
-const longestName = 200;
+const maxNameLength = 200;
 export const newOrganization = z.object({
-  name: text({ maxLength: longestName, examples: ['Acme'] }),
+  name: text({ maxLength: maxNameLength, examples: ['Acme'] }),
   house_hand: optionalText({ code: 'unknown_handwriting', maxLength: 200 }),
 });
 export const organizationChange = z.object({
-  name: optionalText({ maxLength: longestName, blank: 'refused', examples: ['Acme'] }),
+  name: optionalText({ maxLength: maxNameLength, blank: 'refused', examples: ['Acme'] }),
   house_hand: optionalText({
     codes: ['invalid_parameter', 'unknown_handwriting'],
     blank: 'refused',
@@ -68,7 +68,7 @@ const rowOf = ({ id, name, houseHand, balance, suspendedAt, createdAt }: ListedO
 
 const organizationQuery = pageQuery.extend({
   name: optionalText({
-    maxLength: longestName,
+    maxLength: maxNameLength,
     description:
       'How the name begins, in any case. The list is then sorted by name; without it, the newest come first.',
   }),

@@ -10,7 +10,7 @@ import {
 import { issueReset } from '../../../application/access/password-resets.js';
 import { issueLink } from '../../../application/access/sign-in-links.js';
 import { root } from '../../../application/access/sessions.js';
-import { longestContactText, longestEmail } from '../../../domain/contact.js';
+import { maxContactTextLength, maxEmailLength } from '../../../domain/contact.js';
 import { Instant, Uuid } from '../../../domain/ids.js';
 import type { Member } from '../../../domain/members.js';
 import { memberRoles, staffRoles } from '../../../domain/permissions.js';
@@ -33,12 +33,12 @@ const role = z.enum([...memberRoles, ...staffRoles]).meta({
 });
 export const newMember = z.object({
   email: text({
-    maxLength: longestEmail,
+    maxLength: maxEmailLength,
     pattern: /^[^\s@]+@[^\s@]+$/u,
     hint: 'an e-mail address',
     examples: ['ada@example.com'],
   }),
-  name: text({ maxLength: longestContactText, examples: ['Ada Byron'] }),
+  name: text({ maxLength: maxContactTextLength, examples: ['Ada Byron'] }),
   role,
 });
 export const roleChange = z.object({ role });

@@ -43,11 +43,11 @@ interface TextFacts extends Facts {
 }
 
 /** The longest label of a key or a hook, and title of a collection card. (docs/contract.md#limits) */
-export const longestLabel = 100;
+export const maxLabelLength = 100;
 /** The longest description of a webhook endpoint. (docs/contract.md#limits) */
-export const longestDescription = 255;
+export const maxDescriptionLength = 255;
 /** The longest reason that is given for a change. (docs/contract.md#limits) */
-export const longestReason = 500;
+export const maxReasonLength = 500;
 
 const numberAsText = (value: unknown): unknown =>
   typeof value === 'number' && Number.isFinite(value) ? String(value) : value;

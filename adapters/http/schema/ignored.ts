@@ -36,13 +36,13 @@ export interface IgnoredName {
 }
 
 /** How many unknown names a response lists. (decision 64: what was ignored is told) */
-export const mostNamed = 10;
+export const maxNamed = 10;
 
 const none: readonly IgnoredName[] = [];
 
 const collect = (known: KnownNames, sent: object, path: string, found: IgnoredName[]): void => {
   for (const name of Object.keys(sent)) {
-    if (found.length >= mostNamed) return;
+    if (found.length >= maxNamed) return;
     const inside = known.get(name);
     if (inside === undefined) {
       const meant = nearest(name, known.keys());
@@ -90,8 +90,8 @@ export const unknownName = ({ name, meant }: IgnoredName, kind: 'field' | 'param
     shown(name),
   );
 
-const longestShown = 100;
-const shown = (name: string): string => truncate(name, longestShown);
+const maxShownLength = 100;
+const shown = (name: string): string => truncate(name, maxShownLength);
 
 /** What a header may contain; a comma and a percent sign would not be read back as they were. */
 const beyondHeader = /[^!#-$&-+\--~]/gu;

@@ -54,7 +54,7 @@ export const bearerOf = (
 /** How many wrong operator tokens an address may send in a minute, and for how long it is then refused. */
 export const operatorGuesses = 10;
 const guessWindow: Milliseconds = 60_000;
-const mostAddresses = 10_000;
+const maxAddresses = 10_000;
 
 /** An address has sent too many wrong operator tokens: the one that it sends now isn't looked at. */
 export class TooManyGuesses extends DomainError {
@@ -100,7 +100,7 @@ export const clientAddress = (
 
 /** Counts wrong operator tokens by address, in this process and on a clock that nobody sets. */
 const guessCounter = (clock: Clock) => {
-  const known = new LRUCache<string, Guesses>(growingTo(mostAddresses));
+  const known = new LRUCache<string, Guesses>(growingTo(maxAddresses));
   return {
     /** Throws TooManyGuesses. */
     assertAllowed: (address: string): void => {

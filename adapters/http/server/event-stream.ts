@@ -3,7 +3,7 @@ import type { Clock } from '../../../application/ports/system.js';
 import type { ServerSentEvent, StreamResponse } from './route.js';
 
 /** How often a comment is sent, so that proxies and clients see that the stream is alive. */
-const heartbeat = 15_000;
+const heartbeatInterval = 15_000;
 
 const oneLine = (text: string): string => text.replaceAll(/[\r\n\0]/g, ' ');
 
@@ -44,7 +44,7 @@ const handOver = (response: ServerResponse, text: string, signal: AbortSignal): 
 
 const beat = async (response: ServerResponse, text: () => string, clock: Clock, signal: AbortSignal) => {
   while (!signal.aborted) {
-    await clock.sleep(heartbeat, signal);
+    await clock.sleep(heartbeatInterval, signal);
     // To a client that reads nothing, another beat would be the progress that keeps its connection open.
     if (!signal.aborted && response.writableLength === 0) response.write(text());
   }

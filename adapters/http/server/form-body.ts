@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { DomainError } from '../../../domain/errors.js';
 import { assertSmall } from './json-body.js';
 
-const mostFields = 200;
+const maxFields = 200;
 const formType = 'application/x-www-form-urlencoded';
 const parameters = /^\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
 
@@ -27,7 +27,7 @@ export const parseForm = (bytes: Buffer): ReadonlyMap<string, string> => {
     if (fields.has(name))
       throw new DomainError('invalid_body', `The form has the field ${name} twice.`, name);
     fields.set(name, value.trim());
-    if (fields.size > mostFields) throw new DomainError('invalid_body', 'The form has too many fields.');
+    if (fields.size > maxFields) throw new DomainError('invalid_body', 'The form has too many fields.');
   }
   return fields;
 };

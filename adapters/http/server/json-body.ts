@@ -6,7 +6,7 @@ import { ClientGone } from './errors.js';
 import type { Json, JsonObject } from '../schema/read.js';
 
 /** The size of the largest body, in bytes. (decision 6: what counts as valid JSON) */
-export const largestBody = 100 * 1024;
+export const maxBodyBytes = 100 * 1024;
 /** How deep a body may nest; the outermost object is level one. (decision 6: what counts as valid JSON) */
 export const deepestNesting = 32;
 
@@ -35,7 +35,7 @@ const isIdentity = (encoding: string | undefined): boolean =>
 const tooLarge = (): DomainError =>
   new DomainError(
     'body_too_large',
-    `The body is larger than ${largestBody / 1024} KiB. Send one card or one contact per request.`,
+    `The body is larger than ${maxBodyBytes / 1024} KiB. Send one card or one contact per request.`,
   );
 
 /**
@@ -56,7 +56,7 @@ export const checkHeaders = (request: IncomingMessage): void => {
 export const assertSmall = ({ headers }: IncomingMessage): void => {
   if (!isIdentity(headers['content-encoding']))
     throw new DomainError('unsupported_media_type', 'Send the body without a Content-Encoding.');
-  if (Number(headers['content-length'] ?? 0) > largestBody) throw tooLarge();
+  if (Number(headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge();
 };
 
 /**
@@ -80,7 +80,7 @@ export const readBytes = (
     };
     const take = (chunk: Buffer) => {
       size += chunk.length;
-      if (size > largestBody) stop(tooLarge());
+      if (size > maxBodyBytes) stop(tooLarge());
       else chunks.push(chunk);
     };
     const finish = () => {

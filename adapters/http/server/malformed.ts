@@ -20,7 +20,7 @@ interface Options {
   readonly log: Logger;
   readonly baseUrl: () => string;
   /** For a whole request that is read at the pace of its reader. */
-  readonly longestUpload: Milliseconds;
+  readonly uploadTimeout: Milliseconds;
 }
 
 /** How long a client may take to read the response before its connection is cut. */
@@ -52,7 +52,7 @@ const failureFor = (code: unknown): HttpFailure => {
  * Responds to what Node's parser could not read, in JSON like everything else. (decision 9: requests that
  * aren't proper HTTP)
  */
-export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl, longestUpload }: Options) => {
+export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl, uploadTimeout }: Options) => {
   const responded = new WeakSet<Duplex>();
 
   const respond = (socket: Duplex, error: unknown): void => {
@@ -97,7 +97,7 @@ export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl, lon
   const goOn = (exchange: Exchange, failure: HttpFailure): void => {
     const over = new AbortController();
     exchange.response.once('close', () => over.abort());
-    const left = exchange.started + longestUpload - clock.monotonic();
+    const left = exchange.started + uploadTimeout - clock.monotonic();
     void clock.sleep(Math.max(0, left), over.signal).then(() => {
       if (!exchange.request.complete && !over.signal.aborted) breakOff(exchange, failure);
     });

@@ -25,7 +25,7 @@ import { checkHeaders, parseObject, readBytes } from './json-body.js';
 import {
   ignoredFieldsHeader,
   ignoredNames,
-  mostNamed,
+  maxNamed,
   prefersStrict,
   unknownName,
 } from '../schema/ignored.js';
@@ -92,7 +92,7 @@ export interface Pipeline {
 export type Propose = (error: UnknownName, org: OrganizationId | null) => Promise<string | null>;
 
 /** How often a stream looks whether its caller may still have it. */
-const recheckEvery: Milliseconds = 1_000;
+const recheckInterval: Milliseconds = 1_000;
 
 const empty: JsonObject = {};
 
@@ -150,7 +150,7 @@ const noteIgnored = (exchange: Exchange, route: Route, query: object, body: Json
   if (!hasKey(route)) return;
   const inQuery = query === nothing ? [] : ignoredNames(route.query, query);
   const inBody = route.body === null ? [] : ignoredNames(route.body.schema, body);
-  exchange.ignored = inQuery.length === 0 ? inBody : [...inQuery, ...inBody].slice(0, mostNamed);
+  exchange.ignored = inQuery.length === 0 ? inBody : [...inQuery, ...inBody].slice(0, maxNamed);
   exchange.strict = prefersStrict(exchange.request.headers.prefer);
   const [parameter] = inQuery;
   const [field] = inBody;
@@ -481,7 +481,7 @@ export const pipeline = ({
   const endIfRefused = async (exchange: Exchange, { access }: Route, over: AbortSignal): Promise<void> => {
     const { request, address } = exchange;
     while (!over.aborted) {
-      await clock.sleep(recheckEvery, over);
+      await clock.sleep(recheckInterval, over);
       if (over.aborted) return;
       await gate.identify(access, request.headers.authorization, address).catch((error: unknown) => {
         if (error instanceof DomainError) exchange.aborting?.abort();

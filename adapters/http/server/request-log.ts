@@ -64,7 +64,7 @@ const actorOf = ({ caller, subject }: Exchange): Actor | null => {
   return subject?.visitor ?? null;
 };
 
-const longestKey = 255;
+const maxKeyLength = 255;
 
 /** What the request log keeps of a request. */
 export const recordOf = (
@@ -88,7 +88,7 @@ export const recordOf = (
     org: (caller.kind === 'key' ? caller.org : subject?.org) ?? null,
     address,
     subjects: subject?.subjects ?? [],
-    idempotencyKey: typeof key === 'string' ? key.slice(0, longestKey) : null,
+    idempotencyKey: typeof key === 'string' ? key.slice(0, maxKeyLength) : null,
   };
 };
 

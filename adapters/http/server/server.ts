@@ -369,7 +369,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
     clock,
     log,
     baseUrl,
-    longestUpload: timeouts.upload,
+    uploadTimeout: timeouts.upload,
   });
   server.on('clientError', malformed.clientError);
   server.on('connect', malformed.connect);

@@ -13,15 +13,15 @@ export interface Upload {
 }
 
 /** The largest file, in bytes. */
-export const largestFile = 32 * 1024 * 1024;
+export const maxFileBytes = 32 * 1024 * 1024;
 /** What fields and boundaries around the file may take. */
 const roomAround = 64 * 1024;
-const mostFields = 20;
+const maxFields = 20;
 
 const tooLarge = (): DomainError =>
   new DomainError(
     'body_too_large',
-    `The file is larger than ${largestFile / 1024 / 1024} MiB. Import it in several parts, or by the command line.`,
+    `The file is larger than ${maxFileBytes / 1024 / 1024} MiB. Import it in several parts, or by the command line.`,
     'file',
   );
 
@@ -68,7 +68,7 @@ export const readUpload = (
       file?.destroy(error);
       reject(error);
     };
-    if (lengthOf(request) > largestFile + roomAround) {
+    if (lengthOf(request) > maxFileBytes + roomAround) {
       request.resume();
       reject(tooLarge());
       return;
@@ -99,7 +99,7 @@ const parserFor = (headers: IncomingMessage['headers'] & { readonly 'content-typ
   try {
     return new Busboy({
       headers,
-      limits: { fields: mostFields, fieldSize: 8 * 1024, files: 1, fileSize: largestFile, parts: mostFields },
+      limits: { fields: maxFields, fieldSize: 8 * 1024, files: 1, fileSize: maxFileBytes, parts: maxFields },
     });
   } catch {
     throw unreadable();

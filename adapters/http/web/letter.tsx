@@ -2,7 +2,7 @@ import {
   laidOutIn,
   layOut,
   lineHeight,
-  mostLines,
+  maxLines,
   panel,
   roomAt,
   type Layout,
@@ -76,7 +76,7 @@ const Doubts = ({ layout: { lines, fits, unknown } }: Pick<SheetProps, 'layout'>
   <>
     {fits ? null : (
       <p class="note warning">
-        The message takes {lines.length} lines in this hand; the card has room for {mostLines}.
+        The message takes {lines.length} lines in this hand; the card has room for {maxLines}.
       </p>
     )}
     {unknown.length === 0 ? null : (

@@ -15,7 +15,7 @@ type Work<Item, Result> = (items: readonly Item[]) => Promise<readonly Result[]>
 /** The most items of a lane that go into one call. */
 const laneBatch = 500;
 /** Who has come to a lane during a call waits no longer than this for its end. */
-const patience: Milliseconds = 500;
+const laneTimeout: Milliseconds = 500;
 
 /**
  * Gathers items for work that is cheaper for many at once: what is added while one batch is under way goes
@@ -62,7 +62,7 @@ export class Batcher<Item, Result> {
     while (this.#waiting.length > 0) {
       await this.#gather();
       const work = this.#do(this.#waiting.splice(0, this.#maxBatch));
-      await (this.#clock === null ? work : within(this.#clock, patience, work, () => undefined));
+      await (this.#clock === null ? work : within(this.#clock, laneTimeout, work, () => undefined));
     }
     this.#isWorking = false;
   }

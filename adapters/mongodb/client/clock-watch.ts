@@ -5,8 +5,8 @@ import type { MongoDatabase } from './database.js';
 
 /** How far the clocks of a process and of the database may be apart before somebody should know. */
 export const toleratedSkew: Milliseconds = 30_000;
-const checkEvery: Milliseconds = 10_000;
-const repeatEvery: Milliseconds = 3_600_000;
+const checkInterval: Milliseconds = 10_000;
+const repeatInterval: Milliseconds = 3_600_000;
 
 export interface ClockWatchOptions {
   readonly database: Pick<MongoDatabase, 'serverTime'>;
@@ -40,14 +40,14 @@ export const watchClock = (
   signal: AbortSignal,
 ): Promise<void> => {
   let reportedAt: Milliseconds | null = null;
-  return untilAborted({ clock, signal, pause: checkEvery, onError }, async () => {
+  return untilAborted({ clock, signal, pause: checkInterval, onError }, async () => {
     const ahead = await aheadOf(database, clock);
     clock.agree?.(-ahead);
     const now = clock.monotonic();
     if (Math.abs(ahead) <= toleratedSkew) {
       if (reportedAt !== null) report(0);
       reportedAt = null;
-    } else if (reportedAt === null || now - reportedAt >= repeatEvery) {
+    } else if (reportedAt === null || now - reportedAt >= repeatInterval) {
       reportedAt = now;
       report(ahead);
     }

@@ -29,7 +29,7 @@ import type { MongoDeliveryWrites, MongoDeliveryWritesOptions } from './delivery
 /** How long the request of somebody who inserts rows may take. */
 const certainlyInserted: Milliseconds = 600_000;
 /** Up to where rows are counted for the metrics. */
-const mostCounted = 100_000;
+const maxCounted = 100_000;
 
 const indexFor = ({ endpoint, status, type, card }: DeliveryFilter): string => {
   if (card !== null) return 'of_card';
@@ -264,7 +264,7 @@ export class MongoDeliveryLog implements DeliveryLog {
     return guarded(DeliveriesUnavailable, async () => {
       const deliveries = await deliveryRows(this.#database);
       const disabled = await this.#endpoints.allDisabled();
-      const counting = { limit: mostCounted, hint: 'by_status' };
+      const counting = { limit: maxCounted, hint: 'by_status' };
       const [pending, deadLetters, first] = await Promise.all([
         deliveries.countDocuments({ status: 'pending', endpoint: { $nin: [...disabled] } }, counting),
         deliveries.countDocuments({ status: 'exhausted' }, counting),

@@ -8,7 +8,7 @@ import type { MongoDatabase } from '../client/database.js';
 import { deliveryOf, deliveryRows, type DeliveryRow } from './delivery-rows.js';
 
 /** How often to look for changes of other processes while somebody watches. */
-const watchedEvery: Milliseconds = 500;
+const pollInterval: Milliseconds = 500;
 /** By how much the clocks of other processes may be late. */
 const clockDifference: Milliseconds = 5_000;
 const changesKept = 10_000;
@@ -108,7 +108,7 @@ export class MongoDeliveryWatch {
       } catch {
         // The next look tries again.
       }
-      await this.#clock.sleep(watchedEvery, signal);
+      await this.#clock.sleep(pollInterval, signal);
     }
   }
 }

@@ -50,7 +50,7 @@ export const buildId = ({ name, generation }: Pick<BuildRow, 'name' | 'generatio
 /**
  * How long a reader uses the active build that it knows before it looks whether another one is active now.
  */
-export const activeBuildTrusted: Milliseconds = 250;
+export const activeBuildTtl: Milliseconds = 250;
 
 export const buildIndexes: readonly IndexDescription[] = [
   { key: { name: 1, generation: 1 }, name: 'by_name', unique: true },

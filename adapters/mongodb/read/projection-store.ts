@@ -19,7 +19,7 @@ import {
   fromRow,
   shapeOf,
   toRow,
-  activeBuildTrusted,
+  activeBuildTtl,
   isBuildOf,
   type BuildRow,
   type DocumentRow,
@@ -177,7 +177,7 @@ export class MongoProjectionStore implements ProjectionStore {
       );
       // Until the last reader has left the old build nothing is saved, and so no write is acknowledged that
       // only the new build would show.
-      if (modifiedCount > 0 || before.state !== 'active') await this.#clock.sleep(2 * activeBuildTrusted);
+      if (modifiedCount > 0 || before.state !== 'active') await this.#clock.sleep(2 * activeBuildTtl);
     });
   }
 

@@ -27,7 +27,7 @@ export interface ProjectorWatchOptions {
 const pollWhileAwaited: Milliseconds = 25;
 const pollWhileIdle: Milliseconds = 500;
 /** How often to look for signs of life of the projector, which come more seldom than checkpoints. */
-const pulseEvery: Milliseconds = 200;
+const pulseInterval: Milliseconds = 200;
 
 const statusOf = (projection: Projection<unknown>, rows: readonly BuildRow[]): ProjectionStatus => {
   const own = rows.filter((row) => isBuildOf(projection, row));
@@ -89,7 +89,7 @@ export const watchProjector = async (
   /** The last sign of life. What is seen at first may be a dead owner's. */
   let pulse: { readonly text: string; readonly changedAt: Milliseconds } | null = null;
   let down: string | null = null;
-  const lookForPulse = every(pulseEvery, clock, async () => {
+  const lookForPulse = every(pulseInterval, clock, async () => {
     const owner = await MongoLease.owner(database, lease);
     const now = clock.monotonic();
     const text = owner?.pulse ?? '';

@@ -28,7 +28,7 @@ export interface RebuildRequestsOptions {
   readonly onError: (error: unknown) => void;
 }
 
-const lookEvery: Milliseconds = 250;
+const pollInterval: Milliseconds = 250;
 
 /**
  * Starts the rebuilds that were requested, until the signal aborts. A request is deleted when its rebuild has
@@ -39,7 +39,7 @@ export const followRebuildRequests = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const underWay = new Map<string, { readonly request: string; seen: boolean }>();
-  await untilAborted({ clock, signal, pause: lookEvery, onError: onError }, async () => {
+  await untilAborted({ clock, signal, pause: pollInterval, onError: onError }, async () => {
     const requests = database.collection<RequestRow>('rebuild_requests');
     for (const { _id, request } of await requests.find().toArray()) {
       const begun = underWay.get(_id);

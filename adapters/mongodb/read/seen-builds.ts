@@ -1,7 +1,7 @@
 import type { Clock } from '../../../application/ports/system.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { Projection } from '../../../projections/projection.js';
-import { activeBuildTrusted, builds, seenBuild, type BuildRow } from './builds.js';
+import { activeBuildTtl, builds, seenBuild, type BuildRow } from './builds.js';
 import type { MongoDatabase } from '../client/database.js';
 
 /**
@@ -36,7 +36,7 @@ export class SeenBuilds {
 
   /** The build that readers of a projection see; null if there is none. Throws a MongoError. */
   async toRead(projection: Projection<unknown>): Promise<BuildRow | null> {
-    const oldest = this.#clock.monotonic() - activeBuildTrusted;
+    const oldest = this.#clock.monotonic() - activeBuildTtl;
     while (this.#began < oldest) await this.look();
     return seenBuild(projection, this.#rows);
   }

@@ -2,7 +2,7 @@ import { ObjectId, type Collection, type IndexDescription } from 'mongodb';
 import {
   IdempotencyUnavailable,
   keptLonger,
-  rememberedFor,
+  answerTtl,
   type KeyClaim,
   type ClaimOutcome,
   type IdempotencyStore,
@@ -82,7 +82,7 @@ export class MongoIdempotencyStore implements IdempotencyStore {
         _id: idOf(wanted),
         ...fieldsOf(wanted),
         completed: false,
-        until: new Date(Date.parse(wanted.claimedAt) + rememberedFor),
+        until: new Date(Date.parse(wanted.claimedAt) + answerTtl),
       };
       for (;;) {
         if (await this.#insertions.add(row)) return { kind: 'claimed' };

@@ -18,7 +18,7 @@ import type { InsideGate } from '../gate.js';
 
 const ownerOnly = 0o600;
 /** Readers and the writer wait for each other for moments only. */
-const patience = 10_000;
+const busyTimeout = 10_000;
 
 const schema = `
   create table if not exists blocks (
@@ -172,7 +172,7 @@ export const openPersonalKeys = (
 };
 
 const open = (path: string, readOnly: boolean): Database => {
-  const database = new DatabaseSync(path, { timeout: patience, readOnly });
+  const database = new DatabaseSync(path, { timeout: busyTimeout, readOnly });
   if (readOnly) return database;
   database.exec('pragma journal_mode = delete; pragma synchronous = full; pragma secure_delete = on');
   database.exec(schema);
@@ -185,7 +185,7 @@ const open = (path: string, readOnly: boolean): Database => {
  * Copies the file as it is at one moment, also while the service runs. The copy is durable when this returns.
  */
 export const copyKeys = (from: string, to: string): void => {
-  const database = new DatabaseSync(from, { readOnly: true, timeout: patience });
+  const database = new DatabaseSync(from, { readOnly: true, timeout: busyTimeout });
   try {
     database.prepare('vacuum into ?').run(to);
   } finally {

@@ -64,11 +64,11 @@ export type FromNotary =
 /** How long the thread rests after a piece of work, as a multiple of the time that it took. */
 const rest = { quiet: 3, busy: 19, behind: 1 };
 /** Where a piece takes long because the machine has no time for it, exports still wait for signatures. */
-const longestRest: Milliseconds = 2_000;
+const maxRest: Milliseconds = 2_000;
 /** With this many new events a second the service counts as busy: the notary can wait. */
 const busyFrom = 1_000;
 /** With more events than this that are not notarized yet, it can't. */
-const largestBacklog = 50_000;
+const maxBacklog = 50_000;
 
 interface OpenWrite {
   readonly settle: (output: unknown) => void;
@@ -123,9 +123,9 @@ export const serveNotary = async (
   const load = loadMeter(shared.head, clock);
   const restAfter = async (worked: Milliseconds, signal: AbortSignal): Promise<void> => {
     const { position } = await tiles.tree();
-    const isBehind = load.head() - Number(position) > largestBacklog;
+    const isBehind = load.head() - Number(position) > maxBacklog;
     const factor = isBehind ? rest.behind : load.isBusy() ? rest.busy : rest.quiet;
-    await clock.sleep(Math.min(Math.max(1, worked * factor), longestRest), signal);
+    await clock.sleep(Math.min(Math.max(1, worked * factor), maxRest), signal);
   };
   const report = (error: unknown): void => send({ kind: 'failed', message: messageOf(error) });
   const onStatus = (all: readonly WitnessStatus[]): void => send({ kind: 'witnesses', all });

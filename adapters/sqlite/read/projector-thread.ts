@@ -7,7 +7,7 @@ import { Projector } from '../../../application/projecting/project.js';
 import type { ProjectorStatus } from '../../../application/projecting/projection-board.js';
 import { untilAborted } from '../../../application/timing/until-aborted.js';
 import type { Projection } from '../../../projections/projection.js';
-import { emptiedEvery } from '../database.js';
+import { emptyInterval } from '../database.js';
 import { openLogReader } from '../log/log-reader.js';
 import { openPersonalKeys } from '../keys/personal-keys.js';
 import { insideGate } from '../gate.js';
@@ -99,7 +99,7 @@ export const serveProjector = async (
     await Promise.all([
       projector.run(stop.signal),
       // What fails is the projector's to report: it meets it, too.
-      untilAborted({ clock, signal: stop.signal, pause: emptiedEvery, onError: () => undefined }, () =>
+      untilAborted({ clock, signal: stop.signal, pause: emptyInterval, onError: () => undefined }, () =>
         store.tidy(),
       ),
     ]);

@@ -46,7 +46,7 @@ export interface ReadFile {
 }
 
 const restartAfter: Milliseconds = 1_000;
-const longestStop: Milliseconds = 5_000;
+const stopTimeout: Milliseconds = 5_000;
 
 /** The checkpoints of the file's builds. None if the file is missing or can't be read: it is made again. */
 const readCheckpoints = (path: string): readonly { readonly name: string; readonly checkpoint: bigint }[] => {
@@ -130,7 +130,7 @@ class ProjectedFile implements ReadFile {
     this.#closing.abort();
     this.readModels.close();
     this.#send({ kind: 'stop' });
-    await within(clock, longestStop, this.#running, () => this.#worker?.terminate());
+    await within(clock, stopTimeout, this.#running, () => this.#worker?.terminate());
     await this.#running;
     this.#board.close();
   }

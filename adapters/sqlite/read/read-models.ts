@@ -28,7 +28,7 @@ import {
 } from './read-tables.js';
 
 /** How long a reader uses the build that it knows without checking whether another one is active. */
-const trusted: Milliseconds = 1_000;
+const cacheTtl: Milliseconds = 1_000;
 
 /** So many index entries take half a millisecond. */
 const countedAtOnce = 10_000;
@@ -235,7 +235,7 @@ export class SqliteReadModels implements ReadModels {
     if (row === undefined) return null;
     const table = tableOf(projection, row.version, row.generation);
     if (known?.table === table) {
-      known.checkAt = now + trusted;
+      known.checkAt = now + cacheTtl;
       return known;
     }
     const build = {
@@ -243,7 +243,7 @@ export class SqliteReadModels implements ReadModels {
       table,
       lookup: prepare(database, lookupQuery(table)),
       pages: new Map(),
-      checkAt: now + trusted,
+      checkAt: now + cacheTtl,
     };
     this.#builds.set(projection, build);
     return build;

@@ -1,6 +1,6 @@
 import {
   IdempotencyUnavailable,
-  rememberedFor,
+  answerTtl,
   type KeyClaim,
   type ClaimOutcome,
   type IdempotencyStore,
@@ -71,7 +71,7 @@ export class SqliteIdempotencyStore implements IdempotencyStore {
       const found: { readonly body: string; readonly code: string } | undefined = this.#completed.get(
         org,
         key,
-        Date.parse(claimedAt) - rememberedFor,
+        Date.parse(claimedAt) - answerTtl,
       );
       return found ?? null;
     } catch (error) {

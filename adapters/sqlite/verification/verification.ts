@@ -9,7 +9,7 @@ import { readWal, type WalContent } from '../log/wal.js';
 import { logChecker } from './log-checker.js';
 
 /** The start reads back at most this many events, in about 2 s. */
-const mostAtStart = 200_000;
+const maxAtStart = 200_000;
 
 /** What the write-ahead log of the run before held: nothing if that run was stopped. */
 export type LeftInWal = Pick<WalContent, 'commits' | 'lostCommits'>;
@@ -50,7 +50,7 @@ export const checkLog = (database: Database): void => {
     const mark = readCount(database, 'select position from log_tree');
     assertNotPast(BigInt(head), { 'The verification of the log itself': BigInt(mark) });
     const check = logChecker(database);
-    const from = Math.max(mark, head - mostAtStart);
+    const from = Math.max(mark, head - maxAtStart);
     const reached = check(Math.min(from, Math.max(head - 1, 0)), Number.MAX_SAFE_INTEGER);
     if (reached !== head)
       throw new DamagedLog(BigInt(reached + 1), `the log should go on to position ${head}`);

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { growingTo } from '../../../application/memory/growing.js';
 import { noStream } from '../../../application/ports/event-store.js';
-import { keptLonger, rememberedFor } from '../../../application/ports/idempotency-store.js';
+import { keptLonger, answerTtl } from '../../../application/ports/idempotency-store.js';
 import { numberFrom, type Database } from '../database.js';
 import type { OperationSet } from './operation-set.js';
 
@@ -89,7 +89,7 @@ export const appendOperations = (database: Database, onHead: (position: number) 
   const insertKey = database.prepare(`
     insert into idempotency_keys (org, key, body, code, accepted_at) values (?, ?, ?, ?, ?)
     on conflict (org, key) do update set body = excluded.body, code = excluded.code, accepted_at = excluded.accepted_at
-    where accepted_at <= excluded.accepted_at - ${rememberedFor}`);
+    where accepted_at <= excluded.accepted_at - ${answerTtl}`);
   const sameCard = database.prepare('select 1 from idempotency_keys where org = ? and key = ? and code = ?');
   const purge = database.prepare(
     `delete from idempotency_keys where (org, key) in (select org, key from idempotency_keys where accepted_at <= ? order by accepted_at limit ${purgedPerKey})`,
@@ -148,7 +148,7 @@ export const appendOperations = (database: Database, onHead: (position: number) 
       numberFrom(sameCard, org, key, code) === null
     )
       throw new Error("an idempotency key is completed already, and can't be completed with another card");
-    purge.run(acceptedAt - rememberedFor - keptLonger);
+    purge.run(acceptedAt - answerTtl - keptLonger);
   };
 
   const append = ({ writes, completing }: AppendInput): readonly WriteResult[] => {

@@ -16,7 +16,7 @@ import { openOperationSets } from './operations.js';
 import type { FromWriter, ToWriter, WriteReply, WriteRequest, WriterStart } from './writer-messages.js';
 
 /** Larger groups gain nothing, and everyone in them waits longer. */
-const largestGroup = 1000;
+const maxGroup = 1000;
 
 /** The names of operations that delete or overwrite what must not be found any more. */
 const deletes = /^(erase|remove)/;
@@ -72,8 +72,8 @@ const serve = (port: MessagePort, writer: Writer, inGate: InsideGate): void => {
   };
   const drain = () => {
     for (takeArrived(); waiting.length > 0; takeArrived()) {
-      const group = waiting.slice(0, largestGroup);
-      waiting = waiting.slice(largestGroup);
+      const group = waiting.slice(0, maxGroup);
+      waiting = waiting.slice(maxGroup);
       send({ kind: 'replies', replies: inGate(() => runGroup(writer, group, onDamage)) });
       // Only after the replies: a thread that wakes up may take the processor from this one.
       writer.wakeReaders();

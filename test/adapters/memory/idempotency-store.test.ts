@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { VirtualClock } from '../../support/memory/clock.js';
 import { MemoryIdempotencyStore } from '../../support/memory/idempotency-store.js';
-import { rememberedFor, type KeyClaim } from '../../../application/ports/idempotency-store.js';
+import { answerTtl, type KeyClaim } from '../../../application/ports/idempotency-store.js';
 import type { CommandId, OrganizationId } from '../../../domain/ids.js';
 
 describe('the idempotency keys in memory', () => {
@@ -61,7 +61,7 @@ describe('the idempotency keys in memory', () => {
     const { keys, claim, clock } = setUp();
     const held = claim();
     await keys.claim(held);
-    await clock.advance(rememberedFor - 1);
+    await clock.advance(answerTtl - 1);
     const next = claim({ owner: 'second' as CommandId });
     expect(await keys.replace(held, next)).to.equal(true);
     expect(await keys.complete(next)).to.equal(true);

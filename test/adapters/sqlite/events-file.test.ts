@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import { EventStoreUnavailable, noStream } from '../../../application/ports/event-store.js';
 import type { KeyClaim } from '../../../application/ports/idempotency-store.js';
-import { keptLonger, rememberedFor } from '../../../application/ports/idempotency-store.js';
+import { keptLonger, answerTtl } from '../../../application/ports/idempotency-store.js';
 import type { CommandId, Instant, OrganizationId } from '../../../domain/ids.js';
 import { eventually } from '../../support/time/eventually.js';
 import { appendNotes, firstNote, noteStream } from './notes.js';
@@ -95,7 +95,7 @@ describe('the events file', () => {
     for (let key = 0; key < 9; key += 1) await complete(key, start);
     const kept = (): unknown => file.database.prepare('select count(*) as keys from idempotency_keys').get();
     expect(kept()).to.deep.equal({ keys: 9 });
-    for (let key = 10; key < 14; key += 1) await complete(key, start + rememberedFor + keptLonger);
+    for (let key = 10; key < 14; key += 1) await complete(key, start + answerTtl + keptLonger);
     expect(kept()).to.deep.equal({ keys: 4 });
   });
 

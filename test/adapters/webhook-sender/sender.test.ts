@@ -245,7 +245,7 @@ describe('the webhook sender', () => {
     });
 
     it('gives up on a name server that does not respond', async () => {
-      const sender = senderWith({ longestLookup: 150, resolve: () => new Promise(() => {}) });
+      const sender = senderWith({ lookupTimeout: 150, resolve: () => new Promise(() => {}) });
       expect(await resultOf(sender, to('https://receiver.test/'))).to.deep.equal({
         httpStatus: null,
         error: 'the name server does not respond',
@@ -472,7 +472,7 @@ describe('the webhook sender', () => {
     const silent: ((addresses: readonly []) => void)[] = [];
     const sender = senderWith({
       clock,
-      longestLookup: 3_600_000,
+      lookupTimeout: 3_600_000,
       resolve: (host) =>
         host === 'receiver.test'
           ? Promise.resolve([{ address: '127.0.0.1', family: 4 }])

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { VirtualClock } from '../../support/memory/clock.js';
 import {
-  headEvery,
-  longestWait,
-  longestWaitOfSeveral,
+  headInterval,
+  waitTimeout,
+  waitTimeoutOfSeveral,
   noticedWithin,
   ProjectionBoard,
   type ProjectionStatus,
@@ -51,15 +51,15 @@ describe('the board of a projector', () => {
   it('ends every wait after 5 s', async () => {
     const { resolved, wait, clock } = setUp(standing('a', 0n));
     wait(2n);
-    await clock.advance(longestWait - 1);
+    await clock.advance(waitTimeout - 1);
     wait(1n);
     expect(resolved).to.deep.equal([]);
     await clock.advance(1);
     expect(resolved).to.deep.equal([2n]);
-    await clock.advance(longestWait);
+    await clock.advance(waitTimeout);
     expect(resolved).to.deep.equal([2n, 1n]);
     wait(3n);
-    await clock.advance(longestWait);
+    await clock.advance(waitTimeout);
     expect(resolved).to.deep.equal([2n, 1n, 3n]);
     expect(clock.sleeping).to.equal(0);
   });
@@ -70,7 +70,7 @@ describe('the board of a projector', () => {
     await clock.advance(1_000);
     clock.set(clock.now() - 3_600_000);
     wait(2n);
-    await clock.advance(longestWait - 1_000);
+    await clock.advance(waitTimeout - 1_000);
     expect(resolved).to.deep.equal([1n]);
     await clock.advance(1_000);
     expect(resolved).to.deep.equal([1n, 2n]);
@@ -82,11 +82,11 @@ describe('the board of a projector', () => {
     await clock.advance(3_000);
     board.status({ down: 'away', projections: [standing('a', 5n)] });
     wait(7n);
-    await clock.advance(longestWait - 1);
+    await clock.advance(waitTimeout - 1);
     expect(resolved).to.deep.equal([]);
     board.status({ down: null, projections: [standing('a', 5n)] });
     wait(8n);
-    await clock.advance(longestWait - 1);
+    await clock.advance(waitTimeout - 1);
     expect(resolved).to.deep.equal([]);
     board.moved(7n);
     await clock.advance(0);
@@ -99,7 +99,7 @@ describe('the board of a projector', () => {
   it('makes nobody wait for a projector that has been down for 5 s, until it is up again', async () => {
     const { board, resolved, wait, clock } = setUp(standing('a', 5n));
     board.status({ down: 'away', projections: [] });
-    await clock.advance(longestWait - 1);
+    await clock.advance(waitTimeout - 1);
     wait(5n, 7n);
     board.status({ down: 'still away', projections: [] });
     await clock.advance(0);
@@ -111,7 +111,7 @@ describe('the board of a projector', () => {
     expect(board.current()).to.deep.equal({ down: 'still away', projections: [] });
     board.status({ down: null, projections: [standing('a', 5n)] });
     wait(9n);
-    await clock.advance(longestWait - 1);
+    await clock.advance(waitTimeout - 1);
     expect(resolved).to.deep.equal([5n, 7n, 8n]);
     board.moved(9n);
     await clock.advance(0);
@@ -125,7 +125,7 @@ describe('the board of a projector', () => {
     expect(board.isLate()).to.equal(true);
     board.status({ down: null, projections: [standing('a', 5n), standing('b', 5n)] });
     wait(7n);
-    await clock.advance(longestWait - 1);
+    await clock.advance(waitTimeout - 1);
     expect(board.isLate()).to.equal(false);
     await clock.advance(1);
     expect(board.isLate()).to.equal(true);
@@ -137,12 +137,12 @@ describe('the board of a projector', () => {
     const { board, wait, clock } = setUp(standing('a', 5n));
     board.status({ down: 'away', projections: [standing('a', 5n)] });
     expect(board.isLate()).to.equal(true);
-    await clock.advance(longestWait);
+    await clock.advance(waitTimeout);
     wait(7n);
     board.status({ down: null, projections: [standing('a', 6n)] });
     expect([board.isLate(), board.lateFor()]).to.deep.equal([true, 0]);
-    await clock.advance(longestWait);
-    expect([board.isLate(), board.lateFor()]).to.deep.equal([true, longestWait]);
+    await clock.advance(waitTimeout);
+    expect([board.isLate(), board.lateFor()]).to.deep.equal([true, waitTimeout]);
     board.moved(7n);
     expect([board.isLate(), board.lateFor()]).to.deep.equal([false, null]);
   });
@@ -154,10 +154,10 @@ describe('the board of a projector', () => {
       board.status({ down: null, projections: [standing('a', checkpoint)] });
       /** Looks at the head for as long as it is to be, as a process does. */
       const look = async (head: bigint, ms: number, areSeveral = false): Promise<void> => {
-        for (let passed = 0; passed < ms; passed += headEvery) {
+        for (let passed = 0; passed < ms; passed += headInterval) {
           board.viewed(clock.monotonic(), areSeveral);
           board.sawHead(head, clock.monotonic());
-          await clock.advance(headEvery);
+          await clock.advance(headInterval);
         }
       };
       return { clock, board, look };
@@ -176,11 +176,11 @@ describe('the board of a projector', () => {
 
     it('reports late rows before another process can have given up waiting for one, and until they show it', async () => {
       const { board, look } = shared(5n);
-      await look(5n, headEvery);
+      await look(5n, headInterval);
       expect(board.isLate()).to.equal(false);
-      await look(9n, headEvery);
+      await look(9n, headInterval);
       expect(board.isLate()).to.equal(false);
-      await look(9n, longestWait - headEvery);
+      await look(9n, waitTimeout - headInterval);
       expect(board.isLate()).to.equal(true);
       board.moved(8n);
       expect(board.isLate()).to.equal(true);
@@ -190,14 +190,14 @@ describe('the board of a projector', () => {
 
     it('reports late rows when a projector is back, until they show what the log had when all processes knew that', async () => {
       const { board, look } = shared(5n);
-      await look(5n, headEvery);
+      await look(5n, headInterval);
       board.status({ down: 'away', projections: [standing('a', 5n)] });
       await look(9_000n, 60_000);
       board.status({ down: null, projections: [standing('a', 6n)] });
-      await look(9_100n, headEvery);
+      await look(9_100n, headInterval);
       board.moved(9_100n);
       expect(board.isLate()).to.equal(true);
-      await look(9_200n, 2 * headEvery);
+      await look(9_200n, 2 * headInterval);
       board.moved(9_199n);
       expect(board.isLate()).to.equal(true);
       board.moved(9_200n);
@@ -206,17 +206,17 @@ describe('the board of a projector', () => {
 
     it('reports late rows while it does not know how long the log is', async () => {
       const { board, clock, look } = shared(5n);
-      await look(5n, headEvery);
+      await look(5n, headInterval);
       expect(board.isLate()).to.equal(false);
-      await clock.advance(longestWait);
+      await clock.advance(waitTimeout);
       expect(board.isLate()).to.equal(true);
-      await look(5n, headEvery);
+      await look(5n, headInterval);
       expect(board.isLate()).to.equal(false);
     });
 
     it('reports late rows while another release is about, without a word to lists, and until they show what it left', async () => {
       const { board, look } = shared(5n);
-      await look(5n, headEvery);
+      await look(5n, headInterval);
       const seen = () => [board.isLate(), board.lateFor()];
       expect(seen()).to.deep.equal([false, null]);
       await look(5n, 60_000, true);
@@ -224,7 +224,7 @@ describe('the board of a projector', () => {
       // Until every process knows that it is gone, another one may acknowledge what these rows lack.
       await look(7n, noticedWithin);
       expect(board.isLate()).to.equal(true);
-      await look(8n, headEvery);
+      await look(8n, headInterval);
       board.moved(7n);
       expect(board.isLate()).to.equal(true);
       board.moved(8n);
@@ -238,16 +238,16 @@ describe('the board of a projector', () => {
         void board.waitUntilProjected(position).then(() => passed.push(what));
       // Other processes may not know of the other release yet, and read rows.
       wait(6n, 'begun before');
-      await look(5n, noticedWithin - headEvery, true);
+      await look(5n, noticedWithin - headInterval, true);
       expect(passed).to.deep.equal([]);
-      await look(5n, headEvery, true);
+      await look(5n, headInterval, true);
       expect(passed).to.deep.equal(['begun before']);
       board.moved(6n);
       passed.length = 0;
       wait(6n, 'projected');
       board.moved(6n);
       wait(7n, 'given up');
-      await clock.advance(longestWaitOfSeveral - 1);
+      await clock.advance(waitTimeoutOfSeveral - 1);
       expect(passed).to.deep.equal(['projected']);
       await clock.advance(1);
       wait(8n, 'not waited for');
@@ -263,7 +263,7 @@ describe('the board of a projector', () => {
 
     it('reports late rows if it has not looked at releases for as long as it takes one to come', async () => {
       const { board, clock, look } = shared(5n);
-      await look(5n, headEvery);
+      await look(5n, headInterval);
       await clock.advance(noticedWithin);
       board.sawHead(5n, clock.monotonic());
       expect(board.isLate()).to.equal(true);
@@ -273,9 +273,9 @@ describe('the board of a projector', () => {
 
     it('gives nothing up at once after a pause in which nobody looked at the projector', async () => {
       const { board, clock, look } = shared(5n);
-      await look(5n, headEvery);
+      await look(5n, headInterval);
       board.status({ down: 'away', projections: [standing('a', 5n)] });
-      await look(5n, longestWait);
+      await look(5n, waitTimeout);
       const passed: string[] = [];
       void board.waitUntilProjected(6n).then(() => passed.push('at once'));
       await clock.advance(60_000);

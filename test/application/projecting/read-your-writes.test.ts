@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { longestWait, ProjectionBoard } from '../../../application/projecting/projection-board.js';
+import { waitTimeout, ProjectionBoard } from '../../../application/projecting/projection-board.js';
 import {
   currentReadModels,
   readsWait,
@@ -53,7 +53,7 @@ describe('read-your-writes in one process', () => {
   it('makes no query wait longer than 5 s', async () => {
     const { clock, done, query } = setUp(readsWait, { live: true });
     query();
-    await clock.advance(longestWait - 1);
+    await clock.advance(waitTimeout - 1);
     expect(done).to.deep.equal([]);
     await clock.advance(1);
     expect(done).to.deep.equal(queries);
@@ -66,7 +66,7 @@ describe('read-your-writes in one process', () => {
       () => readModels.get(notes, 'a').then(() => 'row'),
       () => Promise.resolve('stream'),
     );
-    await clock.advance(longestWait);
+    await clock.advance(waitTimeout);
     expect(await read).to.equal('stream');
   });
 
@@ -77,7 +77,7 @@ describe('read-your-writes in one process', () => {
     await clock.advance(0);
     expect(done).to.deep.equal(queries);
     expect(readYourWrites.rowsMayBeLate()).to.equal(true);
-    await clock.advance(longestWait);
+    await clock.advance(waitTimeout);
     expect(done).to.deep.equal([...queries, 'write']);
   });
 });
@@ -97,7 +97,7 @@ describe('read-your-writes across processes', () => {
   it('makes no write wait longer than 5 s, and reports late rows from then on', async () => {
     const { clock, readYourWrites, done, write } = setUp(writesWait, { live: true });
     write();
-    await clock.advance(longestWait - 1);
+    await clock.advance(waitTimeout - 1);
     expect([done, readYourWrites.rowsMayBeLate()]).to.deep.equal([[], false]);
     await clock.advance(1);
     expect([done, readYourWrites.rowsMayBeLate()]).to.deep.equal([['write'], true]);

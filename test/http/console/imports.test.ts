@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { request } from 'node:http';
-import { largestFile } from '../../../adapters/http/server/upload.js';
+import { maxFileBytes } from '../../../adapters/http/server/upload.js';
 import { startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 import { eventually } from '../../support/time/eventually.js';
 import { memberOf, type Visitor } from '../../support/http/visitor.js';
@@ -71,7 +71,7 @@ describe('the import of contacts in the console', () => {
       ['name\nAnn\n', 'no column external_id'],
       ['', 'The file is empty'],
       ['external_id,name\nlost,"Ann\n', "can't be read any further"],
-      [`external_id,name\nlost,Ann\n${'x'.repeat(largestFile + 100_000)}`, 'larger than 32 MiB'],
+      [`external_id,name\nlost,Ann\n${'x'.repeat(maxFileBytes + 100_000)}`, 'larger than 32 MiB'],
     ] as const) {
       const refused = await send(text);
       expect([refused.status, refused.text.includes(told)], told).to.deep.equal([422, true]);

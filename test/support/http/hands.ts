@@ -33,7 +33,7 @@ export const mouseOn = (page: Page): Hand => ({
 });
 
 /** More often than there is anything to move on to. */
-const mostTabs = 150;
+const maxTabs = 150;
 
 const focused =
   '(({ tagName, textContent, labels }) => [tagName, (labels?.[0]?.textContent ?? textContent).trim()])(document.activeElement)';
@@ -41,7 +41,7 @@ const focused =
 /** Presses nothing but keys. */
 export const keyboardOn = (page: Page): Hand => {
   const moveTo = async (tags: readonly string[], name: RegExp): Promise<string> => {
-    for (let at = 0; at < mostTabs; at++) {
+    for (let at = 0; at < maxTabs; at++) {
       await page.keyboard.press('Tab');
       const [tag = '', text = ''] = await page.evaluate<readonly string[]>(focused);
       if (tags.includes(tag) && name.test(text)) return tag;

@@ -1,7 +1,7 @@
 import {
   IdempotencyUnavailable,
   keptLonger,
-  rememberedFor,
+  answerTtl,
   type KeyClaim,
   type ClaimOutcome,
   type IdempotencyStore,
@@ -38,7 +38,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
       this.#entries.set(name, {
         claim: wanted,
         completed: false,
-        expires: Date.parse(wanted.claimedAt) + rememberedFor,
+        expires: Date.parse(wanted.claimedAt) + answerTtl,
       });
       return { kind: 'claimed' };
     }

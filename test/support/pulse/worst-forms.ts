@@ -1,4 +1,4 @@
-import { largestBody } from '../../../adapters/http/server/json-body.js';
+import { maxBodyBytes } from '../../../adapters/http/server/json-body.js';
 import { kindsOfText, worstText } from './worst-texts.js';
 
 type Texts = Readonly<Record<string, string>>;
@@ -13,12 +13,12 @@ const longest = (kind: string, room: number): string => {
 };
 
 /** What longer passwords are refused for without a look at them. */
-const longestPassword = 256;
+const maxPasswordLength = 256;
 
 /** The worst that can stand in the fields of a form that is sent as usual. */
 export const worstForms = (fields: Texts, kinds: readonly string[] = kindsOfText): readonly NamedFields[] => {
   const names = Object.keys(fields).filter((name) => name !== 'do' && name !== 'form');
-  const room = largestBody - encodedLength(JSON.stringify(fields)) - 200;
+  const room = maxBodyBytes - encodedLength(JSON.stringify(fields)) - 200;
   const many = (count: number, name: (at: number) => string): Texts =>
     Object.fromEntries(Array.from({ length: count }, (_, at) => [name(at), '']));
   return [
@@ -28,13 +28,13 @@ export const worstForms = (fields: Texts, kinds: readonly string[] = kindsOfText
     ...names.flatMap((name) =>
       kinds.flatMap((kind): readonly NamedFields[] => [
         [`${kind} as ${name}`, { [name]: longest(kind, room) }],
-        [`${kind} as a short ${name}`, { [name]: worstText(kind, longestPassword, longestPassword) }],
+        [`${kind} as a short ${name}`, { [name]: worstText(kind, maxPasswordLength, maxPasswordLength) }],
       ]),
     ),
     ...names
       .filter((name) => /password|next/.test(name))
       .flatMap((name): readonly NamedFields[] => [
-        [`a password in disguise as ${name}`, { [name]: 'p@$$w0rd'.repeat(longestPassword / 8) }],
+        [`a password in disguise as ${name}`, { [name]: 'p@$$w0rd'.repeat(maxPasswordLength / 8) }],
       ]),
   ];
 };

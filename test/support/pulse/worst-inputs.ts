@@ -1,5 +1,5 @@
 import { exampleOf } from '../../../adapters/http/document/samples.js';
-import { deepestNesting, largestBody } from '../../../adapters/http/server/json-body.js';
+import { deepestNesting, maxBodyBytes } from '../../../adapters/http/server/json-body.js';
 import type { JsonSchema } from '../../../adapters/http/schema/json-schema.js';
 import { isPlainObject } from '../../../domain/plain-object.js';
 import { kindsOfText, worstText } from './worst-texts.js';
@@ -13,7 +13,7 @@ export interface WorstInput {
 }
 
 /** What a request line and its headers may take, with room for the others. */
-const largestHead = 12 * 1024;
+const maxHeadBytes = 12 * 1024;
 
 const filled = (bytes: number, item: (at: number) => string, before = '', after = ''): string => {
   const items: string[] = [];
@@ -31,25 +31,25 @@ const nested = (open: string, close: string, levels: number, inside: string): st
 
 /** Bodies that are bad whatever an operation expects. */
 const anyBodies: readonly (readonly [string, string])[] = [
-  ['the most keys', filled(largestBody, (at) => `"k${at}":0`, '{', '}')],
-  ['the most keys that are numbers', filled(largestBody, (at) => `"${at * 7_919}":0`, '{', '}')],
-  ['one key again and again', filled(largestBody, () => '"__proto__":0', '{', '}')],
-  ['the longest name', `{"${'x'.repeat(largestBody - 10)}":0}`],
-  ['the deepest lists', `{"a":${nested('[', ']', largestBody / 2 - 5, '')}}`],
-  ['the deepest objects', nested('{"a":', '}', largestBody / 6 - 2, '0')],
+  ['the most keys', filled(maxBodyBytes, (at) => `"k${at}":0`, '{', '}')],
+  ['the most keys that are numbers', filled(maxBodyBytes, (at) => `"${at * 7_919}":0`, '{', '}')],
+  ['one key again and again', filled(maxBodyBytes, () => '"__proto__":0', '{', '}')],
+  ['the longest name', `{"${'x'.repeat(maxBodyBytes - 10)}":0}`],
+  ['the deepest lists', `{"a":${nested('[', ']', maxBodyBytes / 2 - 5, '')}}`],
+  ['the deepest objects', nested('{"a":', '}', maxBodyBytes / 6 - 2, '0')],
   [
     'as deep as is allowed, and wide',
     nested(
       '{"a":',
       '}',
       deepestNesting - 2,
-      filled(largestBody - 6 * deepestNesting, () => '{}', '[', ']'),
+      filled(maxBodyBytes - 6 * deepestNesting, () => '{}', '[', ']'),
     ),
   ],
-  ['the longest number', `{"a":${'1'.repeat(largestBody - 8)}}`],
-  ['the longest fraction', `{"a":0.${'1'.repeat(largestBody - 10)}e-9}`],
-  ['the most escapes', `{"a":"${'\\u0000'.repeat(largestBody / 6 - 3)}"}`],
-  ['a list that never ends', `{"a":[${'0,'.repeat(largestBody / 2 - 5)}`],
+  ['the longest number', `{"a":${'1'.repeat(maxBodyBytes - 8)}}`],
+  ['the longest fraction', `{"a":0.${'1'.repeat(maxBodyBytes - 10)}e-9}`],
+  ['the most escapes', `{"a":"${'\\u0000'.repeat(maxBodyBytes / 6 - 3)}"}`],
+  ['a list that never ends', `{"a":[${'0,'.repeat(maxBodyBytes / 2 - 5)}`],
 ];
 
 type Path = readonly string[];
@@ -81,15 +81,15 @@ const sentWith = (example: unknown, path: Path, value: unknown): string =>
 /** Text of a kind at one place of a body that is as large as it may be. */
 const textAt = (example: unknown, path: Path, kind: string): string => {
   const empty = Buffer.byteLength(sentWith(example, path, ''));
-  let text = worstText(kind, largestBody - empty);
+  let text = worstText(kind, maxBodyBytes - empty);
   for (;;) {
     const body = sentWith(example, path, text);
-    const over = Buffer.byteLength(body) - largestBody;
+    const over = Buffer.byteLength(body) - maxBodyBytes;
     if (over <= 0) return body;
     // Escapes make some texts longer.
     text = text.slice(
       0,
-      Math.floor((text.length * (largestBody - empty)) / (over + largestBody - empty)) - 1,
+      Math.floor((text.length * (maxBodyBytes - empty)) / (over + maxBodyBytes - empty)) - 1,
     );
   }
 };
@@ -101,7 +101,7 @@ const longestTexts = (
   kind: string,
 ): string => {
   const texts = leaves.filter(([, leaf]) => mayBeText(leaf) && leaf.enum === undefined);
-  const share = Math.floor(largestBody / 8 / Math.max(1, texts.length));
+  const share = Math.floor(maxBodyBytes / 8 / Math.max(1, texts.length));
   return JSON.stringify(
     texts.reduce((body, [path, leaf]) => {
       const characters = leaf.maxLength ?? share;
@@ -129,7 +129,7 @@ export const worstBodies = (
     .map(([path, leaf]) => {
       const item = JSON.stringify(exampleOf(resolve(leaf.items ?? {})));
       const around = sentWith(example, path, []);
-      const list: unknown = JSON.parse(filled(largestBody - around.length, () => item, '[', ']'));
+      const list: unknown = JSON.parse(filled(maxBodyBytes - around.length, () => item, '[', ']'));
       return { name: `the most items at ${path.join('.')}`, body: sentWith(example, path, list) };
     });
   const allowed = kinds.map((kind) => ({
@@ -138,7 +138,7 @@ export const worstBodies = (
   }));
   const known = JSON.stringify(example).slice(1, -1);
   const beside = filled(
-    largestBody - known.length - 4,
+    maxBodyBytes - known.length - 4,
     (at) => `"v${at}":"x"`,
     `{${known}${known === '' ? '' : ','}`,
     '}',
@@ -159,8 +159,8 @@ export const worstBodies = (
 const wellFormed = (text: string): string => Buffer.from(text).toString();
 
 const asQuery = (name: string, kind: string): string => {
-  const encoded = encodeURIComponent(wellFormed(worstText(kind, largestHead)));
-  return `${name}=${encoded.slice(0, largestHead).replace(/%.?$/, '')}`;
+  const encoded = encodeURIComponent(wellFormed(worstText(kind, maxHeadBytes)));
+  return `${name}=${encoded.slice(0, maxHeadBytes).replace(/%.?$/, '')}`;
 };
 
 /** The worst queries for parameters of these names. */
@@ -170,15 +170,15 @@ export const worstQueries = (
 ): readonly WorstInput[] => [
   {
     name: 'the most parameters',
-    search: filled(largestHead, (at) => `${at.toString(36)}`, '').replaceAll(',', '&'),
+    search: filled(maxHeadBytes, (at) => `${at.toString(36)}`, '').replaceAll(',', '&'),
   },
   {
     name: 'the most parameters, strictly',
-    search: filled(largestHead, (at) => `l${at}`).replaceAll(',', '&'),
+    search: filled(maxHeadBytes, (at) => `l${at}`).replaceAll(',', '&'),
     headers: { prefer: 'handling=strict' },
   },
-  { name: 'one parameter again and again', search: 'a&'.repeat(largestHead / 2) },
-  { name: 'nothing but ampersands', search: '&'.repeat(largestHead) },
+  { name: 'one parameter again and again', search: 'a&'.repeat(maxHeadBytes / 2) },
+  { name: 'nothing but ampersands', search: '&'.repeat(maxHeadBytes) },
   ...names.flatMap((name) =>
     kinds.map((kind) => ({ name: `${kind} as ${name}`, search: asQuery(name, kind) })),
   ),
@@ -194,7 +194,7 @@ export const worstHeaders = (
   names.flatMap((name) =>
     kinds.map((kind) => ({
       name: `${kind} as ${name}`,
-      headers: { [name]: fitsHeader(worstText(kind, largestHead)) },
+      headers: { [name]: fitsHeader(worstText(kind, maxHeadBytes)) },
     })),
   );
 

@@ -8,13 +8,13 @@ export const progressVariable = 'TEST_PROGRESS';
  * How long the tests of a file may go on: where each one waits in vain for its time limit, they would for
  * hours. The test that runs by then may end.
  */
-export const longestFileMs = 15 * 60_000;
+export const fileTimeoutMs = 15 * 60_000;
 
 /** The variable with the time, in milliseconds since 1970, after which no test begins. */
 export const deadlineVariable = 'TEST_DEADLINE';
 
 /** How long a run may take: one that takes longer, such as one whose server has died, would take hours. */
-export const longestRunMs = 35 * 60_000;
+export const runTimeoutMs = 35 * 60_000;
 
 const Begun = z.object({
   /** Empty if its tests were all skipped. */
@@ -70,9 +70,9 @@ export const mochaHooks: Mocha.RootHookObject = {
   },
   beforeEach() {
     if (Date.now() > Number(process.env[deadlineVariable]))
-      throw new Error(`All tests together took over ${longestRunMs / 60_000} minutes: they end here.`);
-    if (performance.now() > began * 1000 + longestFileMs)
-      throw new Error(`The tests of this file took over ${longestFileMs / 60_000} minutes: it ends here.`);
+      throw new Error(`All tests together took over ${runTimeoutMs / 60_000} minutes: they end here.`);
+    if (performance.now() > began * 1000 + fileTimeoutMs)
+      throw new Error(`The tests of this file took over ${fileTimeoutMs / 60_000} minutes: it ends here.`);
   },
   afterAll(this: Mocha.Context) {
     const after = now();

@@ -93,7 +93,7 @@ describe('a run of the tests', () => {
 
   it('begins no test after the longest time for a run', async () => {
     const found = await runTests(
-      { files: [good()], options: ['--jobs=1'], isShown: false, longestMs: 0 },
+      { files: [good()], options: ['--jobs=1'], isShown: false, timeoutMs: 0 },
       false,
     );
     expect([found.passed, found.failed]).to.deep.equal([0, 1]);

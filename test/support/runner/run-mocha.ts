@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import {
   deadlineVariable,
-  longestFileMs,
-  longestRunMs,
+  fileTimeoutMs,
+  runTimeoutMs,
   progressVariable,
   readTimes,
   underWay,
@@ -22,7 +22,7 @@ const graceMs = 20_000;
 const idleMs = 5 * 60_000;
 
 /** A file that has not ended by then never will: a test that blocks its process has no time limit. */
-const endlessMs = longestFileMs + 5 * 60_000;
+const endlessMs = fileTimeoutMs + 5 * 60_000;
 
 /**
  * Files that run at a time. More than two processors: half of the tests wait for servers most of their time.
@@ -74,7 +74,7 @@ export interface MochaRun {
   /** After how long a file's process is killed. */
   readonly endlessAfterMs?: number;
   /** After how long no test begins any more. */
-  readonly longestMs?: number;
+  readonly timeoutMs?: number;
 }
 
 const has = (options: readonly string[], name: string): boolean =>
@@ -106,7 +106,7 @@ const runMocha = async ({
   where = '',
   isShown = true,
   endlessAfterMs = endlessMs,
-  longestMs = longestRunMs,
+  timeoutMs = runTimeoutMs,
 }: MochaRun): Promise<Results> => {
   const folder = mkdtempSync(join(tmpdir(), 'card-tests-'));
   const output = join(folder, 'results.json');
@@ -120,7 +120,7 @@ const runMocha = async ({
     ...process.env,
     ...variables,
     [progressVariable]: progress,
-    [deadlineVariable]: String(Date.now() + longestMs),
+    [deadlineVariable]: String(Date.now() + timeoutMs),
   };
   const reporter = [
     '--reporter=dist/test/support/runner/reporter.js',
@@ -191,7 +191,7 @@ const runMocha = async ({
 };
 
 /** If more files than this fail, it is not because the machine stalled. */
-const mostDoubtful = 5;
+const maxDoubtful = 5;
 
 /**
  * Runs mocha. On continuous integration, whose machines may stall for seconds, runs the files with failures
@@ -204,7 +204,7 @@ export const runTests = async (
 ): Promise<Results> => {
   const first = await runMocha(run);
   const files = [...new Set(first.failures.map(({ file }) => file))];
-  const isDoubtful = files.length > 0 && files.length <= mostDoubtful && files.every((file) => file !== '');
+  const isDoubtful = files.length > 0 && files.length <= maxDoubtful && files.every((file) => file !== '');
   if (!isIntegration || !isDoubtful) return first;
   if (run.isShown !== false) console.log(`\n${first.failed} failed: running their files again, alone`);
   let repeated = nothingRun;

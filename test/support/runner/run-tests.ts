@@ -18,7 +18,7 @@ import { wiringVariable } from './wiring-variable.js';
 /** The exit code for arguments that mean nothing. */
 const wrongUsage = 2;
 /** How long an engine may take to start. */
-const longestStartMs = 90_000;
+const startTimeoutMs = 90_000;
 
 const checks = [
   {
@@ -112,7 +112,7 @@ const startEngine = async ({
   const found = new Promise<string>((done) =>
     child.stdout.once('data', (chunk: Buffer) => done(chunk.toString().split('\n')[0] ?? '')),
   );
-  const url = await Promise.race([found, ended.then(() => ''), pause(longestStartMs, '', { ref: false })]);
+  const url = await Promise.race([found, ended.then(() => ''), pause(startTimeoutMs, '', { ref: false })]);
   if (url === '') {
     console.log(
       `  ${name} is installed and does not start: its suites are skipped (test/engines/start ${name} tells why)`,
@@ -202,7 +202,7 @@ const printFlaky = (flaky: Results['flaky']): void => {
 };
 
 /** How many files are listed: those that took most. */
-const longestList = 60;
+const maxListed = 60;
 
 const printTimes = (times: Results['times']): void => {
   const sum = (of: (each: Results['times'][number]) => number): number =>
@@ -212,7 +212,7 @@ const printTimes = (times: Results['times']): void => {
   console.log('\nSeconds of processors (own, of processes started), seconds elapsed:');
   for (const { own, started, elapsed, file } of times
     .toSorted((a, b) => b.own + b.started - a.own - a.started)
-    .slice(0, longestList))
+    .slice(0, maxListed))
     line(own, started, elapsed, relative(root, file));
   line(
     sum(({ own }) => own),

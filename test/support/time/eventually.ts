@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { messageOf } from '../../../domain/errors.js';
 
 const firstPause = 2;
-const longestPause = 50;
-const longestRest = 500;
+const maxPause = 50;
+const maxRest = 500;
 
 /**
  * Waits until `condition` holds and returns its value: anything but `false`, `null` and `undefined`. A
@@ -17,7 +17,7 @@ export const eventually = async <T>(
   { within = 20_000, what = 'the condition' }: { readonly within?: number; readonly what?: string } = {},
 ): Promise<Exclude<T, false | null | undefined>> => {
   let waited = 0;
-  for (let wait = firstPause; ; wait = Math.min(wait * 2, longestPause)) {
+  for (let wait = firstPause; ; wait = Math.min(wait * 2, maxPause)) {
     let last: string;
     const looked = performance.now();
     try {
@@ -30,7 +30,7 @@ export const eventually = async <T>(
     }
     if (waited + wait > within) throw new Error(`${what} did not hold within ${within} ms: ${last}`);
     // At most half of the time is spent on looking, which may itself delay what is waited for.
-    await pause(Math.max(wait, Math.min(performance.now() - looked, longestRest)));
+    await pause(Math.max(wait, Math.min(performance.now() - looked, maxRest)));
     waited += Math.min(performance.now() - looked, 2 * wait);
   }
 };

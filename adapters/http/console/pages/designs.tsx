@@ -14,7 +14,7 @@ import { Done, type Notice } from '../notice.js';
 import { go, page, type OrgContext, type Sent } from '../page.js';
 import { paths } from '../../web/paths.js';
 
-const mostOffered = 100;
+const maxOffered = 100;
 
 const back = ({ url, org }: OrgContext, done: Notice) => go(url(paths.designs, { org }, { done }));
 
@@ -27,7 +27,7 @@ export const designsPage = page({
   load: async ({ deps, org, role }) => {
     const [designs, offered] = await Promise.all([
       readDesigns(deps, org),
-      listCollection(deps, { limit: mostOffered, startingAfter: null }),
+      listCollection(deps, { limit: maxOffered, startingAfter: null }),
     ]);
     return { designs, offered, mayChange: may(role, 'designs.write') };
   },
@@ -138,7 +138,7 @@ export const designsPage = page({
       run: async (context, sent) => {
         const { deps, by, org } = context;
         const slug = sent('slug');
-        const offered = await listCollection(deps, { limit: mostOffered, startingAfter: null });
+        const offered = await listCollection(deps, { limit: maxOffered, startingAfter: null });
         const title = offered.find((card) => card.slug === slug)?.title ?? slug;
         await addDesign(deps, by, org, title, slug);
         return back(context, 'designSaved');

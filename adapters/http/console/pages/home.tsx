@@ -10,14 +10,14 @@ import { isActive } from '../../../../domain/webhook-endpoints.js';
 import { Empty } from '../../web/parts.js';
 import { CardsTable } from '../cards-table.js';
 import { Credits, FirstSteps, LastDays } from '../home-parts.js';
-import { mostHeld, NeedsYou } from '../needs-you.js';
+import { maxHeldListed, NeedsYou } from '../needs-you.js';
 import { page, type OrgContext } from '../page.js';
 import { paths } from '../../web/paths.js';
 
 const latest = 5;
 const week = 7;
 /** How many dead letters are looked for: whether there are any is what matters. */
-const mostDead = 50;
+const maxDeadLetters = 50;
 
 const someCards = ({ deps, org }: OrgContext, status: CardStatus | null, limit: number) =>
   listCards(deps, org, { limit, status, reference: null, startingAfter: null });
@@ -25,7 +25,10 @@ const someCards = ({ deps, org }: OrgContext, status: CardStatus | null, limit: 
 /** Dead letters of the last days. Older ones are no news. */
 const deadLetters = async ({ deps, org }: OrgContext) => {
   const filter = { endpoint: null, status: 'exhausted', type: null, card: null } as const;
-  const dead = await listDeliveries(deps.webhooks, org, filter, { startingAfter: null, limit: mostDead });
+  const dead = await listDeliveries(deps.webhooks, org, filter, {
+    startingAfter: null,
+    limit: maxDeadLetters,
+  });
   const since = deps.clock.now() - week * 24 * 60 * 60 * 1000;
   return dead.filter(({ occurredAt }) => occurredAt >= since);
 };
@@ -38,7 +41,7 @@ const needsAttention = async (context: OrgContext) => {
   const { deps, org } = context;
   const failing = (await listEndpoints(deps.webhooks, org)).filter(({ endpoint }) => !isActive(endpoint));
   return {
-    held: await someCards(context, 'blocked', mostHeld + 1),
+    held: await someCards(context, 'blocked', maxHeldListed + 1),
     failing,
     since: await offSince(
       deps,

@@ -2,7 +2,7 @@ import { beginImport, importIdOf, listImports } from '../../../../application/co
 import { DomainError } from '../../../../domain/errors.js';
 import { readContact } from '../../api/contact-fields.js';
 import { contactRows, UnreadableFile } from '../../api/contact-file.js';
-import { largestFile } from '../../server/upload.js';
+import { maxFileBytes } from '../../server/upload.js';
 import { Field, FileField, Form, Refusal } from '../../web/form.js';
 import { Badge, Head, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
@@ -41,7 +41,7 @@ export const importContactsPage = page({
             name="file"
             label="File"
             accept=".csv,text/csv"
-            hint={`Its first line names the columns, such as external_id, first_name, last_name, company, email, line1, city, state, zip, birthday. ${largestFile / 1024 / 1024} MiB at most.`}
+            hint={`Its first line names the columns, such as external_id, first_name, last_name, company, email, line1, city, state, zip, birthday. ${maxFileBytes / 1024 / 1024} MiB at most.`}
           />
           <button type="submit">Import</button>
         </Form>

@@ -23,7 +23,7 @@ const found = async ({ deps, org }: OrgContext, id: string): Promise<ShownReques
   }
 };
 
-const mostAsked = 100;
+const maxRequests = 100;
 
 export const requestsPage = page({
   path: paths.requests,
@@ -35,7 +35,7 @@ export const requestsPage = page({
     const nameOf = actorNames(context.deps, context.visitor.kind === 'operator');
     const actor = shown?.request.actor ?? null;
     const subject = shown === null ? subjectFrom(q) : null;
-    const asked = subject === null ? [] : await context.deps.requests.about(subject, null, mostAsked);
+    const asked = subject === null ? [] : await context.deps.requests.about(subject, null, maxRequests);
     const rows = await Promise.all(
       asked
         .filter(({ org }) => org === context.org || context.visitor.kind === 'operator')

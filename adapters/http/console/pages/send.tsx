@@ -17,13 +17,13 @@ import { paths } from '../../web/paths.js';
 import { cardFrom, contactOf, draftFor, draftFrom, requestFrom } from '../send-draft.js';
 import { SendForm, type SendData } from '../send-form.js';
 
-const mostOffered = 100;
+const maxOffered = 100;
 
 /** The newest design is the one that is sent without a choice. */
 const designsOf = async ({ deps, org }: OrgContext): Promise<SendData['designs']> => {
   const saved = await readDesigns(deps, org);
   const copied = new Set(saved.map(({ slug }) => slug));
-  const offered = await listCollection(deps, { limit: mostOffered, startingAfter: null });
+  const offered = await listCollection(deps, { limit: maxOffered, startingAfter: null });
   const [newest, ...others] = saved;
   return [
     ...(newest === undefined ? [] : [{ value: newest.id, name: `${newest.name} (newest)` }]),

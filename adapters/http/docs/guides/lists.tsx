@@ -1,4 +1,4 @@
-import { longestMessage } from '../../../../domain/message.js';
+import { maxMessageLength } from '../../../../domain/message.js';
 import { grid, text } from '../text.js';
 import { Call } from './call.js';
 import { part, type Guide } from './guide.js';
@@ -8,7 +8,7 @@ const limits: readonly (readonly string[])[] = [
   ['Calls of a hook', '600 per clock minute', '429 `rate_limited`'],
   ['Failed attempts', '300 per clock minute and network address', '429 `rate_limited`'],
   ['Body', '100 KiB, 32 levels deep', '413 `body_too_large`, 400 `invalid_json`'],
-  ['Message', `${longestMessage} characters`, '422 `message_too_long`'],
+  ['Message', `${maxMessageLength} characters`, '422 `message_too_long`'],
   ['Lines on the card', '24 in the smallest writing', 'held'],
   ['Name; street lines', '40; 50 characters', 'held'],
   ['Any part of an address', '200 characters', '422 `invalid_recipient`'],

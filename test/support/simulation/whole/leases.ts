@@ -5,7 +5,7 @@ import type { Life } from '../life.js';
 import type { House } from './house.js';
 
 const renewedEvery = 2_000;
-const longestSilence = 5_000;
+const maxSilence = 5_000;
 const takenOverAfter = 6_000;
 
 /** Who does a piece of work, and when it was last heard of. */
@@ -51,7 +51,7 @@ const hold = async (
   const watch = async (): Promise<void> => {
     while (!held.aborted) {
       await clock.sleep(renewedEvery, held);
-      const isSilent = clock.monotonic() - lease.heard > longestSilence;
+      const isSilent = clock.monotonic() - lease.heard > maxSilence;
       if (isSilent || house.isAway(name) || house.leases.get(name) !== lease) over.abort();
       else void renew();
     }

@@ -261,7 +261,7 @@ const atOnce = 10;
 
 /** 17. An endpoint holds at most ten attempts of a process at once. */
 const shares: Oracle = ({ town: { house } }) =>
-  [...house.receivers.mostAtOnce].flatMap(([name, most]) =>
+  [...house.receivers.maxAtOnce].flatMap(([name, most]) =>
     most > atOnce ? [`17: ${most} attempts at once at ${name}`] : [],
   );
 
@@ -342,7 +342,7 @@ const publications: Oracle = ({ town: { house }, log }) => {
 };
 
 /** A name is looked up, and a connection made, between the time of an attempt and its request. */
-const longestWay = 3_000;
+const maxWay = 3_000;
 
 /**
  * 25. Whichever clocks wrote them, the times of a stream never go back, and attempts have the time that all
@@ -358,7 +358,7 @@ const times: Oracle = ({ town: { house }, log, deliveries: rows, received }) => 
       : [];
   });
   const wasSent = (id: string, at: number): boolean =>
-    received.get(id)?.some(({ began }) => began >= at && began <= at + longestWay) === true;
+    received.get(id)?.some(({ began }) => began >= at && began <= at + maxWay) === true;
   const untimely = rows.flatMap(({ id, attempts: made }) =>
     made
       .filter(({ at }) => !wasSent(id, at))

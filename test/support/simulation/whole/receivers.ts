@@ -30,7 +30,7 @@ const timeToRecord = 1_000;
 export class Receivers {
   readonly received: Received[] = [];
   /** How many attempts were under way at once at most, by process and URL. */
-  readonly mostAtOnce = new Map<string, number>();
+  readonly maxAtOnce = new Map<string, number>();
   readonly #underWay = new Map<string, number>();
   #sending = 0;
   #endedAt = -Infinity;
@@ -68,7 +68,7 @@ export class Receivers {
   async #counted<T>(name: string, work: () => Promise<T>): Promise<T> {
     const now = (this.#underWay.get(name) ?? 0) + 1;
     this.#underWay.set(name, now);
-    this.mostAtOnce.set(name, Math.max(now, this.mostAtOnce.get(name) ?? 0));
+    this.maxAtOnce.set(name, Math.max(now, this.maxAtOnce.get(name) ?? 0));
     this.#sending += 1;
     try {
       return await work();

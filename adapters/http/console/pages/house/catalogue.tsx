@@ -16,8 +16,8 @@ import { Done } from '../../notice.js';
 import { go, page, type HouseContext, type Sent } from '../../page.js';
 import { paths } from '../../../web/paths.js';
 
-const most = 200;
-const all = { limit: most, startingAfter: null };
+const maxListed = 200;
+const all = { limit: maxListed, startingAfter: null };
 
 const slugAndTitle = collectionCard.pick({ title: true }).extend({ slug: collectionSlug });
 const hand = z.object({ name: handwritingName });

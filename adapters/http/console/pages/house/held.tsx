@@ -17,12 +17,12 @@ import { reasonInWords } from '../../happenings.js';
 
 const perPage = 50;
 /** How many are looked through for the oldest: more have never waited at once. */
-const mostHeld = 1_000;
+const maxHeld = 1_000;
 
 /** The cards that have waited longest, from the one after `last` on. */
 const oldestHeld = async ({ deps }: HouseContext, last: string) => {
   const newestFirst = await listAllCards(deps.readModels, {
-    limit: mostHeld,
+    limit: maxHeld,
     status: 'blocked',
     reference: null,
     org: null,
