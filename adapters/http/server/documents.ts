@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { gzipSync } from 'node:zlib';
+import { acceptsGzip } from './media-types.js';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -27,18 +28,6 @@ export const sharedDocument = (
   return { type, headers, etag: `W/"${digest.slice(0, 22)}"`, plain, gzip: gzipSync(plain) };
 };
 
-const weight = /;\s*q\s*=\s*([\d.]+)/i;
-
-/** Whether a client accepts a compressed response. (RFC 9110, Accept-Encoding) */
-const acceptsGzip = (accepted: string | readonly string[] | undefined): boolean => {
-  const codings = new Map(
-    String(accepted ?? '')
-      .split(',')
-      .map((item) => [item.replace(/;.*/s, '').trim().toLowerCase(), Number(weight.exec(item)?.[1] ?? 1)]),
-  );
-  return (codings.get('gzip') ?? codings.get('*') ?? 0) > 0;
-};
-
 const isKnown = (etag: string, ifNoneMatch: string | undefined): boolean =>
   ifNoneMatch
     ?.split(',')
@@ -52,7 +41,7 @@ export const documentFor = (
   const cached = { 'cache-control': 'public, max-age=60', ...headers, etag, vary: 'accept-encoding' };
   if (isKnown(etag, sent['if-none-match'])) return { status: 304, bytes: Buffer.alloc(0), headers: cached };
   const typed = { ...cached, 'content-type': type };
-  return acceptsGzip(sent['accept-encoding'])
+  return acceptsGzip(sent)
     ? { status: 200, bytes: gzip, headers: { ...typed, 'content-encoding': 'gzip' } }
     : { status: 200, bytes: plain, headers: typed };
 };

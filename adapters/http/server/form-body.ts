@@ -2,16 +2,14 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { DomainError } from '../../../domain/errors.js';
 import { assertSmall } from './json-body.js';
+import { isOfType } from './media-types.js';
 
 const maxFields = 200;
 const formType = 'application/x-www-form-urlencoded';
-const parameters = /^\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
 
 /** Checks the headers of a form. Throws `unsupported_media_type`, then `body_too_large`. */
 export const checkFormHeaders = (request: IncomingMessage): void => {
-  const sent = request.headers['content-type'] ?? '';
-  const end = sent.includes(';') ? sent.indexOf(';') : sent.length;
-  if (sent.slice(0, end).trim().toLowerCase() !== formType || !parameters.test(sent.slice(end)))
+  if (!isOfType(request.headers['content-type'], formType))
     throw new DomainError('unsupported_media_type', `A form is sent as ${formType}, in utf-8.`);
   assertSmall(request);
 };

@@ -3,30 +3,13 @@ import type { IncomingMessage } from 'node:http';
 import { DomainError } from '../../../domain/errors.js';
 import { isPlainObject } from '../../../domain/plain-object.js';
 import { ClientGone } from './errors.js';
+import { isOfType } from './media-types.js';
 import type { Json, JsonObject } from '../schema/read.js';
 
 /** The size of the largest body, in bytes. (decision 6: what counts as valid JSON) */
 export const maxBodyBytes = 100 * 1024;
 /** How deep a body may nest; the outermost object is level one. (decision 6: what counts as valid JSON) */
 export const deepestNesting = 32;
-
-const parameter = /;\s*([!#$%&'*+.^_`|~\w-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;\s]*)/g;
-
-/**
- * Whether a content type is `application/json`: in any case, with any parameters, and no charset but utf-8.
- * (decision 5: which content types are JSON)
- */
-export const isJson = (contentType: string | undefined): boolean => {
-  if (contentType === 'application/json') return true;
-  if (contentType === undefined) return false;
-  const end = contentType.indexOf(';');
-  if ((end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase() !== 'application/json')
-    return false;
-  return [...contentType.matchAll(parameter)].every(
-    ([, name, value]) =>
-      name?.toLowerCase() !== 'charset' || value?.replaceAll('"', '').toLowerCase() === 'utf-8',
-  );
-};
 
 const isIdentity = (encoding: string | undefined): boolean =>
   encoding === undefined ||
@@ -44,7 +27,7 @@ const tooLarge = (): DomainError =>
  */
 export const checkHeaders = (request: IncomingMessage): void => {
   const { headers } = request;
-  if (!isJson(headers['content-type']))
+  if (!isOfType(headers['content-type'], 'application/json'))
     throw new DomainError(
       'unsupported_media_type',
       'Send JSON with the header `Content-Type: application/json`. The only charset is utf-8.',

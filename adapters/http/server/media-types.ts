@@ -1,30 +1,29 @@
-/** A media type that a client accepts, and how much it likes it, from 0 to 1. */
-const rangesIn = (accept: readonly string[]): ReadonlyMap<string, number> =>
-  new Map(
-    accept
-      .join(',')
-      .split(',')
-      .map((range) => {
-        const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
-        const quality = parameters.find((parameter) => parameter.startsWith('q='));
-        return [type, quality === undefined ? 1 : Number(quality.slice(2)) || 0] as const;
-      }),
-  );
+import accepts from 'accepts';
+import { parse } from 'content-type';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
-/**
- * The type that a client likes best, by its header Accept, of those that it names; the first of them if it
- * names none of them.
- */
+/** Negotiates over headers alone: it reads nothing else of a request. */
+const accepted = (headers: IncomingHttpHeaders) => accepts({ headers } as IncomingMessage);
+
+/** The type that a client likes best by its header Accept; the first one if it accepts none of them. */
 export const preferredType = <Type extends string>(
   accept: readonly string[],
   types: readonly [Type, ...Type[]],
 ): Type => {
-  const ranges = rangesIn(accept);
-  let best: Type = types[0];
-  let liked = ranges.get(best) ?? 0;
-  for (const type of types) {
-    const quality = ranges.get(type) ?? 0;
-    if (quality > liked) [best, liked] = [type, quality];
-  }
-  return best;
+  const found = accept.length > 0 && accepted({ accept: accept.join(',') }).types([...types]);
+  return types.find((type) => type === found) ?? types[0];
+};
+
+/** Whether a client accepts a compressed response. (RFC 9110, Accept-Encoding) */
+export const acceptsGzip = (sent: IncomingHttpHeaders): boolean =>
+  sent['accept-encoding'] !== undefined && accepted(sent).encodings(['gzip']) === 'gzip';
+
+/**
+ * Whether a content type is this one: in any case, with any parameters, and no charset but utf-8. (decision
+ * 5: which content types are JSON)
+ */
+export const isOfType = (contentType: string | undefined, wanted: string): boolean => {
+  if (contentType === wanted) return true;
+  const { type, parameters } = parse(contentType ?? '');
+  return type === wanted && (parameters['charset'] ?? 'utf-8').toLowerCase() === 'utf-8';
 };

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { DomainError } from '../../../domain/errors.js';
 import { ClientGone } from './errors.js';
+import { isOfType } from './media-types.js';
 
 /** A form with a file, which comes after its fields and is read at the pace of its reader. */
 export interface Upload {
@@ -29,7 +30,7 @@ const unreadable = (): DomainError => new DomainError('invalid_body', 'The form 
 
 /** Whether it is a form with a file, by its headers. */
 export const isUpload = (contentType: string | undefined): boolean =>
-  contentType?.split(';')[0]?.trim().toLowerCase() === 'multipart/form-data';
+  isOfType(contentType, 'multipart/form-data');
 
 const lengthOf = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0);
 
