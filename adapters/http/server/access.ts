@@ -45,3 +45,7 @@ export interface Subject {
   readonly visitor?: Actor;
   readonly changed?: Readonly<Record<string, unknown>>;
 }
+
+/** Whether a route is called with a key or the operator token. */
+export const hasKey = ({ access }: { readonly access: Access }): boolean =>
+  access.kind === 'key' || access.kind === 'operator';

@@ -1,0 +1,77 @@
+import type { Logger } from 'pino';
+import { suspended } from '../../../application/organizations/suspensions.js';
+import type { Clock } from '../../../application/ports/system.js';
+import { DomainError } from '../../../domain/errors.js';
+import type { Milliseconds } from '../../../domain/ids.js';
+import { hasKey, type Caller, type OperatorCaller } from './access.js';
+import { assertOneAuthorization, windowEnd, type Gate } from './caller.js';
+import type { Exchange } from './exchange.js';
+import type { Route } from './route.js';
+
+/** Whoever may audit may read everything; some routes are only for the operator token. */
+const requireOperatorScope = ({ access, method }: Route, { scopes }: OperatorCaller): void => {
+  if (access.kind !== 'operator' || scopes === null) return;
+  const { scope } = access;
+  if (scope !== null && scopes.includes(scope)) return;
+  if (method === 'GET' && scopes.includes('operator:audit')) return;
+  throw new DomainError(
+    'missing_scope',
+    scope === null
+      ? 'This is done with the operator token of OPERATOR_TOKEN_FILE alone.'
+      : `This key lacks the scope \`${scope}\`. Use a key that has it.`,
+  );
+};
+
+const requireScope = (route: Route, caller: Caller): void => {
+  if (route.access.kind === 'operator' && caller.kind === 'operator') requireOperatorScope(route, caller);
+  if (route.access.kind !== 'key' || route.access.scope === null || caller.kind !== 'key') return;
+  const { scope } = route.access;
+  if (!caller.scopes.includes(scope))
+    throw new DomainError('missing_scope', `This key lacks the scope \`${scope}\`. Use a key that has it.`);
+};
+
+export interface AdmissionDeps {
+  readonly gate: Gate;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * Lets a caller in: its credential, its rate, its scopes. Throws what it is refused for. (decision 1: one
+ * order of checks)
+ */
+export const admission = ({
+  gate,
+  clock,
+  log,
+}: AdmissionDeps): ((exchange: Exchange, route: Route) => Promise<void>) => {
+  const count = async (caller: Caller, now: Milliseconds) => {
+    try {
+      return await gate.count(caller, now);
+    } catch (error) {
+      log.error({ err: error }, 'requests are not counted');
+      return gate.keyless;
+    }
+  };
+
+  return async (exchange: Exchange, route: Route): Promise<void> => {
+    exchange.needsCredential = route.access.kind !== 'public';
+    if (hasKey(route)) assertOneAuthorization(exchange.request.rawHeaders);
+    const caller = await gate.identify(
+      route.access,
+      exchange.request.headers.authorization,
+      exchange.address,
+    );
+    exchange.caller = caller;
+    const now = clock.now();
+    exchange.reset = windowEnd(now);
+    exchange.allowance = await count(caller, now);
+    if (exchange.allowance.remaining < 0)
+      throw new DomainError(
+        'rate_limited',
+        `This key may send ${exchange.allowance.limit} requests per minute. Wait the number of seconds in Retry-After, then send again.`,
+      );
+    if (caller.kind === 'key' && caller.isSuspended) throw suspended();
+    requireScope(route, caller);
+  };
+};

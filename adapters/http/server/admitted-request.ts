@@ -1,0 +1,81 @@
+import type { JsonObject } from '../schema/read.js';
+import type { Caller, Subject } from './access.js';
+import { readBody, readFile, readForm } from './bodies.js';
+import { signalOf, type Exchange } from './exchange.js';
+import type { HttpRequest } from './route.js';
+import type { Upload } from './upload.js';
+
+const headerValues = (raw: readonly string[], name: string): readonly string[] => {
+  const wanted = name.toLowerCase();
+  return raw.filter((_, at) => at % 2 === 1 && raw[at - 1]?.toLowerCase() === wanted);
+};
+
+/** The requests whose handlers listen for an abort: few, and only as long as they are at work. */
+export class Abortable {
+  readonly #listening = new Set<AbortController>();
+  #stopped = false;
+
+  /** Aborts when the client goes away, and when the service stops. */
+  signalOf(exchange: Exchange): AbortSignal {
+    const signal = signalOf(exchange);
+    if (exchange.aborting !== null) this.#listening.add(exchange.aborting);
+    if (this.#stopped) exchange.aborting?.abort();
+    return signal;
+  }
+
+  concluded({ aborting }: Exchange): void {
+    if (aborting !== null) this.#listening.delete(aborting);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const controller of this.#listening) controller.abort();
+  }
+}
+
+/** An exchange as a handler sees it. It is a class so that a request costs one object and no closures. */
+export class AdmittedRequest implements HttpRequest {
+  readonly id: string;
+  readonly traceparent: string;
+  readonly caller: Caller;
+
+  constructor(
+    private readonly exchange: Exchange,
+    readonly params: object,
+    readonly query: object,
+    readonly sent: JsonObject,
+    private readonly abortable: Abortable,
+  ) {
+    this.id = exchange.id;
+    this.traceparent = exchange.traceparent;
+    this.caller = exchange.caller;
+  }
+
+  readBody(): Promise<JsonObject> {
+    return readBody(this.exchange);
+  }
+
+  readForm(): Promise<ReadonlyMap<string, string>> {
+    return readForm(this.exchange);
+  }
+
+  readUpload(): Promise<Upload> {
+    return readFile(this.exchange);
+  }
+
+  get address(): string {
+    return this.exchange.address;
+  }
+
+  concerns(subject: Subject): void {
+    this.exchange.subject = subject;
+  }
+
+  header(name: string): readonly string[] {
+    return headerValues(this.exchange.request.rawHeaders, name);
+  }
+
+  get signal(): AbortSignal {
+    return this.abortable.signalOf(this.exchange);
+  }
+}

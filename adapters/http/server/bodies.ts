@@ -1,0 +1,51 @@
+import { DomainError } from '../../../domain/errors.js';
+import type { JsonObject } from '../schema/read.js';
+import { ClientGone } from './errors.js';
+import type { Exchange } from './exchange.js';
+import { checkFormHeaders, parseForm } from './form-body.js';
+import { checkHeaders, parseObject, readBytes } from './json-body.js';
+import type { Upload } from './upload.js';
+
+/** Lets the client send its body, if that is still to be had. */
+const begin = (exchange: Exchange): void => {
+  if (exchange.broken !== null) throw exchange.broken;
+  if (!exchange.awaitsContinue) return;
+  exchange.awaitsContinue = false;
+  exchange.response.writeContinue();
+};
+
+const bytesOf = async (exchange: Exchange): Promise<Buffer> => {
+  begin(exchange);
+  try {
+    return await readBytes(exchange.request, (stop) => (exchange.stop = stop));
+  } finally {
+    exchange.stop = null;
+  }
+};
+
+export const readBody = async (exchange: Exchange): Promise<JsonObject> => {
+  checkHeaders(exchange.request);
+  return parseObject(await bytesOf(exchange));
+};
+
+export const readForm = async (exchange: Exchange): Promise<ReadonlyMap<string, string>> => {
+  checkFormHeaders(exchange.request);
+  return parseForm(await bytesOf(exchange));
+};
+
+/** Loads what reads uploads when the first one comes: most processes never get one. */
+export const readFile = async (exchange: Exchange): Promise<Upload> => {
+  const { request } = exchange;
+  const { isUpload, readUpload } = await import('./upload.js');
+  if (!isUpload(request.headers['content-type']))
+    throw new DomainError('unsupported_media_type', 'A file is sent as multipart/form-data.');
+  begin(exchange);
+  return readUpload(request, (stop) => (exchange.stop = stop));
+};
+
+/** What a handler has left of an upload is given up before the response. */
+export const giveUpUpload = (exchange: Exchange): void => {
+  const { stop } = exchange;
+  exchange.stop = null;
+  stop?.(new ClientGone('the request is over'));
+};

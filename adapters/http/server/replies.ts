@@ -1,0 +1,272 @@
+import type { Logger } from 'pino';
+import { OutcomeUnknown } from '../../../application/writing/outcome.js';
+import type { RequestRecord } from '../../../application/ports/requests.js';
+import type { Clock } from '../../../application/ports/system.js';
+import { DomainError, type ErrorCode } from '../../../domain/errors.js';
+import type { Milliseconds } from '../../../domain/ids.js';
+import { traceIdOf } from '../../../domain/traceparent.js';
+import type { Abortable } from './admitted-request.js';
+import { retryAfter, TooManyGuesses, type Gate } from './caller.js';
+import { documentFor, type SharedDocument } from './documents.js';
+import {
+  ClientGone,
+  errorBody,
+  failureOf,
+  HttpFailure,
+  isAuthenticationFailure,
+  refusalOf,
+  type Refusal,
+} from './errors.js';
+import { writeEvents, writeLines } from './event-stream.js';
+import type { Exchange } from './exchange.js';
+import type { HttpMetrics } from './metrics.js';
+import { ignoredHeaders } from './query.js';
+import { logFields, recordOf } from './request-log.js';
+import {
+  headerList,
+  jsonType,
+  send,
+  sendBytes,
+  sendNothing,
+  type Envelope,
+  type Headers,
+} from './respond.js';
+import type { BytesResponse, LinesResponse, Route, RouteResponse, StreamResponse } from './route.js';
+import { endSpan } from './traces.js';
+
+/** How often a stream looks whether its caller may still have it. */
+const recheckInterval: Milliseconds = 1_000;
+
+/** The fields by which log lines say which request they are about. */
+const placeOf = ({ id, template, traceparent }: Exchange) => ({
+  request: id,
+  route: template,
+  trace_id: traceIdOf(traceparent),
+});
+
+/** How the JSON of every list begins. (decision 53: the form of lists) */
+const listHead = '{"object":"list"';
+
+/** (decision 34: lists that may lack something say so) */
+const lateHeaders = (late: Milliseconds | null): Headers =>
+  late === null ? {} : { 'x-read-model-late': String(Math.max(1, Math.ceil(late / 1_000))) };
+
+export interface ReplyDeps {
+  readonly gate: Gate;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: HttpMetrics;
+  readonly baseUrl: () => string;
+  /** For how long the read models have been late; null if they are not. */
+  readonly lateFor: () => Milliseconds | null;
+  /** Is told of every request that needs a credential, once it is over. */
+  readonly onRequest: (request: Omit<RequestRecord, 'wrote'>) => void;
+  readonly abortable: Abortable;
+}
+
+/** Sends what a request comes to, and records that it is over. */
+export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest, abortable }: ReplyDeps) => {
+  let stopping = false;
+
+  const envelope = ({
+    id,
+    allowance,
+    reset,
+    close,
+  }: Pick<Exchange, 'id' | 'allowance' | 'reset' | 'close'>): Envelope => ({
+    requestId: id,
+    allowance,
+    reset,
+    close: close || stopping,
+  });
+
+  const concluded = (exchange: Exchange, status: number, refusal: Refusal | null = null): void => {
+    const ms = clock.monotonic() - exchange.started;
+    metrics.observe(exchange.request.method ?? 'UNKNOWN', exchange.template ?? 'unmatched', status, ms);
+    log.info(logFields(exchange, status, ms, refusal), 'request');
+    endSpan(exchange, status);
+    if (exchange.needsCredential) onRequest(recordOf(exchange, status, ms, clock.now() - ms, refusal));
+  };
+
+  const sendAll = (
+    exchange: Exchange,
+    status: number,
+    type: string,
+    text: string,
+    extra?: Headers,
+    refusal: Refusal | null = null,
+  ): void => {
+    if (exchange.awaitsContinue) exchange.close = true;
+    const told =
+      exchange.strict || exchange.ignored.length > 0 ? { ...extra, ...ignoredHeaders(exchange) } : extra;
+    const late = (): Milliseconds | null => lateFor() ?? exchange.lateAtStart;
+    const all = text.startsWith(listHead) ? { ...told, ...lateHeaders(late()) } : told;
+    if (!exchange.response.destroyed) send(exchange.response, status, type, text, envelope(exchange), all);
+    concluded(exchange, status, refusal);
+  };
+
+  const sendRaw = (exchange: Exchange, { status, type, bytes, headers }: BytesResponse): void => {
+    if (!exchange.response.destroyed)
+      sendBytes(exchange.response, status, bytes, envelope(exchange), { ...headers, 'content-type': type });
+    concluded(exchange, status, null);
+  };
+
+  const sendDocument = (exchange: Exchange, document: SharedDocument): void => {
+    const { status, bytes, headers } = documentFor(document, exchange.request.headers);
+    if (!exchange.response.destroyed)
+      sendBytes(exchange.response, status, bytes, envelope(exchange), headers);
+    concluded(exchange, status);
+  };
+
+  const drop = (exchange: Exchange, status: number): void => {
+    exchange.request.socket.destroy();
+    concluded(exchange, status);
+  };
+
+  const throttled = async (address: string): Promise<boolean> => {
+    try {
+      return await gate.failed(address);
+    } catch (error) {
+      log.error({ err: error }, 'failed attempts are not counted');
+      return false;
+    }
+  };
+
+  /** A key waits for the minute after that in which it was counted, a failed attempt for the next one. */
+  const secondsToWait = ({ allowance, reset }: Exchange, error: unknown): number => {
+    if (error instanceof TooManyGuesses) return error.seconds;
+    return retryAfter(clock.now(), allowance.remaining < 0 ? reset : undefined);
+  };
+
+  /**
+   * Ends a stream whose key or token has stopped working meanwhile. (decision 51: when a revocation works)
+   */
+  const endIfRefused = async (exchange: Exchange, { access }: Route, over: AbortSignal): Promise<void> => {
+    const { request, address } = exchange;
+    while (!over.aborted) {
+      await clock.sleep(recheckInterval, over);
+      if (over.aborted) return;
+      await gate.identify(access, request.headers.authorization, address).catch((error: unknown) => {
+        if (error instanceof DomainError) exchange.aborting?.abort();
+      });
+    }
+  };
+
+  const stream = async (exchange: Exchange, route: Route, streamed: StreamResponse): Promise<void> => {
+    const { response } = exchange;
+    const signal = abortable.signalOf(exchange);
+    response.writeHead(200, [
+      ...headerList(
+        { ...envelope(exchange), close: true },
+        { ...streamed.headers, ...ignoredHeaders(exchange) },
+      ),
+      'content-type',
+      `${streamed.type ?? 'text/event-stream'}; charset=utf-8`,
+      'x-accel-buffering',
+      'no',
+    ]);
+    if (exchange.request.method !== 'HEAD') {
+      response.flushHeaders();
+      const over = new AbortController();
+      const watching = endIfRefused(exchange, route, AbortSignal.any([over.signal, signal]));
+      try {
+        const isWhole = await writeEvents(response, streamed, clock, signal);
+        if (!isWhole && streamed.type === 'application/jsonl') response.destroy();
+      } catch (error) {
+        log.error({ err: error, ...placeOf(exchange) }, 'an event stream broke off');
+        if (streamed.type === 'application/jsonl') response.destroy();
+      } finally {
+        over.abort();
+        await watching;
+      }
+    }
+    response.end();
+    concluded(exchange, 200);
+  };
+
+  const streamLines = async (exchange: Exchange, { type, lines, headers }: LinesResponse): Promise<void> => {
+    const { response } = exchange;
+    const signal = abortable.signalOf(exchange);
+    response.writeHead(200, [
+      ...headerList({ ...envelope(exchange), close: true }, { ...headers, ...ignoredHeaders(exchange) }),
+      'content-type',
+      type,
+    ]);
+    if (exchange.request.method === 'HEAD') await lines[Symbol.asyncIterator]().return?.();
+    else if (!(await writeLines(response, lines, signal))) return drop(exchange, 499);
+    response.end();
+    concluded(exchange, 200);
+  };
+
+  const respond = async (exchange: Exchange, route: Route, response: RouteResponse): Promise<void> => {
+    if ('events' in response) await stream(exchange, route, response);
+    else if ('lines' in response) await streamLines(exchange, response);
+    else if ('document' in response) sendDocument(exchange, response.document);
+    else if ('bytes' in response) sendRaw(exchange, response);
+    else if ('body' in response)
+      sendAll(exchange, response.status, jsonType, JSON.stringify(response.body), response.headers);
+    else sendAll(exchange, response.status, response.type, response.text, response.headers);
+  };
+
+  const respondToError = async (
+    exchange: Exchange,
+    error: unknown,
+    failure: ErrorCode,
+    extra?: Readonly<Record<string, string>>,
+  ): Promise<void> => {
+    if (error instanceof ClientGone) return drop(exchange, 499);
+    if (error instanceof OutcomeUnknown) {
+      log.warn({ err: error, ...placeOf(exchange) }, 'connection dropped: the outcome is unknown');
+      return drop(exchange, 0);
+    }
+    let refusal: Refusal | null = refusalOf(error);
+    if (refusal === null) log.error({ err: error, ...placeOf(exchange) }, 'request failed');
+    refusal ??= failureOf(failure);
+    if (isAuthenticationFailure(refusal.code) && (await throttled(exchange.address)))
+      refusal = {
+        status: 429,
+        code: 'rate_limited',
+        message:
+          'Too many failed attempts from this address. Wait the number of seconds in Retry-After. A valid key works at once.',
+        param: null,
+      };
+    const headers: Record<string, string> = { ...extra };
+    if (refusal.status === 401) headers['www-authenticate'] = 'Bearer';
+    if (refusal.code === 'rate_limited') headers['retry-after'] = `${secondsToWait(exchange, error)}`;
+    if (refusal.code === 'request_in_progress') headers['retry-after'] = '1';
+    if (error instanceof HttpFailure) exchange.close = true;
+    sendAll(
+      exchange,
+      refusal.status,
+      jsonType,
+      JSON.stringify(errorBody(refusal, baseUrl(), exchange.id)),
+      headers,
+      refusal,
+    );
+  };
+
+  /** Once the head of a response is sent, an error can only be logged and the connection dropped. */
+  const refuse = async (
+    exchange: Exchange,
+    error: unknown,
+    failure: ErrorCode,
+    extra?: Readonly<Record<string, string>>,
+  ): Promise<void> => {
+    try {
+      if (!exchange.response.headersSent) return await respondToError(exchange, error, failure, extra);
+      log.error({ err: error, ...placeOf(exchange) }, 'a response broke off');
+    } catch (second) {
+      log.error({ err: second, ...placeOf(exchange) }, 'the response for an error failed');
+    }
+    drop(exchange, 0);
+  };
+
+  const options = (exchange: Exchange, allow: string): void => {
+    sendNothing(exchange.response, 204, envelope(exchange), { allow });
+    concluded(exchange, 204);
+  };
+
+  const stop = (): void => void (stopping = true);
+
+  return { respond, refuse, options, stop, envelope };
+};
