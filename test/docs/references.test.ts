@@ -157,8 +157,8 @@ describe('the check of references', () => {
     expect(
       found({ 'docs/decisions.md': without('- **Test:** `test/order.test.ts` "checks"') }),
     ).to.deep.equal(['docs/decisions.md:7: "checks" is too short to name a test']);
-    expect(found({ 'docs/decisions.md': decisions.replace('id="d2"', 'id="d3"') })).to.include(
-      'docs/decisions.md:9: decision 3 stands where decision 2 should',
+    expect(found({ 'docs/decisions.md': decisions.replace('id="d2"', 'id="d1"') })).to.include(
+      'docs/decisions.md:9: decision 1 stands after decision 1',
     );
     expect(found({ 'docs/invariants.md': '<a id="i1"></a>\n' })).to.deep.equal([
       'docs/invariants.md:1: invariant 1 names no test',

@@ -239,13 +239,14 @@ export const brokenReferences = ({ paths, read }: Checked): readonly string[] =>
     const all = text(page);
     const starts = [...all.matchAll(new RegExp(`<a id="${prefix}(\\d+)">`, 'g'))];
     for (const [place, { 1: number = '', index }] of starts.entries()) {
+      const before = starts[place - 1]?.[1] ?? '0';
       const finding = (at: number, fault: string): Finding => ({
         path: page,
         line: lineOf(all, index + at),
         fault,
       });
-      if (Number(number) !== place + 1)
-        yield finding(0, `${noun} ${number} stands where ${noun} ${place + 1} should`);
+      if (Number(number) <= Number(before))
+        yield finding(0, `${noun} ${number} stands after ${noun} ${before}`);
       const entry = all.slice(index, starts[place + 1]?.index ?? all.length);
       for (const [at, fault] of namedTests(entry, `${noun} ${number}`)) yield finding(at, fault);
     }
