@@ -77,7 +77,6 @@ export const ContactFields = ({ details, refused }: Props) => {
     name,
     label: contactLabels[name] ?? name,
     value: refused?.sent(name) ?? known[name] ?? '',
-    error: refused?.field === name ? refused.message : null,
   });
   const optional = (name: string) => <Field {...at(name)} required={false} />;
   return (

@@ -117,7 +117,6 @@ export const Invite = ({ roles, refused, context }: InviteProps) => {
   const at = (name: string) => ({
     name,
     value: refused?.sent(name) ?? '',
-    error: refused?.field === name ? refused.message : null,
   });
   return (
     <section class="panel" aria-labelledby="invite">

@@ -4,7 +4,7 @@ import { maxMessageLength } from '../../../domain/message.js';
 import { states } from '../../../domain/recipient.js';
 import type { ContactDocument } from '../../../projections/contacts.js';
 import { Choice, Field, Form, TextArea, Search } from '../web/form.js';
-import type { OrgContext, RefusedForm } from './page.js';
+import type { OrgContext } from './page.js';
 import { paths } from '../web/paths.js';
 import type { Draft } from './send-draft.js';
 import { PreviewOfSend } from './send-preview.js';
@@ -57,7 +57,6 @@ interface ViewProps {
   readonly data: SendData;
   readonly draft: Draft;
   readonly preview: SendPreview | null;
-  readonly refused: RefusedForm | null;
   readonly context: OrgContext;
 }
 
@@ -65,11 +64,10 @@ type FieldName = keyof Draft;
 
 /** The form, and beside it what it would come to. */
 export const SendForm = (props: ViewProps) => {
-  const { data, draft, preview, refused } = props;
+  const { data, draft, preview } = props;
   const at = (name: FieldName) => ({
     name,
     value: draft[name],
-    error: refused?.field === name ? refused.message : null,
   });
   const part = (name: FieldName, label: string, more: { readonly required?: boolean } = {}) => (
     <Field {...at(name)} label={label} {...more} />

@@ -62,8 +62,6 @@ interface Labelled {
   readonly name: string;
   readonly label: string;
   readonly hint?: Html;
-  /** What is wrong with it, if that is no refusal of its form. */
-  readonly error?: string | null;
 }
 
 /** What a control says about itself. */
@@ -75,11 +73,10 @@ interface ControlFacts {
 }
 
 /** What is said about a control: why it was refused, and its notes, to which `described` leads. */
-const useNotes = ({ name, label, hint, error: told = null }: Labelled) => {
+const useNotes = ({ name, label, hint }: Labelled) => {
   useContext(Labels)?.set(name, label);
   const id = idOf(name);
-  const refusal = useErrorAt(name);
-  const error = told ?? refusal;
+  const error = useErrorAt(name);
   const ids = [hint === undefined ? null : `${id}-hint`, error === null ? null : `${id}-error`];
   const described = ids.filter((each) => each !== null).join(' ');
   return {

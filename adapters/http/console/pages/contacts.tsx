@@ -104,7 +104,6 @@ export const contactsPage = page({
                 hint="Your own. A contact that has it already is replaced."
                 required={false}
                 value={refused?.sent('external_id') ?? ''}
-                error={refused?.field === 'external_id' ? refused.message : null}
               />
               <button type="submit">Save the contact</button>
             </Form>

@@ -60,7 +60,6 @@ export const creditsPage = page({
     const at = (name: string) => ({
       name,
       value: refused?.sent(name) ?? '',
-      error: refused?.field === name ? refused.message : null,
     });
     const inside = { url, org, query, ...context };
     return (

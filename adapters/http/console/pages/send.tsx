@@ -71,7 +71,6 @@ export const sendPage = page({
         data={data}
         draft={refused === null ? draft : draftFrom(refused.sent)}
         preview={null}
-        refused={refused}
         context={context}
       />
     </>
@@ -93,7 +92,7 @@ export const sendPage = page({
         const body = (
           <>
             <Heading context={context} />
-            <SendForm data={data} draft={draft} preview={preview} refused={null} context={context} />
+            <SendForm data={data} draft={draft} preview={preview} context={context} />
           </>
         );
         return { kind: 'show', title: 'Send a card', body };

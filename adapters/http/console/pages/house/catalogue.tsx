@@ -51,7 +51,6 @@ export const cataloguePage = page({
     const at = (name: string) => ({
       name,
       value: refused?.sent(name) ?? '',
-      error: refused?.field === name ? refused.message : null,
     });
     return (
       <>

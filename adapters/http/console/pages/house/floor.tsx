@@ -34,13 +34,13 @@ export const floorPage = page({
   view: ({ scanned, counts, due: dueToday, today, first }, { url }) => (
     <>
       <Head title="Floor" />
+      {scanned === '' ? null : (
+        <p class="alert" role="alert">
+          This is no code of a card: HC- and seven characters.
+        </p>
+      )}
       <form method="get" class="scan">
-        <Field
-          name="code"
-          label="Scan or type a code"
-          value={scanned}
-          error={scanned === '' ? null : 'This is no code of a card: HC- and seven characters.'}
-        />
+        <Field name="code" label="Scan or type a code" value={scanned} />
         <button type="submit">Open the card</button>
       </form>
       <ul id="counts" class="filters" data-refresh>

@@ -47,10 +47,9 @@ export const organizationsPage = page({
   view: ({ q, rows, form }, { url, query, timeZone }, refused) => {
     const shown = rows.slice(0, perPage);
     const last = rows.length > perPage ? shown.at(-1) : undefined;
-    const at = (name: string, param = name) => ({
+    const at = (name: string) => ({
       name,
       value: refused?.sent(name) ?? '',
-      error: refused?.field === param ? refused.message : null,
     });
     return (
       <>
