@@ -27,15 +27,15 @@ export interface OpenAccount {
   /** Null if it was erased. */
   readonly person: Person | null;
   /**
-   * Where this person may be a member. What the organization itself says decides: this list alone says where
-   * to look.
+   * Where this person may be a member. The organization's own list of members decides; this one only says
+   * where to look.
    */
   readonly organizations: readonly OrganizationId[];
 }
 
 export type Account = { readonly status: 'none' } | OpenAccount;
 
-/** Somebody who signs in, in whatever organizations. */
+/** A person who signs in, in any number of organizations. */
 export const account: Aggregate<Account, AccountEvent> = {
   category: 'account',
   schemas: accountEvents,

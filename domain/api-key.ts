@@ -14,7 +14,7 @@ export const scopes = [
 export const Scope = z.enum(scopes);
 export type Scope = z.infer<typeof Scope>;
 
-/** What the keys of those who run the service may do. (docs/operations.md#keys-of-operators) */
+/** The scopes of operators' keys. (docs/operations.md#keys-of-operators) */
 export const operatorScopes = [
   'operator:office',
   'operator:floor',

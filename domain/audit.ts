@@ -5,12 +5,12 @@ import { derivedUuid, Instant, streamName, type OrganizationId } from './ids.js'
 export const exportKinds = ['card', 'organization', 'period'] as const;
 export type ExportKind = (typeof exportKinds)[number];
 
-/** The subject of an export that holds the events of everybody. */
+/** The subject of an export of every organization's events. */
 export const everything = 'all';
 
 /**
- * What was taken out of the log, and by whom: an export can't be taken back. And which head of the log, and
- * which keys of personal data, were given up.
+ * Records each export of the log, since an export can't be taken back, and each head of the log and key of
+ * personal data that was given up.
  */
 export const auditEvents = events({
   AuditExported: {
@@ -21,14 +21,14 @@ export const auditEvents = events({
     /** Hex SHA-256 of every line but the last; null if the export was broken off before its end. */
     sum: z.string().nullable(),
   },
-  /** An older copy was put back: what was signed beyond it no longer holds. */
+  /** An older copy was restored: signatures beyond it no longer hold. */
   HeadGivenUp: {
     /** Of the head that was signed last, with its root in base64; null if that was lost, too. */
     size: z.int().nullable(),
     root: z.string().nullable(),
     /** How many events the log holds, from which it goes on. */
     from: z.int(),
-    /** The name of who has decided that. */
+    /** The name of the person who decided it. */
     by: z.string(),
   },
   /**
@@ -40,13 +40,13 @@ export const auditEvents = events({
     newest: Instant,
     /** How many blocks of keys were lost, of all organizations together. */
     blocks: z.int().positive(),
-    /** The name of who has decided that. */
+    /** The name of the person who decided it. */
     by: z.string(),
   },
 });
 export type AuditEvent = EventOf<typeof auditEvents>;
 
-/** What was taken out is a list that nothing depends on. */
+/** An audit has no state: no decision depends on earlier entries. */
 export const audit: Aggregate<null, AuditEvent> = {
   category: 'audit',
   schemas: auditEvents,
@@ -61,8 +61,8 @@ export const giveUpKeys = (lost: Extract<AuditEvent, { type: 'KeysLost' }>['data
 ];
 
 /**
- * The id of the stream for exports of one organization; null for those of everybody, which the house answers
- * for.
+ * The id of the stream for exports of one organization; null stands for all organizations, whose exports are
+ * in the house's stream.
  */
 export const auditIdOf = (org: OrganizationId | null): string => org ?? derivedUuid('house');
 

@@ -22,12 +22,12 @@ export const steps = [
 export const StepName = z.enum(steps);
 export type StepName = z.infer<typeof StepName>;
 
-/** What was ordered. Never changes after the card's first event. */
+/** The order of a card. It never changes after the card's first event. */
 export const Order = z.object({
   org: OrganizationId,
   /**
-   * The keyed hash of organization and idempotency key, or the command if there is no key. It tells whose
-   * card a code is. (docs/money.md, rule 7: a card names its request)
+   * The keyed hash of organization and idempotency key, or the command if there is no key. It tells which
+   * request a code belongs to. (docs/money.md, rule 7: a card names its request)
    */
   request: z.string(),
   /** `console`: a person sent it, and webhooks say nothing of it but that it was written and mailed. */
@@ -53,11 +53,11 @@ export const readReference = (text: string): string => truncate(text, maxReferen
 
 const Letter = z.object({ recipient: Recipient, message: z.string() });
 type Letter = z.infer<typeof Letter>;
-/** What is left of a letter that was erased or can't be read any more. */
+/** The rest of a letter that was erased or can't be read any more. */
 const noLetter = { recipient: null, message: null };
 
 const Owed = z.int().min(0).max(1);
-/** Says of an event without an order that its card was sent in the console; else left out. */
+/** Marks an event without an order whose card was sent in the console; otherwise left out. */
 const FromConsole = z.literal('console').optional();
 
 export const cardEvents = events({
@@ -205,7 +205,7 @@ export const progressAfter = (before: CardProgress, event: CardEvent): CardProgr
   }
 };
 
-/** What was ordered, if the event begins a card; null for every other event. */
+/** The order, if the event begins a card; null for every other event. */
 export const orderedBy = (event: CardEvent): Ordered | null => {
   if (event.type !== 'CardScheduled' && event.type !== 'CardHeld') return null;
   const { order, personal } = event.data;
@@ -220,7 +220,7 @@ const made = (
   erased: boolean,
 ): MadeCard => ({ order, recipient, message, status, heldReason, steps: statuses, erased });
 
-/** What is left of a card whose personal data is erased. */
+/** A card after its personal data is erased. */
 const withoutPersonal = (state: MadeCard): MadeCard =>
   made({ order: { ...state.order, reference: null }, recipient: null, message: null }, state, true);
 
@@ -252,7 +252,7 @@ export const schedule = (order: Order, letter: Letter): FirstEvent => ({
  * Accepts a card that a person has to look at first; nothing is charged. (decision 31: when a held card is
  * paid for)
  */
-export const takeInHeld = (order: Order, letter: Letter, reason: string): FirstEvent => ({
+export const acceptHeld = (order: Order, letter: Letter, reason: string): FirstEvent => ({
   type: 'CardHeld',
   data: { reason, owes: 0, order, personal: letter },
 });
@@ -303,7 +303,7 @@ export const cancel = (state: Card): CardEvent[] => {
   }
 };
 
-/** An event tells by itself whether it is public. (decision 63: which cards send which events) */
+/** An event shows by itself whether it is public. (decision 63: which cards send which events) */
 const fromConsole = ({ source }: Order): { readonly source?: 'console' } =>
   source.kind === 'console' ? { source: 'console' } : {};
 
@@ -385,7 +385,7 @@ export const fail =
 const over: ReadonlySet<CardStatus> = new Set(['posted', 'cancelled', 'failed']);
 
 /**
- * Erases everything personal of a card that nobody needs it of any more; a repeat records nothing.
+ * Erases everything personal of a card that is finished; a repeat records nothing.
  * (docs/operations.md#erase-personal-data)
  */
 export const erase =

@@ -106,7 +106,7 @@ const textOf = (details: ContactDetails): string => JSON.stringify(ContactDetail
 const isSaved = (state: Contact, details: ContactDetails): boolean =>
   state !== null && state.details !== null && textOf(state.details) === textOf(details);
 
-/** The same for a form, which may come twice: what is saved already records nothing. */
+/** The same for a form, which may come twice: saving unchanged values records nothing. */
 export const saveContactOnce =
   (org: OrganizationId, details: ContactDetails, at: Instant) =>
   (state: Contact): ContactEvent[] =>
@@ -116,8 +116,8 @@ const erasedAlready = (): DomainError =>
   new DomainError('invalid_transition', 'This contact was erased. Make a new one instead.');
 
 /**
- * The same for a row of a file: what is saved already records nothing, and what was erased stays so. Throws
- * `invalid_transition`.
+ * The same for a row of a file: saving unchanged values records nothing, and an erased contact stays erased.
+ * Throws `invalid_transition`.
  */
 export const importContact =
   (org: OrganizationId, details: ContactDetails, at: Instant) =>
@@ -130,8 +130,8 @@ const noSuchContact = (): DomainError =>
   new DomainError('not_found', 'There is no such contact in this organization.');
 
 /**
- * That nobody changed the contact since it was `seen`, which is its `updatedAt`. Throws `not_found`, and
- * `invalid_transition`.
+ * Asserts that the contact is unchanged since it was `seen`, which is its `updatedAt`. Throws `not_found`,
+ * and `invalid_transition`.
  */
 const assertUnchanged = (state: Contact, seen: string): KnownContact => {
   if (state === null || state.deletedAt !== null) throw noSuchContact();
@@ -139,13 +139,13 @@ const assertUnchanged = (state: Contact, seen: string): KnownContact => {
   if (state.updatedAt !== seen)
     throw new DomainError(
       'invalid_transition',
-      'Somebody else changed this contact after you opened it. Nothing was saved: look at it anew, and change that.',
+      'This contact was changed after you opened it. Nothing was saved: reload it, and make your changes again.',
     );
   return state;
 };
 
 /**
- * Replaces every field of the contact that was `seen`. What is saved already records nothing. Throws
+ * Replaces every field of the contact that was `seen`. Saving unchanged values records nothing. Throws
  * `not_found`, and `invalid_transition` if it was erased or changed since.
  */
 export const replaceSeenContact =

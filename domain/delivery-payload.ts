@@ -18,7 +18,7 @@ export const payload = (
   { card, recipient, reference, heldReason }: PublicEventData,
 ): string => JSON.stringify({ id, type, created, data: { card, recipient, reference, heldReason } });
 
-/** The body of a delivery without what is personal in it. */
+/** The body of a delivery without its personal fields. */
 export const erasedPayload = (body: string): string => {
   const { id, type, created, data } = JSON.parse(body) as {
     readonly id: string;
@@ -29,7 +29,7 @@ export const erasedPayload = (body: string): string => {
   return payload(id, type, created, { card: data.card, recipient: null, reference: null, heldReason: null });
 };
 
-/** What a payload says about a card: its order says it, so it never changes. */
+/** A payload's data about a card. It is taken from the order, so it never changes. */
 export const dataOf = (
   code: string,
   { recipient, order }: Ordered,

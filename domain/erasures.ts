@@ -1,2 +1,2 @@
-/** The types of events that erase what is personal in the events before them in their stream. */
+/** The types of events that erase the personal data of the events before them in their stream. */
 export const erasures: ReadonlySet<string> = new Set(['CardErased', 'ContactErased', 'ContactDeleted']);

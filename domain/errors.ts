@@ -19,7 +19,7 @@ export const errorCodes = [
 export type ErrorCode = (typeof errorCodes)[number];
 
 /**
- * A refusal that the caller can act on. `param` names what is at fault, such as a variable of a template; the
+ * A refusal that the caller can act on. `param` names the field at fault, such as a variable of a template;
  * fields of requests are named where requests are read.
  */
 export class DomainError extends Error {
@@ -34,7 +34,7 @@ export class DomainError extends Error {
   }
 }
 
-/** A refusal of a name that nothing has. Whoever reports it can propose another one. */
+/** A refusal of a name that doesn't exist. The adapter that reports it can propose another name. */
 export class UnknownName extends DomainError {
   constructor(
     code: 'unknown_handwriting' | 'design_not_found',

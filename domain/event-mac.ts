@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:cryp
 import { FinalError } from './errors.js';
 import type { MasterKeys } from './webhook-signing.js';
 
-/** EVENT_KEY_FILE lacks a key that an event of the log names: nobody can tell who wrote the event. */
+/** EVENT_KEY_FILE lacks a key that an event of the log names, so the event can't be verified. */
 export class MissingEventKey extends FinalError {
   constructor(
     readonly id: string,

@@ -24,7 +24,7 @@ export interface DomainEvent {
 }
 
 /**
- * Who caused the event: an API key or a hook (with its id), somebody who is signed in (with the id of the
+ * The cause of an event: an API key or a hook (with its id), a person who is signed in (with the id of the
  * account), the operator, or the service itself.
  */
 export const Actor = z.object({
@@ -52,7 +52,7 @@ export interface EventMetadata {
   /** Stands for the personal data in the hash: the digest of its sealed text. */
   readonly personal: { readonly digest: string } | null;
   readonly hash: string;
-  /** Who has the key knows by it that the service wrote the event; absent if another program did. */
+  /** Proves, to a holder of the key, that the service wrote the event; absent if another program did. */
   readonly mac?: string;
 }
 
@@ -83,7 +83,7 @@ export interface Aggregate<State, Event extends DomainEvent> {
   readonly evolve: (state: State, event: Event) => State;
   /**
    * Says that each event carries the whole state, so that the last one is enough to load it, however long the
-   * stream is. `evolve` then doesn't look at the state before.
+   * stream is. `evolve` then ignores the state before.
    */
   readonly lastEventIsState?: true;
   /** Raised when the shape of an event changes; `upcast` lifts older data to today's shape. */

@@ -10,7 +10,7 @@ import {
 
 /** Where the template of a hook finds its values. */
 export interface TemplateSources {
-  /** What was sent to the hook. */
+  /** The body that was sent to the hook. */
   readonly payload: Payload;
   /** The first name, if the recipient's name was joined from it. */
   readonly firstName: string | null;

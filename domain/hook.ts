@@ -89,8 +89,8 @@ const ownHook = (org: OrganizationId, state: Hook): MadeHook => {
 };
 
 /**
- * Changes settings of a hook, for the calls that come from now on; what is not named stays. A repeat records
- * nothing. Throws `not_found`, also for a deleted hook.
+ * Changes settings of a hook for later calls; settings that aren't named stay. A repeat records nothing.
+ * Throws `not_found`, also for a deleted hook.
  */
 export const changeHookSettings =
   (org: OrganizationId, change: Partial<HookSettings>) =>

@@ -36,8 +36,8 @@ export const idOf = (stream: StreamName): string => stream.slice(categoryOf(stre
 const namespace = Buffer.from('7b0f5c0e6a5d4c2f9c1b3f4f0d9a1e57', 'hex');
 
 /**
- * What is hashed is put together in one buffer: a send needs several ids, and with a buffer of its own each
- * took twice as long.
+ * One buffer for everything that is hashed: a send needs several ids, and allocating a buffer for each took
+ * twice as long.
  */
 const assembled = Buffer.alloc(2_048);
 namespace.copy(assembled);

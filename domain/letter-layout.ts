@@ -30,8 +30,8 @@ const line = 0x0a;
 const blank = 0x20;
 
 /**
- * A character that the typeface lacks gets the width of its letter without marks, or else of an `n`; what is
- * no character of its own, such as the second half of a surrogate pair, gets none.
+ * Measures a character that the typeface lacks as its letter without marks, or else as an `n`. Half of a
+ * surrogate pair, which is no character by itself, has no width.
  */
 const handOf = ({ unitsPerEm, runs }: HandMetrics): Hand => {
   const drawn = new Uint8Array(codes);
@@ -86,7 +86,7 @@ type Breaks = readonly number[];
  * nothing.
  */
 const breaksOf = (hand: Hand, message: string, columns: number): Breaks => {
-  // Sums of fractions are not exact: what is as wide as the card still fits.
+  // Sums of fractions are not exact: a line exactly as wide as the card must still fit.
   const width = columns + 1e-9;
   const breaks: number[] = [];
   let begin = 0;

@@ -9,7 +9,7 @@ export interface LogEntry {
   readonly hash: string;
   readonly org: OrganizationId | null;
   /**
-   * How many events of the organization stand before it in the log. Those of no organization count as one's.
+   * How many events of the organization precede it in the log. Events without an organization count together.
    */
   readonly orgSeq: number;
 }

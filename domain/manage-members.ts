@@ -5,8 +5,8 @@ import { house, rolesOf } from './members.js';
 import { may, memberRoles, type Role } from './permissions.js';
 
 /**
- * As what somebody manages members: `root`, the holder of the operator token; `operator`, one of the staff or
- * the holder of an operator's key; or a member of the organization, by role.
+ * The capacity in which members are managed: `root`, the holder of the operator token; `operator`, one of the
+ * staff or the holder of an operator's key; or a member of the organization, by role.
  */
 export const Manager = z.enum(['root', 'operator', ...memberRoles]);
 export type Manager = z.infer<typeof Manager>;
@@ -28,8 +28,8 @@ export const assertMayManage = (manager: Manager | null, org: OrganizationId, gi
 };
 
 /**
- * Whether a link for a new password may open an account, by who makes it in which organization: whoever holds
- * the link enters every organization that the account belongs to.
+ * Whether a password reset link may open an account, given its maker and the maker's organization: the holder
+ * of the link enters every organization that the account belongs to.
  */
 export const mayReset = (
   manager: Manager | null,

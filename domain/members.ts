@@ -7,7 +7,7 @@ import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, Instant, OrganizationId, Uuid } from './ids.js';
 import { memberRoles, staffRoles, type Role } from './permissions.js';
 
-/** The organization whose members are the people who run the service. */
+/** The organization whose members are the staff of the service. */
 export const house: OrganizationId = OrganizationId.parse(derivedUuid('house'));
 
 /** The roles that an organization has, the strongest first. */
@@ -41,7 +41,7 @@ export interface Member {
   readonly id: Uuid;
   readonly role: Role;
   readonly person: Person | null;
-  /** The account of somebody who has accepted; null while the invitation is open. */
+  /** The account of a member who has accepted; null while the invitation is open. */
   readonly account: Uuid | null;
   readonly invitation: Uuid;
   readonly expires: Instant;
@@ -99,7 +99,7 @@ const assertRole = (org: OrganizationId, role: Role): void => {
     throw new DomainError('invalid_parameter', `The roles here are ${rolesOf(org).join(', ')}.`, 'role');
 };
 
-/** Somebody's strongest role must stay with at least one who has accepted. */
+/** At least one member with the strongest role must remain who has accepted. */
 const assertLedWithout = (org: OrganizationId, state: Members, id: Uuid): void => {
   const [strongest] = rolesOf(org);
   const leads = ({ role, account }: Member): boolean => role === strongest && account !== null;
@@ -107,7 +107,7 @@ const assertLedWithout = (org: OrganizationId, state: Members, id: Uuid): void =
   if (!isLed && state.some((member) => member.id === id && leads(member)))
     throw new DomainError(
       'invalid_transition',
-      `This is the last ${strongest} here. Make somebody else ${strongest} first.`,
+      `This is the last ${strongest} here. Give another member the role ${strongest} first.`,
     );
 };
 
@@ -120,7 +120,7 @@ export interface Invitation extends Person {
 }
 
 /**
- * Invites somebody, or replaces an invitation that wasn't accepted. Throws `invalid_parameter`, and
+ * Invites a person, or replaces an invitation that wasn't accepted. Throws `invalid_parameter`, and
  * `invalid_transition` if the person is a member already.
  */
 export const invite =

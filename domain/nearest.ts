@@ -1,7 +1,7 @@
 /** Longer names are compared with nothing: the time grows with the product of two lengths. */
 const maxCompared = 100;
 
-/** A name as it is compared: case and punctuation say nothing about what was meant. */
+/** A name as it is compared: case and punctuation are ignored. */
 const folded = (name: string): string => name.toLowerCase().replace(/[\s_.:-]+/gu, '');
 
 /**

@@ -50,8 +50,8 @@ export const SavedMoney = z.object({
 export type SavedMoney = z.infer<typeof SavedMoney>;
 
 /**
- * The revision of this many ledgers, those that moved last, is remembered. A return to any other one is
- * looked for from its first movement on.
+ * The revisions of this many ledgers, the most recently changed, are remembered. A return to any other ledger
+ * is searched for from its first movement on.
  */
 const rememberedLedgers = 10_000;
 

@@ -1,4 +1,4 @@
-/** What somebody who is signed in may do: one word a right, as the pages and their actions name it. */
+/** Permissions of people who are signed in, as the pages and their actions name them. */
 export const permissions = [
   'cards.read',
   'cards.send',
@@ -27,7 +27,7 @@ export type Permission = (typeof permissions)[number];
 
 /** The roles of people of an organization, the strongest first. */
 export const memberRoles = ['owner', 'developer', 'viewer'] as const;
-/** The roles of the people who run the service, the strongest first. */
+/** The roles of the service's staff, the strongest first. */
 export const staffRoles = ['operator', 'floor', 'auditor'] as const;
 export type MemberRole = (typeof memberRoles)[number];
 export type StaffRole = (typeof staffRoles)[number];
@@ -46,9 +46,9 @@ const changing = [
 const owning = ['settings.write', 'members.manage'] as const;
 
 /**
- * Which role may what. Operators act for any organization, but never spend a customer's credits: they don't
- * send. `staff.manage` shows them the staff; of those who have it, the holder of the operator token alone
- * invites, changes and removes staff, which manage-members.ts decides.
+ * The permissions of each role. Operators act for any organization, but never spend a customer's credits:
+ * they don't send. `staff.manage` shows the staff; inviting, changing and removing staff takes the operator
+ * token, as manage-members.ts decides.
  */
 const granted: Readonly<Record<Role, ReadonlySet<Permission>>> = {
   owner: new Set<Permission>([...reading, ...changing, ...owning, 'cards.send']),

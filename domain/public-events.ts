@@ -38,7 +38,7 @@ export const typesOfPublicEvents: ReadonlySet<string> = new Set<CardEvent['type'
 ]);
 
 /**
- * The public event for an event of a card, or null. The event alone tells: steps are completed in order and
+ * The public event for an event of a card, or null. The event alone decides: steps are completed in order and
  * each once, so a card is written with its envelope's address and mailed with the last step. A card that was
  * sent in the console sends neither `card.created` nor `card.held`; `card.cancelled` is only sent for a
  * cancel with an API key. (decision 63: which cards send which events)

@@ -18,9 +18,9 @@ export interface Booking {
 }
 
 /**
- * What is under way. `spend`: its slot is not filled by its own command, and it has not come back. `debt`: an
- * event owes credits that have not come back. `purchase`: an order whose credits have not come. `movement`:
- * it stands in the ledger, and what it is for doesn't stand in its stream.
+ * Open work. `spend`: its slot is not filled by its own command, and it has not come back. `debt`: an event
+ * owes credits that have not come back. `purchase`: an order whose credits have not come. `movement`: it is
+ * in the ledger, and its purpose is missing from its stream.
  */
 export interface OpenItem {
   readonly kind: 'spend' | 'debt' | 'purchase' | 'movement';
@@ -86,7 +86,7 @@ interface Debt {
   readonly event: Seen;
 }
 
-/** What the streams of cards and purchases say: who filled which slot, what is owed, and what was ordered. */
+/** Facts from the streams of cards and purchases: filled slots, debts, and orders. */
 class Facts {
   /** Slots that the command that paid for them has filled. */
   readonly #paid = new Set<string>();
@@ -172,7 +172,7 @@ const judge = (
     : found('wrong_amount', cause, stored, `${ordered} credits were ordered, and ${amount} came.`);
 };
 
-/** What is open, each with the event that began it. */
+/** The open work, each item with the event that began it. */
 const openIn = (
   money: OpenMoney,
   groundless: Iterable<string>,
@@ -214,7 +214,7 @@ const groundOf = ({ event }: Movement, named: ReadonlyMap<string, Movement>): re
   return named.has(`spend ${slot}`) ? [] : [slot];
 };
 
-/** A movement says the balance that all up to it add up to, and no earlier one has its cause. */
+/** Adds up movements: each must state the sum of all movements up to it, and causes must be unique. */
 const addUp = (
   movement: Movement,
   balance: number,

@@ -169,7 +169,7 @@ const assertText = (text: string): void => {
     throw new UntrustedNote('this is not a signed note: it must be lines without control characters.');
 };
 
-/** Parses signature lines, such as those that a witness answers. Throws UntrustedNote. */
+/** Parses signature lines, such as a witness's answer. Throws UntrustedNote. */
 export const parseSignatures = (lines: string): NoteSignature[] => {
   assertText(lines);
   const signatures = lines.slice(0, -1).split('\n').map(signatureOf);
@@ -246,7 +246,7 @@ export const withSignatures = (note: string, added: readonly NoteSignature[]): s
   return formatNote({ text, signatures: [...others, ...added] });
 };
 
-/** The head of the log's tree at a size, as its checkpoint says it. */
+/** The head of the log's tree at a size, as in its checkpoint. */
 export interface TreeHead {
   readonly origin: string;
   readonly size: number;

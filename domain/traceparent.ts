@@ -1,7 +1,4 @@
-/**
- * A place in a trace, as W3C Trace Context says it: which trace, which span of it, and whether that is
- * recorded.
- */
+/** A place in a trace, as W3C Trace Context defines it: the trace, the span, and whether it is recorded. */
 export interface TracePlace {
   readonly traceId: string;
   readonly spanId: string;
@@ -9,7 +6,7 @@ export interface TracePlace {
 }
 
 const form = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-/** Those that the standard gives a meaning: sampled, and random. */
+/** The flags that the standard defines: sampled, and random. */
 const knownFlags = 0b11;
 
 /** Reads a `traceparent` header; null if it is malformed, which is as good as none. */
@@ -23,7 +20,7 @@ export const parseTraceparent = (text: string): TracePlace | null => {
 export const traceparentOf = ({ traceId, spanId, flags }: TracePlace): string =>
   `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`;
 
-/** Where a trace begins that nobody else knows of and nobody records, from two halves of 16 digits. */
+/** Begins a trace that is recorded nowhere, from two halves of 16 digits. */
 export const begunPlace = (time: string, random: string): string => `00-${time}${random}-${random}-00`;
 
 /**

@@ -9,7 +9,7 @@ const Secret = z.object({ key: z.string(), generation: z.int().min(0) });
 
 /** The events about the webhook endpoints of one organization, in the stream `webhooks-{org}`. */
 export const webhookEvents = events({
-  /** No `events` means all of them, including those that are added later. */
+  /** An empty `events` means all types, including types that are added later. */
   EndpointRegistered: {
     id: Uuid,
     url: z.string(),
@@ -39,7 +39,7 @@ export interface Endpoint {
   readonly description: string | null;
   /** Why it was disabled; null while it is active. */
   readonly disabledReason: string | null;
-  /** Newest first, without those that no longer signed at the last rotation. */
+  /** Newest first, without secrets that had stopped signing at the last rotation. */
   readonly secrets: readonly [DatedSecret, ...DatedSecret[]];
   /**
    * The number of the endpoint's events: of two states of an endpoint, the one with more is the later one.
@@ -52,7 +52,7 @@ export interface Endpoint {
 /** One endpoint per URL. `endpoints` in the order of their registration. */
 export interface WebhookEndpoints {
   readonly endpoints: readonly Endpoint[];
-  /** Those that were deleted last, so that a DELETE that is repeated finds its endpoint. */
+  /** The most recently deleted endpoints, so that a repeated DELETE finds its endpoint. */
   readonly deleted: readonly Uuid[];
 }
 

@@ -70,8 +70,7 @@ export interface Signable {
 }
 
 /**
- * The headers of one attempt: the service's own, and those of Standard Webhooks.
- * (docs/contract.md#delivery-headers)
+ * The headers of one attempt, including the headers of Standard Webhooks. (docs/contract.md#delivery-headers)
  */
 export const deliveryHeaders = ({
   delivery,

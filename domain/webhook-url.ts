@@ -71,8 +71,8 @@ const privateZones = [
 ];
 
 /**
- * Whether only a private network can know a host name, in the form of `hostOf`. Nobody may learn by a
- * registration which of these names exist.
+ * Whether only a private network can know a host name, in the form of `hostOf`. A registration must not
+ * reveal which of these names exist.
  */
 export const isPrivateName = (host: string): boolean =>
   (!host.includes('.') && !host.startsWith('[')) || privateZones.some((zone) => host.endsWith(`.${zone}`));
@@ -124,7 +124,7 @@ const normalisedUrl = (text: string): WebhookUrl => {
 
 /**
  * Normalises the address of an endpoint: https, without user info, fragment and final dot of the host, at
- * most 2,048 characters. `checkTarget` says whether webhooks may be sent there. Throws `invalid_url`.
+ * most 2,048 characters. `checkTarget` checks whether webhooks may be sent there. Throws `invalid_url`.
  * (decision 56: which URLs are accepted, and when two are one)
  */
 export const readWebhookUrl: TextRule<WebhookUrl> = Object.assign(normalisedUrl, { longest: maxUrlLength });

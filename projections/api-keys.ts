@@ -9,7 +9,6 @@ export interface ApiKeyDocument {
   readonly label: string | null;
   readonly scopes: readonly KeyScope[];
   readonly createdAt: Instant;
-  /** Who made it. */
   readonly by: Actor;
   /** Null: the service's default. */
   readonly requestsPerMinute: number | null;

@@ -3,7 +3,7 @@ import { card } from '../domain/card.js';
 import { parseEvent, schemaOf, type LoggedEvent } from '../domain/events.js';
 import type { Projection } from './projection.js';
 
-/** What is counted of the cards of an organization. */
+/** The daily counts of an organization's cards. */
 export const cardCounts = ['accepted', 'mailed', 'cancelled'] as const;
 export type CardCount = (typeof cardCounts)[number];
 
@@ -20,16 +20,13 @@ const none: readonly number[] = Array.from({ length: hours }, () => 0);
 
 const Begun = z.object({ order: z.object({ org: z.string() }) });
 
-/** Whose card it is: the envelope says it, and in the oldest events of cards their order alone. */
+/** The owner of a card: named by the envelope, and in the oldest events of cards by their order alone. */
 const ownerOf = ({ data, metadata }: LoggedEvent): string | null =>
   metadata.org ?? Begun.safeParse(data).data?.order.org ?? null;
 
 const dayOf = ({ metadata }: LoggedEvent): string => metadata.occurredAt.slice(0, 'YYYY-MM-DD'.length);
 
-/**
- * What an event counts as. Only the data of those that tell it by that is looked at: a rebuild reads all of
- * them.
- */
+/** The count that an event adds to. A rebuild reads all events, so data is parsed only where it decides. */
 const countOf = (event: LoggedEvent): CardCount | null => {
   switch (event.type) {
     case 'CardScheduled':

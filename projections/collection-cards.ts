@@ -8,7 +8,7 @@ export interface CollectionCardDocument {
   readonly active: boolean;
 }
 
-/** The cards of the public collection, withdrawn ones too. Lists ask for those that are `offered`. */
+/** The cards of the public collection, including withdrawn ones. Lists ask for `offered` cards. */
 export const collectionCards = projection({
   name: 'collection_cards',
   version: 1,

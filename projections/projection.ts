@@ -14,10 +14,7 @@ export interface Projection<Document> {
   readonly name: string;
   readonly version: number;
   readonly category: Category;
-  /**
-   * Types of events that change no document, so that nobody need fold them. A type that nobody knows is none
-   * of them.
-   */
+  /** Types of events that change no document and needn't be folded. Unknown types are not among them. */
   readonly passesOver?: ReadonlySet<string>;
   key(event: LoggedEvent): string;
   /** Null while there is no document. A document never becomes null again. */

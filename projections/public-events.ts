@@ -9,8 +9,8 @@ import {
 import { projection } from './projection.js';
 
 /**
- * A public event, without what its card's order and its own event say: who reads it looks that up, so that
- * nothing about a person is kept here.
+ * A public event, without the fields that its card's order and its own event already hold: readers look those
+ * up, so that no personal data is kept here.
  */
 export interface PublicEventDocument {
   readonly id: string;
@@ -22,7 +22,7 @@ export interface PublicEventDocument {
   readonly created: Instant;
 }
 
-/** What happened to the cards of each organization: what webhooks tell, for those who ask instead. */
+/** The public events of each organization: webhooks push them, and this list is for polling. */
 export const publicEvents = projection({
   name: 'public_events',
   version: 1,

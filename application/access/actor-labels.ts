@@ -4,7 +4,7 @@ import { hook } from '../../domain/hook.js';
 import type { Moment } from '../history/as-of.js';
 import type { Streams } from '../writing/streams.js';
 
-/** An actor, and what it was called when it acted; null where nobody called it anything. */
+/** An actor, and its label when it acted; null if it had none. */
 export interface NamedActor extends Actor {
   readonly label: string | null;
 }

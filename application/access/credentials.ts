@@ -59,12 +59,12 @@ export const addCredential = async (
 };
 
 export const changedMeanwhile = (): DomainError =>
-  new DomainError('invalid_transition', 'The password was changed by somebody else just now.');
+  new DomainError('invalid_transition', 'The password has just been changed in another session.');
 
 /**
- * Begins another epoch of an account, with another hash if one is given. Of all who do so `since` an epoch,
- * one can; null: whatever the epoch is. Returns the new one; null if the account has no password. Throws
- * `invalid_transition`, SignInUnavailable.
+ * Begins a new epoch of an account, with a new hash if one is given. Of several callers with the same
+ * `since`, one succeeds; null accepts any epoch. Returns the new epoch; null if the account has no password.
+ * Throws `invalid_transition`, SignInUnavailable.
  */
 export const renewCredential = async (
   { signInRecords, entropy }: CredentialDeps,

@@ -10,8 +10,8 @@ import { managerOf, membershipsOf } from './roles.js';
 import { findLink, issueLink, takeLink, type SignInLink } from './sign-in-links.js';
 
 /**
- * A link with which a member who has forgotten the password chooses a new one. Throws `missing_scope`, and
- * `not_found`, also for somebody who has not accepted the invitation yet.
+ * Issues a link with which a member who has forgotten the password chooses a new one. Throws `missing_scope`,
+ * and `not_found`, also for a member who has not accepted the invitation yet.
  */
 export const issueReset = async (
   deps: PeopleDeps,
@@ -26,7 +26,7 @@ export const issueReset = async (
   if (manager === null || !mayReset(manager, org, await membershipsOf(deps, account)))
     throw new DomainError(
       'missing_scope',
-      'This account opens more than you manage. Of the staff only the holder of the operator token resets a password; of somebody who belongs to several organizations, an operator.',
+      'This account opens more than you manage. Only the holder of the operator token can reset a password of the staff, and only an operator the password of a member of several organizations.',
     );
   // A member who joined when a process died may have no account yet.
   if (person !== null && (await accountOf(deps, account)) === null)
@@ -35,8 +35,8 @@ export const issueReset = async (
 };
 
 /**
- * Asked again when the link is used: whoever it is for may have joined the staff, or others, since it was
- * made.
+ * Checked again when the link is used: its owner may have joined the staff, or another organization, since it
+ * was made.
  */
 const isGood = async (deps: PeopleDeps, { purpose, maker, owner }: SignInLink): Promise<boolean> =>
   purpose === 'reset' &&
@@ -55,7 +55,7 @@ export const findReset = async (
   return person && { id, person };
 };
 
-/** The account whose password may be set now; null if the link is over. Of all who try, one gets it. */
+/** The account whose password may be set now; null if the link is over. Of several callers, one gets it. */
 export const takeReset = async (deps: PeopleDeps, token: string): Promise<Uuid | null> => {
   const link = await takeLink(deps, token);
   return link !== null && (await isGood(deps, link)) ? Uuid.parse(link.owner) : null;

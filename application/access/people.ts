@@ -74,7 +74,7 @@ export const listMembersAt = async (
 };
 
 /**
- * Invites somebody, or again. The token of the invitation is shown only here. Throws `not_found`,
+ * Invites a person, or renews the invitation. Its token is shown only here. Throws `not_found`,
  * `invalid_parameter`, `invalid_transition`, `missing_scope`.
  */
 export const inviteMember = async (
@@ -141,7 +141,7 @@ export const findInvitation = async (
   return member === null || member.person === null ? null : { member, person: member.person };
 };
 
-/** In which request somebody does something. */
+/** The request in which a person acts. */
 type Request = Omit<Initiator, 'actor'>;
 
 const byAccount = (id: Uuid, { requestId, traceparent }: Request): Initiator => ({
@@ -151,8 +151,9 @@ const byAccount = (id: Uuid, { requestId, traceparent }: Request): Initiator => 
 });
 
 /**
- * Accepts an invitation for an account, which is opened if it is new. Of all who do so one is accepted, and
- * may again: a try that broke off goes on. Throws `not_found` for the others, of whom nothing is kept.
+ * Accepts an invitation for an account, which is opened if it is new. Of several accounts one is accepted,
+ * and it may repeat the call: an attempt that broke off is completed. Throws `not_found` for the others, and
+ * keeps nothing of them.
  */
 export const acceptFor = async (
   deps: WriteDeps,

@@ -24,8 +24,9 @@ const rowOf = async ({ readModels }: ReadKeysDeps, org: OrganizationId, after: s
 };
 
 /**
- * As `listKeys`, as they were at a moment; nobody knows when they had last been used then. Throws `not_found`
- * if the organization was not there yet, DamagedStream, ReadModelsUnavailable, EventStoreUnavailable.
+ * As `listKeys`, at a moment in the past; when keys had last been used by then is not known. Throws
+ * `not_found` if the organization was not there yet, DamagedStream, ReadModelsUnavailable,
+ * EventStoreUnavailable.
  */
 export const listKeysAt = async (
   deps: ReadKeysDeps & Pick<WriteDeps, 'store' | 'streams'>,

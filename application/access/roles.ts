@@ -13,7 +13,7 @@ export const roleIn = async (
   accountId: Uuid,
 ): Promise<Role | null> => roleOf((await streams.load(members, org)).state, accountId);
 
-/** As what somebody manages the members of an organization; null if as nothing. */
+/** The capacity in which a caller manages the members of an organization; null if in none. */
 export const managerOf = async (
   deps: Pick<WriteDeps, 'streams'>,
   { actor }: Initiator,

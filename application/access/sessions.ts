@@ -7,7 +7,7 @@ import type { FoundSignInRecord, SignInRecords } from '../ports/sign-in-records.
 import type { Clock, Entropy } from '../ports/system.js';
 import { epochOf } from './credentials.js';
 
-/** The owner of what belongs to the operator of the service, who has no account. */
+/** The owner of sessions and links of the operator of the service, who has no account. */
 export const root = 'root';
 
 const hour: Milliseconds = 60 * 60 * 1000;
@@ -27,7 +27,7 @@ const Kept = z.object({
 });
 
 export interface Session {
-  /** SHA-256 of its token: knowing it lets nobody in. */
+  /** SHA-256 of its token: knowing it doesn't let anyone in. */
   readonly id: string;
   /** An account, or `root`. */
   readonly owner: string;
@@ -54,9 +54,10 @@ export interface SessionsDeps {
 }
 
 /**
- * Who is signed in. A session ends after 12 hours without use, and after 14 days whatever happens; the
- * operator's after 8 hours. A new password ends all. It is trusted for 4 s after it was read: signing out
- * takes effect at once in the process that does it, and within 5 s in others. All throw SignInUnavailable.
+ * Sessions of people who are signed in. A session ends after 12 hours without use, and after 14 days in any
+ * case; the operator's after 8 hours. A new password ends all. A session is trusted for 4 s after it was
+ * read: signing out takes effect at once in the process that does it, and within 5 s in others. All methods
+ * throw SignInUnavailable.
  */
 export class Sessions {
   readonly #deps: SessionsDeps;

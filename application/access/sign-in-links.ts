@@ -14,7 +14,7 @@ export type Purpose = z.infer<typeof Purpose>;
 
 const usableFor: Readonly<Record<Purpose, Milliseconds>> = { enter: 15 * minute, reset: 24 * 60 * minute };
 
-/** As what somebody made a link for a member, and in which organization. */
+/** The capacity in which a link for a member was made, and the organization. */
 const Maker = z.object({ manager: Manager, org: OrganizationId });
 export type Maker = z.infer<typeof Maker>;
 
@@ -52,7 +52,9 @@ export const findLink = async (
   return { ...Kept.parse(found.data), owner: found.owner, ends: found.ends };
 };
 
-/** Takes a link: of all who try, one gets it. Throws SignInUnavailable, and then the link may be gone. */
+/**
+ * Uses up a link: of several callers, one gets it. Throws SignInUnavailable, and then the link may be gone.
+ */
 export const takeLink = async (
   deps: Pick<SessionsDeps, 'signInRecords'>,
   token: string,

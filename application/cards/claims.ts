@@ -49,7 +49,7 @@ export const beginAttempt = async (
     : retry(deps, () => tryToClaim(deps, request, idempotency));
 };
 
-/** Null if somebody else took over the claim first. */
+/** Null if another process took over the claim first. */
 const tryToClaim = async (
   deps: ClaimDeps,
   request: SendRequest,
@@ -115,8 +115,8 @@ const takeOver = async (
 };
 
 /**
- * The earlier owner may have paid for a code that was taken: once the claim has another code, nobody who
- * takes it over knows of that. If the credit can't be returned here, the reconciler returns it.
+ * The earlier owner may have paid for a code that was taken: once the claim has another code, later owners
+ * can't know that. If the credit can't be returned here, the reconciler returns it.
  */
 const settleSpendsOf = async (deps: ClaimDeps, { command }: SendRequest, old: KeyClaim): Promise<void> => {
   for (const spend of await openSpends(deps, old, [old.code]))
@@ -172,10 +172,10 @@ export const recoverLostSpend = async (
 };
 
 /**
- * Releases the key after a refusal. A code that an earlier owner knows is closed first: nobody looks at it
- * again once the key is free, and a card that is written late must not find it empty. If it can't be closed,
- * the claim stays until it expires. Returns true, and releases nothing, if the earlier owner has made the
- * card. (docs/money.md, rule 8: close the code before you free the key)
+ * Releases the key after a refusal. A code that an earlier owner knows is closed first: once the key is free,
+ * no process looks at the code again, and a card that is written late must not find it empty. If it can't be
+ * closed, the claim stays until it expires. Returns true, and releases nothing, if the earlier owner has made
+ * the card. (docs/money.md, rule 8: close the code before you free the key)
  */
 export const giveUpKey = async (
   deps: ClaimDeps,
@@ -193,7 +193,7 @@ export const giveUpKey = async (
 };
 
 /**
- * Takes the first slot of a code's stream, so that nobody can fill it. True if the request's card is there.
+ * Takes the first slot of a code's stream, so that no card can fill it. True if the request's card is there.
  */
 const closeCode = (
   deps: ClaimDeps,

@@ -26,8 +26,8 @@ export interface OrderPage {
 }
 
 /**
- * A card as its order page shows it, from its own stream. What a step needed twice is told to nobody but the
- * floor: `withRecovered` keeps steps that failed and were started again. Throws `card_not_found`.
+ * A card as its order page shows it, from its own stream. Only the floor sees that a step was repeated:
+ * `withRecovered` keeps steps that failed and were started again. Throws `card_not_found`.
  */
 export const readOrderPage = async (
   deps: { readonly store: EventStore },

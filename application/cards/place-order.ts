@@ -6,7 +6,7 @@ import {
   today,
   type ProductionPlanning,
 } from '../../domain/calendar.js';
-import { schedule, takeInHeld, type FirstEvent, type Order } from '../../domain/card.js';
+import { schedule, acceptHeld, type FirstEvent, type Order } from '../../domain/card.js';
 import { collectionCard, handwriting, handwritingId, offeredHand } from '../../domain/catalogue.js';
 import { doNotMail, doNotMailId } from '../../domain/do-not-mail.js';
 import { unwrap, type Captured } from '../../domain/errors.js';
@@ -138,7 +138,7 @@ export const placeOrder = async (
     draft.email !== null && (await streams.load(doNotMail, doNotMailId(org, draft.email))).state.listed;
   const reason = reasonToHold({ ...letter, handwriting: chosen.hand, doNotMail: listed });
   return {
-    event: reason === null ? schedule(order, letter) : takeInHeld(order, letter, reason),
+    event: reason === null ? schedule(order, letter) : acceptHeld(order, letter, reason),
     copy: chosen.copy,
   };
 };

@@ -101,8 +101,8 @@ export const sendCard = async (deps: SendCardDeps, request: SendRequest): Promis
 };
 
 /**
- * Throws `suspended`: a suspension is known to whoever sends a card, in every process.
- * (decision 70: what a suspension stops)
+ * Throws `suspended`. Every process that sends cards knows of a suspension. (decision 70: what a suspension
+ * stops)
  */
 const assertActive = (
   { organizations }: SendCardDeps,

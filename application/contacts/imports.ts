@@ -29,7 +29,7 @@ export interface ImportDeps extends WaitingRowsDeps, SealRowDeps {
 
 /** How long it is shown what came of a file. */
 const importTtl: Milliseconds = 7 * 24 * 60 * 60 * 1000;
-/** Whoever works on imports removes what is left of the rows after that, and destroys their keys. */
+/** After this, the process that works on imports removes the remaining rows and destroys their keys. */
 const rowsTtl: Milliseconds = importTtl + 24 * 60 * 60 * 1000;
 /** Of one organization, with those that are over. */
 const maxKept = 200;
@@ -42,7 +42,7 @@ const maxBytesInPart = 256 * 1024;
 /** A file of contacts that was uploaded, and how far it is saved. */
 export const ContactImport = z.object({
   org: z.string().transform((id) => id as OrganizationId),
-  /** `stopped` by somebody; `failed`: it can't go on, and `why` says so. */
+  /** `stopped`: by a person; `failed`: it can't go on, and `why` says so. */
   status: z.enum(['running', 'done', 'stopped', 'failed']),
   why: z.string().nullable(),
   file: z.string(),
@@ -168,7 +168,7 @@ const keepRows = async (
     if (waiting.length > 0) await keep();
     return { parts, rows: count };
   } catch (error) {
-    // The last part may be there, too. If this fails, whoever works on imports does it later.
+    // The last part may be there, too. If this fails, the process that works on imports does it later.
     await removeUpload(deps, upload, { to: parts + 1 }).catch(() => undefined);
     throw error;
   }
@@ -245,7 +245,7 @@ export const stopImport = async (
   }
 };
 
-/** The import as it is then; null if somebody else has changed it meanwhile. */
+/** The changed import; null if it was changed by another process meanwhile. */
 export const changeImport = async (
   { importRecords }: Pick<ImportDeps, 'importRecords'>,
   { record }: FoundImport,

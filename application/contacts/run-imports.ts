@@ -126,7 +126,7 @@ const laterLines = (rows: readonly WaitingRow[], externalId: string, line: numbe
     row.line > line && 'externalId' in row && row.externalId === externalId ? [row.line] : [],
   );
 
-/** Notes what came of a part, also where somebody stopped the import while it was saved. */
+/** Notes the result of a part, even if the import was stopped while it was saved. */
 const note = async (
   deps: RunImportsDeps,
   begun: FoundImport,
@@ -134,7 +134,7 @@ const note = async (
 ): Promise<void> => {
   if ((await changeImport(deps, begun, came)) !== null) return;
   const now = await findImport(deps, begun.org, begun.id);
-  // Nobody else has begun the part since.
+  // No other process has begun the part since.
   if (now?.status === 'stopped' && now.next === begun.next && now.tries === begun.tries)
     await changeImport(deps, now, came);
 };

@@ -17,8 +17,8 @@ export interface SealRowDeps {
   readonly entropy: Entropy;
 }
 
-/** Who owns the records of the uploads whose rows wait, of all organizations. */
-const everybody = 'imports';
+/** The owner of the records of uploads whose rows wait, for all organizations. */
+const uploadOwner = 'imports';
 /** More parts than the largest file can have. */
 const maxParts = 2_000;
 
@@ -56,7 +56,7 @@ const uploadIn = ({ id, data }: FoundImportRecord): Upload => ({ ...Upload.parse
 export const listUploads = async ({
   importRecords,
 }: Pick<WaitingRowsDeps, 'importRecords'>): Promise<readonly Upload[]> =>
-  (await importRecords.listOf('import-upload', everybody)).map(uploadIn);
+  (await importRecords.listOf('import-upload', uploadOwner)).map(uploadIn);
 
 /** Announces an upload before its first row: an erasure looks for its rows from then on. */
 export const addUpload = async (
@@ -64,7 +64,7 @@ export const addUpload = async (
   { id, ...data }: Upload,
   ends: Milliseconds,
 ): Promise<void> => {
-  await importRecords.add({ kind: 'import-upload', id, owner: everybody, data, ends });
+  await importRecords.add({ kind: 'import-upload', id, owner: uploadOwner, data, ends });
 };
 
 /** Seals what a row says of a person. Throws PersonalKeysUnavailable. */

@@ -147,7 +147,7 @@ export const listHooks = async (
 };
 
 /**
- * As `listHooks`, as they were at a moment: nobody knows how often they had been fired then. Throws also
+ * As `listHooks`, at a moment in the past; how often hooks had been fired by then is not known. Also throws
  * `not_found` if the organization was not there yet, DamagedStream.
  */
 export const listHooksAt = async (

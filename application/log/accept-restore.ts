@@ -25,25 +25,24 @@ export interface GivenUp {
 }
 
 /**
- * Lets a log go on that lacks the head that was signed last, because an older copy was put back: records in
- * it which head is given up, and by whom, and puts the head of the copy in its place.
- * `anew`: for a log whose last head is lost, or that was never signed. The log must be what its checkpoints
- * and anchors say; no notary may run. Throws NothingGivenUp, DamagedLog, UnusableHead, and what `execute`
- * throws.
+ * Accepts a log that lacks the last signed head because an older copy was restored: records the abandoned
+ * head and the person who gave it up, and stores the head of the copy instead. `beginsAgain` is for a log whose last
+ * head is lost, or that was never signed. The log must agree with its checkpoints and anchors; no notary may
+ * run. Throws NothingGivenUp, DamagedLog, UnusableHead, and the errors of `execute`.
  */
 export const acceptRestore = async (
   deps: AcceptRestoreDeps,
   initiator: Initiator,
-  { by, anew }: { readonly by: string; readonly anew: boolean },
+  { by, beginsAgain: anew }: { readonly by: string; readonly beginsAgain: boolean },
   onProgress: (events: number) => void,
 ): Promise<GivenUp> => {
   const { log, tiles, macs, knownElsewhere, heads, sign, clock } = deps;
   const head = await heads.last();
-  if (head === null && !anew)
+  if (head === null && !beginsAgain)
     throw new NothingGivenUp(
       `${heads.place} is missing, so it is not known which head is given up. If it is lost, or the log was never signed: --begin-anew.`,
     );
-  if (head !== null && head.size > 0 && anew)
+  if (head !== null && head.size > 0 && beginsAgain)
     throw new NothingGivenUp(`${heads.place} is there: leave --begin-anew out, so that it is recorded.`);
   const comparing = {
     log,
@@ -57,12 +56,12 @@ export const acceptRestore = async (
   };
   const events = await rebuildTree(comparing, onProgress);
   const tree = await tiles.tree();
-  if (head !== null && !anew && (await isPrefix(tiles, head, tree)))
+  if (head !== null && !beginsAgain && (await isPrefix(tiles, head, tree)))
     throw new NothingGivenUp(
       `The log of ${events} events holds the head of ${head.size} that was signed last.`,
     );
   await ownNewest(tiles, heads);
-  const given = anew ? null : head;
+  const given = beginsAgain ? null : head;
   const root = given?.root.toString('base64') ?? null;
   const data = { size: given?.size ?? null, root, from: events, by };
   const event = { type: 'HeadGivenUp' as const, data };

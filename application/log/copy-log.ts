@@ -10,9 +10,9 @@ import { EventStoreUnavailable, type EventStore, type NewEvent } from '../ports/
 import type { RawLog, StoredEvent } from '../ports/raw-log.js';
 
 interface CopyLogDeps {
-  /** Nobody writes to it any more. */
+  /** No process may write to it any more. */
   readonly from: RawLog;
-  /** Empty, or with the beginning of a copy. Nobody writes to it yet. */
+  /** Empty, or with the beginning of a copy. No process may write to it yet. */
   readonly to: Pick<EventStore, 'append'> & RawLog;
   readonly macs: Pick<EventMacs, 'verifies'>;
 }
@@ -107,7 +107,9 @@ const write = async (
     const [outcome] = await to.append([{ stream, expected: revision - 1, events: [event] }]);
     if (outcome?.kind === 'appended') return;
     if (outcome?.kind === 'conflict')
-      throw new NoCopy(`Somebody else has written to ${stream} in the other store. Copy into an empty one.`);
+      throw new NoCopy(
+        `Another program has written to ${stream} in the other store. Copy into an empty one.`,
+      );
     if (tries === triesOfAWrite) throw new EventStoreUnavailable('the other store does not answer');
   }
 };

@@ -18,8 +18,8 @@ export class DamagedLog extends FinalError {
 }
 
 /**
- * Refuses, with `log_damaged`, to show anybody what stands in a log that is known to be damaged: for exports,
- * proofs and checkpoints.
+ * Refuses, with `log_damaged`, to show a log that is known to be damaged: for exports, proofs and
+ * checkpoints.
  */
 export const assertUndamaged = async (tiles: Pick<LogTiles, 'damage'>): Promise<void> => {
   const damage = await tiles.damage();

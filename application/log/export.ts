@@ -420,7 +420,7 @@ const spanOf = async (
 interface Plan {
   readonly kind: ExportKind;
   readonly subject: string;
-  /** Whose events they are; null for those of everybody. */
+  /** The owner of the events; null for all organizations. */
   readonly org: OrganizationId | null;
   readonly tree: Tree;
   readonly head: object;
@@ -517,11 +517,10 @@ async function* sent(
 }
 
 /**
- * Takes events out of the log, with what proves to somebody else that they are what was recorded. Everything
- * that was acknowledged before is in it. What was taken out is recorded when it is complete or was broken
- * off; before that the last line is not given. Throws `card_not_found`, `not_found`, `invalid_parameter`,
- * `log_damaged`, and EventStoreUnavailable; the iteration throws DamagedLog where the log is not as it was
- * written.
+ * Exports events of the log, with proofs with which a third party can verify them. Everything that was
+ * acknowledged before is included. The export is recorded when it is complete or was broken off; the last
+ * line is only given after that. Throws `card_not_found`, `not_found`, `invalid_parameter`, `log_damaged`,
+ * and EventStoreUnavailable; the iteration throws DamagedLog where the log is not as it was written.
  */
 export const exportLog = async (
   deps: ExportDeps,

@@ -20,7 +20,7 @@ export const isPrefix = async (
     await consistencyProof(tiles, head.size, tree.size),
   );
 
-/** What a person does who has put an older copy back on purpose. */
+/** Advice for a person who has restored an older copy on purpose. */
 export const ifRestored = '(was an older copy put back on purpose? Then say so: log accept-restore)';
 
 const missing = (place: string, what: string): UnusableHead =>

@@ -26,7 +26,7 @@ export interface Notarizing extends ReadingBack {
   readonly onCheckpoint?: (checkpoint: Checkpoint) => void;
   /** Hears when every event was found as it was written, and how many there were. */
   readonly onScrubbed?: (events: number) => void;
-  /** Rests after a piece of work that took so long, so that whoever answers requests goes first. */
+  /** Rests after a piece of work that took so long, so that requests on the same thread go first. */
   readonly rest?: (worked: Milliseconds, signal: AbortSignal) => Promise<void>;
   /** Hears what went wrong beside the log, such as with an anchor. */
   readonly onError?: (error: unknown) => void;
@@ -59,7 +59,7 @@ export const runNotary = async (deps: Notarizing, signal: AbortSignal): Promise<
       if (clock.monotonic() - signedAt >= signInterval && (await notary.sign(signal)))
         signedAt = clock.monotonic();
       await notary.accompany(signal);
-      // A log that is always being written is read back, too: only who lags behind puts it off.
+      // A log that is always being written is read back, too: only a notary that lags behind puts it off.
       const isDue = scrub === null && began >= scrubAt;
       if (isDue && added < batchSize && notary.isProven) scrub = await Scrub.begin(deps);
       if (scrub !== null && (await scrub.step())) {
@@ -192,7 +192,7 @@ class Notary {
     const { tiles, log } = this.#deps;
     const tree = await tiles.tree();
     if (tree.size < this.size)
-      throw new Error('the tree has become smaller: it is compared with the log anew');
+      throw new Error('the tree has become smaller: it will be compared with the log again');
     const events = await log.readStored(tree.position, batchSize);
     const last = events.at(-1);
     if (last === undefined) {

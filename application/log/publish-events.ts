@@ -19,8 +19,8 @@ const pause: Milliseconds = 1_000;
 const batchSize = 500;
 
 /**
- * How far back publishing begins without a checkpoint: far enough for everything that nobody may have heard
- * of before a database was lost, and not the years before.
+ * How far back publishing begins without a checkpoint: far enough for all events that were perhaps not
+ * published before a database was lost, without repeating years.
  */
 const publishedAgain: Milliseconds = 7 * 24 * 3_600_000;
 

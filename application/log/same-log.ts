@@ -2,14 +2,14 @@ import { FinalError } from '../../domain/errors.js';
 import { derivedUuid, type Uuid } from '../../domain/ids.js';
 import type { EventMark, LogReader } from '../ports/event-store.js';
 
-/** How far somebody has read a log, and which event stood there. */
+/** How far a client has read a log, and the event at that position. */
 export interface ReadUpTo {
   readonly position: bigint;
   /** Absent if it isn't known, or nothing was read. */
   readonly event?: EventMark;
 }
 
-/** Somebody who reads a log, and how far it has come. */
+/** A reader of a log, and its progress. */
 export interface LogReading extends ReadUpTo {
   readonly reader: string;
 }

@@ -20,7 +20,7 @@ import type { KnownHead, SignedHeads } from '../ports/signed-heads.js';
 export interface ReadingBack {
   readonly log: RawLog;
   readonly tiles: LogTiles;
-  /** Tell who has written the events: nothing is signed that another program wrote. */
+  /** Verifies the authors of events: nothing is signed that another program wrote. */
   readonly macs: Pick<EventMacs, 'verifies'>;
   /** Where the last signed head is kept. Absent: nowhere but in the tiles. */
   readonly heads?: SignedHeads | undefined;
@@ -144,7 +144,7 @@ export class Scrub {
     return this.#step().catch(async (error: unknown) => {
       // Tiles that have gone say nothing about the log: they are made again, and compared on the way.
       if ((await this.#deps.tiles.tree()).size < this.#tree.size)
-        throw new Error('the tree has become smaller: it is compared with the log anew');
+        throw new Error('the tree has become smaller: it will be compared with the log again');
       throw error;
     });
   }

@@ -41,8 +41,8 @@ export interface TileGrowth {
 }
 
 /**
- * The rows that new leaves write. `last` reads the tile that a level ends with, if it is there; what stands
- * in it beyond the tree was written by somebody who did not come to the end, and is written again.
+ * The rows for new leaves. `last` reads the last tile of a level, if there is one; its hashes beyond the tree
+ * come from a writer that broke off, and are overwritten.
  */
 export const tileGrowth = async (
   tree: Frontier & { readonly position: bigint },

@@ -3,10 +3,10 @@ import { openNote, parseCheckpointText, type NoteKey, type TreeHead } from '../.
 import { consistencyProof, MissingTiles } from './log-proofs.js';
 import type { LogTiles } from '../ports/log-tiles.js';
 
-/** Reads what the log shows to everybody: `/log/checkpoint` and the tiles below `/log/tile/`. */
+/** Reads the public files of the log: `/log/checkpoint` and the tiles below `/log/tile/`. */
 export type ReadLogFile = (path: string) => Promise<Buffer>;
 
-/** Two checkpoints of one log of which neither is a prefix of the other. Whoever holds both can show it. */
+/** Two checkpoints of one log, neither a prefix of the other. Together they prove the fork. */
 export class ForkSeen extends Error {
   override readonly name = 'ForkSeen';
 }

@@ -39,7 +39,7 @@ export const externalEvent = (
   metadata,
 });
 
-/** Small, because each event is written out before anybody else has a turn. */
+/** Small, because each event is written out before another task has a turn. */
 const batchSize = 100;
 
 /** The event without what says something about a person. Its digest stays, and the hash chain with it. */

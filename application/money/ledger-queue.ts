@@ -72,13 +72,13 @@ const noop = (): void => undefined;
 /**
  * Clients of one organization whose movements share an append get their responses together, so their next
  * requests come together, too. An append waits this long for as many as there were before, and for one less
- * after it has waited in vain: who sends alone never waits. With four clients for each of 16 organizations, a
+ * after it has waited in vain: a lone client never waits. With four clients for each of 16 organizations, a
  * send took 1.3 appends instead of 1.75, and no longer.
  */
 const gathersFor: Milliseconds = 10;
-/** More than these need no waiting: among so many, an append costs each next to nothing. */
+/** Larger groups need no waiting: an append costs each of their members next to nothing. */
 const maxGroupToWaitFor = 8;
-/** Of so many organizations it is remembered how many came together. */
+/** How many organizations' group sizes are cached. */
 const maxRememberedOrganizations = 10_000;
 
 /**
@@ -217,9 +217,9 @@ export class LedgerQueue {
   }
 
   /**
-   * Appends the prepared transfers in one write of the ledger; returns those that have to be tried again. A
-   * return has the same event id whoever brings it: if another process was first, the store calls the append
-   * a repeat and keeps that process's bytes. A ledger with returns is therefore read back, because the next
+   * Appends the prepared transfers in one write of the ledger; returns the transfers to be tried again. A
+   * return has the same event id in every process: if another process was first, the store calls the append a
+   * repeat and keeps that process's bytes. A ledger with returns is therefore read back, because the next
    * event is chained to the hash that is stored.
    */
   async #append(at: Loaded<Ledger>, prepared: readonly Prepared[]): Promise<readonly Waiting[]> {
@@ -258,7 +258,7 @@ export class LedgerQueue {
 
 /**
  * Takes transfers from the front of the queue whose writes touch different streams. A cause is in a group
- * once: whoever brings it again waits, and finds the first. (docs/money.md, rule 1: a cause moves money once)
+ * once: a repeat waits, and finds the first. (docs/money.md, rule 1: a cause moves money once)
  */
 const takeDisjoint = (queue: Waiting[]): Waiting[] => {
   const touched = new Set<StreamName | Uuid>();
@@ -274,9 +274,9 @@ const takeDisjoint = (queue: Waiting[]): Waiting[] => {
 };
 
 /**
- * The revision after which some of the transfers may stand in the ledger; Infinity if none can. A conflict
- * says that nothing was stored, so what no append of unknown outcome and nobody else can have brought is not
- * there.
+ * The revision after which some of the transfers may be in the ledger; Infinity if none can. A conflict says
+ * that nothing was stored, so a transfer is absent unless an append of unknown outcome or another process can
+ * have brought it.
  */
 const searchedFrom = (transfers: readonly Waiting[]): number =>
   Math.min(...transfers.map(({ before = Infinity }) => before));

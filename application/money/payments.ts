@@ -72,8 +72,8 @@ export interface Payments {
   record(record: CardRecord): Promise<Written | null>;
 
   /**
-   * Buys credits once under a reference, and returns the movement, also to whoever repeats it. Throws
-   * `invalid_transition` for a reference that stands for another amount.
+   * Buys credits once under a reference, and returns the movement; a repeat returns the same. Throws
+   * `invalid_transition` for a reference that was used with another amount.
    */
   buyOnce(org: OrganizationId, command: Command, purchase: ReferencedPurchase): Promise<RecordedEvent>;
 

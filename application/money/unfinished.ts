@@ -38,8 +38,8 @@ interface Piece {
 
 const pause: Milliseconds = 1_000;
 /**
- * An append that was lost may still arrive for this long after the store has answered; then nobody looks
- * again here.
+ * An append that was lost may still arrive for this long after the store has answered; after that it is no
+ * longer looked for here.
  */
 const looksFor: Milliseconds = 15_000;
 /** What comes beyond this is left to the reconciler. */
@@ -47,9 +47,9 @@ const maxPieces = 10_000;
 const atOnce = 16;
 
 /**
- * What requests of this process have begun and left with an unknown outcome. The requests are over, so nobody
- * has to wait for `RECONCILE_AFTER`: as soon as the store answers again, credits that were spent for nothing
- * come back, and so do those that are owed. The reconciler does the same from the log, for processes that
+ * Work that requests of this process have left with an unknown outcome. The requests are over, so there is no
+ * need to wait for `RECONCILE_AFTER`: as soon as the store answers again, credits that were spent for nothing
+ * come back, and so do credits that are owed. The reconciler does the same from the log, for processes that
  * died. (docs/money.md#the-flows)
  */
 export class UnfinishedWork {

@@ -19,7 +19,7 @@ const demoCredits = 1_000;
 
 const owner = { name: 'Owner of Demo', email: 'owner@demo.invalid' };
 
-/** Who owns the demo organization: an account without a password, which the operator's link can open. */
+/** The owner of the demo organization: an account without a password, which the operator's link can open. */
 export const demoOwner = derivedUuid('account', 'demo');
 
 /** The owner of the demo organization; null if there is none. */
@@ -60,7 +60,7 @@ export const makeDemo = async (deps: AdministrationDeps): Promise<{ readonly sec
   return { secret };
 };
 
-/** Makes the owner: invited and joined at once, by a token that nobody learns. A repeat makes nothing. */
+/** Makes the owner: invited and joined at once, by a token that is never shown. A repeat makes nothing. */
 const makeOwner = async (deps: AdministrationDeps, command: Command): Promise<void> => {
   const invitation = invitationIdOf(newToken(deps.entropy));
   const expires = Instant.parse(new Date(deps.clock.now() + 60_000).toISOString());

@@ -65,13 +65,13 @@ const readTimeout: Milliseconds = 300;
 const pauseAfterFailure: Milliseconds = 1_000;
 
 /**
- * For an event store in a server. Whoever was told that a change is done was told after the read models had
- * it, so one look at the organization's row, which is shared with the other requests of the moment, says
- * whether the state in memory is good. The stream is read if there is a newer row, or none that can be relied
- * upon. (decision 34: reads show acknowledged writes)
+ * For an event store in a server. A change is acknowledged after the read models have it, so one look at the
+ * organization's row, which is shared with concurrent requests, shows whether the state in memory is good.
+ * The stream is read if the row is newer, missing or unreliable. (decision 34: reads show acknowledged
+ * writes)
  *
- * A write whose projections are late is acknowledged without them after `waitTimeout`. Therefore no memory is
- * older than that.
+ * A write whose projections are late is acknowledged without them after `waitTimeout`. Therefore no cached
+ * state is older than that.
  */
 export class RememberedOrganizations implements Organizations {
   readonly #known = new LRUCache<OrganizationId, Known>(growingTo(maxRemembered));

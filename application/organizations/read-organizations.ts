@@ -74,7 +74,7 @@ export const readOrganization = async (
   const account = await readAccount(deps, org);
   const balance = await readBalance(deps, org);
   const counts: Partial<Record<CardStatus, number>> = {};
-  // One after the other: there may be millions, and nobody waits for this.
+  // One after the other: there may be millions, and no request waits for this.
   for (const status of cardStatuses)
     counts[status] = await deps.readModels.count(cards, { org, where: { status } });
   return { ...account, balance, cards: counts as CardCounts };

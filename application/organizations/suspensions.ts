@@ -11,9 +11,9 @@ const cacheTtl: Milliseconds = 4_000;
 const maxRemembered = 10_000;
 
 /**
- * Tells which organizations are suspended. An answer is trusted for 4 s: a suspension works at once in the
- * process that made it, and within 5 s in the others; nobody is refused before the stream was read. While the
- * event store is away, the last known state counts.
+ * Knows which organizations are suspended. An answer is trusted for 4 s: a suspension works at once in the
+ * process that made it, and within 5 s in the others; a refusal always follows a read of the stream. While
+ * the event store is away, the last known state counts.
  */
 export class Suspensions {
   readonly #checked = new LRUCache<

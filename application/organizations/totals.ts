@@ -36,8 +36,8 @@ const countCredits = async (readModels: Counted): Promise<number> => {
 };
 
 /**
- * Counts one after the other: there may be millions, and nobody waits. What can't be counted is left out, and
- * its error told.
+ * Counts one after the other: there may be millions, and no request waits. Counts that fail are left out, and
+ * their errors reported.
  */
 export const countTotals = async (readModels: Counted, failed: (error: unknown) => void): Promise<Totals> => {
   const tried = async (counting: Promise<number>): Promise<number | null> => {

@@ -24,9 +24,9 @@ const lostBlocks = async ({ keys, masters }: GivingUp): Promise<readonly StoredB
 };
 
 /**
- * Gives up the keys that the log uses and that are not there, or can't be opened: KeysLost records it for
- * each organization, and empty blocks take their places, so that the service starts; a block 0 that is lost
- * is made anew. No process may run meanwhile. It can be repeated. Throws what `execute` throws, and
+ * Gives up keys that the log uses and that are missing or can't be opened: KeysLost records it for each
+ * organization, and empty blocks take their places, so that the service starts; a lost block 0 is made again.
+ * No process may run meanwhile. It can be repeated. Throws the errors of `execute`, and
  * PersonalKeysUnavailable.
  */
 export const giveUpKeys = async (

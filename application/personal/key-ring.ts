@@ -43,9 +43,7 @@ export interface KeyRing {
    * once.
    */
   note(id: string, sealed: JustSealed): void;
-  /**
-   * What was noted for a key, if that is still known. Whoever shows it must have seen that the key is there.
-   */
+  /** The note for a key, if it is still known. Check `keyOf` before you show it. */
   noted(id: string): JustSealed | null;
   /**
    * What stands in stores and events for a text that must be found again and could be guessed: its
@@ -90,11 +88,11 @@ const tagBytes = 16;
 
 /** Blocks that are kept opened, at 8 KiB each. */
 const maxOpened = 1_000;
-/** What was sealed is read by followers a moment later: the next thousand are enough. */
+/** Followers read sealed events a moment later: notes of the last thousand are enough. */
 const maxNoted = 1_000;
 /** Another process may have destroyed keys of a block: after this time it is read again. */
 const cacheTtl: Milliseconds = 5_000;
-/** While the store is away or slow, what was known of a block will do for so long. */
+/** While the store is away or slow, a block is still trusted for this long. */
 const fallbackTtl: Milliseconds = 600_000;
 const refreshTimeout: Milliseconds = 500;
 /**
@@ -103,7 +101,7 @@ const refreshTimeout: Milliseconds = 500;
 const supply = 4 * keysInBlock;
 /** Each addition is a sync of the disk, and the thread that answers waits for it. */
 const addedAtOnce = 4;
-/** Many may wait at once, and each takes a key a moment later: with fewer than this, all wait for a block. */
+/** Below this, callers wait for a new block: many may ask at once. */
 const minAvailable = keysInBlock;
 const waitTimeout: Milliseconds = 5_000;
 const pauseAfterFailure: Milliseconds = 250;
@@ -128,7 +126,7 @@ export class LostIndexKey extends FinalError {
   }
 }
 
-/** A block belongs to its number: another one's can't take its place. */
+/** Binds a block to its number, so that no other block can take its place. */
 const belongsTo = (number: number): Buffer => Buffer.from(`personal-keys/${number}`);
 
 const wrap = ({ id, key }: MasterKey, iv: Buffer, number: number, keys: Buffer): WrappedBlock => {

@@ -31,8 +31,8 @@ const withoutPart: ReadonlySet<string> = new Set(['CardFailed']);
 const withOrder: ReadonlySet<string> = new Set(['CardScheduled', 'CardHeld']);
 
 /**
- * Takes everything personal out of an event's data: what is in `personal`, and what stands elsewhere for the
- * sake of those who read the JSON of events. In its place stays null. `personal` is null if there is nothing.
+ * Takes everything personal out of an event's data: `personal`, and the fields that are elsewhere for readers
+ * of the events' JSON. Null takes its place. `personal` is null if there is nothing.
  */
 const takeOut = (type: string, data: object): { readonly data: object; readonly personal: Fields | null } => {
   const { personal, reason, order }: { personal?: unknown; reason?: unknown; order?: unknown } = data;
@@ -160,8 +160,8 @@ const Itself = class {
 } as new (itself: object) => object;
 
 /**
- * What an event was opened from, in a private field: it is no part of the event for whoever copies or
- * compares it, and a WeakMap would make each garbage collection of a rebuild dearer.
+ * The sealed original of an opened event, in a private field: copies and comparisons must not see it, and a
+ * WeakMap would make each garbage collection of a rebuild dearer.
  */
 class OpenedFrom extends Itself {
   readonly #stored: RecordedEvent;
@@ -202,7 +202,7 @@ type Opening = <Position extends bigint | null>(
   events: readonly (RecordedEvent & { readonly position: Position })[],
 ) => Promise<readonly (RecordedEvent & { readonly position: Position })[]>;
 
-/** Keys, and who hears of events that none of them opens. */
+/** Keys, and a listener for events that none of them opens. */
 type Opener = Pick<KeyRing, 'load' | 'keyOf' | 'noted'> & { readonly unopened?: OnUnopened };
 
 /** Opens the sealed ones among events. Throws PersonalKeysUnavailable. */

@@ -9,7 +9,7 @@ import { logPages } from './own-keys.js';
 import type { OnUnopened } from './personal.js';
 
 const maxRemembered = 10_000;
-/** More are left out: whoever reads them again tells of them again. */
+/** More are left out: they are reported when they are read again. */
 const maxWaiting = 1_000;
 
 /**
@@ -48,7 +48,7 @@ export class Unreadable {
         const later = await this.#store.readStream(event.stream, event.revision + 1);
         if (!later.some(({ type }) => erasures.has(type))) this.#found(event);
       } catch {
-        // Whoever reads it again tells of it again.
+        // Reported again when it is read again.
         this.#seen.delete(event.id);
       }
     this.#isLooking = false;

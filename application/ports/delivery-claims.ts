@@ -44,7 +44,7 @@ export interface Recorded {
   readonly tripped: TrippedEndpoint | null;
 }
 
-/** Who may make which attempt, and what came of it. Each delivery is claimed by one worker at a time. */
+/** Permission for attempts, and their results. Each delivery is claimed by one worker at a time. */
 export interface DeliveryClaims {
   /**
    * Every active endpoint with pending rows, and when the first of them can be claimed. A claimed row is

@@ -2,10 +2,10 @@ import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import type { DeliveryId } from './delivery-log.js';
 
 /**
- * A worker should look at an endpoint at a time, because deliveries may be due then. A hint permits nothing:
- * when a worker hears it, rows and endpoint decide what is attempted, if anything. So a hint from before a
- * deletion, a change of the endpoint or a retry by hand does no harm. `delivery` and `attempt` are for people
- * who read the queues, and for the choice of a queue.
+ * Asks a worker to look at an endpoint at a time, because deliveries may be due then. A hint permits nothing:
+ * when it arrives, rows and endpoint decide what is attempted, if anything. So a hint from before a deletion,
+ * a change of the endpoint or a retry by hand does no harm. `delivery` and `attempt` are for people who
+ * inspect the queues, and for the choice of a queue.
  */
 export interface Hint {
   readonly endpoint: Uuid;

@@ -70,7 +70,8 @@ export type Place = { readonly position: bigint } | { readonly time: Millisecond
 export interface LogReader {
   /**
    * Up to `limit` events after a position, in log order; fewer only at the end of the log. They come in a
-   * later turn of the event loop, so that a loop over the log holds up nobody. Throws EventStoreUnavailable.
+   * later turn of the event loop, so that a loop over the log doesn't block other work. Throws
+   * EventStoreUnavailable.
    */
   readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]>;
 
@@ -83,7 +84,7 @@ export interface LogReader {
   /**
    * Every event after a position in batches of at most `batch`, then live, until `signal` aborts; the
    * iteration then ends without an error. Resumes by itself when the store is back. Yields nothing while
-   * there is nothing new. Between two batches everybody else has a turn.
+   * there is nothing new. Between two batches other work has a turn.
    */
   follow(
     after: bigint,
@@ -117,10 +118,10 @@ export interface EventStore extends LogReader {
   readStream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly RecordedEvent[]>;
 
   /**
-   * The position after which a reader begins who wants the event at a place and all that follow; 0 if it is
-   * the first. Of a time: all events that occurred then or later, as far as the clocks of the processes that
-   * wrote them differed by less than `clockTolerance`. It is found by search, or from the end of the log,
-   * until `signal` aborts. Throws EventStoreUnavailable.
+   * The position after which to begin in order to read the event at a place and all later ones; 0 if it is
+   * the first. For a time: all events that occurred then or later, provided that the clocks of the processes
+   * that wrote them differed by less than `clockTolerance`. It is found by search, or from the end of the
+   * log, until `signal` aborts. Throws EventStoreUnavailable.
    */
   positionBefore(place: Place, signal?: AbortSignal): Promise<bigint>;
 

@@ -4,8 +4,8 @@ export class TooManySignIns extends Error {
 }
 
 /**
- * Slow hashes of passwords. `from`: for whom. Each has few places, and of those who wait the one comes first
- * who had one least recently. Both throw TooManySignIns.
+ * Slow hashes of passwords. `from`: the client. Each client has few places, and the one that was served least
+ * recently goes first. Both throw TooManySignIns.
  */
 export interface Passwords {
   /**

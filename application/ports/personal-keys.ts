@@ -26,7 +26,7 @@ export interface StoredBlock extends NumberedBlock {
 /** What a block of keys that were given up is wrapped by: there is nothing in it. */
 export const givenUp = '';
 
-/** How far the log was read by whoever destroys keys, and notes which are in use. */
+/** How far the log was read by the process that destroys keys and notes which are in use. */
 export interface ShredderMark {
   readonly position: bigint;
   readonly event: EventMark | null;

@@ -21,10 +21,7 @@ export class UnknownCategory extends FinalError {
   }
 }
 
-/**
- * The log for whoever checks it, or shows it to somebody who does: nothing in it is opened, lifted or
- * believed.
- */
+/** The log for checkers, and for export to checkers: events are neither opened, lifted nor believed. */
 export interface RawLog {
   /**
    * Up to `limit` events after the position of an event, or after 0, in log order; fewer only at the end of

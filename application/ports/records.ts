@@ -9,7 +9,7 @@ export interface StoredRecord<Kind extends string> {
   readonly id: string;
   /** What it belongs to: everything of an owner can be listed. */
   readonly owner: string;
-  /** JSON, read by whoever wrote it. */
+  /** JSON, read by its writer. */
   readonly data: object;
   /** From then on it counts as gone; null: never. */
   readonly ends: Milliseconds | null;

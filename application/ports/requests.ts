@@ -21,7 +21,7 @@ export interface RequestRecord {
   /** The code of the error; null if there was none. */
   readonly code: string | null;
   readonly ms: Milliseconds;
-  /** Null if nobody was let in. */
+  /** Null if the request was not let in. */
   readonly actor: Actor | null;
   readonly org: string | null;
   /** The network address that it came from. */

@@ -1,7 +1,7 @@
 import type { FoundRecord, Records } from './records.js';
 
 /**
- * What is kept so that people can sign in. `session`: somebody is signed in. `link`: a link that works once.
+ * Records so that people can sign in. `session`: a person is signed in. `link`: a link that works once.
  * `form`: a form that was sent. `password`: the hash of an account's password, by the account; it belongs to
  * the account's e-mail address.
  */
@@ -14,7 +14,7 @@ type SignInKind = (typeof signInKinds)[number];
  */
 export type FoundSignInRecord = FoundRecord<SignInKind>;
 
-/** The records can't be reached. Nobody can be let in, or be refused, on a guess. */
+/** The records can't be reached. Without them, people can be neither let in nor refused. */
 export class SignInUnavailable extends Error {
   override readonly name = 'SignInUnavailable';
 }

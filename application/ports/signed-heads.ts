@@ -12,8 +12,8 @@ export type KnownHead = Pick<Checkpoint, 'size' | 'root'>;
 export class UnusableHead extends FinalError {}
 
 /**
- * The head of the tree that was signed last, kept where writers to the stores can't change it. It tells a log
- * that was set back or made anew from the one that was signed.
+ * The head of the tree that was signed last, kept out of reach of writers to the stores. It exposes a log
+ * that was set back or replaced.
  */
 export interface SignedHeads {
   /** Where that is, in words for the operator. */

@@ -9,7 +9,7 @@ export interface SpanOptions {
 
 /** A stretch of work in a trace. */
 export interface Span {
-  /** Its place in the trace; null if nobody has begun one. */
+  /** Its place in the trace; null if there is no trace. */
   readonly traceparent: string | null;
   /** Does the work so that spans which it begins belong below this one. */
   within<T>(work: () => T): T;

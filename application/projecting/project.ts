@@ -218,7 +218,7 @@ export class Projector {
   async #drive(signal: AbortSignal): Promise<void> {
     this.#isStale = false;
     await this.#open();
-    // What failed before may fail again: nobody is told that it works until it does.
+    // It may fail again in the same way: it is reported as working once it does.
     if (this.#failures === 0) this.#report();
     let activated = false;
     while (!signal.aborted && !this.#isStale) {

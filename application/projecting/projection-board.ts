@@ -28,7 +28,7 @@ export interface ProjectorReports {
 }
 
 /**
- * How long anybody waits for the projections: from the call on; while the projector is down, until it has
+ * How long to wait for the projections at most: from the call on; while the projector is down, until it has
  * been down for that long; and once it is up again, from then on. (decision 34: reads show acknowledged
  * writes)
  */
@@ -63,8 +63,8 @@ interface Waiter {
 const noPosition = 2n ** 64n;
 
 /**
- * What all projections that readers see have passed. Nobody waits for one that catches up unseen: what
- * readers see meanwhile does not depend on it.
+ * The position that all visible projections have passed. A projection that catches up unseen doesn't count:
+ * reads don't depend on it.
  */
 const checkpointOf = (projections: readonly ProjectionStatus[]): bigint => {
   const awaited = projections.filter(({ live, rebuilding }) => live || rebuilding === null);
@@ -74,8 +74,8 @@ const checkpointOf = (projections: readonly ProjectionStatus[]): bigint => {
 };
 
 /**
- * What is known of a projector, which may run in another thread or process: how far it has come, who waits
- * for it, and whether it may be late.
+ * Tracks a projector, which may run in another thread or process: its progress, the readers that wait for it,
+ * and whether it may be late.
  */
 export class ProjectionBoard implements ProjectorReports {
   readonly #clock: Clock;
@@ -85,9 +85,9 @@ export class ProjectionBoard implements ProjectorReports {
   #downSince: Milliseconds | null;
   #moved = 0n;
   #checkpoint = 0n;
-  /** The largest position that somebody gave up waiting for. */
+  /** The largest position that a reader gave up waiting for. */
   #missed = 0n;
-  /** Whether it has ever worked: before that, nobody can have given up on it. */
+  /** Whether it has ever worked: before that, no reader can have given up on it. */
   #hasWorked = false;
   /** When the projector last came up. */
   #upSince: Milliseconds = -Infinity;
@@ -110,7 +110,7 @@ export class ProjectionBoard implements ProjectorReports {
    * before; null if it was.
    */
   #headDueFrom: Milliseconds | null;
-  /** Since when rows are late, as far as anybody has asked; null if they are not. */
+  /** Since when rows have been late for readers; null if they are not. */
   #lateSince: Milliseconds | null = null;
   /** Ordered by position. */
   #waiters: Waiter[] = [];
@@ -159,8 +159,8 @@ export class ProjectionBoard implements ProjectorReports {
   }
 
   /**
-   * For how long rows have been late, as far as anybody has asked; null if they are not, or by no more than
-   * the projector of one release is behind that of another.
+   * For how long rows have been late for readers; null if they are not, or by no more than the projector of
+   * one release is behind that of another.
    */
   lateFor(): Milliseconds | null {
     if (!this.#areRowsLate()) {
@@ -241,7 +241,7 @@ export class ProjectionBoard implements ProjectorReports {
     return this.#waiters.length > 0;
   }
 
-  /** Calls the listener whenever somebody begins to wait. Returns a function that ends that. */
+  /** Calls the listener whenever a reader begins to wait. Returns a function that ends that. */
   onAwaited(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -6,9 +6,9 @@ import type { ProjectionBoard } from './projection-board.js';
  * Read-your-writes: a write that was acknowledged shows in every read that begins later, through any process.
  * (decision 34: reads show acknowledged writes; docs/architecture.md#read-your-writes)
  *
- * The projections follow the log a moment later, so somebody has to wait for them: the write before its
- * response, or the read. The engine decides which, with `readsWait` or `writesWait`. Nobody waits longer than
- * `waitTimeout`, and then the write or the read goes on: `rowsMayBeLate` tells what to make of a row.
+ * The projections follow the log a moment later, so either the write, before its response, or the read has to
+ * wait for them. The engine decides which, with `readsWait` or `writesWait`. The wait ends after
+ * `waitTimeout`, and then the write or the read goes on: `rowsMayBeLate` shows how far to trust a row.
  */
 export interface ReadYourWrites {
   /**

@@ -81,8 +81,8 @@ export class BufferedRequests implements Requests {
 }
 
 /**
- * What they write is noted of at most this many requests. The oldest gives way: nobody takes what was written
- * after the response, so such notes would otherwise stay forever.
+ * At most this many requests are tracked; the oldest is dropped. Without a limit, writes after the response
+ * would stay forever.
  */
 const maxUnderWay = 50_000;
 

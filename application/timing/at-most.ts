@@ -3,7 +3,7 @@ export const atMost = (limit: number): (<T>(work: () => Promise<T>) => Promise<T
   let running = 0;
   const waiting: (() => void)[] = [];
   return async (work) => {
-    // Whoever ends passes its place on, so that nobody who comes later takes it.
+    // A finished task passes its place on, so that no later caller takes it.
     if (running >= limit) await new Promise<void>((resolve) => waiting.push(resolve));
     else running += 1;
     try {

@@ -12,8 +12,8 @@ const letOneIn = (): void => {
 
 /**
  * As `nextTurn`, before a step that holds up the thread for some milliseconds, such as reading a page of the
- * log. Of all who ask for it, each turn of the event loop lets in one: several followers that catch up would
- * otherwise keep requests waiting for a step of each of them.
+ * log. Each turn of the event loop lets in one caller: several followers that catch up would otherwise keep
+ * requests waiting for a step of each of them.
  */
 export const turnAlone = (): Promise<void> =>
   new Promise((resolve) => {

@@ -138,7 +138,7 @@ const fanOut = async (
   });
 };
 
-/** Events of which somebody may still want a delivery. */
+/** Events that may still need a delivery. */
 interface Planned {
   readonly events: readonly LoggedEvent[];
   /** Of each event. */

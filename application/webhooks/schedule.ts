@@ -121,7 +121,7 @@ export class Schedule {
 
   /**
    * When the schedule changes by itself: an endpoint's time comes, or an attempt is no longer fresh while
-   * somebody waits. Infinity if it doesn't.
+   * others wait. Infinity if it doesn't.
    */
   get nextDue(): Milliseconds {
     const oldest = this.#waiting.size === 0 ? undefined : this.#freshAttempts[this.#firstFresh];
@@ -151,7 +151,7 @@ export class Schedule {
    * How many deliveries of which endpoints to claim, if `fresh` attempts may be in their first moments at a
    * time. Each organization gets one slot after the other in turn, and passes them on to its endpoints in
    * turn. An endpoint at its cap gets its next turn when one of its attempts has ended. Returns at most
-   * `together`, so that whoever comes meanwhile is in the next round.
+   * `together`, so that endpoints that come due meanwhile are in the next round.
    */
   nextTurns(fresh: number, now: Milliseconds, together = Infinity): ReadonlyMap<Uuid, number> {
     this.#age(now);

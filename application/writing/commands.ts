@@ -2,7 +2,7 @@ import type { Actor, Command } from '../../domain/events.js';
 import { CommandId, type OrganizationId } from '../../domain/ids.js';
 import type { Clock, Entropy } from '../ports/system.js';
 
-/** Who does something, and in which request. */
+/** The initiator of a change, and the request. */
 export interface Initiator {
   readonly actor: Actor;
   readonly requestId: string | null;

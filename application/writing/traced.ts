@@ -3,7 +3,7 @@ import type { EventStore, WriteOutcome } from '../ports/event-store.js';
 import type { Span, SpanAttributes, SpanOptions, Tracing } from '../ports/tracing.js';
 import { storeWith } from './store-with.js';
 
-/** A span that nobody is told of. */
+/** A no-op span. */
 export const noSpan: Span = { traceparent: null, within: (work) => work(), end: () => undefined };
 
 /** Traces nothing. */
@@ -29,7 +29,7 @@ export const inSpan = async <T>(
   return result;
 };
 
-/** The worst that became of a write. A conflict is no error: whoever decided decides again. */
+/** The worst outcome of a write. A conflict is no error: its caller decides again. */
 const outcomeOf = (outcomes: readonly WriteOutcome[]): SpanAttributes => {
   const kinds = outcomes.map(({ kind }) => kind);
   const worst = (['unknown', 'conflict'] as const).find((kind) => kinds.includes(kind));

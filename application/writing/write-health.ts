@@ -5,8 +5,8 @@ import type { Clock } from '../ports/system.js';
 const usualWait: Milliseconds = 1_000;
 
 /**
- * Whether a store takes writes. From one that it refused on it counts as failing until one succeeds: if none
- * has come for a while, a small one is made when somebody asks. None is made while all is well.
+ * Whether a store takes writes. After a refusal it counts as failing until a write succeeds: if none has come
+ * for a while, a small one is made when the health is asked for. No probe is made while all is well.
  */
 export class WriteHealth {
   readonly #clock: Clock;

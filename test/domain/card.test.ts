@@ -14,7 +14,7 @@ import {
   reportStep,
   schedule,
   steps,
-  takeInHeld,
+  acceptHeld,
   type Card,
   type CardEvent,
   type StepName,
@@ -26,7 +26,7 @@ import { anOrder, letter, org } from '../support/fixtures/world.js';
 
 const order = anOrder({ reference: 'order 1' });
 const scheduled = schedule(order, letter);
-const heldAtFirst = takeInHeld(order, letter, 'the message has 🎉');
+const heldAtFirst = acceptHeld(order, letter, 'the message has 🎉');
 const heldLater: CardEvent = {
   type: 'CardHeld',
   data: { reason: 'a smudge', owes: 1, order: null, personal: null },

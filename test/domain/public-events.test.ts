@@ -11,7 +11,7 @@ import {
   reportStep,
   schedule,
   steps,
-  takeInHeld,
+  acceptHeld,
   type Card,
   type CardEvent,
   type Order,
@@ -71,7 +71,7 @@ const lifeOf = (first: CardEvent, choices: readonly number[]): readonly CardEven
 
 const statusOf = (events: readonly CardEvent[]) => events.reduce(card.evolve, card.initial).status;
 const anyActor = { kind: 'operator', id: null } as const;
-const firsts = [schedule(order, letter), takeInHeld(order, letter, 'the message has 🎉')];
+const firsts = [schedule(order, letter), acceptHeld(order, letter, 'the message has 🎉')];
 /** Enough choices in production order that many lives come to their end. */
 const production = [3, ...steps.flatMap((_, index) => [5 + 3 * index, 6 + 3 * index])];
 const lives = fc

@@ -78,7 +78,7 @@ describe('a scrub whose tiles go in the middle', () => {
     const error = await scrubNow(notarizing(log, gone)).catch((failure: unknown) => failure);
     expect(error)
       .to.be.instanceOf(Error)
-      .with.property('message', 'the tree has become smaller: it is compared with the log anew');
+      .with.property('message', 'the tree has become smaller: it will be compared with the log again');
     expect(await restored.damage()).to.equal(null);
     expect(await notarizeNow(notarizing(log, gone))).to.equal(all.length);
     expect(await scrubNow(notarizing(log, gone))).to.equal(all.length);

@@ -8,7 +8,7 @@ import {
   type EventStore,
   type StreamWrite,
 } from '../../../application/ports/event-store.js';
-import { card, takeInHeld } from '../../../domain/card.js';
+import { card, acceptHeld } from '../../../domain/card.js';
 import { cardCode } from '../../../domain/card-code.js';
 import { ledger, ledgerStream } from '../../../domain/credits.js';
 import { DomainError } from '../../../domain/errors.js';
@@ -260,7 +260,7 @@ describe('moving credits', () => {
       const at = await world.streams.load(card, cardCode([0, 0, 0, 0, 0, place]));
       return world.streams.write(card, at, [
         {
-          event: takeInHeld(anOrder(), letter, 'x'),
+          event: acceptHeld(anOrder(), letter, 'x'),
           command: world.command(),
         },
       ]);
