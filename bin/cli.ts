@@ -10,7 +10,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit();
 });
 
-/** Asks on standard error. Whoever closes the input has not said yes. */
+/** Asks on standard error. Closing the input means no. */
 const confirm = async (question: string): Promise<boolean> => {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')));

@@ -231,7 +231,7 @@ const removeStaleOutput = () => {
 const build = async () => {
   const paths = sources();
   const stamp = fingerprint(paths);
-  // Without its build info tsc writes everything: otherwise it would leave out what somebody has deleted.
+  // Without its build info tsc writes everything: otherwise it would leave out files that were deleted.
   if (!paths.every((path) => existsSync(outputOf(path))))
     for (const name of ['.tsbuildinfo', '.tsbuildinfo-browser']) rmSync(join(dist, name), { force: true });
   const { code, output } = await run(process.execPath, [builder], { quiet: true });

@@ -90,7 +90,7 @@ const serve = async (): Promise<void> => {
   });
   log.info({ role, version, port: service.port, operator: service.operatorAddress }, 'listening');
   void service.prepared.then(async (key) => {
-    // A link in a log that machines keep would be a way in for whoever reads it.
+    // A link in a log that machines keep would let in every reader of the log.
     const isWelcome = key !== null || process.stdout.isTTY;
     const link = isWelcome ? await service.makeLink().catch(() => null) : null;
     process.stdout.write(welcome(service, key, link));

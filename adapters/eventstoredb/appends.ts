@@ -138,7 +138,7 @@ export class Appends {
     return explainDenial(cause, this.#context, `write to ${this.#context.names.nameOf(stream)}`);
   }
 
-  /** The stream has passed the expected revision: with our own events, or with somebody else's. */
+  /** The stream has passed the expected revision: with our own events, or with another writer's. */
   async #whoseEvents(write: StreamWrite): Promise<WriteOutcome> {
     const stored = await this.#reads.stream(write.stream, write.expected + 1, write.events.length);
     if (!write.events.every(({ id }, index) => stored[index]?.id === id)) {

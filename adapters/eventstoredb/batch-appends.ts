@@ -146,7 +146,7 @@ export class BatchAppends {
     }
   }
 
-  /** A response to an append that nobody waits for any more is dropped: its outcome was looked for. */
+  /** Drops a response to an append whose caller has given up: its outcome was looked for. */
   #settle(call: BatchCall, response: BatchAppendResp): void {
     if (call !== this.#call) return;
     this.#heardAt = this.#options.clock.monotonic();

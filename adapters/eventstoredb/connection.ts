@@ -218,7 +218,7 @@ const callPrivate = async (client: EventStoreDBClient, method: string): Promise<
   return typeof found === 'function' ? await Reflect.apply(found, client, []) : undefined;
 };
 
-/** What the client makes its own calls of, for those who extend it. */
+/** The parts from which the client makes its own calls, for extensions. */
 interface ClientParts {
   callArguments(
     options: { readonly requiresLeader: boolean },
@@ -241,7 +241,7 @@ const hasParts = (client: unknown): client is ClientParts =>
 
 /**
  * Opens a call for appends on the client's own connection: with its server, its user, and its way to find the
- * leader anew after an error. The client ends it when it is disposed of.
+ * leader again after an error. The client ends it when it is disposed of.
  */
 const openBatch = (client: unknown): Promise<BatchCall> => {
   if (!hasParts(client)) throw new TypeError('the client of EventStoreDB has no calls that can be extended');

@@ -107,7 +107,7 @@ export class EventStoreDbEventStore implements EventStore, RawLog {
     limit?: number,
   ): Promise<readonly PlacedEvent[]> {
     return this.#reads.storedStream(stream, fromRevision, limit).catch((error: unknown) => {
-      // Whoever checks the log says what it means that they are not there.
+      // The checker of the log decides what it means that they are not there.
       if (error instanceof HiddenEvents) return [];
       throw error;
     });

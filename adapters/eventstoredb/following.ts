@@ -19,7 +19,7 @@ import { supervised } from './supervision.js';
 /** How many events in streams of ours a page has. */
 const pageSize = 1_000;
 /**
- * A batch costs whoever takes it some requests, to MongoDB or RabbitMQ, however few events it has. With 64
+ * Each batch costs its reader some requests, to MongoDB or RabbitMQ, however few events it has. With 64
  * clients sending, half as many batches brought a tenth more sends.
  */
 const gathersFor: Milliseconds = 5;

@@ -39,10 +39,10 @@ import { Overdue, supervised, type Source } from './supervision.js';
 const startAfter = (position: bigint): ReadPosition =>
   position === 0n ? START : { commit: position, prepare: position };
 
-/** `last`: the last revision that was read, whoever wrote it; null if there is none. */
+/** `last`: the last revision that was read, of any writer; null if there is none. */
 interface StreamPage<Event> {
   readonly events: readonly Event[];
-  /** The first revision that was read, whoever wrote it. */
+  /** The first revision that was read, of any writer. */
   readonly first: bigint | null;
   readonly last: bigint | null;
   readonly foreign: number;
@@ -73,7 +73,9 @@ const maxHeadPage = 1_024;
 /** So fast does even a slow disk search the log, in bytes a millisecond. A search may be silent meanwhile. */
 const slowestSearch = 5_000;
 
-/** Who finds nothing for so long has passed over many events of others, and won't do so again. */
+/**
+ * A search without a result for so long has passed over many foreign events; the next one begins behind them.
+ */
 const maxFruitlessSearch: Milliseconds = 100;
 
 type ReadAll = ReturnType<Session['client']['readAll']>;
@@ -199,8 +201,8 @@ export class Reads {
 
   /**
    * The last event of ours. It costs one record if the log ends where it ended before, or with an event of
-   * ours, else a search of what came since. All who ask share one search. Whoever asks while one is under way
-   * may know of an event that it doesn't: they share the next.
+   * ours, else a search of the records since then. Concurrent callers share one search. A caller that comes
+   * while one is under way may know of an event that the search doesn't, so it shares the next.
    */
   head(): Promise<LogHead> {
     this.#nextSearch ??= this.#searching
@@ -294,7 +296,7 @@ export class Reads {
     }
   }
 
-  /** The last record of the log, whoever wrote it, within a time. */
+  /** The last record of the log, of any writer, within a time. */
   async #lastRecord(session: Session, time: Milliseconds): Promise<AllStreamResolvedEvent | null> {
     const read = session.client.readAll(lastRecord);
     try {
@@ -427,7 +429,7 @@ export class Reads {
     begin: Begin = (read) => read,
   ): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
     const fromPosition = this.startAfter(after);
-    // Whoever looks at stored texts takes an end of the log for its end.
+    // Readers of stored texts take an end of the log for its end.
     const requiresLeader = begin === keepingTexts;
     const read = begin(this.ours(session, { fromPosition, direction: FORWARDS, requiresLeader }));
     try {

@@ -2,7 +2,7 @@ import type { Milliseconds } from '../../domain/ids.js';
 import type { Context } from './context.js';
 import { isAway, isNotReady } from './failures.js';
 
-/** Whoever waits for a server tries at least so often. */
+/** The longest interval between attempts to reach a server. */
 export const maxRetryInterval: Milliseconds = 250;
 
 interface Tried {

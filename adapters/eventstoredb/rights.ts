@@ -24,7 +24,7 @@ export class NotGranted extends Error {
 }
 
 const metadataOfLog = '$$$all';
-/** Who may read `$all` on a server that was told nothing else. */
+/** The readers of `$all` on a server without other settings. */
 const usualReaders = ['$admins'];
 
 interface Metadata {
@@ -33,9 +33,8 @@ interface Metadata {
 }
 
 /**
- * Lets a user or a group read `$all`, beside those who may already, and changes nothing else of its metadata.
- * `url`: the connection string of an administrator. Returns everybody who may read it then. Throws
- * NotGranted.
+ * Lets a user or a group read `$all`, beside its present readers, and changes nothing else of its metadata.
+ * `url`: the connection string of an administrator. Returns all its readers. Throws NotGranted.
  */
 export const grantReadOfAll = async (url: string, user: string): Promise<readonly string[]> => {
   const client = EventStoreDBClient.connectionString(url);

@@ -41,11 +41,11 @@ const usualBatch = 500;
 const busyBatch = 8;
 
 /**
- * Lets everybody in a process follow the log, and decodes an event once for all who stand near each other.
+ * Lets all followers in a process share the log, and decodes an event once for all that are near each other.
  * Far behind the head a stretch of the log is read in pages; at the head it is a subscription, whose events
- * gather for a moment while many come. Whoever follows takes events from the stretch that it stands in, at
- * its own pace: one that is slow falls out, reads by itself, and joins the others when it has caught up. One
- * that fails or ends leaves the others alone.
+ * gather for a moment while many come. A follower takes events from its stretch at its own pace: a slow one
+ * falls out, reads by itself, and joins the others when it has caught up. A follower that fails or ends
+ * leaves the others alone.
  */
 export class SharedFollowing<Cursor> {
   readonly #source: LogSource<Cursor>;
@@ -68,7 +68,7 @@ export class SharedFollowing<Cursor> {
     let isSame = false;
     while (!signal.aborted) {
       try {
-        // The log may have been replaced while nobody was connected.
+        // The log may have been replaced while there was no connection.
         if (!isSame) await this.#source.assertSame(handled);
         isSame = true;
         for await (const events of this.#stretchOf(reader, signal)) {
@@ -87,10 +87,7 @@ export class SharedFollowing<Cursor> {
     }
   }
 
-  /**
-   * So many events after a position, if they have been decoded for somebody who follows; null if they have
-   * not.
-   */
+  /** So many events after a position, if they have been decoded for a follower; else null. */
   decoded(after: bigint, count: number): readonly LoggedEvent[] | null {
     const events = this.#covering(after)?.after(after, count) ?? [];
     return events.length === count ? events : null;
@@ -115,7 +112,7 @@ export class SharedFollowing<Cursor> {
         } else if (!stretch.ended) await stretch.more(signal);
         else if (stretch.failure === null) return;
         else throw stretch.failure;
-        // Everybody else has a turn, and what comes meanwhile is taken together.
+        // Other work has a turn, and events that come meanwhile are taken together.
         const isBusy = stretch.live && events.length >= busyBatch && events.length < reader.batch;
         await (isBusy ? this.#source.gather(signal) : nextTurn());
       }
@@ -155,8 +152,7 @@ export class SharedFollowing<Cursor> {
   }
 
   /**
-   * Adds to a stretch until nobody reads it, the server is lost, or another stretch goes on where it has come
-   * to.
+   * Adds to a stretch until it has no reader, the server is lost, or another stretch continues where it ends.
    */
   async #extend(stretch: Stretch): Promise<void> {
     let next: Stretch | null = null;

@@ -1,6 +1,6 @@
 import type { LoggedEvent } from '../../domain/events.js';
 
-/** Somebody who takes events from a stretch. */
+/** A reader that takes events from a stretch. */
 export interface StretchReader {
   /** The last event that it has handled. */
   position: bigint;
@@ -10,9 +10,9 @@ export interface StretchReader {
   next: Stretch | null;
 }
 
-/** So many events that every reader has taken are kept, for those who come a little later. */
+/** So many events that every reader has taken are kept, for readers that come a little later. */
 const keptForOthers = 1_000;
-/** Whoever is further behind than this falls out. */
+/** A reader that is further behind than this falls out. */
 const maxEvents = 10_000;
 /** The fewest events to drop at a time. */
 const droppedAtOnce = 500;
@@ -22,9 +22,9 @@ const leastAhead = 500;
 const nearlyLevel = 2_000;
 
 /**
- * A stretch of the log that is decoded: every event of ours after `from` and up to `to`. Somebody adds events
- * to its end, until it ends; any number of readers take them, each at its own pace. What nobody needs any
- * more is dropped, and so is what only a reader needs that has fallen far behind.
+ * A decoded stretch of the log: every event of ours after `from` and up to `to`. One writer adds events to
+ * its end, until it ends; any number of readers take them, each at its own pace. Events that no reader needs
+ * any more are dropped, and so are events that only a reader needs that has fallen far behind.
  */
 export class Stretch {
   /** Whether it has reached the head of the log, and whether it is a subscription there. */
@@ -75,7 +75,7 @@ export class Stretch {
     return this.#from <= position;
   }
 
-  /** Whether whoever has read up to this position can go on here. */
+  /** Whether a reader that has read up to this position can go on here. */
   covers(position: bigint): boolean {
     return this.leadsOnFrom(position) && position <= this.#to;
   }
@@ -118,7 +118,7 @@ export class Stretch {
 
   leave(reader: StretchReader): void {
     this.#readers.delete(reader);
-    if (this.#readers.size === 0) this.#abandoned.abort('nobody reads it any more');
+    if (this.#readers.size === 0) this.#abandoned.abort('the stretch has no reader any more');
     ring(this.#waitingForRoom);
   }
 
@@ -134,7 +134,7 @@ export class Stretch {
     if (!this.#ended) await rung(this.#waitingReaders, signal);
   }
 
-  /** Resolves when the foremost reader has not much left to take, or nobody reads any more. */
+  /** Resolves when the foremost reader has not much left to take, or there is no reader any more. */
   async room(): Promise<void> {
     while (!this.#abandoned.signal.aborted && this.#unread() >= this.#ahead())
       await rung(this.#waitingForRoom, this.#abandoned.signal);

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { Checkpoint } from '../../application/ports/log-tiles.js';
 
 /**
- * Writes checkpoints into a folder, one for each hour: `2026-03-02T15.checkpoint`. A file that is there stays
- * as it is; mount the folder so that nobody can change it.
+ * Writes checkpoints into a folder, one for each hour: `2026-03-02T15.checkpoint`. Existing files are never
+ * changed; mount the folder so that other programs can't change them either.
  */
 export const anchorsIn =
   (folder: string) =>

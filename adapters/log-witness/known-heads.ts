@@ -4,8 +4,8 @@ import type { KnownHead, SignedHead } from '../../application/ports/signed-heads
 import { openNote, parseCheckpointText, UntrustedNote, type NoteKey } from '../../domain/signed-note.js';
 
 /**
- * The heads in a folder of anchors that one of the keys has signed. What nobody of them has signed is passed
- * over: a file that somebody put there proves nothing.
+ * The heads in a folder of anchors that one of the keys has signed. Files without such a signature are
+ * skipped: they prove nothing.
  */
 export const headsOfAnchors = async (
   folder: string,

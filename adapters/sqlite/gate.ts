@@ -1,8 +1,8 @@
 /**
  * Makes it safe to end the process while threads use SQLite. When a process exits, Node ends its threads
  * wherever they are; inside SQLite that aborts the process (SIGABRT), and its exit code is lost. So a thread
- * does each piece of work inside the gate, and whoever ends the process shuts the gate first. All threads
- * share it. (docs/engines.md#sqlite)
+ * does each piece of work inside the gate, and the gate is shut before the process ends. All threads share
+ * it. (docs/engines.md#sqlite)
  */
 export type Gate = SharedArrayBuffer;
 

@@ -69,7 +69,7 @@ export class Names {
     return known !== undefined && 'addresses' in known ? known.addresses : [];
   }
 
-  /** The next one who asks for the name looks it up again. */
+  /** The next delivery that needs the name looks it up again. */
   forget(hostname: string): void {
     this.#known.delete(hostname);
   }

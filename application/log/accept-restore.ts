@@ -26,14 +26,14 @@ export interface GivenUp {
 
 /**
  * Accepts a log that lacks the last signed head because an older copy was restored: records the abandoned
- * head and the person who gave it up, and stores the head of the copy instead. `beginsAgain` is for a log whose last
- * head is lost, or that was never signed. The log must agree with its checkpoints and anchors; no notary may
- * run. Throws NothingGivenUp, DamagedLog, UnusableHead, and the errors of `execute`.
+ * head and the person who gave it up, and stores the head of the copy instead. `beginsAgain` is for a log
+ * whose last head is lost, or that was never signed. The log must agree with its checkpoints and anchors; no
+ * notary may run. Throws NothingGivenUp, DamagedLog, UnusableHead, and the errors of `execute`.
  */
 export const acceptRestore = async (
   deps: AcceptRestoreDeps,
   initiator: Initiator,
-  { by, beginsAgain: anew }: { readonly by: string; readonly beginsAgain: boolean },
+  { by, beginsAgain }: { readonly by: string; readonly beginsAgain: boolean },
   onProgress: (events: number) => void,
 ): Promise<GivenUp> => {
   const { log, tiles, macs, knownElsewhere, heads, sign, clock } = deps;

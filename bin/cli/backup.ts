@@ -204,7 +204,7 @@ export const backUp = async (to: string, environment: Environment): Promise<Back
   return servers === null ? backUpFiles(to, settings) : backUpServers(to, servers, settings);
 };
 
-/** Says what went wrong with a copy in words for the person who asked for it. */
+/** Turns an error of a copy into words for the person at the terminal. */
 const copied = (copy: () => CopiedLog): CopiedLog => {
   try {
     return copy();

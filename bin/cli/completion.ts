@@ -19,7 +19,7 @@ const inCase = (pattern: string, words: readonly string[]): string =>
   `    '${pattern}') words='${listed(words)}' ;;`;
 
 /**
- * A script for the shell. It knows the nouns, verbs and options of this version: source it anew after an
+ * A script for the shell. It knows the nouns, verbs and options of this version: source it again after an
  * upgrade. zsh runs the same function, through its emulation of bash.
  */
 export const completion = (shell: (typeof shells)[number], nouns: Words): string => {

@@ -20,7 +20,7 @@ const shared = [personal, since, to] as const;
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
 
-/** An export that was broken off stays where it is, for whoever wants to look at it. */
+/** An export that was broken off is kept for inspection. */
 const assertNew = (path: string): void => {
   if (existsSync(path))
     throw new ServiceRefused(

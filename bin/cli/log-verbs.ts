@@ -91,7 +91,7 @@ const accept: LongVerb = {
   description:
     'Accept that an older copy of the log was put back, and record in it which signed head is given up; stop the service (or the role notary) first',
   options: [
-    { name: 'by', description: 'who decides that', required: true },
+    { name: 'by', description: 'the name of the person who decides it', required: true },
     {
       name: 'begin-anew',
       description: 'for a log whose last signed head is lost, or that was never signed',
@@ -101,7 +101,7 @@ const accept: LongVerb = {
   run: async (running) => {
     const { input, environment, show } = running;
     const progress = progressOn(running);
-    const choice = { by: input.text('by') ?? '', anew: input.text('beginAnew') !== undefined };
+    const choice = { by: input.text('by') ?? '', beginsAgain: input.text('beginAnew') !== undefined };
     const { head, events } = await acceptRestoreOf(readSettings(environment), choice, (done) =>
       progress(() => `${count(done)} events`),
     );

@@ -15,7 +15,6 @@ export interface VerbContext {
   readonly show: (value: object, text: string) => void;
   /** Writes to where errors go. */
   readonly complain: (text: string) => void;
-  /** A clock that nobody can set. */
   readonly monotonic: () => Milliseconds;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -27,10 +26,7 @@ export interface LongVerb extends Omit<Verb, 'call'> {
   readonly run: (running: VerbContext) => Promise<void>;
 }
 
-/**
- * `npm run` forwards a Ctrl-C that the terminal has sent here already. Only a later one means that somebody
- * does not want to wait.
- */
+/** `npm run` forwards a Ctrl-C that the terminal has sent here already. Only a later one means impatience. */
 const sameCtrlCWithin = 1_000;
 
 /** A signal that aborts on Ctrl-C. A second Ctrl-C ends the process. */

@@ -17,7 +17,7 @@ const rotate: LongVerb = {
     });
     show(
       { wrapped, unreadable, newest },
-      `${count(wrapped)} blocks were encrypted anew: all that can be read are with ${newest} now, and the other lines of PERSONAL_KEY_FILE can go.${unreadable === 0 ? '' : ` ${count(unreadable)} are damaged: their keys are lost.`}`,
+      `${count(wrapped)} blocks were encrypted again: all that can be read are with ${newest} now, and the other lines of PERSONAL_KEY_FILE can go.${unreadable === 0 ? '' : ` ${count(unreadable)} are damaged: their keys are lost.`}`,
     );
   },
 };

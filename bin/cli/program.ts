@@ -35,7 +35,7 @@ export interface Terminal {
   readonly environment: Environment;
   readonly write: (text: string) => void;
   readonly complain: (text: string) => void;
-  /** A clock that nobody can set, by which long work says how far it is; the system's if it is left out. */
+  /** A monotonic clock, which paces reports of progress; the system's if it is left out. */
   readonly monotonic?: () => Milliseconds;
   /** Asks the person at a terminal; absent if there is none, and nothing is asked. */
   readonly confirm?: (question: string) => Promise<boolean>;

@@ -26,7 +26,7 @@ export interface Verb {
   /** What the argument after the verb is; absent if there is none. */
   readonly argument?: string;
   readonly options: readonly Option[];
-  /** What it does for good, as a question to somebody at a terminal; absent if it can be undone. */
+  /** The irreversible effect, as a question to a person at a terminal; absent if it can be undone. */
   readonly question?: string;
   readonly call: (input: CommandInput) => OperatorCall;
 }

@@ -61,7 +61,7 @@ const memberOrg: Option = {
 };
 const role = required('role', `${memberRoles.join(', ')}; of the house ${staffRoles.join(', ')}`);
 
-const whyErased = required('reason', 'why; name nobody in it');
+const whyErased = required('reason', 'why; without names of people');
 
 const ofOrg = '/organizations/{org}';
 
@@ -198,7 +198,7 @@ export const verbs: readonly Verb[] = [
   verb('anchor show', 'Show position and hash of the newest event, to keep on another system', 'GET /anchor'),
   verb(
     'request list',
-    'List who has asked for a card, a contact, an account or an organization',
+    'List requests about a card, a contact, an account or an organization',
     'GET /requests',
     [required('subject', 'the code of a card, or an id'), ...paging],
   ),
@@ -322,12 +322,12 @@ export const verbs: readonly Verb[] = [
 
   verb('log status', 'Show how far the log has come and how far it is signed', 'GET /anchor'),
 
-  verb('member invite', 'Invite somebody, or again; prints the link to pass on', `POST ${ofOrg}/members`, [
-    memberOrg,
-    required('email', 'their e-mail address'),
-    required('name', 'their name'),
-    role,
-  ]),
+  verb(
+    'member invite',
+    'Invite a person, or renew an invitation; prints the link to pass on',
+    `POST ${ofOrg}/members`,
+    [memberOrg, required('email', 'their e-mail address'), required('name', 'their name'), role],
+  ),
   verb('member list', 'List the members of an organization, invited ones too', `GET ${ofOrg}/members`, [
     memberOrg,
     at,

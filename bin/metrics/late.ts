@@ -17,8 +17,8 @@ export interface LatenessDeps {
 }
 
 /**
- * Registers what other processes have left undone, as their stores show it: whoever is dead can't hide it.
- * What can't be measured is left out. (docs/operations.md#watch)
+ * Registers the work that other processes have left undone, as their stores show it: a dead process can't
+ * hide it. Figures that can't be measured are left out. (docs/operations.md#watch)
  */
 export const registerLateness = (registry: Registry, deps: LatenessDeps): void => {
   const { store, checkpoints, deliveries, suspensions, clock } = deps;

@@ -9,8 +9,8 @@ const nanoseconds = 1e9;
 const secondsLate = (delay: number): number => Math.max(0, delay / nanoseconds - resolution / 1000);
 
 /**
- * Registers what the process itself costs, and which version it is. The loop is watched from the first scrape
- * on: a process that nobody asks does not look.
+ * Registers the costs of the process itself, and its version. The loop is watched from the first scrape on: a
+ * process that is never scraped doesn't watch.
  */
 export const registerProcessMetrics = (
   registry: Registry,

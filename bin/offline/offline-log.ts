@@ -82,7 +82,7 @@ export const openLog = async (
  */
 export const acceptRestoreOf = async (
   settings: Settings,
-  choice: { readonly by: string; readonly anew: boolean },
+  choice: { readonly by: string; readonly beginsAgain: boolean },
   onProgress: (events: number) => void,
 ): Promise<GivenUp> => {
   const keys = logKeys(settings, entropy, false);
@@ -112,8 +112,8 @@ export const acceptRestoreOf = async (
 };
 
 /**
- * Copies the log in EventStoreDB to another EventStoreDB, once all of it is signed. Nobody may write to
- * either. Throws what `copyLog` throws.
+ * Copies the log in EventStoreDB to another EventStoreDB, once all of it is signed. No process may write to
+ * either. Throws the errors of `copyLog`.
  */
 export const copyLogTo = async (
   url: string,
@@ -133,7 +133,7 @@ export const copyLogTo = async (
     const newest = await tiles.newest();
     if (newest?.size !== copied.events || !newest.root.equals(copied.root))
       throw new NoCopy(
-        `The newest checkpoint of the log covers ${newest?.size ?? 0} of its ${copied.events} events, so it does not close it. Let the role notary sign the rest while nobody writes, then copy again: it goes on where it was.`,
+        `The newest checkpoint of the log covers ${newest?.size ?? 0} of its ${copied.events} events, so it does not close it. Let the role notary sign the rest while no process writes, then copy again: it goes on where it was.`,
       );
     return copied;
   } finally {

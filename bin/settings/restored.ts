@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import type { Settings } from './settings.js';
 
 /**
- * Stands in a data directory that was restored from a backup, until somebody says what its webhooks may do.
+ * Marks a data directory that was restored from a backup, until the operator decides what its webhooks may
+ * do.
  */
 const markOf = (directory: string): string => join(directory, 'restored.json');
 

@@ -32,7 +32,7 @@ const everybodyElse = 0o077;
 /** Reading by the group is let pass: it is how a secret that another user owns can be given to a process. */
 const everybodyButTheGroup = 0o037;
 
-/** Whether somebody else may read or write a file. Systems without such permissions have no user ids. */
+/** Whether other users may read or write a file. Systems without such permissions have no user ids. */
 export const isOpenToOthers = (
   { mode, uid }: Pick<Stats, 'mode' | 'uid'>,
   processUser = process.getuid?.(),

@@ -176,7 +176,7 @@ export const readSettings = (environment: Environment) => {
     ),
     /** From the end of one reading of the whole log to the beginning of the next. */
     logScrubEvery: duration('LOG_SCRUB_EVERY', 24 * units.h),
-    /** Whether everybody may see the log's checkpoints and hashes. */
+    /** Whether the log's checkpoints and hashes are public. */
     logPublic: read('LOG_PUBLIC', true, onOrOff, 'on or off'),
     logOnDamage: read<'exit' | 'report'>(
       'LOG_ON_DAMAGE',
@@ -264,7 +264,7 @@ type Demo = 'on' | 'off' | 'public';
 const demoSetting = (value: string): Demo | undefined =>
   value === 'on' || value === 'off' || value === 'public' ? value : undefined;
 
-/** Whether a host, as it stands in a setting or a URL, is this machine and nobody else. */
+/** Whether a host, in a setting or a URL, is this machine alone. */
 export const isLoopback = (host: string): boolean => {
   const name = host.replace(/^\[|\]$/g, '').toLowerCase();
   if (name === 'localhost' || name.endsWith('.localhost')) return true;

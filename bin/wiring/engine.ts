@@ -105,7 +105,7 @@ export type Stores = Omit<
   | 'readiness'
 > & {
   readonly ping: () => Promise<void>;
-  /** Everybody who has read the log. */
+  /** All readers of the log. */
   readings(): Promise<readonly LogReading[]>;
 };
 

@@ -22,7 +22,7 @@ const isAddressError = (error: unknown): error is Error =>
 /** A path in the settings can't be used: it is of the wrong kind, or we lack the permission. */
 const isPathError = (error: unknown): error is Error => isSystemError(error, ['mkdir', 'open']);
 
-/** Why the process ends, in plain words for the person who started it, and with which exit code. */
+/** Explains the end of the process in plain words to the person who started it, and chooses the exit code. */
 export const explain = (error: unknown): { readonly code: number; readonly message: string } => {
   if (error instanceof WrongSettings)
     return {

@@ -25,8 +25,8 @@ export const logPart = async (tiles: LogTiles): Promise<Part> => {
 };
 
 /**
- * Beyond this many the metric only says that there are more: reading them holds up whoever else this thread
- * serves.
+ * Beyond this many the metric only says that there are more: reading them would hold up this thread's other
+ * work.
  */
 const maxCounted = 100;
 

@@ -33,15 +33,15 @@ export const processesOf = (role: Role, container: DependencyContainer): readonl
 const guardInterval: Milliseconds = 30_000;
 
 /**
- * Ends the process if the log is not the one that was read: whoever follows it finds that out by itself, but
- * `api` goes on writing to whatever is there.
+ * Ends the process if the log was replaced: followers notice that by themselves, but `api` goes on writing to
+ * whatever is there.
  */
 const logGuard =
   (container: DependencyContainer): Process =>
   async (signal) => {
     const { engine, clock, fail } = container.resolve(tokens.context);
     if (!engine.hasServers) return;
-    // What else goes wrong there is reported by those who need it.
+    // Other failures are reported by the code that needs them.
     const onError = (error: unknown): void => {
       if (error instanceof FinalError) fail(error);
     };

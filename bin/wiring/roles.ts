@@ -8,7 +8,7 @@ export const plays = (role: Role, part: Role): boolean => role === 'all' || role
 /** Whether the role checks the operator token. */
 export const knowsOperator = (role: Role): boolean => plays(role, 'api');
 
-/** Whether the role writes events, or checks who has written them. */
+/** Whether the role writes events, or verifies them. */
 export const knowsEventKeys = (role: Role): boolean =>
   (['api', 'webhooks', 'reconciler', 'notary'] as const).some((part) => plays(role, part));
 /** Whether the role seals or opens personal data. */

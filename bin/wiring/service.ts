@@ -225,7 +225,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       });
       running = [...running, prepared];
     } else {
-      // Files are there at once: nobody can connect before everything is ready.
+      // Files are there at once: no client can connect before everything is ready.
       await assertKeys(context);
       run();
       const key = await prepare(context, administration);

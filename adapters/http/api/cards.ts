@@ -73,7 +73,15 @@ const recipient = z
   })
   .describe('Every field is null once the personal data of the card was erased, or if it is unreadable.')
   .meta({ id: 'Recipient' });
-const nobody = { name: null, line1: null, line2: null, city: null, state: null, zip: null, country: null };
+const noRecipient = {
+  name: null,
+  line1: null,
+  line2: null,
+  city: null,
+  state: null,
+  zip: null,
+  country: null,
+};
 
 /** The response for an accepted card. */
 export const sentCard = z
@@ -189,7 +197,7 @@ export const cardBody = (card: CardDocument, baseUrl: string) => ({
   object: 'card',
   status: card.status,
   held_reason: card.heldReason,
-  recipient: card.recipient ?? nobody,
+  recipient: card.recipient ?? noRecipient,
   handwriting: card.handwriting,
   arrives_between: card.window,
   steps: card.steps.map(({ status, completedAt }, index) => ({
@@ -205,7 +213,7 @@ export const cardBody = (card: CardDocument, baseUrl: string) => ({
 });
 
 export const cardRowBody = (card: CardDocument) => {
-  const { name, city, state } = card.recipient ?? nobody;
+  const { name, city, state } = card.recipient ?? noRecipient;
   return {
     id: card.code,
     object: 'card',

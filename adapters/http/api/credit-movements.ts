@@ -62,7 +62,7 @@ export const movementBody = (line: StatementLine) => ({
   actor: line.actor,
 });
 
-/** Who made a movement, as its owner sees it: which of the operators did is not theirs to know. */
+/** The cause of a movement, as its owner sees it: owners aren't shown which operator it was. */
 const forOwner = ({ actor, ...line }: StatementLine) =>
   movementBody({
     ...line,

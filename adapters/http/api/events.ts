@@ -25,7 +25,7 @@ const sent = async function* (events: AsyncIterable<ShownEvent>): AsyncGenerator
   for await (const { id, type, body } of events) yield { id, event: type, data: JSON.parse(body) };
 };
 
-/** What happened to an organization's cards, for those who would rather ask than get webhooks. */
+/** Public events of an organization's cards, for polling instead of webhooks. */
 export const eventRoutes = (deps: ReadEventsDeps): readonly Route[] => [
   route('GET /api/v1/events', {
     id: 'listEvents',

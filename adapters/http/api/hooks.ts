@@ -93,8 +93,8 @@ const record = async (
 };
 
 /**
- * Counts a call. Throws `rate_limited` if it is one too many in this clock minute: the log has the first of
- * these, because whoever sends too many could fill it with them.
+ * Counts a call. Throws `rate_limited` if it is one too many in this clock minute: only the first of these is
+ * logged, because a flood of calls could fill the log.
  */
 const limitRate = async (deps: HookRouteDeps, called: CalledHook): Promise<void> => {
   const { rateLimiter, callsPerMinute, clock, metrics } = deps;

@@ -15,7 +15,9 @@ const nameOf = async ({ streams }: Deps, { kind, id }: Actor, toOperator: boolea
   switch (kind) {
     case 'member':
       if (!toOperator && id !== null && (await isOfStaff(streams, Uuid.parse(id)))) return 'the operator';
-      return (id === null ? null : await accountOf({ streams }, Uuid.parse(id)))?.person?.name ?? 'somebody';
+      return (
+        (id === null ? null : await accountOf({ streams }, Uuid.parse(id)))?.person?.name ?? 'a former member'
+      );
     case 'operator': {
       const isNamed = toOperator && id !== null && id !== 'root';
       const key = isNamed ? (await streams.load(apiKey, id)).state : null;
@@ -39,8 +41,8 @@ const nameOf = async ({ streams }: Deps, { kind, id }: Actor, toOperator: boolea
 };
 
 /**
- * Finds the names of those who did something, each once. `toOperator`: only operators are told which of
- * them, or of their keys, it was.
+ * Finds the names of actors, each once. `toOperator`: only operators see which of them, or of their keys, it
+ * was.
  */
 export const actorNames = (deps: Deps, toOperator: boolean): ((actor: Actor) => Promise<string>) => {
   const known = new Map<string, Promise<string>>();

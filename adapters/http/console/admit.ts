@@ -8,7 +8,7 @@ import type { SignedIn, Visitor, VisitorDeps } from './visitor.js';
 /** An organization to which the visitor was admitted: only `admit` makes one. */
 export type AdmittedOrg = Brand<OrganizationId, 'AdmittedOrg'>;
 
-/** What a page or an action asks of its visitor; `anyone` needs no sign-in, `signed-in` no role. */
+/** The permission that a page or an action needs; `anyone` needs no sign-in, `signed-in` no role. */
 export type Need = Permission | 'signed-in' | 'anyone';
 
 /** The visitor has to sign in first. */
@@ -29,7 +29,7 @@ export class NotAllowed extends Error {
 }
 
 export const requireSignedIn = (visitor: Visitor): SignedIn => {
-  if (visitor.kind === 'nobody') throw new SignInFirst();
+  if (visitor.kind === 'anonymous') throw new SignInFirst();
   return visitor;
 };
 
@@ -50,7 +50,7 @@ const houseRole = (deps: Pick<VisitorDeps, 'streams'>, visitor: SignedIn): Promi
 
 /**
  * The role of a visitor in an organization: as a member of it, or as one of the staff, who may see all of
- * them. Throws `not_found` for everybody else.
+ * them. Throws `not_found` for all others.
  */
 export const roleAt = async (
   deps: Pick<VisitorDeps, 'streams'>,
@@ -64,7 +64,7 @@ export const roleAt = async (
   return { role, org: id as AdmittedOrg };
 };
 
-/** The role of one of the staff. Throws `not_found` for everybody else. */
+/** The role of one of the staff. Throws `not_found` for all others. */
 export const staffRoleOf = async (
   deps: Pick<VisitorDeps, 'streams'>,
   visitor: SignedIn,

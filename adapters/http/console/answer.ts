@@ -145,7 +145,7 @@ const act = async (page: Page, request: PageRequest, context: Context): Promise<
   const { context: inside, here } = await admitted(request, context, { path: page.path, may: action.may });
   const { visitor } = inside;
   try {
-    const once = action.once !== false && visitor.kind !== 'nobody';
+    const once = action.once !== false && visitor.kind !== 'anonymous';
     const outcome = once
       ? await runOnce(inside, visitor.session.owner, sent, action)
       : await action.run(inside, sent);
@@ -170,7 +170,7 @@ const look = async (
 export const answer =
   (deps: ConsoleDeps, page: Page, isForm: boolean) =>
   async (request: PageRequest): Promise<TextResponse | LinesResponse> => {
-    let context = contextOf(deps, request, page, { kind: 'nobody' });
+    let context = contextOf(deps, request, page, { kind: 'anonymous' });
     try {
       assertHost(request, context.origin);
       if (isForm) {

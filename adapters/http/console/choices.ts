@@ -44,7 +44,7 @@ export const choicesOf = async (deps: ConsoleDeps, visitor: SignedIn): Promise<r
   return (await Promise.all(last.map((org) => choicesIn(deps, org, visitor.account)))).flat();
 };
 
-/** Where those who run the service begin; null for everybody else. */
+/** The first page of the staff; null for other visitors. */
 export const houseOf = async (deps: ConsoleDeps, visitor: SignedIn): Promise<string | null> => {
   const role = visitor.kind === 'operator' ? 'operator' : await roleIn(deps, house, visitor.account);
   if (role === null) return null;

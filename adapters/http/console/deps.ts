@@ -39,7 +39,7 @@ export interface ConsoleDeps
   /** The networks of proxies that are believed about whose requests they pass on. */
   readonly trustedProxies: readonly string[];
   readonly timeZone: string;
-  /** False: nobody signs in here, and there are only the pages for everybody. */
+  /** False: the console is off, and only public pages are served. */
   readonly hasConsole: boolean;
   /** How long a form that was sent may be at work before another try takes it over. */
   readonly claimTimeout: number;

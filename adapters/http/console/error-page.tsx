@@ -29,18 +29,18 @@ const message = (
   ),
 });
 
-/** Who can change the role of a visitor, by name: the owners, or for the staff whoever runs the service. */
+/** The people who can change a visitor's role, by name: the owners, or for the staff the operator. */
 const whoCanHelp = async ({ deps, visitor }: Context, { org }: NotAllowed): Promise<string> => {
   const joined = (await listMembers(deps, org)).filter(({ account }) => account !== null);
   if (visitor.kind !== 'member' || !joined.some(({ account }) => account === visitor.account))
-    return 'Whoever runs the service can change your role.';
+    return 'The operator of the service can change your role.';
   const owners = joined
     .filter(({ role }) => role === 'owner')
     .map(({ person }) => person?.name ?? 'an owner');
   return `Ask ${new Intl.ListFormat('en', { type: 'disjunction' }).format(owners)} to change your role.`;
 };
 
-/** The page for an error. Those that nobody expects are logged, and tell the visitor nothing. */
+/** The page for an error. Unexpected errors are logged, and their details are not shown. */
 export const errorPage = async (context: Context, error: unknown): Promise<TextResponse> => {
   const { url, deps, requestId, self } = context;
   const told = (status: number, title: string, text: string): TextResponse =>

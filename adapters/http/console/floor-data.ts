@@ -42,7 +42,7 @@ export const cardOn = async ({ deps, params }: HouseContext): Promise<CardForOpe
 };
 
 const counted = ['queued', 'in_production', 'written', 'packed'] as const;
-/** Counting stops here: whether there are 50 or 10,000 changes nobody's next step. */
+/** Counting stops here: whether there are 50 or 10,000 makes no difference to the work. */
 const maxCounted = 50;
 const maxShown = 25;
 

@@ -11,7 +11,7 @@ export interface Here {
   readonly org: OrganizationId;
   readonly name: string;
   readonly role: Role;
-  /** The pages of those who run the service. */
+  /** The pages of the staff. */
   readonly isHouse?: boolean;
 }
 
@@ -91,7 +91,7 @@ const initials = (name: string): string =>
     .join('');
 
 const WhoIsHere = ({ context: { visitor, url } }: { readonly context: Context }) => {
-  if (visitor.kind === 'nobody') return <a href={url(paths.signIn)}>Sign in</a>;
+  if (visitor.kind === 'anonymous') return <a href={url(paths.signIn)}>Sign in</a>;
   const name = visitor.kind === 'operator' ? 'Operator' : visitor.name;
   return (
     <a href={url(paths.me)}>

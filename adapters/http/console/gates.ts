@@ -46,14 +46,14 @@ export const assertSameOrigin = (request: Headers, origin: string): void => {
 };
 
 /**
- * Over http from elsewhere a form would show passwords, links and sessions to everybody on the way: it is
- * refused before anything is done, so that a link that came with it stays good.
+ * Over http from elsewhere a form would expose passwords, links and sessions on the way: it is refused before
+ * anything is done, so that a link that came with it stays good.
  */
 export const assertSafeWay = (origin: string): void => {
   if (!canSignIn(origin))
     throw new Stopped(
       403,
-      'Nobody can sign in here',
+      'Sign-in is disabled here',
       'Put TLS in front of the service, then set BASE_URL to its https address. Nothing was done.',
     );
 };

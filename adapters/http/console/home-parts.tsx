@@ -20,7 +20,7 @@ const sums = (days: readonly CardDay[]): CardDay | undefined =>
 const inWords = ({ accepted, mailed, cancelled }: CardDay): string =>
   [counted(accepted, 'sent'), counted(mailed, 'mailed'), counted(cancelled, 'cancelled')].join(' · ');
 
-/** The figures of a chart of days, for who wants to read them. */
+/** The figures of a chart of days, as a table. */
 export const DaysTable = ({ days }: { readonly days: readonly CardDay[] }) => (
   <details>
     <summary>As a table</summary>

@@ -13,8 +13,8 @@ export const hookMade = (address: string, next: Url): Html => (
     <h1>Your new hook</h1>
     <section class="panel">
       <p>
-        <strong>Its URL is shown only now.</strong> Copy it into the tool that is to call it: nobody can show
-        it again, and whoever has it can send cards with it.
+        <strong>Its URL is shown only now.</strong> Copy it into the tool that will call it: it can’t be shown
+        again, and anyone who has it can send cards.
       </p>
       <Secret text={address} />
       <h2>Try it</h2>

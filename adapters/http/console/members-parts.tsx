@@ -55,17 +55,17 @@ const Remove = ({ member, context }: MemberProps) => (
     <p class="hint">
       {member.account === null
         ? 'The link of the invitation stops working.'
-        : 'Whoever it is can’t come in any more, within 5 seconds.'}
+        : 'They lose access within 5 seconds.'}
     </p>
     <Submit kind="bad">{member.account === null ? 'Withdraw the invitation' : 'Remove'}</Submit>
   </Form>
 );
 
-/** Everybody who belongs here, each with what can be done about them. */
+/** All members, each with the actions that are possible. */
 export const MemberRows = ({ members, roles, context }: RowsProps) => {
   const { timeZone, visitor } = context;
   const owners = members.filter(({ role, account }) => role === 'owner' && account !== null);
-  /** Nobody can take away the last owner, and whoever looks takes away nothing of their own. */
+  /** The last owner stays, and so does the visitor's own role. */
   const stays = (member: Member) => isSelf(member) || (owners.length === 1 && owners.includes(member));
   const isSelf = ({ account }: Member) => visitor.kind === 'member' && account === visitor.account;
   return (
@@ -92,9 +92,7 @@ export const MemberRows = ({ members, roles, context }: RowsProps) => {
               {member.account === null ? null : (
                 <Form action="reset" id={newForm(context)}>
                   <input type="hidden" name="member" value={member.id} />
-                  <p class="hint">
-                    For somebody who has forgotten the password: a link to choose another one.
-                  </p>
+                  <p class="hint">For a member who forgot the password: a link to choose a new one.</p>
                   <Submit kind="second">Make a link for a new password</Submit>
                 </Form>
               )}
@@ -120,7 +118,7 @@ export const Invite = ({ roles, refused, context }: InviteProps) => {
   });
   return (
     <section class="panel" aria-labelledby="invite">
-      <h2 id="invite">Invite somebody</h2>
+      <h2 id="invite">Invite a member</h2>
       <Form action="invite" id={newForm(context)}>
         <Field {...at('email')} label="E-mail" type="email" />
         <Field {...at('name')} label="Name" />

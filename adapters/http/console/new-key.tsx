@@ -87,8 +87,8 @@ export const keyMade = ({ secret, base, back }: MadeProps): Html => (
     <h1>Your new key</h1>
     <section class="panel">
       <p>
-        <strong>It is shown only now.</strong> Copy it to where you keep passwords: nobody can show it again,
-        and whoever has it can use it.
+        <strong>It is shown only now.</strong> Copy it to where you keep passwords: it can’t be shown again,
+        and anyone who has it can use it.
       </p>
       <Secret text={secret} />
       <h2>Try it</h2>

@@ -7,7 +7,7 @@ interface Props {
   readonly more?: string;
 }
 
-/** Tells the browser's keeper of passwords whose password it is; nobody sees it. */
+/** Tells the browser's password manager which account a password belongs to; it is hidden. */
 export const WhosePassword = ({ email }: { readonly email: string }) => (
   <input type="text" name="username" autocomplete="username" value={email} readOnly hidden />
 );

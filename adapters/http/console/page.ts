@@ -89,11 +89,11 @@ export class Elsewhere extends Error {
 
 export interface Action<C> {
   readonly may: Need;
-  /** False for forms that do nothing twice anyway, and for those of visitors who aren't signed in. */
+  /** False for forms that are idempotent anyway, and for forms of visitors who aren't signed in. */
   readonly once?: boolean;
   /**
-   * For a form whose response shows something only once: where it leads if it is sent again. Nor is a
-   * try that broke off repeated: nobody knows how far it came.
+   * For a form whose response shows something only once: the page to go to if it is sent again. An attempt
+   * that broke off is not repeated either: it may already have taken effect.
    */
   readonly again?: (context: C) => Url;
   readonly run: (context: C, sent: Sent) => Promise<Outcome>;
@@ -163,7 +163,7 @@ interface FileDefinition<N extends Need, Path extends string> {
   readonly file: (context: ContextFor<N, Path>) => Promise<LinesResponse>;
 }
 
-/** Declares a file that is made for whoever asks for it. It goes through the gate of pages. */
+/** Declares a file that is made on request. It goes through the gate of pages. */
 export const filePage = <const N extends Need, const Path extends string>({
   path,
   may,

@@ -35,11 +35,11 @@ const routesAt = (deps: ConsoleDeps, path: string): readonly Route[] =>
     }),
   );
 
-/** The pages that nobody signs in for: cards name their addresses. */
-const forEverybody = [paths.collection, paths.collectionCard];
+/** The pages that need no sign-in: cards name their addresses. */
+const publicPages = [paths.collection, paths.collectionCard];
 
-/** The routes of all pages; without a console, of those for everybody. */
+/** The routes of all pages; without a console, of the public ones. */
 export const pageRoutes = (deps: ConsoleDeps): readonly Route[] => [
   ...startRoute(deps, deps.hasConsole ? paths.start : '/docs'),
-  ...(deps.hasConsole ? Object.values(paths) : forEverybody).flatMap((path) => routesAt(deps, path)),
+  ...(deps.hasConsole ? Object.values(paths) : publicPages).flatMap((path) => routesAt(deps, path)),
 ];

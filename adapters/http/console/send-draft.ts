@@ -83,7 +83,7 @@ export const cardFrom = async (context: OrgContext, draft: Draft): Promise<CardD
   return { ...read, email: null, contact: contact === null ? null : Uuid.parse(contact.id) };
 };
 
-/** A send by whoever filled in the form: however often that is sent, it makes one card. */
+/** A send by the visitor who filled in the form: however often the form is sent, it makes one card. */
 export const requestFrom = async (
   { deps, by, org }: OrgContext,
   draft: Draft,

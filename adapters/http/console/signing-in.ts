@@ -67,7 +67,7 @@ const devicesOf = ({ deps, origin, cookies, visitor }: Context): readonly Device
 
 /**
  * The account of an e-mail address and its password. Throws `invalid_parameter` with this message if they
- * don't fit, and `rate_limited`, TooManySignIns, SignInUnavailable. (decision 72: who may try passwords)
+ * don't match, and `rate_limited`, TooManySignIns, SignInUnavailable. (decision 72: who may try passwords)
  */
 export const accountBy = async (
   context: Context,

@@ -1,7 +1,7 @@
 import { pageUrl, placeOf } from '../web/url.js';
 import { route, type Route } from '../server/route.js';
 
-/** Whoever comes without a path is led to the console, or to the documentation if there is none. */
+/** Redirects the root path to the console, or to the documentation if there is no console. */
 export const startRoute = (
   { baseUrl }: { readonly baseUrl: () => string },
   path: string,

@@ -6,9 +6,9 @@ import type { Streams } from '../../../application/writing/streams.js';
 import type { Actor } from '../../../domain/events.js';
 import { Uuid } from '../../../domain/ids.js';
 
-/** Who looks at a page. */
+/** The visitor of a page. */
 export type Visitor =
-  | { readonly kind: 'nobody' }
+  | { readonly kind: 'anonymous' }
   | { readonly kind: 'operator'; readonly session: Session }
   | {
       readonly kind: 'member';
@@ -18,8 +18,8 @@ export type Visitor =
       readonly email: string;
     };
 
-/** Somebody who is signed in. */
-export type SignedIn = Exclude<Visitor, { kind: 'nobody' }>;
+/** A visitor who is signed in. */
+export type SignedIn = Exclude<Visitor, { kind: 'anonymous' }>;
 
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
@@ -37,7 +37,7 @@ const day = 24 * 60 * 60;
 
 const setCookie = (origin: string, name: string, value: string, maxAge: number): string => {
   const safety = safetyOf(origin);
-  if (safety === null) throw new Error('nobody can sign in here');
+  if (safety === null) throw new Error('sign-in is disabled here');
   const { prefix, secure } = safety;
   return stringifySetCookie({
     name: `${prefix}${name}`,
@@ -89,11 +89,11 @@ export const visitorOf = async (
 ): Promise<Visitor> => {
   const [token = ''] = cookiesIn(origin, cookies, /^session$/);
   const session = token === '' ? null : await sessions.use(token);
-  if (session === null) return { kind: 'nobody' };
+  if (session === null) return { kind: 'anonymous' };
   if (session.owner === root) return { kind: 'operator', session };
   const account = Uuid.parse(session.owner);
   const known = await accountOf({ streams }, account);
-  if (known === null) return { kind: 'nobody' };
+  if (known === null) return { kind: 'anonymous' };
   return {
     kind: 'member',
     session,
@@ -103,7 +103,7 @@ export const visitorOf = async (
   };
 };
 
-/** Who did it, as events record it. */
+/** The actor that events record for a visitor. */
 export const actorOf = (visitor: SignedIn): Actor =>
   visitor.kind === 'member' ? { kind: 'member', id: visitor.account } : { kind: 'operator', id: 'root' };
 

@@ -5,7 +5,7 @@ import { documentOf, pageHeaders } from '../web/document.js';
 import { placeOf } from '../web/url.js';
 import { framed } from './frame.js';
 import { markdownOf } from './markdown.js';
-import { everybodyIn, orderOf, type DocsPage } from './page.js';
+import { audienceOfShared, orderOf, type DocsPage } from './page.js';
 import { pagesOf, type Pages } from './pages.js';
 import { asMarkdown, homePlace, indexPath, listPath } from './places.js';
 import { searchPage } from './search.js';
@@ -56,7 +56,9 @@ const markdownAt = (path: string, pages: Pages): string => {
 /** Names every page, for programs that read. (llmstxt.org) */
 const listOf = ({ context }: Pages): string => {
   const kinds =
-    everybodyIn(context) === 'customers' ? (['customers', 'operators'] as const) : (['operators'] as const);
+    audienceOfShared(context) === 'customers'
+      ? (['customers', 'operators'] as const)
+      : (['operators'] as const);
   const lines = kinds.flatMap((kind) => [
     `\n## For ${kind}\n`,
     ...orderOf(context, kind).map(
@@ -68,7 +70,7 @@ const listOf = ({ context }: Pages): string => {
 
 /** The pages as they are sent. */
 export interface Drawn {
-  /** Those that are the same for everybody, by path; each is made when it is first asked for. */
+  /** Documents that are the same for every reader, by path; each is made when it is first asked for. */
   readonly document: (path: string) => Promise<SharedDocument>;
   readonly search: (query: string) => Promise<{ readonly html: string; readonly headers: typeof headers }>;
 }

@@ -4,7 +4,7 @@ import { inline, type Html } from '../web/prose.js';
 import { Json } from './code.js';
 import { errorPages } from '../document/error-pages.js';
 import { firstRefusal } from '../document/first-card.js';
-import { everybodyIn, type Context, type DocsPage } from './page.js';
+import { audienceOfShared, type Context, type DocsPage } from './page.js';
 import { errorsPlace } from './places.js';
 import { grid, text } from './text.js';
 
@@ -62,7 +62,7 @@ const example = (baseUrl: string): object => {
 /** Every code in a few words, by status. */
 export const errorsPage = (context: Context): DocsPage => ({
   ...errorsPlace,
-  for: everybodyIn(context),
+  for: audienceOfShared(context),
   shape: 'guide',
   lead: (
     <>
@@ -115,7 +115,7 @@ export const errorPage = (code: ErrorCode, context: Context): DocsPage => {
     title: code,
     isCode: true,
     about: `Error, HTTP ${status}`,
-    for: everybodyIn(context),
+    for: audienceOfShared(context),
     shape: 'plain',
     parts: [
       said('means', 'What it means', means),

@@ -8,7 +8,7 @@ export interface Entry {
   readonly text: string;
 }
 
-/** Begins what search calls the pages of those who run the service. */
+/** The prefix of operators' pages in search results. */
 export const operatorsPages = 'Operators';
 
 /** An entry with the words in which a query is looked for. */

@@ -79,7 +79,7 @@ const groupOf = (route: Route): string => {
   return (/^\/(api\/)?v1\//.test(route.path) ? sameAs : sameForOperators)[subject] ?? subject;
 };
 
-/** A word that nobody has given a title yet. */
+/** The default title of a word. */
 const plainly = (word: string): Titled => ({
   title: `${word.charAt(0).toUpperCase()}${word.slice(1)}`,
   about: `About ${word}.`,
@@ -97,8 +97,8 @@ const grouped = (routes: readonly Route[], titles: Readonly<Record<string, Title
 };
 
 /**
- * The pages of the reference, for customers and for operators. What everybody may call, such as `/healthz`,
- * stands among that of customers, if a listener answers these at all.
+ * The pages of the reference, for customers and for operators. Public operations, such as `/healthz`, are
+ * among the customers' if this listener serves any of those.
  */
 export const groupsOf = (routes: readonly Route[]) => {
   const shown = routes.filter(({ hidden }) => !hidden);

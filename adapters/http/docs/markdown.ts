@@ -24,7 +24,7 @@ const nodesOf = (html: Html): readonly Node[] => {
   return [{ tag: type, props, inside: nodesOf(props.children) }];
 };
 
-/** What is there for a browser alone: forms, and words for those who see no columns. */
+/** Elements for browsers alone: forms, and words for readers who see no columns. */
 const leftOut = new Set(['form', 'legend', 'label', 'input', 'button', 'noscript']);
 const isLeftOut = ({ tag, props: { class: name } }: Element): boolean =>
   leftOut.has(tag) || ['try', 'hidden', 'actions'].includes(String(name));
@@ -118,7 +118,7 @@ const blocks = (nodes: readonly Node[], leads: Leads): readonly string[] => {
   return found;
 };
 
-/** A page as Markdown, for people and programs who take it elsewhere. */
+/** A page as Markdown, to copy for people and programs. */
 export const markdownOf = ({ title, about, lead, parts }: DocsPage, leads: Leads): string =>
   [
     `# ${title}`,

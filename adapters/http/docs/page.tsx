@@ -15,7 +15,7 @@ import {
 export interface Context {
   /** The address that clients see. */
   readonly baseUrl: string;
-  /** Where customers' pages are, if those who serve these serve operators alone; else null. */
+  /** The address of customers' pages, if this listener serves operators alone; else null. */
   readonly customersAt: string | null;
   /** Whether there are pages of the console to lead to. */
   readonly hasConsole: boolean;
@@ -23,8 +23,8 @@ export interface Context {
   readonly operators: readonly Group[];
 }
 
-/** Whose pages those for everybody stand among: among customers', where these are served. */
-export const everybodyIn = ({ customersAt }: Context): 'customers' | 'operators' =>
+/** The section of pages for all readers: customers', where these are served. */
+export const audienceOfShared = ({ customersAt }: Context): 'customers' | 'operators' =>
   customersAt === null ? 'customers' : 'operators';
 
 /** The pages in the order in which they are read. */

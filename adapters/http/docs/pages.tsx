@@ -76,8 +76,8 @@ const makersOf = (context: Context): Makers =>
   ]);
 
 /**
- * The pages about a table of routes, on a service that is at `baseUrl`. Operators who are by themselves begin
- * with the page about them; what is for customers is at `publicUrl`.
+ * The pages about a table of routes, on a service that is at `baseUrl`. Without customers' pages, the
+ * operators' begin with the page about operators; customers' pages are at `publicUrl`.
  */
 export const pagesOf = (routes: readonly Route[], baseUrl: string, publicUrl: string): Pages => {
   const context = contextOf(routes, baseUrl, publicUrl);

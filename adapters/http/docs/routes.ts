@@ -63,7 +63,7 @@ const described = (
 
 const isErrorCode = (code: string): boolean => errorCodes.some((known) => known === code);
 
-/** The pages of the documentation that are the same for everybody. */
+/** The pages of the documentation that are the same for every reader. */
 const pathsOf = (routes: readonly Route[]): readonly string[] => {
   const { customers, operators } = groupsOf(routes);
   const places = [

@@ -1,6 +1,6 @@
 import { render } from 'preact-render-to-string';
 import { findEntries, operatorsPages, type Entry, type Indexed } from './find.js';
-import { everybodyIn, type Context, type DocsPage, type Part } from './page.js';
+import { audienceOfShared, type Context, type DocsPage, type Part } from './page.js';
 import { searchPath } from './places.js';
 
 const named: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&amp;': '&' };
@@ -56,7 +56,7 @@ const maxResults = 30;
 const excerptOf = (text: string): string =>
   text.length <= 160 ? text : `${text.slice(0, text.lastIndexOf(' ', 160))} …`;
 
-/** What was found, for browsers without scripts and for everybody who presses Enter. */
+/** Search results, for browsers without scripts and for pressing Enter. */
 export const searchPage = (entries: readonly Indexed[], query: string, context: Context): DocsPage => {
   const all = findEntries(entries, query, maxResults + 1);
   const found = all.slice(0, maxResults);
@@ -67,7 +67,7 @@ export const searchPage = (entries: readonly Indexed[], query: string, context: 
       query.trim() === ''
         ? 'Type a word into the field above: an operation, a field, an error code.'
         : `${all.length > maxResults ? 'The first ' : ''}${found.length} for “${query}”`,
-    for: everybodyIn(context),
+    for: audienceOfShared(context),
     shape: 'plain',
     lead:
       found.length === 0 ? null : (

@@ -68,7 +68,7 @@ const subjectOf = async (
   return { kind: 'organization', org };
 };
 
-/** For the operator: events with what proves to somebody else that they are what was recorded. */
+/** Exports for the operator: events, with proofs for third parties. */
 export const exportRoutes = (deps: ExportDeps): readonly Route[] => [
   operatorRoute('GET /exports', {
     id: 'exportEvents',

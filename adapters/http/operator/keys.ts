@@ -65,7 +65,7 @@ const expiryFrom = (sent: string | null, now: Instant): Instant | null => {
   return new Date(time).toISOString() as Instant;
 };
 
-/** The keys of those who run the service. Only the operator token makes and revokes them. */
+/** Operators' keys. Only the operator token makes and revokes them. */
 export const operatorKeyRoutes = (deps: OperatorKeyRouteDeps): readonly Route[] => [
   operatorRoute('POST /keys', {
     id: 'createOperatorKey',

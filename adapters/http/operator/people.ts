@@ -65,8 +65,8 @@ const memberBody = ({ id, person, role: has, account, expires }: Member) => ({
 });
 
 /**
- * The people who may sign in, for the operator. What a key for the office may not do to the staff is decided
- * by the use cases: it depends on whose account it is.
+ * The people who may sign in, for the operator. The use cases decide what a key for the office may not do to
+ * the staff: it depends on the account.
  */
 export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
   const address = (path: string, params: Readonly<Record<string, string>>): string => {
@@ -81,7 +81,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
     operatorRoute('POST /console-links', {
       id: 'makeConsoleLink',
       summary: 'Make a link with which the operator enters the console, once, within 15 minutes',
-      // The link lets in whoever holds the operator token, with all that it may do.
+      // The link lets its user in as the holder of the operator token.
       access: rootAccess,
       answers: { 201: link },
       errors: [],
@@ -92,7 +92,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
     }),
     operatorRoute(`POST /organizations/:org/members`, {
       id: 'inviteMember',
-      summary: 'Invite somebody, or again; the service sends no mail, so pass the link on',
+      summary: 'Invite a person, or renew an invitation; the service sends no mail, so pass the link on',
       body: whole(newMember),
       answers: { 201: link },
       errors: ['not_found', 'invalid_transition'],

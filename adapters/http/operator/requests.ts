@@ -85,7 +85,7 @@ const bodyOf = ({ request, events }: ShownRequest) => {
   };
 };
 
-/** For the operator: who did it, from which request. */
+/** Requests with their actors, for the operator. */
 export const operatorRequestRoutes = (deps: OperatorRequestDeps): readonly Route[] => [
   operatorRoute('GET /requests', {
     id: 'listRequests',

@@ -17,7 +17,7 @@ import {
 
 const withScope = <S extends OperatorScope>(scope: S) => ({ kind: 'operator', scope }) as const;
 
-/** Organizations, credits, keys, designs, hooks, webhooks. Whoever may audit may read them, too. */
+/** Organizations, credits, keys, designs, hooks, webhooks. Auditors may read them, too. */
 export const officeAccess = withScope('operator:office');
 /** Cards and their production. */
 export const floorAccess = withScope('operator:floor');

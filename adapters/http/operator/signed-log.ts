@@ -18,7 +18,7 @@ export interface LogRouteDeps {
   readonly store: Pick<EventStore, 'positionBefore'>;
   /** The keys that checkpoints are checked with; none if this process doesn't know them. */
   readonly vkeys: readonly string[];
-  /** Whether everybody may see checkpoints and hashes. */
+  /** Whether checkpoints and hashes are public. */
   readonly isPublic: boolean;
 }
 

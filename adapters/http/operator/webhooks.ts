@@ -107,7 +107,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
   }),
 ];
 
-/** Nobody knows how often an endpoint had failed at a moment. */
+/** How often an endpoint had failed at a moment in the past is not known. */
 const endpointThen = listedEndpoint
   .extend({
     failure_count: z.int().min(0).nullable().describe('Null if `at` was sent.'),

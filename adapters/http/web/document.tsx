@@ -61,6 +61,6 @@ export const pageHeaders = ({ posts }: { readonly posts: boolean }): Readonly<Re
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
-  // A form of a page without a referrer says `Origin: null`, and then nobody knows where it came from.
+  // A form of a page without a referrer says `Origin: null`, and then its origin can't be checked.
   'referrer-policy': posts ? 'same-origin' : 'no-referrer',
 });

@@ -14,7 +14,7 @@ type Work<Item, Result> = (items: readonly Item[]) => Promise<readonly Result[]>
 
 /** The most items of a lane that go into one call. */
 const laneBatch = 500;
-/** Who has come to a lane during a call waits no longer than this for its end. */
+/** An item that has come to a lane during a call waits no longer than this for its end. */
 const laneTimeout: Milliseconds = 500;
 
 /**
@@ -42,8 +42,8 @@ export class Batcher<Item, Result> {
   }
 
   /**
-   * A lane for what requests wait for: all that this turn of the event loop brings shares a call. A call that
-   * hangs holds up nobody else for long.
+   * A lane for items that requests wait for: all items of this turn of the event loop share a call. A call
+   * that hangs doesn't hold up the others for long.
    */
   static lane<Item, Result>(clock: Clock, work: Work<Item, Result>): Batcher<Item, Result> {
     return new Batcher(laneBatch, work, { gather: nextTurn, clock });

@@ -77,7 +77,7 @@ export class Bounds {
 /** The generation of a build has a collection of its own: they are counted together. */
 const withoutBuild = (collection: string): string => collection.replace(/_v\d+_g\d+$/, '');
 
-/** What is asked for: the method, and the collection if it is one's. */
+/** The name of a call: the method, and the collection if it belongs to one. */
 const callOf = (of: object, method: string): string => {
   if (of instanceof AbstractCursor) return `${method} ${withoutBuild(of.namespace.collection ?? '')}`;
   return of instanceof Collection ? `${method} ${withoutBuild(of.collectionName)}` : method;

@@ -3,7 +3,7 @@ import { untilAborted } from '../../../application/timing/until-aborted.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { MongoDatabase } from './database.js';
 
-/** How far the clocks of a process and of the database may be apart before somebody should know. */
+/** How far the clocks of a process and of the database may differ before it is reported. */
 export const toleratedSkew: Milliseconds = 30_000;
 const checkInterval: Milliseconds = 10_000;
 const repeatInterval: Milliseconds = 3_600_000;

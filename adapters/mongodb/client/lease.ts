@@ -9,7 +9,7 @@ interface LeaseRow {
   readonly _id: string;
   /** Null if it was given back. */
   readonly owner: string | null;
-  /** The owner's process, as `Machine` names it; null or absent if nobody can tell whether it is gone. */
+  /** The owner's process, as `Machine` names it; null or absent if its end can't be noticed. */
   readonly process?: string | null;
   /** Grows by one whenever the lease changes hands. */
   readonly epoch: number;

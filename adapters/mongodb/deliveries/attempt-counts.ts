@@ -156,7 +156,7 @@ export const countAttempts = async (
       for (const { row } of changes) cleared.set(row._id, row.lastCount.id);
       return rows;
     }
-    // Somebody else has counted, or some were counted here: what is left still has its note.
+    // Another process has counted, or some were counted here: the others still have their note.
     found = await readEndpoints(database, endpoints);
     left = await stillNoted(database, left);
   }

@@ -39,8 +39,8 @@ import { Batcher } from '../client/batcher.js';
 const defaultRecordedWithin: Milliseconds = 50_000;
 const defaultAttemptTime: Milliseconds = 10_000;
 /**
- * A claim that has not started within this time may not start any more. So whoever deletes an endpoint waits
- * no longer than this. (docs/architecture.md#delivery-of-webhooks)
+ * A claim that has not started within this time may not start any more. So deleting an endpoint waits no
+ * longer than this. (docs/architecture.md#delivery-of-webhooks)
  */
 export const startsWithin: Milliseconds = 1_000;
 /** How many attempts one write records at most. */
@@ -130,7 +130,7 @@ export class MongoAttempts {
   /** Deliveries that were found due when no slot was free. Others may have claimed them since. */
   readonly #backlog = new Map<Uuid, readonly Due[]>();
   /**
-   * Claims that nobody works on, with their rows: the response to the claim was lost, or they could not be
+   * Claims without a worker, with their rows: the response to the claim was lost, or they could not be
    * released.
    */
   readonly #uncertain = new Map<string, readonly string[]>();
@@ -265,7 +265,7 @@ export class MongoAttempts {
     return { endpoint, ids, cards, next: claimable[ids.length]?.due ?? (known.length > 0 ? now : null) };
   }
 
-  /** The first pending rows of an endpoint that nobody has claimed. */
+  /** The first pending, unclaimed rows of an endpoint. */
   async #unclaimed(endpoint: Uuid, limit: number, began: Milliseconds): Promise<readonly Due[]> {
     const deliveries = await deliveryRows(this.#database);
     const rows = await deliveries
@@ -295,8 +295,8 @@ export class MongoAttempts {
   }
 
   /**
-   * Claims the candidates that nobody else has claimed. Returns the rows and the open endpoints as they were
-   * read after the claim, and the time before that read.
+   * Claims the candidates that are still unclaimed. Returns the rows and the open endpoints as they were read
+   * after the claim, and the time before that read.
    */
   async #claimFreeAs(
     claim: string,
@@ -320,8 +320,8 @@ export class MongoAttempts {
         this.#database,
         candidates.flatMap(({ cards }) => cards),
       ),
-      // Nothing may start for an endpoint that was disabled or deleted meanwhile. Whoever deletes one from
-      // now on sees the claims and waits for them.
+      // Nothing may start for an endpoint that was disabled or deleted meanwhile. A deletion from now on sees
+      // the claims and waits for them.
       this.#openEndpoints(candidates.map(({ endpoint }) => endpoint)),
     ]);
     await countAttempts(this.#database, rows.flatMap(uncountedOf));
@@ -341,7 +341,7 @@ export class MongoAttempts {
     this.#uncertain.set(claim, [...(this.#uncertain.get(claim) ?? []), ...ids]);
   }
 
-  /** Frees what nobody works on as soon as the server answers, instead of when the claim ends. */
+  /** Frees claims without a worker as soon as the server answers, instead of when the claim ends. */
   async #unclaimUncertain(): Promise<void> {
     for (const [claim, ids] of this.#uncertain) {
       this.#uncertain.delete(claim);

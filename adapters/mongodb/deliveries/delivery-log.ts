@@ -26,7 +26,7 @@ import type { MongoDeliveryWatch } from './delivery-watch.js';
 import { MongoRedrives } from './redrives.js';
 import type { MongoDeliveryWrites, MongoDeliveryWritesOptions } from './delivery-writes.js';
 
-/** How long the request of somebody who inserts rows may take. */
+/** How long a request that inserts rows may take. */
 const certainlyInserted: Milliseconds = 600_000;
 /** Up to where rows are counted for the metrics. */
 const maxCounted = 100_000;
@@ -105,7 +105,7 @@ export class MongoDeliveryLog implements DeliveryLog {
           count += dropped;
         } while (dropped === batchSize);
         if (state === 'opening') await this.#endpoints.open(_id);
-        // Rows may still be inserted by somebody who read the endpoint before it was deleted.
+        // Rows may still be inserted by a process that read the endpoint before it was deleted.
         if (state === 'closed' && changedAt + certainlyInserted <= now) await this.#endpoints.markClean(_id);
       }
       return count;

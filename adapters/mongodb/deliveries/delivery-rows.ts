@@ -22,7 +22,10 @@ import type { MongoDatabase } from '../client/database.js';
 
 /** A note about an attempt that its endpoint may not have counted yet. */
 export interface Uncounted {
-  /** The delivery and the claim: a delivery that was removed may be made again, and attempts counted anew. */
+  /**
+   * The delivery and the claim: a delivery that was removed may be made again, and its attempts counted from
+   * 1.
+   */
   readonly attempt: string;
   /** The claim that it was made under. */
   readonly claim: string;

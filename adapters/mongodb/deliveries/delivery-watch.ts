@@ -7,7 +7,7 @@ import type { Milliseconds, OrganizationId } from '../../../domain/ids.js';
 import type { MongoDatabase } from '../client/database.js';
 import { deliveryOf, deliveryRows, type DeliveryRow } from './delivery-rows.js';
 
-/** How often to look for changes of other processes while somebody watches. */
+/** How often to poll for changes of other processes while there is a watcher. */
 const pollInterval: Milliseconds = 500;
 /** By how much the clocks of other processes may be late. */
 const clockDifference: Milliseconds = 5_000;
@@ -57,8 +57,8 @@ export class MongoDeliveryWatch {
   }
 
   /**
-   * Shows that a delivery was made, also if it was attempted before this look found it: whoever forwards new
-   * deliveries waits for that.
+   * Shows that a delivery was made, also if it was attempted before this poll found it: watchers that forward
+   * new deliveries wait for that.
    */
   #publishMade(row: DeliveryRow): void {
     if (row.change === 'made' || this.#published.has(row._id)) return;

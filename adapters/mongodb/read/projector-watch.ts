@@ -23,7 +23,7 @@ export interface ProjectorWatchOptions {
   readonly downAfter?: Milliseconds;
 }
 
-/** How often to look while somebody waits for the projections, and while nobody does. */
+/** How often to poll while a reader waits for the projections, and while none does. */
 const pollWhileAwaited: Milliseconds = 25;
 const pollWhileIdle: Milliseconds = 500;
 /** How often to look for signs of life of the projector, which come more seldom than checkpoints. */
@@ -41,7 +41,7 @@ const statusOf = (projection: Projection<unknown>, rows: readonly BuildRow[]): P
   };
 };
 
-/** Sleeps until somebody waits for the projections, the signal aborts, or it is time to look again. */
+/** Sleeps until a reader waits for the projections, the signal aborts, or it is time to poll again. */
 const sleepUntilAwaited = async (
   board: ProjectionBoard,
   clock: Clock,

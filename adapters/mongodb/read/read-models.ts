@@ -182,7 +182,7 @@ export class MongoReadModels implements ReadModels {
     if (isListed && needs.fields.every((field) => fields.includes(field)) && (agenda || !needs.agenda))
       return this.#database.collection<DocumentRow>(documentsName(row));
     throw new ReadModelsUnavailable(
-      `${projection.name} is being built anew, and can't be searched like this yet`,
+      `${projection.name} is being rebuilt, and can't be searched like this yet`,
     );
   }
 }

@@ -3,7 +3,7 @@ import { builds, eventAtCheckpoint } from './builds.js';
 import { MongoCheckpoints } from '../records/checkpoints.js';
 import type { MongoDatabase } from '../client/database.js';
 
-/** Everybody who has read the log: the builds of all projections, and the processes with checkpoints. */
+/** All readers of the log: the builds of all projections, and the processes with checkpoints. */
 export const readingsOf = async (database: MongoDatabase): Promise<readonly LogReading[]> => {
   const rows = await (await builds(database)).find({ state: { $ne: 'retired' } }).toArray();
   const projections = rows.map((row) => ({

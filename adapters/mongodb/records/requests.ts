@@ -24,7 +24,7 @@ export const requestIndexes: readonly IndexDescription[] = [
   },
 ];
 
-/** Removing this many at a time delays nobody. */
+/** Removing this many at a time delays no other work. */
 const removedAtOnce = 1_000;
 
 /** The request log, one document per request. */

@@ -36,7 +36,7 @@ export interface SqliteEventStoreOptions {
 
 const maxKnownHeads = 100_000;
 
-/** Whoever reads page after page lets others have their turn in between. */
+/** A caller that reads page after page gives way to others in between. */
 const largePage = 100;
 
 /**

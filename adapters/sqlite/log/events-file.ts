@@ -29,7 +29,7 @@ export interface EventsFileOptions {
   readonly onDamage: (error: DamagedLog) => void;
   /** Absent: the log is not notarized, and only what the start reads is read back. */
   readonly notary?: NotaryOptions;
-  /** Whether the log is opened although it is damaged, for whoever must go on. */
+  /** Whether the log is opened although it is damaged, for commands that must go on. */
   readonly opensDamaged?: boolean;
 }
 

@@ -24,9 +24,9 @@ const usualBatch = 100;
 const pauseAfterError: Milliseconds = 1_000;
 
 /**
- * EventStore.follow over a source. Reads a batch only when the consumer asks for it. A log that lacks events
- * which were committed, because its file was changed, is asked again after a pause: the head promises them at
- * once, and who waited on it alone would never give way.
+ * EventStore.follow over a source. Reads a batch only when the consumer asks for it. A log that lacks
+ * committed events, because its file was changed, is read again after a pause: the head promises them at
+ * once, and a loop that waited for the head alone would never give way.
  */
 export async function* followLog(
   { readLog, headPosition, untilCommittedAfter, clock }: LogSource,

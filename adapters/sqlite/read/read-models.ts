@@ -49,7 +49,7 @@ const assertAcross = (
 /** Refuses a list from a build whose documents belonged to other owners. */
 const assertListed = ({ name, listedFrom = 0 }: Projection<unknown>, { version }: ActiveBuild): void => {
   if (version < listedFrom)
-    throw new ReadModelsUnavailable(`${name} is being built anew, and can't be listed yet`);
+    throw new ReadModelsUnavailable(`${name} is being rebuilt, and can't be listed yet`);
 };
 
 /** After every position. */

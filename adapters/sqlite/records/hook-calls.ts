@@ -39,7 +39,7 @@ const callOf = ({ id, hook, org, at, status, code, card, request_id: requestId }
 const unavailable = (error: unknown): HookCallsUnavailable =>
   new HookCallsUnavailable(messageOf(error), { cause: error });
 
-/** Removing this many at a time delays nobody who waits for the writer. */
+/** Removing this many at a time doesn't delay other writes. */
 const removedAtOnce = 200;
 
 /** The call log in events.db. Recording a call shares the commit of other writes at that time. */

@@ -3,7 +3,7 @@ import type { Database } from '../database.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
 import type { SqliteWriter } from '../writer/writer.js';
 
-/** Removing this many at a time delays nobody who waits for the writer. */
+/** Removing this many at a time doesn't delay other writes. */
 const removedAtOnce = 200;
 
 /** After every time as it is stored. */

@@ -15,7 +15,7 @@ import type { OperationSet } from './operation-set.js';
 import { openOperationSets } from './operations.js';
 import type { FromWriter, ToWriter, WriteReply, WriteRequest, WriterStart } from './writer-messages.js';
 
-/** Larger groups gain nothing, and everyone in them waits longer. */
+/** Larger groups gain nothing, and all writes in them wait longer. */
 const maxGroup = 1000;
 
 /** The names of operations that delete or overwrite what must not be found any more. */

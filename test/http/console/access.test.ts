@@ -166,7 +166,7 @@ describe('the pages of the console', () => {
     expect(await refused('viewer')).to.include(
       'Your role here lacks the permission cards.cancel. Ask A owner to change your role.',
     );
-    expect(await refused('auditor')).to.include('Whoever runs the service can change your role.');
+    expect(await refused('auditor')).to.include('The operator of the service can change your role.');
   });
 
   it('lead back to the page that was asked for after signing in, and nowhere else', async () => {

@@ -72,7 +72,7 @@ describe('the pages about deliveries', () => {
     const [, shown = ''] = /service-event: card\.created([^]*?)<\/pre>/.exec(text) ?? [];
     expect(shown).to.include(`service-delivery: ${id}`).and.to.include(`card&quot;:&quot;${card}`);
     for (const name of ['service-signature', 'webhook-signature', 'webhook-timestamp'])
-      expect(shown).to.include(`${name}: made anew for each attempt`);
+      expect(shown).to.include(`${name}: set for each attempt`);
     expect(text).not.to.match(/v1[=,]|t=\d/);
     expect(text)
       .to.include('&lt;b>Sorry&lt;/b>')

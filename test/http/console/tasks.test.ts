@@ -35,11 +35,11 @@ const tasks: Readonly<Record<string, Task>> = {
     await press(/^I have stored it: write its message$/);
     await type(/^Template/, 'Dear {{first_name}}, welcome!');
     await press(/^Save$/);
-    await see('Saved, for calls from now on.');
+    await see('Saved. Applies to new calls.');
     await press(/^Pause$/);
     await see('Paused. Calls that arrive');
     await press(/^Resume$/);
-    await see('The hook sends again.');
+    await see('Hook resumed.');
   },
   'see a card as it would be written, send it, and find it in the statement': async (
     { press, type, choose, see },
@@ -119,9 +119,9 @@ const tasks: Readonly<Record<string, Task>> = {
     await see('The delivery is due now.');
     await press(/^switched on$/);
     await press(/^Switch on$/);
-    await see('The endpoint is switched on.');
+    await see('The endpoint is enabled.');
     await press(/^Replay$/);
-    await see('Every event since then that the endpoint had not accepted is sent now.');
+    await see('All events since then that the endpoint has not accepted are being sent.');
     const { rows } = await tenant.api(`/api/v1/deliveries?endpoint=${endpoints.failing}&type=card.held`);
     expect(rows[0]?.['attempts']).to.have.length.above(0);
   },

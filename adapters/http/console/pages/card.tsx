@@ -61,7 +61,7 @@ export const cardPage = page({
         <p class="crumbs">
           <a href={url(paths.cards, { org })}>Cards</a> › {card.code}
         </p>
-        <Head title={`Card for ${card.recipient?.name ?? `somebody who is ${gone(card.erasedAt)}`}`}>
+        <Head title={`Card for ${card.recipient?.name ?? `a recipient who is ${gone(card.erasedAt)}`}`}>
           <span id="status" data-refresh>
             <Status status={card.status} />
           </span>

@@ -23,7 +23,7 @@ export const choosePage = page({
         </p>
       )}
       {choices.length === 0 ? (
-        <Empty title="You belong to no organization">Somebody who owns one can invite you.</Empty>
+        <Empty title="You belong to no organization">An owner of an organization can invite you.</Empty>
       ) : (
         <div class="panel">
           <ul class="rows">

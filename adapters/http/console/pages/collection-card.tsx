@@ -5,7 +5,7 @@ import { nothingHere } from '../admit.js';
 import { page } from '../page.js';
 import { paths } from '../../web/paths.js';
 
-/** For everybody: a card of the collection, and what to call it when one sends it. */
+/** A public page: a card of the collection, and its name for sends. */
 export const collectionCardPage = page({
   path: paths.collectionCard,
   may: 'anyone',

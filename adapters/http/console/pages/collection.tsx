@@ -6,7 +6,7 @@ import { paths } from '../../web/paths.js';
 
 const perPage = 60;
 
-/** For everybody: the cards that anybody may send. */
+/** A public page: the cards that anyone may send. */
 export const collectionPage = page({
   path: paths.collection,
   may: 'anyone',

@@ -13,8 +13,8 @@ import { go, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { instantAt } from '../since.js';
 
-/** Headers that each attempt makes anew. */
-const madeAnew: ReadonlySet<string> = new Set([
+/** Headers whose values differ with each attempt. */
+const perAttempt: ReadonlySet<string> = new Set([
   'service-signature',
   'webhook-signature',
   'webhook-timestamp',
@@ -31,9 +31,7 @@ const headersOf = ({ id, type, body, traceparent }: Delivery): readonly string[]
       at: 0,
       ...(traceparent !== undefined && { traceparent }),
     }),
-  ).map(([name, value]) =>
-    madeAnew.has(name) ? `${name}: made anew for each attempt` : `${name}: ${value}`,
-  );
+  ).map(([name, value]) => (perAttempt.has(name) ? `${name}: set for each attempt` : `${name}: ${value}`));
 
 export const deliveryPage = page({
   path: paths.delivery,

@@ -51,7 +51,7 @@ export const doNotMailPage = page({
           </section>
         ) : null}
         {shown.length === 0 ? (
-          <Empty title="Nobody is on the list">Whoever asks for no more cards belongs here.</Empty>
+          <Empty title="Nobody is on the list">Add people who ask for no more cards.</Empty>
         ) : (
           <div class="panel">
             <ul class="rows">

@@ -90,7 +90,7 @@ export const mePage = page({
       run: async (context, sent) => {
         const { deps, visitor, url } = context;
         const { owner } = visitor.session;
-        // Nobody else's: it is looked for among one's own.
+        // Only the visitor's own sessions are searched, so that no other can be ended.
         const own = (await deps.sessions.listOf(owner)).find(({ id }) => id === sent('session'));
         if (own !== undefined) await deps.sessions.end(own.id);
         tell(context, { account: owner }, 'signed out elsewhere');

@@ -41,7 +41,7 @@ export const requestsPage = page({
         .filter(({ org }) => org === context.org || context.visitor.kind === 'operator')
         .map(async (request) => ({ request, who: request.actor && (await nameOf(request.actor)) })),
     );
-    return { q, rows, shown, by: actor === null ? 'nobody who was let in' : await nameOf(actor) };
+    return { q, rows, shown, by: actor === null ? 'not let in' : await nameOf(actor) };
   },
   title: () => 'Requests',
   view: ({ q, rows, shown, by }, context) => {
@@ -53,17 +53,17 @@ export const requestsPage = page({
         <Search
           name="q"
           label="Request"
-          hint="As in x-request-id: req_…; or a card or an id, to see who has asked for it"
+          hint="As in x-request-id: req_…; or a card or an id, to list the requests about it"
 
           value={q}
         />
         {rows.length > 0 ? (
           <Table
-            label="Who has asked for it"
+            label="Requests about it"
             rows={rows}
             columns={[
               { name: 'When', cell: ({ request }) => <Time at={request.at} zone={timeZone} /> },
-              { name: 'Who', cell: ({ who }) => who ?? 'nobody who was let in' },
+              { name: 'Who', cell: ({ who }) => who ?? 'not let in' },
               {
                 name: 'Request',
                 kind: 'head',

@@ -23,7 +23,7 @@ export const signInPage = page({
       <h1>Sign in</h1>
       {canSignIn(origin) ? null : (
         <p class="alert" role="alert">
-          Nobody can sign in here: put TLS in front, then set <code>BASE_URL</code>.
+          Sign-in is disabled here: put TLS in front, then set <code>BASE_URL</code>.
         </p>
       )}
       <Refusal refused={refused} />

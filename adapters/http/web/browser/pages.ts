@@ -37,7 +37,7 @@ const addCopyButtons = (within: ParentNode): void => {
     secret.after(copyButton(secret));
 };
 
-/** Somebody is at work in it: the keyboard is there, or something was unfolded. */
+/** The visitor is using it: it has the focus, or something in it was unfolded. */
 const isInUse = (region: Element): boolean =>
   region.contains(document.activeElement) || region.querySelector('details[open]') !== null;
 

@@ -60,7 +60,7 @@ const show = async (input: HTMLInputElement, panel: HTMLElement): Promise<void> 
     index = null;
     return [];
   });
-  // Somebody has closed the panel, or typed on, while the index was loaded.
+  // The visitor has closed the panel, or typed on, while the index was loaded.
   if (asked !== latest) return;
   const all = findEntries(entries, input.value, most + 1);
   const results = all.slice(0, most);

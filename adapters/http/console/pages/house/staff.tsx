@@ -21,11 +21,9 @@ export const staffPage = page({
         <Head title="Staff" />
         <Done word={context.query('done')} />
         <Refusal refused={refused} />
-        <p class="quiet">Only the holder of the operator token changes who runs the service.</p>
+        <p class="quiet">Only the holder of the operator token changes the staff.</p>
         {members.length === 0 ? (
-          <Empty title="Nobody but the operator">
-            Invite those who work on the floor, or who look after it.
-          </Empty>
+          <Empty title="No staff yet">Invite the people who work on the floor, or supervise it.</Empty>
         ) : (
           <MemberRows members={members} roles={roles} context={context} />
         )}
