@@ -6,7 +6,7 @@
 // Take the keys from your contract, never from the file. The service's docs/exports.md has the formats; the
 // comments here say what is checked. Each check prints a line:
 //
-//   PASS  it holds, whoever made the file
+//   PASS  it holds, no matter who made the file
 //   FAIL  it does not hold, and why
 //   SAID  the operator has signed that it holds, and nothing else shows it
 import { createDecipheriv, createHash, createPublicKey, verify as isSignedBy } from 'node:crypto';

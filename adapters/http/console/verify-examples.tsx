@@ -23,8 +23,8 @@ export const VerifyExamples = () => (
   <section class="panel" aria-labelledby="verify">
     <h2 id="verify">Check the signature</h2>
     <p>
-      Anybody can send to your address. Each delivery carries <code>service-signature</code>: accept it only
-      if the signature fits the raw bytes of the body, and was made within five minutes.
+      Anyone can send to your address. Each delivery carries <code>service-signature</code>: accept it only if
+      the signature fits the raw bytes of the body, and was made within five minutes.
     </p>
     {examples.map(({ language, file }) => (
       <details>

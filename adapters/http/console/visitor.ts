@@ -98,7 +98,7 @@ export const visitorOf = async (
     kind: 'member',
     session,
     account,
-    name: known.person?.name ?? 'Somebody',
+    name: known.person?.name ?? 'A member',
     email: known.person?.email ?? '',
   };
 };

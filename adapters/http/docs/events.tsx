@@ -19,7 +19,7 @@ const meanings: Readonly<Record<PublicEventType, readonly [when: string, of: str
   ],
   'card.written': ['The pen has finished the card and its envelope.', 'Every card of your organization.'],
   'card.mailed': [
-    'The carrier has the card. The last event of a card; nobody tells when it is delivered.',
+    'The carrier has the card. The last event of a card; delivery is not reported.',
     'Every card of your organization.',
   ],
   'card.cancelled': ['The card was stopped before it was made.', 'Cards cancelled through the API.'],

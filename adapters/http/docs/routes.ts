@@ -151,7 +151,7 @@ export const docsRoutes = (
     (await import('./drawn.js')).drawn(routes, base, publicUrl()),
   );
   return [
-    shown('/openapi.json', 'getOpenApi', 'The OpenAPI document', document('everybody')),
+    shown('/openapi.json', 'getOpenApi', 'The OpenAPI document', document('all')),
     ...(has('key')
       ? [uncached('/api/openapi.json', 'getApi', 'The OpenAPI document for customers', document('public'))]
       : []),

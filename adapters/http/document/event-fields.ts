@@ -7,7 +7,7 @@ type Node = Readonly<Record<string, unknown>>;
 const meanings: Readonly<Record<string, string>> = {
   account: 'The account with which the invitation was accepted.',
   'actor.id': 'The key, the hook, the account of a member, or the key of an operator; null if there is none.',
-  'actor.kind': 'What kind of somebody it was.',
+  'actor.kind': 'The kind of actor.',
   address: 'Null if the contact has none.',
   amount: 'How many credits were moved; always positive.',
   at: 'When it happened, by the clock of the service.',
@@ -74,7 +74,7 @@ const meanings: Readonly<Record<string, string>> = {
   owes: '1 if the credit of the card comes back, 0 if none was spent.',
   personal: 'Personal data. Null once it was erased: erase what you keep of it, too.',
   phone: 'Null if it is unknown.',
-  reason: 'Why, in the words of whoever did it; null if nobody said or it was erased.',
+  reason: 'The reason that was given; null if there was none or it was erased.',
   recipient: 'To whom the card is mailed.',
   reference: 'What the sender or the buyer calls it, such as the number of an order; null if there is none.',
   request:

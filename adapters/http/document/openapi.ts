@@ -234,7 +234,7 @@ const byStatus = (codes: readonly ErrorCode[]): ReadonlyMap<number, readonly Err
   return groups;
 };
 
-/** Who may call an operation, in a sentence. */
+/** The callers of an operation, in a sentence. */
 const accessOf = ({ access }: Route): string => {
   if (access.kind === 'key')
     return access.scope === null
@@ -309,7 +309,7 @@ export const tagDescriptions: Readonly<Record<string, string>> = {
   account: 'Your key, credits, designs and handwritings.',
   operator: 'For the people who run the service, with the operator token.',
   health: 'For load balancers and monitoring.',
-  log: 'What everybody may see of the log: its signed head, and the keys to check it with.',
+  log: 'The public part of the log: its signed head, and the keys that verify it.',
 };
 
 /** What the service posts to webhook endpoints. */
@@ -363,7 +363,7 @@ const securitySchemes = {
 export const openApiDocument = (
   routes: readonly Route[],
   baseUrl: string,
-  audience: Audience = 'everybody',
+  audience: Audience = 'all',
 ): Node => {
   const shown = routes.filter((route) => !route.hidden).filter(isFor(audience));
   const withWebhooks = audience !== 'operator';

@@ -13,7 +13,7 @@ const erasure = z.object({
   contacts: optional(z.array(z.string()).max(maxAtOnce)).describe('Ids of contacts.'),
   reason: text({
     maxLength: maxReasonLength,
-    description: 'Why. It is recorded, and stays: name nobody in it.',
+    description: 'The reason. It is recorded and never erased: leave out names.',
     examples: ['Request of 2 March'],
   }),
 });

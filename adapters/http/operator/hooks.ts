@@ -158,7 +158,7 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
     query: pageAtQuery,
     responses: {
       200: {
-        description: 'One page of hooks. Of hooks as they were, nobody knows how often they had been fired.',
+        description: 'One page of hooks. With `at`, the number of calls is not known.',
         schema: listOf(listedHook, 'HookList', asOfField),
       },
     },

@@ -37,7 +37,7 @@ const shownRequest = z
     actor: z
       .object({ kind: z.string(), id: z.string().nullable() })
       .nullable()
-      .describe('Null if nobody was let in.'),
+      .describe('Null if the request was not let in.'),
     organization: z.string().nullable(),
     address: z.string().describe('The network address that it came from.'),
     idempotency_key: z.string().nullable(),

@@ -113,7 +113,7 @@ const words: Readonly<Record<string, Words>> = {
   'OperatorsCard.design_id': ['The design of the card.', uuid],
   source: ['Through what the card was sent.'],
   organization: ['The organization, by its id.', org],
-  reason: ['Why, in the words of whoever did it; null if nobody said.', 'The address needs a look.'],
+  reason: ['The reason that was given; null if there was none.', 'The address needs a look.'],
 
   // People and addresses
   name: ['The name.', 'Ada Lovelace'],
@@ -147,13 +147,13 @@ const words: Readonly<Record<string, Words>> = {
   change: [null, -1],
   kind: ['What kind it is.'],
   'CreditMovement.kind': ['What kind of movement it is.'],
-  'CreditMovement.reason': ['Why, if somebody said so; else null.', 'refund'],
+  'CreditMovement.reason': ['The reason that was given; else null.', 'refund'],
   'CreditMovement.reference': [
     'What the buyer calls the purchase, such as the number of an invoice; null if there is none.',
     'invoice-2026-03',
   ],
   actor: ['Who did it.'],
-  'actor.kind': ['What kind of somebody it was.', 'key'],
+  'actor.kind': ['The kind of actor.', 'key'],
   'actor.id': ['The key, the hook, the account or the operator; null if it is not told.', uuid],
   'actor.label': [null, 'Shop'],
   last_movement: ['The newest movement; null if there is none.'],

@@ -3,14 +3,14 @@ import type { OperatorScope, Scope } from '../../../domain/api-key.js';
 import type { Actor } from '../../../domain/events.js';
 
 /**
- * Who may call: the holder of a key (with a certain scope, or any key), an operator with a certain scope
- * (null: only with the operator token), the holder of the token in the path, or anybody.
+ * The callers of a route: the holder of a key (with a certain scope, or any key), an operator with a certain
+ * scope (null: only with the operator token), the holder of the token in the path, or any client.
  */
 export type Access =
   | { readonly kind: 'key'; readonly scope: Scope | null }
   | { readonly kind: 'operator'; readonly scope: OperatorScope | null }
   | { readonly kind: 'hook' }
-  /** Whoever a cookie says: the page itself decides. */
+  /** Any client, with or without a cookie: the page itself decides. */
   | { readonly kind: 'page' }
   | { readonly kind: 'public' };
 
@@ -41,7 +41,7 @@ export interface Subject {
   readonly hook?: string;
   /** Codes of cards and ids in the path and the query, unless an API key asked. */
   readonly subjects?: readonly string[];
-  /** Who was let in by a cookie. */
+  /** The visitor that a cookie let in. */
   readonly visitor?: Actor;
   readonly changed?: Readonly<Record<string, unknown>>;
 }

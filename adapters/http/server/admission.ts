@@ -8,7 +8,7 @@ import { assertOneAuthorization, windowEnd, type Gate } from './caller.js';
 import type { Exchange } from './exchange.js';
 import type { Route } from './route.js';
 
-/** Whoever may audit may read everything; some routes are only for the operator token. */
+/** Auditors may read everything; some routes are only for the operator token. */
 const requireOperatorScope = ({ access, method }: Route, { scopes }: OperatorCaller): void => {
   if (access.kind !== 'operator' || scopes === null) return;
   const { scope } = access;

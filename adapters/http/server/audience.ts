@@ -1,7 +1,7 @@
 import type { Route } from './route.js';
 
-/** Of whom a listener or a document is: of customers and the public, or of the people who run the service. */
-export type Audience = 'everybody' | 'public' | 'operator';
+/** The audience of a listener or a document: customers and the public, the operators, or all. */
+export type Audience = 'all' | 'public' | 'operator';
 
 const operatorsPaths: ReadonlySet<string> = new Set(['/readyz', '/metrics']);
 
@@ -9,6 +9,6 @@ const operatorsPaths: ReadonlySet<string> = new Set(['/readyz', '/metrics']);
 export const isFor =
   (audience: Audience) =>
   ({ access, path }: Pick<Route, 'access' | 'path'>): boolean => {
-    if (audience === 'everybody' || path === '/healthz') return true;
+    if (audience === 'all' || path === '/healthz') return true;
     return (access.kind === 'operator' || operatorsPaths.has(path)) === (audience === 'operator');
   };

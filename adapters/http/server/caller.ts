@@ -72,7 +72,7 @@ interface Guesses {
   readonly refusedUntil: Milliseconds;
 }
 
-/** Who has an IPv6 address mostly has all that begin with the same 64 bits. */
+/** The owner of an IPv6 address mostly has all addresses with the same first 64 bits. */
 export const household = (address: string): string => {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);
@@ -98,7 +98,7 @@ export const clientAddress = (
   return hops.findLast((hop) => hop !== '' && !isTrusted(hop)) ?? request.address;
 };
 
-/** Counts wrong operator tokens by address, in this process and on a clock that nobody sets. */
+/** Counts wrong operator tokens by address, in this process and on a monotonic clock. */
 const guessCounter = (clock: Clock) => {
   const known = new LRUCache<string, Guesses>(growingTo(maxAddresses));
   return {

@@ -6,7 +6,7 @@ import { acceptsGzip } from './media-types.js';
 type Headers = Readonly<Record<string, string>>;
 
 /**
- * A document that is the same for everybody as long as the process runs. (decision 10: what may be cached)
+ * A document that is the same for all readers as long as the process runs. (decision 10: what may be cached)
  */
 export interface SharedDocument {
   readonly type: string;

@@ -82,7 +82,7 @@ export class HttpFailure extends Error {
   }
 }
 
-/** The client went away before its request was complete: nobody waits for the response. */
+/** The client went away before its request was complete, so there is no one to respond to. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }

@@ -43,7 +43,7 @@ export interface Exchange {
   /** Null until one has matched. */
   route: Route | null;
   caller: Caller;
-  /** True once a route has matched that not everybody may call. */
+  /** True once a route has matched that needs a credential. */
   needsCredential: boolean;
   /** What the request turned out to be about; null while nothing is known. */
   subject: Subject | null;

@@ -90,10 +90,7 @@ export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl, upl
     exchange.stop?.(failure);
   };
 
-  /**
-   * The client is not slow: what it has sent waits for us. Nobody else looks at the time of this request from
-   * then on.
-   */
+  /** The client is not slow: its bytes wait for us. No other code times this request from then on. */
   const goOn = (exchange: Exchange, failure: HttpFailure): void => {
     const over = new AbortController();
     exchange.response.once('close', () => over.abort());

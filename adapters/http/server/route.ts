@@ -78,7 +78,7 @@ export interface StreamResponse {
   readonly events: AsyncIterable<ServerSentEvent>;
   /**
    * `application/jsonl`: the data of each event on a line, and nothing else. A connection that ends before
-   * the iteration does is then broken off, so that nobody takes a part for the whole.
+   * the iteration does is then broken off, so that no client takes a part for the whole.
    */
   readonly type?: 'text/event-stream' | 'application/jsonl';
   /** What to send instead of a comment to show that the stream is alive; null for a comment. */
@@ -87,7 +87,7 @@ export interface StreamResponse {
 }
 /**
  * Text in pieces that end at line breaks, sent at the pace of the client. It ends when the iteration ends;
- * where that throws, or the service stops, the connection is dropped, so that nobody takes a part for the
+ * where that throws, or the service stops, the connection is dropped, so that no client takes a part for the
  * whole.
  */
 export interface LinesResponse {

@@ -101,7 +101,7 @@ export interface HttpOptions {
 export interface HttpServer {
   /** Resolves with the port in use. Port 0 picks a free one. Rejects if the address can't be used. */
   listen(port: number, host: string): Promise<number>;
-  /** Serves a connection that somebody else has opened, without timeouts of its own: for simulations. */
+  /** Serves a connection that was opened elsewhere, without timeouts of its own: for simulations. */
   readonly accept: (connection: Duplex) => void;
   /** How many requests have begun since the start. */
   readonly begun: () => number;
@@ -113,8 +113,8 @@ export interface HttpServer {
 }
 
 /**
- * The id of a request, and the trace that begins with it unless it belongs to another one. Nobody records
- * that trace, so it is not sampled.
+ * The id of a request, and the trace that begins with it unless it belongs to another one. That trace is not
+ * recorded, so it is not sampled.
  */
 interface RequestIds {
   readonly id: string;
@@ -220,7 +220,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   const nextIds = requestIds(options.entropy, clock);
   const nextId = () => nextIds().id;
   const documented = [...options.routes, ...healthRoutes(readiness, registry, options.version)].filter(
-    isFor(options.serves ?? 'everybody'),
+    isFor(options.serves ?? 'all'),
   );
   const routes = [...documented, ...docsRoutes(documented, baseUrl, publicUrl)];
 
@@ -345,7 +345,10 @@ export const httpServer = (options: HttpOptions): HttpServer => {
     if (isWorkedFor(socket)) socket.setTimeout(timeouts.progress);
     else {
       if (!isIdle(socket))
-        log.info({ address: socket.remoteAddress }, 'connection ended: nobody reads the response');
+        log.info(
+          { address: socket.remoteAddress },
+          'connection ended: the client does not read the response',
+        );
       socket.destroy();
     }
   });

@@ -49,7 +49,7 @@ async function* piecesOf(
 
 /**
  * Reads the fields of a form, and gives its file to be read. `onStop` gets a function that ends it with an
- * error, and gives up what is left of the file: to be called when nobody reads on. Throws `body_too_large`,
+ * error, and gives up the rest of the file: to be called when reading stops. Throws `body_too_large`,
  * `invalid_body` and ClientGone.
  */
 export const readUpload = (
@@ -78,9 +78,9 @@ export const readUpload = (
     parser.on('field', (name, value) => void fields.set(name, value.trim()));
     parser.on('file', (_name, stream, fileName) => {
       file = stream;
-      // It may break off before anybody reads it, and an error that nobody listens to ends the process.
+      // It may break off before it is read, and an error without a listener ends the process.
       stream.on('error', () => undefined);
-      // Whoever leaves the file unread must not keep the connection waiting.
+      // A file that is left unread must not keep the connection waiting.
       stream.once('close', () => {
         request.unpipe(parser);
         request.resume();

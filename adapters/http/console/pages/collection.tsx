@@ -22,7 +22,7 @@ export const collectionPage = page({
     return (
       <>
         <Head title="Collection" />
-        <p class="quiet">Cards that anybody can send, written by a pen.</p>
+        <p class="quiet">Cards that anyone can send, written with a pen.</p>
         {shown.length === 0 ? (
           <Empty title="There is no card yet">Those that the service publishes stand here.</Empty>
         ) : (

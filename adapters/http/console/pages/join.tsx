@@ -46,7 +46,7 @@ export const joinPage = page({
     const invitation = await invitationOf(context);
     const { org } = invitation;
     const name = org === house ? 'The service' : (await readAccount(context.deps, org)).name;
-    const forms = { anew: newForm(context), withAccount: newForm(context) };
+    const forms = { newAccount: newForm(context), withAccount: newForm(context) };
     return { forms, organization: name, ...invitation };
   },
   title: ({ organization }) => `Join ${organization}`,
@@ -57,12 +57,12 @@ export const joinPage = page({
         {organization} invites {person.email} as <strong>{role}</strong>, who {roleMeans[role]}.
       </p>
       <Refusal refused={refused} />
-      <section class="panel" aria-labelledby="anew">
-        <h2 id="anew">With a new account</h2>
+      <section class="panel" aria-labelledby="new-account">
+        <h2 id="new-account">With a new account</h2>
         <p class="quiet">
           It opens nothing else, and leaves other accounts with this e-mail address as they are.
         </p>
-        <Form action="join" id={forms.anew}>
+        <Form action="join" id={forms.newAccount}>
           <WhosePassword email={person.email} />
           <Field
             name="name"

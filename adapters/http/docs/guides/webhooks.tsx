@@ -58,7 +58,7 @@ export const webhooks: Guide = ({ baseUrl }) => [
     'signatures',
     'Check the signature',
     text(
-      '`service-signature` is `t=<unix seconds>,v1=<hex>`: the HMAC-SHA256 over `t`, a dot and the raw body, keyed with the whole secret, `whsec_` included. Refuse a request whose time differs from yours by more than 300 seconds, so that nobody can send an old one again.',
+      '`service-signature` is `t=<unix seconds>,v1=<hex>`: the HMAC-SHA256 over `t`, a dot and the raw body, keyed with the whole secret, `whsec_` included. Refuse a request whose time differs from yours by more than 300 seconds, so that an old one can’t be replayed.',
     ),
     <Code language="js" title="Node">
       {verifyInNode}

@@ -66,10 +66,11 @@ describe('connections', () => {
   afterEach(() => service.close());
 
   const head = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
-  const wasEnded = () => service.log.some(({ msg }) => msg === 'connection ended: nobody reads the response');
+  const wasEnded = () =>
+    service.log.some(({ msg }) => msg === 'connection ended: the client does not read the response');
 
   for (const path of ['/large', '/stream'])
-    it(`are ended if nobody reads the response for as long as allowed: ${path}`, async () => {
+    it(`are ended if the client does not read the response for as long as allowed: ${path}`, async () => {
       await start({ timeouts: { progress: 200 } });
       const { socket, ended: isOver, seen } = openRaw(service.port);
       socket.pause();
