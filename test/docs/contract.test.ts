@@ -11,6 +11,8 @@ import { scopes } from '../../domain/api-key.js';
 import { cardStatuses, steps } from '../../domain/card.js';
 import { errorCodes } from '../../domain/errors.js';
 import { publicEventTypes } from '../../domain/public-events.js';
+import { operationsOf, readDocument } from '../support/http/document.js';
+import { startTestService, type RunningService } from '../support/http/service.js';
 import { read } from '../support/runner/repository.js';
 
 const contract = read('docs/contract.md');
@@ -61,6 +63,12 @@ const response = (id: string, status = 200): JsonSchema =>
   schemaOf(operation(id).operation.responses[status]?.schema);
 const row = (id: string): JsonSchema => inside(response(id), 'data').items ?? {};
 const parameters = (id: string): readonly string[] => fieldsOf(schemaOf(operation(id).query));
+
+/** The operations of the operator's table, as `GET /operator/v1/cards`. */
+const operatorRows = (): readonly string[] =>
+  rowsOf('## Operator API').flatMap(([path, methods = '']) =>
+    methods.split(', ').map((method) => `${method} /operator/v1${code(path)}`),
+  );
 
 describe('docs/contract.md', () => {
   it('lists every error code once, with the status that it has', () => {
@@ -171,5 +179,27 @@ describe('docs/contract.md', () => {
     expect(limit('Description of an endpoint')).to.deep.equal([
       longest(body('registerWebhookEndpoint'), 'description'),
     ]);
+  });
+});
+
+describe('the operations in docs/contract.md', () => {
+  let service: RunningService;
+  before(async () => (service = await startTestService()));
+  after(() => service.stop());
+
+  const documented = async (path: string): Promise<readonly string[]> =>
+    operationsOf(await readDocument(service.baseUrl, path)).map((each) => `${each.method} ${each.path}`);
+  const isBelowOperator = (operation: string): boolean => operation.includes(' /operator/');
+
+  it('have all that the OpenAPI document for operators has below /operator/v1, and no others', async () => {
+    const operators = await documented('/operator/openapi.json');
+    expect(operatorRows().toSorted()).to.deep.equal(operators.filter(isBelowOperator).toSorted());
+  });
+
+  it('have all others of both OpenAPI documents', async () => {
+    const all = [...(await documented('/api/openapi.json')), ...(await documented('/operator/openapi.json'))];
+    const others = all.filter((operation) => !isBelowOperator(operation));
+    expect(others).to.have.length.above(30);
+    expect(others.filter((operation) => !contract.includes(`\`${operation}\``))).to.deep.equal([]);
   });
 });
