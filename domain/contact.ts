@@ -231,7 +231,7 @@ export const composeNames = (
     return { name: whole, firstName, lastName };
   }
   if (name === null)
-    throw new DomainError('missing_name', 'A contact needs a name, or a first and a last name.');
+    throw new DomainError('missing_name', 'Provide at least one of `name`, `first_name` and `last_name`.');
   const end = name.indexOf(' ');
   return end === -1
     ? { name, firstName: name, lastName: null }

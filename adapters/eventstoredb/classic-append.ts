@@ -6,7 +6,7 @@ import {
   type EventStoreDBClient,
 } from '@eventstore/db-client';
 import type { Clock } from '../../application/ports/system.js';
-import { within } from '../../application/timing/within.js';
+import { withTimeout } from '../../application/timing/with-timeout.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { AppendAnswer, ServerWrite } from './batch-appends.js';
 import type { Credentials } from './connection.js';
@@ -39,7 +39,7 @@ export const appendClassically = async (
     // The call's own deadline doesn't cover the search for a server: without this time it may stay pending
     // forever.
     const longest = time * 2;
-    const result = await within(clock, longest, client.appendToStream(name, proposed, options), () => {
+    const result = await withTimeout(clock, longest, client.appendToStream(name, proposed, options), () => {
       throw new Overdue(`no response within ${longest} ms`);
     });
     if (!result.success) return { kind: 'conflict' };

@@ -4,7 +4,7 @@ import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import { uncounted, type CountCall } from '../../application/ports/count-call.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
-import { within } from '../../application/timing/within.js';
+import { withTimeout } from '../../application/timing/with-timeout.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { BatchAppends, type BatchCall } from './batch-appends.js';
 import { countCalls } from './counted.js';
@@ -120,7 +120,7 @@ export class Connection {
     const reason = new Error('the event store was closed');
     this.#replacing.abort(reason);
     this.#session.batches.close(reason);
-    await within(this.#options.clock, closeTimeout, dispose(this.#session.client), () => null);
+    await withTimeout(this.#options.clock, closeTimeout, dispose(this.#session.client), () => null);
   }
 }
 

@@ -43,7 +43,7 @@ export interface Context extends Recognition {
   readonly times: EventStoreDbTimes;
   /** How long to wait after this number of failures in a row. */
   readonly backoff: (failures: number) => Milliseconds;
-  /** Hears of every failure, even if it is dealt with. */
+  /** Called with every failure, even if it is dealt with. */
   readonly onError: (error: unknown) => void;
 }
 

@@ -34,9 +34,9 @@ export interface EventStoreDbSettings {
   readonly times?: Partial<EventStoreDbTimes>;
   /** Counts appends, reads, subscriptions, and the events that come. */
   readonly count?: CountCall;
-  /** Hears of every failure, even if it is dealt with. */
+  /** Called with every failure, even if it is dealt with. */
   readonly onError?: (error: unknown) => void;
-  /** Hears of the first event under a name of ours that another program wrote. */
+  /** Called with the first event under a name of ours that another program wrote. */
   readonly onForeign?: (event: ForeignEvent) => void;
 }
 

@@ -223,12 +223,18 @@ export class Reads {
     return isSearched ? searched : startAfter(after);
   }
 
-  /** Told what ended a read or a subscription: it may have begun where the log no longer goes on. */
+  /**
+   * Called with the error that ended a read or a subscription: it may have begun where the log no longer
+   * continues.
+   */
   failed(error: unknown): void {
     if (isInvalidPosition(error)) this.#head = nothingKnown;
   }
 
-  /** Told when a reader began to look for events and found none: the next one finds that out sooner. */
+  /**
+   * Called when a reader found no event: the next search begins behind the foreign events that it passed
+   * over.
+   */
   async passedOver(began: Milliseconds): Promise<void> {
     if (this.#context.clock.monotonic() - began > maxFruitlessSearch)
       await this.head().catch(() => undefined);

@@ -1,6 +1,6 @@
 import { connect, type ChannelModel, type RecoveringChannelModel } from 'amqplib';
 import type { Clock } from '../../application/ports/system.js';
-import { within } from '../../application/timing/within.js';
+import { withTimeout } from '../../application/timing/with-timeout.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
@@ -25,7 +25,7 @@ export interface RabbitConnectionOptions {
   readonly setup: (model: ChannelModel) => Promise<void>;
   /** The broker takes messages again after an alarm. */
   readonly onUnblocked?: () => void;
-  /** Hears of failures. The connection is made again automatically. */
+  /** Called with failures. The connection is made again automatically. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -73,7 +73,7 @@ export class RabbitConnection {
   async close(): Promise<void> {
     this.#down = closed;
     const closing = this.#recovering.then((recovering) => recovering.close()).catch(() => undefined);
-    await within(this.#options.clock, closeTimeout, closing, () => null);
+    await withTimeout(this.#options.clock, closeTimeout, closing, () => null);
   }
 
   async #open(): Promise<RecoveringChannelModel> {

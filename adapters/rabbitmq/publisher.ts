@@ -2,7 +2,7 @@ import { Duplex } from 'node:stream';
 import type { Channel, ChannelModel, ConfirmChannel, Options } from 'amqplib';
 import { uncounted, type CountCall } from '../../application/ports/count-call.js';
 import type { Clock } from '../../application/ports/system.js';
-import { within } from '../../application/timing/within.js';
+import { withTimeout } from '../../application/timing/with-timeout.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { RabbitConnection, RabbitUnavailable } from './connection.js';
 
@@ -89,7 +89,7 @@ export class ConfirmingPublisher {
     const { clock, confirmTimeout = usualConfirmTimeout } = this.#options;
     writeTogether(channel);
     const confirmed = Promise.all(messages.map((message) => this.#send(channel, message)));
-    await within(clock, confirmTimeout, confirmed, () => {
+    await withTimeout(clock, confirmTimeout, confirmed, () => {
       this.#connection.reset(`nothing was confirmed for ${confirmTimeout} ms`);
       throw new RabbitUnavailable(`RabbitMQ has confirmed nothing for ${confirmTimeout} ms.`);
     });

@@ -1,6 +1,6 @@
 import { scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../../application/memory/growing.js';
+import { lazilySized } from '../../application/memory/lazy-lru.js';
 import { TooManySignIns, type Passwords } from '../../application/ports/passwords.js';
 import type { Entropy } from '../../application/ports/system.js';
 
@@ -75,7 +75,7 @@ export class ScryptPasswords implements Passwords {
   #waiting: readonly Waiting[] = [];
   readonly #running: string[] = [];
   /** The number of the last turn of each, unless its password was right. */
-  readonly #turns = new LRUCache<string, number>(growingTo(maxRemembered));
+  readonly #turns = new LRUCache<string, number>(lazilySized(maxRemembered));
   #turn = 0;
 
   constructor(entropy: Entropy, cost: PasswordCost) {

@@ -1,9 +1,9 @@
 import { Resolver } from 'node:dns/promises';
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../../application/memory/growing.js';
+import { lazilySized } from '../../application/memory/lazy-lru.js';
 import { mayTake } from '../../application/webhooks/fair-share.js';
 import type { Clock } from '../../application/ports/system.js';
-import { within } from '../../application/timing/within.js';
+import { withTimeout } from '../../application/timing/with-timeout.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import { HostsFile, type ResolvedAddress } from './hosts-file.js';
 import { NotSent } from './plain-words.js';
@@ -50,7 +50,7 @@ interface Waiting {
 export class Names {
   readonly #clock: Clock;
   readonly #resolve: Resolve;
-  readonly #known = new LRUCache<string, Known>(growingTo(namesKept));
+  readonly #known = new LRUCache<string, Known>(lazilySized(namesKept));
   readonly #underWay = new Map<string, Promise<Known>>();
   readonly #waiting = new Set<Waiting>();
   readonly #held = new Map<OrganizationId, number>();
@@ -122,7 +122,7 @@ export class Names {
       const silent = () => {
         throw new NotSent('the name server does not respond');
       };
-      const [first, ...others] = await within(
+      const [first, ...others] = await withTimeout(
         this.#clock,
         this.#lookupTimeout,
         this.#resolve(hostname),
@@ -146,7 +146,7 @@ export class Names {
       const turn = new Promise<void>((resolve) => (begin = resolve));
       const waiting = { org, begin };
       this.#waiting.add(waiting);
-      await within(this.#clock, patience, turn, () => {
+      await withTimeout(this.#clock, patience, turn, () => {
         if (this.#waiting.delete(waiting)) throw new TooManyLookups(`too many names are being looked up`);
       });
       return;

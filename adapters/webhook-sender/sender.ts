@@ -8,7 +8,7 @@ import type {
   WebhookSender,
 } from '../../application/ports/webhook-sender.js';
 import type { Clock } from '../../application/ports/system.js';
-import { within } from '../../application/timing/within.js';
+import { withTimeout } from '../../application/timing/with-timeout.js';
 import { DomainError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import {
@@ -250,7 +250,7 @@ export class UndiciWebhookSender implements WebhookSender {
     // Not what was remembered: the address may have been changed for the registration.
     this.#names.forget(host);
     const found = this.#names.addressesOf(host, org, vettingTimeout).catch(() => []);
-    const addresses = await within(this.#options.clock, vettingTimeout, found, () => []);
+    const addresses = await withTimeout(this.#options.clock, vettingTimeout, found, () => []);
     this.#names.forget(host);
     return addresses;
   }

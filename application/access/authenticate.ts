@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../memory/growing.js';
+import { lazilySized } from '../memory/lazy-lru.js';
 import { apiKey, keyIdOf, type ApiKey, type KeyScope } from '../../domain/api-key.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
@@ -28,9 +28,9 @@ const maxRemembered = 10_000;
  * unavailable, the last known state counts. (decision 51: the form of a key, and how it is refused)
  */
 export class Authenticator {
-  readonly #ids = new LRUCache<string, Uuid>(growingTo(maxRemembered));
+  readonly #ids = new LRUCache<string, Uuid>(lazilySized(maxRemembered));
   readonly #checked = new LRUCache<Uuid, { readonly state: ApiKey; readonly at: Milliseconds }>(
-    growingTo(maxRemembered),
+    lazilySized(maxRemembered),
   );
   readonly #reading = new Map<Uuid, Promise<ApiKey>>();
 

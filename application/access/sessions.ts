@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { growingTo } from '../memory/growing.js';
+import { lazilySized } from '../memory/lazy-lru.js';
 import { Instant, type Milliseconds } from '../../domain/ids.js';
 import type { FoundSignInRecord, SignInRecords } from '../ports/sign-in-records.js';
 import type { Clock, Entropy } from '../ports/system.js';
@@ -62,7 +62,7 @@ export interface SessionsDeps {
 export class Sessions {
   readonly #deps: SessionsDeps;
   readonly #known = new LRUCache<string, { readonly session: Session; readonly at: Milliseconds }>(
-    growingTo(maxRemembered),
+    lazilySized(maxRemembered),
   );
 
   constructor(deps: SessionsDeps) {

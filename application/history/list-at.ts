@@ -1,7 +1,7 @@
 import { streamName, type Category, type OrganizationId } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
 import { documentAt, type Moment, type Past } from './as-of.js';
-import { atMost } from '../timing/at-most.js';
+import { limitConcurrency } from '../timing/limit-concurrency.js';
 import type { EventStore } from '../ports/event-store.js';
 import type { ReadModels } from '../ports/read-models.js';
 
@@ -28,7 +28,7 @@ export const listAt = async <Document>(
   moment: Moment,
   { limit, before: begin }: { readonly limit: number; readonly before: bigint | null },
 ): Promise<readonly Past<Document>[]> => {
-  const limited = atMost(atOnce);
+  const limited = limitConcurrency(atOnce);
   const found: Past<Document>[] = [];
   let before = begin;
   while (found.length < limit) {

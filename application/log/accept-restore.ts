@@ -52,7 +52,7 @@ export const acceptRestore = async (
     clock,
     sign: null,
     scrubEvery: 0,
-    restore: 'the log',
+    restoreHint: 'the log',
   };
   const events = await rebuildTree(comparing, onProgress);
   const tree = await tiles.tree();

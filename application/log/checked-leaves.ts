@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../memory/growing.js';
+import { lazilySized } from '../memory/lazy-lru.js';
 import type { OrganizationId, StreamName } from '../../domain/ids.js';
 import { macKeyId, MissingEventKey, type EventMacs } from '../../domain/event-mac.js';
 import { entryBytes, entryHash, ImpossibleEntry } from '../../domain/log-entry.js';
@@ -74,7 +74,7 @@ export const eventChecker = (
   macs: Pick<EventMacs, 'verifies'>,
 ): CheckEvents => {
   const heads = new LRUCache<StreamName, { readonly revision: number; readonly hash: string }>(
-    growingTo(rememberedStreams),
+    lazilySized(rememberedStreams),
   );
 
   const hashBefore = async ({ stream, revision, position }: StoredEvent): Promise<string | null> => {

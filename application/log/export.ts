@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../memory/growing.js';
+import { lazilySized } from '../memory/lazy-lru.js';
 import { audit, auditIdOf, everything, type ExportKind } from '../../domain/audit.js';
 import { cardStream } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
@@ -153,7 +153,7 @@ interface Before {
  */
 const chainChecker = (raw: RawLog) => {
   const heads = new LRUCache<StreamName, { readonly revision: number; readonly hash: string }>(
-    growingTo(rememberedStreams),
+    lazilySized(rememberedStreams),
   );
   const beforeOf = async ({ stream, revision, position }: StoredEvent): Promise<Before | null> => {
     if (revision === 0) return null;

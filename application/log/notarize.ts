@@ -20,15 +20,15 @@ export interface Notarizing extends ReadingBack {
   readonly anchor?: ((checkpoint: Checkpoint, hour: string) => Promise<void>) | null | undefined;
   /** From the end of one scrub to the beginning of the next. */
   readonly scrubEvery: Milliseconds;
-  /** What the message of a damaged log says is to be restored. */
-  readonly restore: string;
-  /** Hears of each checkpoint once it is kept. */
+  /** What the error message tells the operator to restore. */
+  readonly restoreHint: string;
+  /** Called with each checkpoint once it is kept. */
   readonly onCheckpoint?: (checkpoint: Checkpoint) => void;
-  /** Hears when every event was found as it was written, and how many there were. */
+  /** Called with the number of events when all of them were found unchanged. */
   readonly onScrubbed?: (events: number) => void;
   /** Rests after a piece of work that took so long, so that requests on the same thread go first. */
   readonly rest?: (worked: Milliseconds, signal: AbortSignal) => Promise<void>;
-  /** Hears what went wrong beside the log, such as with an anchor. */
+  /** Called with failures outside the log, such as of an anchor. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -109,7 +109,7 @@ export const rebuildTree = async (
 
 /** Damage is written down before it is thrown, so that other processes and the next start know of it. */
 const recordingDamage = async <T>(
-  { tiles, restore }: Pick<Notarizing, 'tiles' | 'restore'>,
+  { tiles, restoreHint }: Pick<Notarizing, 'tiles' | 'restoreHint'>,
   work: () => Promise<T>,
 ): Promise<T> => {
   try {
@@ -122,7 +122,7 @@ const recordingDamage = async <T>(
     if (!(found instanceof DamagedLog)) throw found;
     const { position, reason } = found;
     await tiles.reportDamage({ position, reason }).catch(() => undefined);
-    throw new DamagedLog(position, reason, restore);
+    throw new DamagedLog(position, reason, restoreHint);
   }
 };
 

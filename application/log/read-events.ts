@@ -7,8 +7,8 @@ import { payload, dataOf } from '../../domain/delivery-payload.js';
 import { publicEventId, publicEventOf, type PublicEventType } from '../../domain/public-events.js';
 import { organizations } from '../../projections/organizations.js';
 import { publicEvents, type PublicEventDocument } from '../../projections/public-events.js';
-import { atMost } from '../timing/at-most.js';
-import { growingTo } from '../memory/growing.js';
+import { limitConcurrency } from '../timing/limit-concurrency.js';
+import { lazilySized } from '../memory/lazy-lru.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
 import type { EventStore } from '../ports/event-store.js';
 import type { ReadModels } from '../ports/read-models.js';
@@ -62,7 +62,7 @@ const shownAll = async (
   deps: Pick<ReadEventsDeps, 'store'>,
   documents: readonly PublicEventDocument[],
 ): Promise<readonly ShownEvent[]> => {
-  const limited = atMost(readsAtOnce);
+  const limited = limitConcurrency(readsAtOnce);
   const events = await Promise.all(documents.map((document) => limited(() => shown(deps, document))));
   return events.filter((event) => event !== null);
 };
@@ -157,7 +157,7 @@ export const followEvents = async (
 
 /** What the first events of cards say. Those are remembered, and opened each time. */
 const orders = ({ store }: Pick<ReadEventsDeps, 'store'>) => {
-  const known = new LRUCache<StreamName, RecordedEvent>(growingTo(maxKnown));
+  const known = new LRUCache<StreamName, RecordedEvent>(lazilySized(maxKnown));
   return async ({ logged, ordered }: Announced): Promise<Ordered | null> => {
     const { stream } = logged;
     const first =

@@ -24,7 +24,7 @@ export interface WitnessesDeps {
   readonly ask: AskWitness;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly report: (error: unknown) => void;
-  /** Hears what is known of them after each asking. */
+  /** Called with the state of the witnesses after each round. */
   readonly onStatus?: (all: readonly WitnessStatus[]) => void;
 }
 

@@ -4,7 +4,7 @@ import { capture } from '../../domain/errors.js';
 import { parseEvent, type Command, type RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds, OrganizationId, StreamName, Uuid } from '../../domain/ids.js';
 import { positionOf, type WriteDeps } from '../writing/execute.js';
-import { growingTo } from '../memory/growing.js';
+import { lazilySized } from '../memory/lazy-lru.js';
 import { OutcomeUnknown } from '../writing/outcome.js';
 import type { StreamWrite, WriteOutcome } from '../ports/event-store.js';
 import type { KeyClaim } from '../ports/idempotency-store.js';
@@ -36,10 +36,11 @@ export type Transferred =
   | { readonly kind: 'conflict' };
 
 interface Waiting extends Transfer {
-  /** The movements that do not stand in the ledger yet. */
+  /** The movements that are not in the ledger yet. */
   open: readonly Movement[];
   /**
-   * They don't stand in the ledger up to this revision; undefined as long as they can't stand there at all.
+   * No movement of this transfer was found up to this revision. Undefined until an append may have stored
+   * one.
    */
   before: number | undefined;
   /** An append with these movements was sent, and its outcome is unknown. */
@@ -91,7 +92,7 @@ const maxRememberedOrganizations = 10_000;
 export class LedgerQueue {
   readonly #lanes = new Map<OrganizationId, Lane>();
   /** How many transfers are likely to come together; absent: one. */
-  readonly #together = new LRUCache<OrganizationId, number>(growingTo(maxRememberedOrganizations));
+  readonly #together = new LRUCache<OrganizationId, number>(lazilySized(maxRememberedOrganizations));
 
   /**
    * `savesCalls`: each call of the store takes a while, so the first try is decided on the ledger as this

@@ -28,11 +28,11 @@ const nameOf = (piece: Piece): string => {
 const SavedWork = SavedMoney.extend({ copies: z.array(OpenCopy) });
 type SavedWork = z.infer<typeof SavedWork>;
 
-/** What a prefix of the log leaves to be done: money that is open, and copies of designs. */
+/** Work that a prefix of the log leaves open: money, and copies of designs. */
 export class OpenWork extends OpenMoney {
   readonly #copies = new Map<string, OpenCopy>();
   /** The names of pieces that are being closed. */
-  readonly #inHand = new Set<string>();
+  readonly #reserved = new Set<string>();
 
   static restore(saved: unknown): OpenWork {
     return new OpenWork(SavedWork.parse(saved));
@@ -55,15 +55,15 @@ export class OpenWork extends OpenMoney {
     return [...this.#copies.values()];
   }
 
-  /** Takes pieces in hand; leaves out those that are in hand already. */
-  take<Work>(pieces: readonly (readonly [Piece, Work])[]): readonly (readonly [Piece, Work])[] {
-    const free = pieces.filter(([piece]) => !this.#inHand.has(nameOf(piece)));
-    for (const [piece] of free) this.#inHand.add(nameOf(piece));
+  /** Reserves pieces for this pass; leaves out pieces that are reserved already. */
+  reserve<Work>(pieces: readonly (readonly [Piece, Work])[]): readonly (readonly [Piece, Work])[] {
+    const free = pieces.filter(([piece]) => !this.#reserved.has(nameOf(piece)));
+    for (const [piece] of free) this.#reserved.add(nameOf(piece));
     return free;
   }
 
-  putDown(piece: Piece): void {
-    this.#inHand.delete(nameOf(piece));
+  release(piece: Piece): void {
+    this.#reserved.delete(nameOf(piece));
   }
 
   save(): SavedWork {

@@ -2,13 +2,13 @@ import { collectionCard } from '../../domain/catalogue.js';
 import type { Instant, Milliseconds } from '../../domain/ids.js';
 import type { OpenDebt, OpenOrder, OpenSpend } from '../../domain/open-money.js';
 import { organization, saveDesign } from '../../domain/organization.js';
-import { atMost } from '../timing/at-most.js';
+import { limitConcurrency } from '../timing/limit-concurrency.js';
 import { execute } from '../writing/execute.js';
 import type { Checkpoints } from '../ports/checkpoints.js';
 import { markOf, type EventMark } from '../ports/event-store.js';
 import { assertSameLog } from '../log/same-log.js';
 import { untilAborted } from '../timing/until-aborted.js';
-import { within } from '../timing/within.js';
+import { withTimeout } from '../timing/with-timeout.js';
 import { purchaseBy } from './movements.js';
 import { OpenWork, type OpenCopy } from './open-work.js';
 import { reconcilerCommand, returnCredit, settleSpend, type SettlingDeps } from './settle-spend.js';
@@ -86,17 +86,17 @@ export const closeOpenWork = async (
     await bringCredits(deps, order);
     return true;
   };
-  const taken = openWork.take([
+  const taken = openWork.reserve([
     ...openWork.debts.filter(due).map((debt) => [debt, () => returnOwed(debt)] as const),
     ...openWork.spends.filter(due).map((spend) => [spend, () => close(spend)] as const),
     ...openWork.orders.filter(due).map((order) => [order, () => buy(order)] as const),
     ...openWork.copies.filter(due).map((copy) => [copy, () => copyOf(copy)] as const),
   ]);
-  const limited = atMost(atOnce);
+  const limited = limitConcurrency(atOnce);
   await Promise.all(
     taken.map(async ([piece, work]) => {
       await limited(() => attempt(work));
-      openWork.putDown(piece);
+      openWork.release(piece);
     }),
   );
   return { closed, errors };
@@ -180,7 +180,7 @@ export const runReconciler = async (
     // What falls due meanwhile doesn't wait for a piece that takes long.
     const passing: Promise<void> = pass().finally(() => passes.delete(passing));
     passes.add(passing);
-    await within(clock, passTimeout, passing, () => undefined);
+    await withTimeout(clock, passTimeout, passing, () => undefined);
     const openSince = openWork.oldest;
     const isNew = kept.handled < handled || kept.openSince !== openSince;
     if (!isNew || clock.monotonic() - savedAt < saveInterval) return;

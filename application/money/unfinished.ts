@@ -2,7 +2,7 @@ import { card, cardStream, owedBy } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
 import { parseEvent } from '../../domain/events.js';
 import type { CommandId, Milliseconds, OrganizationId } from '../../domain/ids.js';
-import { atMost } from '../timing/at-most.js';
+import { limitConcurrency } from '../timing/limit-concurrency.js';
 import { OutcomeUnknown, TooContended } from '../writing/outcome.js';
 import { EventStoreUnavailable } from '../ports/event-store.js';
 import { movementsAfter, spendFor } from './movements.js';
@@ -24,7 +24,7 @@ export interface LeftDebt {
 }
 
 export interface UnfinishedDeps extends SettlingDeps {
-  /** Hears of what can't be finished here; the reconciler finishes it. */
+  /** Called with failures; the reconciler finishes that work. */
   readonly report: (error: unknown) => void;
 }
 
@@ -100,7 +100,7 @@ export class UnfinishedWork {
   async #pass(): Promise<void> {
     const [first, ...others] = this.#pieces;
     if (first === undefined || !(await this.#tryToFinish(first))) return;
-    const limited = atMost(atOnce);
+    const limited = limitConcurrency(atOnce);
     await Promise.all(others.map((piece) => limited(() => this.#tryToFinish(piece))));
   }
 

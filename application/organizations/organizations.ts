@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../memory/growing.js';
+import { lazilySized } from '../memory/lazy-lru.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import { organization, type Organization } from '../../domain/organization.js';
@@ -9,9 +9,9 @@ import type { Clock } from '../ports/system.js';
 import { waitTimeout } from '../projecting/projection-board.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 import type { Loaded, Streams } from '../writing/streams.js';
-import { within } from '../timing/within.js';
+import { withTimeout } from '../timing/with-timeout.js';
 
-/** An organization's state. One that is only remembered is good for an acceptance, and for no refusal. */
+/** An organization's state. A cached state may accept a request, but never refuse one. */
 export interface SeenOrganization {
   readonly owner: Loaded<Organization>;
   readonly isRemembered: boolean;
@@ -32,8 +32,8 @@ export const organizationsOf = (streams: Streams): Organizations => ({
 });
 
 /**
- * Decides on a state that may be remembered. What would be refused is decided again on what the stream says:
- * a refusal is never of yesterday.
+ * Decides on a state that may be cached. A refusal is decided again on the stream: never refuse on stale
+ * state.
  */
 export const decideFor = async <T>(
   organizations: Organizations,
@@ -74,7 +74,7 @@ const pauseAfterFailure: Milliseconds = 1_000;
  * state is older than that.
  */
 export class RememberedOrganizations implements Organizations {
-  readonly #known = new LRUCache<OrganizationId, Known>(growingTo(maxRemembered));
+  readonly #known = new LRUCache<OrganizationId, Known>(lazilySized(maxRemembered));
   /** What is being read, and the row that was there before. */
   readonly #reading = new Map<
     OrganizationId,
@@ -132,7 +132,7 @@ export class RememberedOrganizations implements Organizations {
     if (this.readYourWrites.rowsMayBeLate() || this.clock.monotonic() < this.#noLookUntil) return null;
     const failed = 'failed';
     const asked = this.readModels.get(projected, org).catch(() => failed);
-    const row = await within(this.clock, readTimeout, asked, () => failed);
+    const row = await withTimeout(this.clock, readTimeout, asked, () => failed);
     if (typeof row === 'string') {
       this.#noLookUntil = this.clock.monotonic() + pauseAfterFailure;
       return null;

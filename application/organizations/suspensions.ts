@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../memory/growing.js';
+import { lazilySized } from '../memory/lazy-lru.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import { organization } from '../../domain/organization.js';
@@ -19,7 +19,7 @@ export class Suspensions {
   readonly #checked = new LRUCache<
     OrganizationId,
     { readonly isSuspended: boolean; readonly at: Milliseconds }
-  >(growingTo(maxRemembered));
+  >(lazilySized(maxRemembered));
   readonly #reading = new Map<OrganizationId, Promise<boolean>>();
 
   constructor(

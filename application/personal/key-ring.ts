@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../memory/growing.js';
+import { lazilySized } from '../memory/lazy-lru.js';
 import { FinalError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import type { MasterKey, MasterKeys } from '../../domain/webhook-signing.js';
@@ -12,7 +12,7 @@ import {
   type WrappedBlock,
 } from '../ports/personal-keys.js';
 import type { Clock, Entropy } from '../ports/system.js';
-import { within } from '../timing/within.js';
+import { withTimeout } from '../timing/with-timeout.js';
 
 /** The key of one event. `id`: the number of its block and its place there. */
 export interface PersonalKey {
@@ -197,7 +197,7 @@ export const keyRing = ({
   clock,
   entropy,
 }: KeyRingOptions): KeyRing => {
-  const opened = new LRUCache<number, Opened>(growingTo(maxOpened));
+  const opened = new LRUCache<number, Opened>(lazilySized(maxOpened));
   /** The oldest first: a cache that moves what was read last would cost a send more. */
   const noted = new Map<string, JustSealed>();
   const unused: PersonalKey[] = [];
@@ -211,7 +211,7 @@ export const keyRing = ({
 
   const admission = async (): Promise<void> => {
     if (admitted !== null)
-      await within(clock, waitTimeout, admitted, () => {
+      await withTimeout(clock, waitTimeout, admitted, () => {
         throw new PersonalKeysUnavailable('The keys of personal data are not compared with the log yet.');
       });
   };
@@ -276,8 +276,8 @@ export const keyRing = ({
   const waitForKeys = async (): Promise<void> => {
     const until = clock.monotonic() + waitTimeout;
     while (unused.length < minAvailable && failure === null && clock.monotonic() < until)
-      await within(clock, waitTimeout, refill(), () => undefined);
-    if (failure !== null) await within(clock, maxWaitAfterFailure, refill(), () => undefined);
+      await withTimeout(clock, waitTimeout, refill(), () => undefined);
+    if (failure !== null) await withTimeout(clock, maxWaitAfterFailure, refill(), () => undefined);
   };
 
   const isFresh = (number: number): boolean => {
@@ -300,7 +300,7 @@ export const keyRing = ({
     await admission();
     const refreshed = refresh([...wanted]);
     if (![...wanted].every(isKnown)) return refreshed;
-    await within(
+    await withTimeout(
       clock,
       refreshTimeout,
       refreshed.catch(() => undefined),

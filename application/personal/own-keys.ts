@@ -127,7 +127,7 @@ export interface OwnKeysDeps {
   readonly masters: MasterKeys;
   /** What is to be restored if keys are missing. */
   readonly place: string;
-  /** Hears that the keys were used with a later state of the log, or with another one. */
+  /** Called if the keys were used with a later state of the log, or with another log. */
   readonly onOther?: (error: OtherLog) => void;
 }
 

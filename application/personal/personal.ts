@@ -8,7 +8,7 @@ import type { Clock, Entropy } from '../ports/system.js';
 import { storeWith } from '../writing/store-with.js';
 import type { PersonalSeal, ProtectedData } from '../log/hash-chain.js';
 
-/** Hears of an event whose personal data could not be opened, whether it is erased or not. */
+/** Called with an event whose personal data could not be opened, whether it is erased or not. */
 export type OnUnopened = (event: RecordedEvent) => void;
 
 const cipher = 'aes-256-gcm';
@@ -152,7 +152,7 @@ const openedData = (
 };
 
 /** Returns the object that it is given, so that a class can add a private field to it. */
-const Itself = class {
+const ReturnsItsArgument = class {
   constructor(itself: object) {
     // oxlint-disable-next-line no-constructor-return
     return itself;
@@ -163,7 +163,7 @@ const Itself = class {
  * The sealed original of an opened event, in a private field: copies and comparisons must not see it, and a
  * WeakMap would make each garbage collection of a rebuild dearer.
  */
-class OpenedFrom extends Itself {
+class SealedOriginal extends ReturnsItsArgument {
   readonly #stored: RecordedEvent;
   readonly #open: Opening;
 
@@ -187,13 +187,13 @@ class OpenedFrom extends Itself {
 }
 
 /** The event as the log holds it, with its personal data sealed: what the hash chain covers. */
-export const asStored = (event: RecordedEvent): RecordedEvent => OpenedFrom.storedOf(event);
+export const asStored = (event: RecordedEvent): RecordedEvent => SealedOriginal.storedOf(event);
 
 /**
  * An event that was read a while ago, opened with the key that there is now: it may have been erased since.
  * Throws PersonalKeysUnavailable.
  */
-export const openedNow: typeof OpenedFrom.openedNow = (event) => OpenedFrom.openedNow(event);
+export const openedNow: typeof SealedOriginal.openedNow = (event) => SealedOriginal.openedNow(event);
 
 /** The data of an event, as it was read, without all that is personal. */
 export const withheldData = (event: RecordedEvent): object => takeOut(event.type, asStored(event).data).data;
@@ -230,7 +230,7 @@ const opening = ({ unopened = () => undefined, ...keys }: Opener): Opening => {
       };
       // The event itself gets the private field: nothing else is made.
       // oxlint-disable-next-line no-new
-      new OpenedFrom(opened, event, open);
+      new SealedOriginal(opened, event, open);
       return opened;
     });
   };

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../memory/growing.js';
+import { lazilySized } from '../memory/lazy-lru.js';
 import { FinalError, messageOf } from '../../domain/errors.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { categoryOf, idOf, type Milliseconds } from '../../domain/ids.js';
@@ -17,7 +17,7 @@ export interface ProjectorOptions {
   readonly store: ProjectionStore;
   readonly clock: Clock;
   readonly reports: ProjectorReports;
-  /** Hears of an error that no other try can mend. */
+  /** Called with an error that a retry can't mend. */
   readonly fail: (error: FinalError) => void;
 }
 
@@ -82,7 +82,7 @@ const openBuildOf = (
   hidden: hidden === true,
   checkpoint,
   event,
-  known: new LRUCache(growingTo(maxDocumentsInMemory)),
+  known: new LRUCache(lazilySized(maxDocumentsInMemory)),
   changed: new Map(),
 });
 

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../memory/growing.js';
+import { lazilySized } from '../memory/lazy-lru.js';
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import { hostOf } from '../../domain/webhook-url.js';
 import { attemptDelivery, type AttemptDeps } from './attempt-delivery.js';
@@ -13,7 +13,7 @@ import { nextTurn } from '../timing/next-turn.js';
 import { isRebuilt } from './relay.js';
 import { Schedule, type Route, type Slots, type Verdict } from './schedule.js';
 import { untilAborted } from '../timing/until-aborted.js';
-import { within } from '../timing/within.js';
+import { withTimeout } from '../timing/with-timeout.js';
 
 export interface DeliveryDeps extends Omit<AttemptDeps, 'deliveries' | 'report'> {
   readonly deliveries: Pick<Deliveries, 'gates' | 'claims'>;
@@ -55,7 +55,7 @@ const stopTimeout: Milliseconds = 4_000;
 /** Does what the schedule says: claims, makes attempts, and tells it what came of them. */
 class Worker {
   readonly #schedule: Schedule;
-  readonly #routes = new LRUCache<Uuid, Route>(growingTo(routesKept));
+  readonly #routes = new LRUCache<Uuid, Route>(lazilySized(routesKept));
   /** Endpoints whose routes are yet to be asked for, and when something of them is due. */
   #unrouted = new Map<Uuid, Milliseconds>();
   #isRouting = false;
@@ -248,7 +248,7 @@ class Worker {
   async #end(): Promise<void> {
     // What is being claimed now won't start, and is released.
     const ended = Promise.resolve(this.#claiming).then(() => Promise.all(this.#attempts));
-    await within(this.deps.clock, stopTimeout, ended, () => null);
+    await withTimeout(this.deps.clock, stopTimeout, ended, () => null);
     this.#ending.abort();
     await Promise.all(this.#attempts);
   }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { cards, type CardDocument } from '../../projections/cards.js';
-import { growingTo } from '../memory/growing.js';
+import { lazilySized } from '../memory/lazy-lru.js';
 import { card, orderedBy, type Ordered } from '../../domain/card.js';
 import { parseEvent, schemaOf, type LoggedEvent } from '../../domain/events.js';
 import { idOf, OrganizationId, type Milliseconds, type StreamName } from '../../domain/ids.js';
@@ -14,7 +14,7 @@ import {
 } from '../../domain/public-events.js';
 import type { Endpoint } from '../../domain/webhook-endpoints.js';
 import { isBegunHere } from '../../domain/traceparent.js';
-import { atMost } from '../timing/at-most.js';
+import { limitConcurrency } from '../timing/limit-concurrency.js';
 import type { DeliveryId, NewDelivery } from '../ports/delivery-log.js';
 import type { EventStore } from '../ports/event-store.js';
 import { ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
@@ -98,7 +98,7 @@ export interface PublicEventsOptions {
 export class PublicEvents {
   readonly #cards: LRUCache<string, Facts>;
   readonly #reading = new Map<string, Promise<Facts | null>>();
-  readonly #limited = atMost(readsAtOnce);
+  readonly #limited = limitConcurrency(readsAtOnce);
   readonly #readModels: Pick<ReadModels, 'get'> | null;
 
   constructor(
@@ -106,7 +106,7 @@ export class PublicEvents {
     { knownCards = usuallyKnown, readModels = null }: PublicEventsOptions = {},
   ) {
     this.#readModels = readModels;
-    this.#cards = new LRUCache(growingTo(knownCards));
+    this.#cards = new LRUCache(lazilySized(knownCards));
   }
 
   /** Keeps a card in mind that begins with this event, so that its stream need not be read later. */

@@ -7,7 +7,7 @@ import {
   type DomainEvent,
   type RecordedEvent,
 } from '../../domain/events.js';
-import { growingTo } from '../memory/growing.js';
+import { lazilySized } from '../memory/lazy-lru.js';
 import { derivedUuid, idOf, streamName, type Instant, type StreamName, type Uuid } from '../../domain/ids.js';
 import { lastAt, pagesAt, type Moment } from '../history/as-of.js';
 import { seal, type PersonalSeal, type Sign } from '../log/hash-chain.js';
@@ -58,7 +58,7 @@ export class Streams {
     private readonly sealing: Sealing,
     { cacheSize = 20_000 }: { readonly cacheSize?: number } = {},
   ) {
-    this.#cache = new LRUCache(growingTo(cacheSize));
+    this.#cache = new LRUCache(lazilySized(cacheSize));
   }
 
   /** Throws EventStoreUnavailable. */

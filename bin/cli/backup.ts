@@ -18,7 +18,7 @@ import { checkCopy, copyEvents, syncFile, type CopiedLog } from '../../adapters/
 import { makeDirectory } from '../../adapters/sqlite/database.js';
 import { messageOf } from '../../domain/errors.js';
 import { openServers } from '../offline/offline-log.js';
-import { markRestored } from '../settings/restored.js';
+import { markRestored } from '../settings/restored-marker.js';
 import { readSettings, type Servers, type Settings } from '../settings/settings.js';
 import { ServiceRefused } from './client.js';
 

@@ -252,7 +252,7 @@ export const webhookLongVerbs: readonly LongVerb[] = [
     verb: 'listen',
     isForOwners: true,
     description:
-      'Show deliveries and attempts as they happen, until Ctrl-C; can forward each to a local program. An API key with the scope webhooks:manage is all that it needs: without an endpoint it shows the events themselves, if the key has cards:read, too',
+      'Show deliveries and attempts as they happen, until Ctrl-C; can forward each to a local program. Requires an API key with webhooks:manage. If you have no endpoint, it shows card events directly; the key then also needs cards:read',
     options: [
       ...owners,
       { name: 'endpoint', description: 'only deliveries to this endpoint' },
@@ -264,7 +264,7 @@ export const webhookLongVerbs: readonly LongVerb[] = [
     noun: 'webhook',
     verb: 'trigger',
     isForOwners: true,
-    description: 'Send a test event of a type, such as card.mailed, to an endpoint, or to all of them',
+    description: 'Send a test event (for example, card.mailed) to one endpoint or to all endpoints',
     argument: 'type',
     options: [...owners, { name: 'endpoint', description: 'only this endpoint' }],
     run: trigger,

@@ -28,11 +28,11 @@ import { macsOf, notarized, shownTiles } from './notarized.js';
 import { measureLag } from '../metrics/projection-lag.js';
 import { projectionParts } from '../wiring/projection-parts.js';
 import { logPart } from '../wiring/log-part.js';
-import { alone } from './alone.js';
+import { withoutLeases } from './no-leases.js';
 import { otherLogSaid, watchUnreadable } from './incidents.js';
 
-/** After a kill or a power loss: what of the run before there is. A stopped one leaves nothing to say. */
-const sayWhatWasFound = async ({ left, eventStore }: EventsFile, log: Logger): Promise<void> => {
+/** Logs what was recovered after a kill or a power loss; after a clean stop there is nothing to log. */
+const logCrashRecovery = async ({ left, eventStore }: EventsFile, log: Logger): Promise<void> => {
   const { commits, lostCommits } = left;
   if (commits === 0 && lostCommits === 0) return;
   const { position } = await eventStore.head();
@@ -130,7 +130,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     await events.close();
     throw error;
   });
-  await sayWhatWasFound(events, log);
+  await logCrashRecovery(events, log);
   void events.verified.then(() => log.info('every event of the log at the start has been read back'));
   const stopping = new AbortController();
   const emptying = untilAborted(
@@ -174,7 +174,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     foreignEvents: () => 0,
     // The projector looks by itself, and everything else is in the file of the log.
     assertLog: () => Promise.resolve(),
-    exclusively: alone({ clock, log, fail }),
+    exclusively: withoutLeases({ clock, log, fail }),
     readiness: async () => {
       const status = projected.status();
       const lag = await measure(status.projections.map(({ checkpoint }) => checkpoint));

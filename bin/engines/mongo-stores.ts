@@ -129,7 +129,7 @@ export const openMongoStores = (
     stopped.signal,
   );
   const watchingHead = watchHead(board, raw, clock, stopped.signal);
-  const watchingClock = watchClock({ database, clock, report: clockLog(log), onError }, stopped.signal);
+  const watchingClock = watchClock({ database, clock, onSkew: clockLog(log), onError }, stopped.signal);
   const watchingKeys = untilAborted({ clock, signal: stopped.signal, pause: keysPollInterval, onError }, () =>
     personalKeys.check(),
   );
@@ -249,7 +249,7 @@ interface Projecting {
   readonly releases: Releases;
   readonly store: EventStore;
   readonly onError: (error: unknown) => void;
-  /** Hears why the projector gets nowhere. */
+  /** Called with the reason why the projector makes no progress. */
   readonly onIncident: (reason: string) => void;
   readonly fail: (error: FinalError) => void;
   /** Whether the projector of this process tells the board itself how far it is: no look is needed. */

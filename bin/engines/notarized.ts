@@ -102,7 +102,7 @@ export const notaryOf =
           sign: signingWith(logKeys),
           ...elsewhere,
           scrubEvery: settings.logScrubEvery,
-          restore: 'the event store',
+          restoreHint: 'the event store',
           rest: (worked, resting) => clock.sleep(Math.min(Math.max(1, 9 * worked), maxRest), resting),
           onScrubbed: (events) => log.info({ events }, 'every event of the log has been read back'),
           onError,

@@ -5,7 +5,7 @@ import { RabbitPublicStream } from '../../adapters/rabbitmq/public-stream.js';
 import { EventStoreUnavailable } from '../../application/ports/event-store.js';
 import { assertSameLog } from '../../application/log/same-log.js';
 import type { ProjectorStatus } from '../../application/projecting/projection-board.js';
-import { within } from '../../application/timing/within.js';
+import { withTimeout } from '../../application/timing/with-timeout.js';
 import { WriteHealth } from '../../application/writing/write-health.js';
 import { storeWith } from '../../application/writing/store-with.js';
 import { messageOf } from '../../domain/errors.js';
@@ -84,7 +84,7 @@ export const openServers = (
   ): Promise<Part> => {
     const began = clock.monotonic();
     const fault = ask().then(() => null, messageOf);
-    const detail = await within(
+    const detail = await withTimeout(
       clock,
       responseTimeout,
       fault,

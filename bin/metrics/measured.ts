@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../../application/ports/system.js';
-import { within } from '../../application/timing/within.js';
+import { withTimeout } from '../../application/timing/with-timeout.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
 /** The gauges of one scrape share what is measured. */
@@ -28,7 +28,7 @@ export const measured = <Found>(
   };
   return async () => {
     if (measuring === null && clock.monotonic() >= againAt) measuring = measureNow();
-    if (measuring !== null) await within(clock, scrapeTimeout, measuring, () => undefined);
+    if (measuring !== null) await withTimeout(clock, scrapeTimeout, measuring, () => undefined);
     return found;
   };
 };

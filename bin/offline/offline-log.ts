@@ -159,7 +159,13 @@ export const rebuildLog = async (
       clock,
       report: () => undefined,
     });
-    const silent = { clock, sign: null, scrubEvery: 0, restore: name, macs: macsOfLog(settings, entropy) };
+    const silent = {
+      clock,
+      sign: null,
+      scrubEvery: 0,
+      restoreHint: name,
+      macs: macsOfLog(settings, entropy),
+    };
     return await rebuildTree({ ...silent, log, tiles, ...elsewhere }, onProgress);
   } finally {
     await close();

@@ -39,7 +39,7 @@ export interface Engine {
   readonly personalKeyStore: PersonalKeys;
   /** The MACs of events; throws where the process neither writes nor checks events. */
   readonly eventMacs: EventMacs;
-  /** Hears of events that no key opens, and counts those that are not erased. */
+  /** Called with events that no key opens; counts those that are not erased. */
   readonly unreadable: Unreadable;
   readonly idempotency: IdempotencyStore;
   /** To be queried through `currentReadModels`. */
@@ -142,7 +142,7 @@ export interface EngineOptions {
   readonly timeouts?: Timeouts;
   /** The keys that sign the log; null or absent: it is not signed here. */
   readonly logKeys?: LogKeys | null;
-  /** Hears what is known of the witnesses of the log. */
+  /** Called with the state of the witnesses of the log. */
   readonly onWitnesses?: (all: readonly WitnessStatus[]) => void;
   /** Counts the calls to each server. */
   readonly calls?: EngineCalls;

@@ -15,7 +15,7 @@ import { FinalError } from '../../domain/errors.js';
 import { untilAborted } from '../../application/timing/until-aborted.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { ProcessContext } from './process-context.js';
-import { deliversWebhooks, restoredFrom } from '../settings/restored.js';
+import { deliversWebhooks, restoredFrom } from '../settings/restored-marker.js';
 import { reporter } from './reporter.js';
 import { plays, type Role } from './roles.js';
 import { tokens } from './tokens.js';

@@ -101,7 +101,7 @@ export const measureNotary = async (directory: string, cards: number): Promise<F
       clock,
       sign: ({ size, root }) => signNote(checkpointText({ origin, size, root }), [signer]),
       scrubEvery: 86_400_000,
-      restore: 'events.db',
+      restoreHint: 'events.db',
     };
     const reading = await costOf(events, async () => {
       for (let position = 0n, last = 1; last > 0;) {

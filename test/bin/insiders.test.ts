@@ -188,7 +188,7 @@ const signedAnew = async ({ directory }: Place): Promise<void> => {
     clock: new SystemClock(),
     sign: () => note,
     scrubEvery: 86_400_000,
-    restore: '',
+    restoreHint: '',
   });
   file.close();
 };

@@ -344,7 +344,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'any-scope': {
     rule: 'A key does what its scopes say',
-    file: 'adapters/http/server/pipeline.js',
+    file: 'adapters/http/server/admission.js',
     text: 'if (!caller.scopes.includes(scope))',
     instead: 'if (false)',
   },

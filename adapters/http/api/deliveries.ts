@@ -17,7 +17,7 @@ import type { OrganizationId } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 import { optionalChoice, optionalText, pageLimit, text } from '../schema/fields.js';
 import { ClientGone } from '../server/errors.js';
-import { placeFrom } from './moments.js';
+import { placeFrom } from './as-of.js';
 import { instant, listOf, pageOf, timestampAt } from './responses.js';
 import type { JsonResponse, ServerSentEvent, TextResponse } from '../server/route.js';
 

@@ -26,7 +26,7 @@ export interface HookRouteDeps extends SendCardDeps, HookDeps {
   /** How many calls of a hook are let through in a clock minute. */
   readonly callsPerMinute: number;
   readonly metrics: HookMetrics;
-  /** Is told about calls that could not be recorded; they get their responses all the same. */
+  /** Called with failures to record a call; the call gets its response all the same. */
   readonly onUnrecordedCall: (call: HookCall, error: unknown) => void;
 }
 

@@ -7,10 +7,10 @@ import type { HttpRequest, LinesResponse, TextResponse } from '../server/route.j
 import { pageUrl, placeOf } from '../web/url.js';
 import { assertMay, requireSignedIn, roleAt, staffRoleOf } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
-import { drawn, placeIn, redirect, shownAfterForm, waiting, withPageHeaders } from './drawn.js';
+import { drawn, placeIn, redirect, shownAfterForm, waiting, withPageHeaders } from './rendered.js';
 import { errorPage } from './error-page.js';
 import type { Here } from './frame.js';
-import { assertHost, assertSafeWay, assertSameOrigin, Stopped } from './gates.js';
+import { assertHost, assertSafeWay, assertSameOrigin, PageRefusal } from './gates.js';
 import type { Context, Outcome, Page, RefusedForm, Sent } from './page.js';
 import { runOnce } from './run-once.js';
 import { actorOf, browserIn, visitorOf, type SignedIn, type Visitor } from './visitor.js';
@@ -141,7 +141,7 @@ const takeUpload = async (page: Page, request: PageRequest, context: Context): P
 const act = async (page: Page, request: PageRequest, context: Context): Promise<TextResponse> => {
   const sent = sentBy(await request.readForm());
   const action = Object.hasOwn(page.actions, sent('do')) ? page.actions[sent('do')] : undefined;
-  if (action === undefined) throw new Stopped(422, 'Refused', 'This page has no such form.');
+  if (action === undefined) throw new PageRefusal(422, 'Refused', 'This page has no such form.');
   const { context: inside, here } = await admitted(request, context, { path: page.path, may: action.may });
   const { visitor } = inside;
   try {

@@ -7,9 +7,9 @@ import { refusalOf } from '../server/errors.js';
 import type { TextResponse } from '../server/route.js';
 import type { Html } from '../web/prose.js';
 import { NotAllowed, SignInFirst } from './admit.js';
-import { redirect, shown, waiting } from './drawn.js';
-import { Stopped } from './gates.js';
-import { Elsewhere, type Context } from './page.js';
+import { redirect, shown, waiting } from './rendered.js';
+import { PageRefusal } from './gates.js';
+import { RedirectTo, type Context } from './page.js';
 import { paths } from '../web/paths.js';
 
 const message = (
@@ -45,9 +45,9 @@ export const errorPage = async (context: Context, error: unknown): Promise<TextR
   const { url, deps, requestId, self } = context;
   const told = (status: number, title: string, text: string): TextResponse =>
     shown(context, null, message(context, title, text), status);
-  if (error instanceof Elsewhere) return redirect(error.to);
+  if (error instanceof RedirectTo) return redirect(error.to);
   if (error instanceof SignInFirst) return redirect(url(paths.signIn, {}, { to: self }));
-  if (error instanceof Stopped) return told(error.status, error.title, error.message);
+  if (error instanceof PageRefusal) return told(error.status, error.title, error.message);
   if (error instanceof NotAllowed)
     return told(
       403,

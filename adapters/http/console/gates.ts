@@ -4,8 +4,8 @@ import { canSignIn } from './visitor.js';
 type Headers = Pick<HttpRequest, 'header'>;
 
 /** A refusal that has a page and a status of its own. */
-export class Stopped extends Error {
-  override readonly name = 'Stopped';
+export class PageRefusal extends Error {
+  override readonly name = 'PageRefusal';
 
   constructor(
     readonly status: number,
@@ -29,7 +29,7 @@ export const assertHost = (request: Headers, origin: string): void => {
     loopbacks.has(sent.hostname) &&
     loopbacks.has(wanted.hostname);
   if (sent?.host !== wanted.host && !isAlias)
-    throw new Stopped(421, 'Wrong address', `These pages are at ${origin}.`);
+    throw new PageRefusal(421, 'Wrong address', `These pages are at ${origin}.`);
 };
 
 /** A form must come from one of our own pages. Browsers say so by themselves; a page elsewhere can't. */
@@ -38,7 +38,7 @@ export const assertSameOrigin = (request: Headers, origin: string): void => {
   const [from] = request.header('origin');
   const isOurs = site === undefined ? from === origin : site === 'same-origin' || site === 'none';
   if (!isOurs)
-    throw new Stopped(
+    throw new PageRefusal(
       403,
       'Refused',
       'This form was not sent from a page of this service. Nothing was done.',
@@ -51,7 +51,7 @@ export const assertSameOrigin = (request: Headers, origin: string): void => {
  */
 export const assertSafeWay = (origin: string): void => {
   if (!canSignIn(origin))
-    throw new Stopped(
+    throw new PageRefusal(
       403,
       'Sign-in is disabled here',
       'Put TLS in front of the service, then set BASE_URL to its https address. Nothing was done.',

@@ -1,11 +1,11 @@
 import { Form, Refusal, Submit } from '../web/form.js';
-import { Badge, Danger, Empty, Head, Older } from '../web/parts.js';
+import { Badge, Danger, Empty, PageHeading, Older } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import { CallsTable } from './hook-calls.js';
 import type { HookData } from './hook-data.js';
 import { HookEditor } from './hook-editor.js';
 import { PreviewOfHook } from './hook-preview.js';
-import { Done } from './notice.js';
+import { Notice } from './notice.js';
 import type { OrgContext, RefusedForm } from './page.js';
 import { paths } from '../web/paths.js';
 
@@ -20,7 +20,7 @@ const HookHead = ({ data, context: { timeZone } }: PartProps) => {
   const { hook, mayManage, forms } = data;
   return (
     <>
-      <Head title={nameOf(data)}>
+      <PageHeading title={nameOf(data)}>
         {hook.status === 'deleted' ? (
           <Badge tone="idle">Deleted</Badge>
         ) : hook.paused ? (
@@ -33,7 +33,7 @@ const HookHead = ({ data, context: { timeZone } }: PartProps) => {
             <Submit kind="second">{hook.paused ? 'Resume' : 'Pause'}</Submit>
           </Form>
         ) : null}
-      </Head>
+      </PageHeading>
       <p class="quiet">
         Fired {hook.fireCount.toLocaleString('en-US')} ×
         {hook.lastFiredAt === null ? null : (
@@ -77,7 +77,7 @@ export const HookView = ({ data, context, refused }: Props) => {
         <a href={url(paths.hooks, { org })}>Inbound hooks</a> › {nameOf(data)}
       </p>
       <HookHead data={data} context={context} />
-      <Done word={query('done')} />
+      <Notice word={query('done')} />
       <Refusal refused={refused} />
       {hook.status === 'deleted' ? null : (
         <div class="grid">

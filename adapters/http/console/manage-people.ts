@@ -8,7 +8,7 @@ import { readAll } from '../schema/read.js';
 import type { Url } from '../web/url.js';
 import { idFrom } from './admit.js';
 import { linkShown } from './members-parts.js';
-import type { Notice } from './notice.js';
+import type { NoticeName } from './notice.js';
 import { go, type Action, type Context, type Outcome } from './page.js';
 import { paths } from '../web/paths.js';
 
@@ -16,7 +16,7 @@ import { paths } from '../web/paths.js';
 export const peopleActions = <C extends Context & { readonly by: Initiator }>(
   may: Permission,
   orgOf: (context: C) => OrganizationId,
-  back: (context: C, query: { readonly done?: Notice }) => Url,
+  back: (context: C, query: { readonly done?: NoticeName }) => Url,
 ): Readonly<Record<string, Action<C>>> => {
   const again = (context: C): Url => back(context, { done: 'linkMade' });
   const shown = (context: C, title: string, path: Url, ends: number): Outcome => ({

@@ -31,7 +31,7 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, context }: Nee
   if (held.length + failing.length + dead.length === 0) return null;
   return (
     <section class="panel" aria-labelledby="needs-you">
-      <h2 id="needs-you">Needs you</h2>
+      <h2 id="needs-you">Needs attention</h2>
       <ul class="rows">
         {held.slice(0, maxHeldListed).map((card) => (
           <li>
@@ -77,8 +77,8 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, context }: Nee
           <li>
             <Badge tone="bad">Dead letters</Badge>
             <span>
-              {dead.length === 1 ? '1 delivery' : `${dead.length} deliveries`} without an attempt left, the
-              last one of <Time at={instantAt(occurredAt)} zone={timeZone} />
+              {dead.length === 1 ? '1 failed delivery' : `${dead.length} failed deliveries`}, the last at{' '}
+              <Time at={instantAt(occurredAt)} zone={timeZone} />
             </span>
             <span class="actions end">
               <a class="button second" href={url(paths.deliveries, { org }, { status: 'exhausted' })}>

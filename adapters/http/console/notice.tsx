@@ -34,12 +34,12 @@ const notices = {
   importStopped: 'Stopped. Rows that are already saved stay.',
   redriven: 'These dead letters are due now, each for one more attempt.',
 } as const;
-export type Notice = keyof typeof notices;
+export type NoticeName = keyof typeof notices;
 
-const isNotice = (word: string): word is Notice => Object.hasOwn(notices, word);
+const isNotice = (word: string): word is NoticeName => Object.hasOwn(notices, word);
 
 /** Says what the form before did; nothing for any other word. */
-export const Done = ({ word }: { readonly word: string }) =>
+export const Notice = ({ word }: { readonly word: string }) =>
   isNotice(word) ? (
     <p class="done" role="status">
       {notices[word]}

@@ -78,9 +78,9 @@ export interface RefusedForm extends ShownRefusal {
   readonly sent: Sent;
 }
 
-/** A page that leads to another one instead of being shown. */
-export class Elsewhere extends Error {
-  override readonly name = 'Elsewhere';
+/** Redirects to another page. */
+export class RedirectTo extends Error {
+  override readonly name = 'RedirectTo';
 
   constructor(readonly to: Url) {
     super('the page is elsewhere');

@@ -1,7 +1,7 @@
 import { claimForm, completeForm, releaseForm } from '../../../application/access/forms.js';
 import { refusalOf } from '../server/errors.js';
 import type { Url } from '../web/url.js';
-import { Stopped } from './gates.js';
+import { PageRefusal } from './gates.js';
 import { go, type Context, type Outcome, type Page, type Sent } from './page.js';
 import { paths } from '../web/paths.js';
 
@@ -9,7 +9,11 @@ import { paths } from '../web/paths.js';
 export const formIn = (sent: Sent): string => {
   const form = sent('form');
   if (!/^[\w-]{43}$/.test(form))
-    throw new Stopped(422, 'Refused', 'This form has no id of its own. Load its page again, and send that.');
+    throw new PageRefusal(
+      422,
+      'Refused',
+      'This form has no id of its own. Load its page again, and send that.',
+    );
   return form;
 };
 
@@ -23,7 +27,11 @@ export const runOnce = async (
   const claim = await claimForm(context.deps, formIn(sent), owner);
   if (claim.kind === 'done') return go(claim.to as Url);
   if (claim.kind === 'running')
-    throw new Stopped(409, 'Still at work', 'This form was sent twice, and the first time is still at work.');
+    throw new PageRefusal(
+      409,
+      'Still at work',
+      'This form was sent twice, and the first time is still at work.',
+    );
   const leadsTo = again?.(context) ?? context.url(paths.start);
   try {
     const outcome = claim.tookOver && again !== undefined ? go(leadsTo) : await run(context, sent);

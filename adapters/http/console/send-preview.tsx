@@ -2,7 +2,7 @@ import type { SendPreview } from '../../../application/cards/preview.js';
 import { layOut, roomAt } from '../../../domain/letter-layout.js';
 import { maxMessageLength } from '../../../domain/message.js';
 import { countCharacters } from '../../../domain/text.js';
-import { Told } from '../web/labels.js';
+import { RefusalText } from '../web/labels.js';
 import { Letter } from '../web/letter.js';
 import { Badge } from '../web/parts.js';
 import { Day } from '../web/time.js';
@@ -14,7 +14,7 @@ const Verdict = ({ preview: { refusal, heldReason, window } }: { readonly previe
     <p>
       <Badge tone="bad">Not ready</Badge>{' '}
       <span class="under">
-        <Told message={refusal.message} />
+        <RefusalText message={refusal.message} />
       </span>
     </p>
   ) : heldReason !== null ? (

@@ -1,7 +1,7 @@
 import type { AttemptResult } from '../../../application/ports/webhook-sender.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 import { Form, Submit } from '../web/form.js';
-import { Badge, Head } from '../web/parts.js';
+import { Badge, PageHeading } from '../web/parts.js';
 import { block } from '../web/prose.js';
 import type { Url } from '../web/url.js';
 
@@ -19,9 +19,9 @@ export const TestResult = ({ result, endpoint, back, form }: Props) => {
   const isAccepted = httpStatus !== null && httpStatus >= 200 && httpStatus < 300;
   return (
     <div class="panel">
-      <Head title="Test event">
+      <PageHeading title="Test event">
         <Badge tone={isAccepted ? 'good' : 'bad'}>{isAccepted ? 'Accepted' : 'Not accepted'}</Badge>
-      </Head>
+      </PageHeading>
       <p>
         <code>{endpoint.url}</code>
       </p>

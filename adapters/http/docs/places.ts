@@ -28,9 +28,9 @@ const guides = {
   hooks: { title: 'Inbound hooks', about: 'Cards from a form, a shop or an automation tool, without a key.' },
   webhooks: {
     title: 'Webhooks and signatures',
-    about: 'Hear what becomes of your cards, and be sure that it is true.',
+    about: 'Get notified when a card changes state, and verify that the notification is genuine.',
   },
-  feeds: { title: 'Events and feeds', about: 'Ask for events, or follow them, instead of being called.' },
+  feeds: { title: 'Events and feeds', about: 'Poll or follow events instead of receiving webhooks.' },
   lists: {
     title: 'Pagination and limits',
     about: 'Pages of lists, rate limits, and how large things may be.',

@@ -8,7 +8,7 @@ import { jsonType } from '../server/respond.js';
 import { route, type Route, type RouteResponse } from '../server/route.js';
 import { optionalText, text } from '../schema/fields.js';
 import { findAsset } from '../web/assets.js';
-import type { Drawn } from './drawn.js';
+import type { Drawn } from './rendered.js';
 import { groupsOf } from './groups.js';
 import {
   asMarkdown,
@@ -23,7 +23,7 @@ import {
   recordedPlace,
   searchPath,
 } from './places.js';
-import { remembered } from './remembered.js';
+import { remembered } from './memo-by-base-url.js';
 
 const shown = (
   path: string,
@@ -148,7 +148,7 @@ export const docsRoutes = (
   );
   // Most processes never show a page: the first reader loads what makes them.
   const pages = remembered(baseUrl, async (base) =>
-    (await import('./drawn.js')).drawn(routes, base, publicUrl()),
+    (await import('./rendered.js')).drawn(routes, base, publicUrl()),
   );
   return [
     shown('/openapi.json', 'getOpenApi', 'The OpenAPI document', document('all')),

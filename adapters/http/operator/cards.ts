@@ -41,7 +41,7 @@ import {
   statusFrom,
   wholeCard,
 } from '../api/cards.js';
-import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/moments.js';
+import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/as-of.js';
 import { maxReasonLength, optionalText, says, text } from '../schema/fields.js';
 import { whole } from '../schema/read.js';
 import { byOperator, floorAccess, type OperatorRequest, operatorRoute } from './route.js';

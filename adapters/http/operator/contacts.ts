@@ -13,7 +13,7 @@ import {
   saveContactOperation,
   type ContactRouteDeps,
 } from '../api/contacts.js';
-import { asOfField, atErrors, atParam, momentFrom, pastPage } from '../api/moments.js';
+import { asOfField, atErrors, atParam, momentFrom, pastPage } from '../api/as-of.js';
 import { listOf } from '../api/responses.js';
 import { route, type Route } from '../server/route.js';
 import { byOperator, officeAccess, orgOf, orgParam, orgPath } from './route.js';

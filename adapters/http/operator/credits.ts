@@ -10,7 +10,7 @@ import {
 import { readBalance, type ReadAccountsDeps } from '../../../application/organizations/read-accounts.js';
 import { maxBalance } from '../../../domain/credits.js';
 import { movementBody, movementList, movementRow } from '../api/credit-movements.js';
-import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/moments.js';
+import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/as-of.js';
 import { maxReasonLength, optionalText, says, text } from '../schema/fields.js';
 import { whole } from '../schema/read.js';
 import { byOperator, orgOf, pageQuery, operatorRoute } from './route.js';

@@ -17,7 +17,7 @@ import {
 } from '../../../application/access/read-keys.js';
 import { invalidCursor } from '../../../application/requests/invalid-cursor.js';
 import { scopes } from '../../../domain/api-key.js';
-import { asOfField, atErrors, momentFrom, pastPage } from '../api/moments.js';
+import { asOfField, atErrors, momentFrom, pastPage } from '../api/as-of.js';
 import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { maxLabelLength, optional, optionalText, text } from '../schema/fields.js';
 import { whole } from '../schema/read.js';

@@ -11,7 +11,7 @@ import { DomainError } from '../../../domain/errors.js';
 import { OrganizationId } from '../../../domain/ids.js';
 import { optionalChoice, optionalText } from '../schema/fields.js';
 import { byOperator, operatorAccess, operatorRoute } from './route.js';
-import { placeFrom } from '../api/moments.js';
+import { placeFrom } from '../api/as-of.js';
 import { type Route } from '../server/route.js';
 
 const treeSize = /^[0-9]{1,15}$/;

@@ -12,7 +12,7 @@ import {
 import { unusedHook, type HookCall } from '../../../application/ports/hook-calls.js';
 import { newCommand } from '../../../application/writing/commands.js';
 import { DomainError } from '../../../domain/errors.js';
-import { asOfField, atErrors, momentFrom, pastPage } from '../api/moments.js';
+import { asOfField, atErrors, momentFrom, pastPage } from '../api/as-of.js';
 import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { maxLabelLength, optional, optionalText } from '../schema/fields.js';
 import { readAll, whole, type JsonObject } from '../schema/read.js';

@@ -9,9 +9,9 @@ import {
   listDoNotMail,
   listWholeCollection,
   type OfficeListDeps,
-} from '../../../application/organizations/read-office-lists.js';
+} from '../../../application/organizations/operator-lists.js';
 import { design, designBody } from '../api/account.js';
-import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/moments.js';
+import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/as-of.js';
 import { orgOf, pageQuery, operatorRoute } from './route.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from '../api/responses.js';
 import { type Route } from '../server/route.js';

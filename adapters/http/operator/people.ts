@@ -17,7 +17,7 @@ import { memberRoles, staffRoles } from '../../../domain/permissions.js';
 import { paths } from '../web/paths.js';
 import { text } from '../schema/fields.js';
 import { whole } from '../schema/read.js';
-import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/moments.js';
+import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/as-of.js';
 import { byOperator, rootAccess, orgOf, operatorRoute } from './route.js';
 import { instant, listOf, timestamp, wholeList } from '../api/responses.js';
 import { type Route } from '../server/route.js';

@@ -3,7 +3,7 @@ import { reconcileCredits, type ReconcileCreditsDeps } from '../../../applicatio
 import type { Booking, Reconciliation } from '../../../domain/reconciliation.js';
 import { csvOf } from '../server/csv.js';
 import { preferredType } from '../server/media-types.js';
-import { momentFrom, momentParam } from '../api/moments.js';
+import { momentFrom, momentParam } from '../api/as-of.js';
 import { operatorAccess, orgOf, operatorRoute } from './route.js';
 import { instant, timestamp } from '../api/responses.js';
 import { type Route } from '../server/route.js';

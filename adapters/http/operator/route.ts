@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { OperatorScope } from '../../../domain/api-key.js';
 import { OrganizationId } from '../../../domain/ids.js';
-import { atParam } from '../api/moments.js';
+import { atParam } from '../api/as-of.js';
 import { optionalText, pageLimit, text } from '../schema/fields.js';
 import type { Body } from '../schema/read.js';
 import type { Access, OperatorCaller } from '../server/access.js';

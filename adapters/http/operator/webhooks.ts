@@ -30,7 +30,7 @@ import {
 import { optionalText, text } from '../schema/fields.js';
 import { whole } from '../schema/read.js';
 import { byOperator, orgOf, operatorRoute } from './route.js';
-import { asOfBody, asOfField, atErrors, atQuery, momentFrom, placeFrom } from '../api/moments.js';
+import { asOfBody, asOfField, atErrors, atQuery, momentFrom, placeFrom } from '../api/as-of.js';
 import { listOf, wholeList } from '../api/responses.js';
 import { type Route } from '../server/route.js';
 import { listedBody, listedEndpoint } from '../api/webhooks.js';

@@ -49,7 +49,7 @@ const undecodable = (code: ErrorCode): DomainError =>
     code,
     code === 'card_not_found'
       ? 'There is no such card: the percent-encoding of the path is broken.'
-      : 'There is nothing at this path: its percent-encoding is broken.',
+      : 'Unknown path: its percent-encoding is broken.',
   );
 
 export const pipeline = (options: PipelineOptions): Pipeline => {

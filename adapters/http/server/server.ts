@@ -297,10 +297,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   app.use((request: Request) =>
     refuse(
       request,
-      new DomainError(
-        'not_found',
-        'There is nothing at this path. The documentation at /docs lists those that there are, page by page.',
-      ),
+      new DomainError('not_found', 'Unknown path. The documentation at /docs lists all endpoints.'),
     ),
   );
   // Express recognizes an error handler by its four parameters.

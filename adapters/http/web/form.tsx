@@ -1,6 +1,6 @@
 import { createContext, type ComponentChildren, type ComponentProps } from 'preact';
 import { useContext } from 'preact/hooks';
-import { Labels, Told } from './labels.js';
+import { Labels, RefusalText } from './labels.js';
 import type { Html } from './prose.js';
 import type { Url } from './url.js';
 
@@ -92,7 +92,7 @@ const useNotes = ({ name, label, hint }: Labelled) => {
         )}
         {error === null ? null : (
           <span id={`${id}-error`} class="error">
-            <Told message={error} />
+            <RefusalText message={error} />
           </span>
         )}
       </>
@@ -259,10 +259,10 @@ export const Refusal = ({ refused }: { readonly refused: ShownRefusal | null }) 
   refused === null ? null : (
     <p class="alert" role="alert" tabIndex={-1} autofocus>
       {refused.field === null ? (
-        <Told message={refused.message} />
+        <RefusalText message={refused.message} />
       ) : (
         <a href={`#${idOf(refused.field)}`}>
-          <Told message={refused.message} />
+          <RefusalText message={refused.message} />
         </a>
       )}{' '}
       <a class="quiet" href={refused.meaning}>

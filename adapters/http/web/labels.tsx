@@ -7,7 +7,7 @@ export const Labels = createContext<Map<string, string> | null>(null);
 
 /**
  * Around a page that says what is wrong with its fields. Refusals name them as programs do, so the page is
- * drawn once before, and `Told` knows the labels.
+ * drawn once before, and `RefusalText` knows the labels.
  */
 export const WithLabels = ({ children }: { readonly children: ComponentChildren }) => {
   const page = <Labels.Provider value={new Map()}>{children}</Labels.Provider>;
@@ -15,8 +15,8 @@ export const WithLabels = ({ children }: { readonly children: ComponentChildren 
   return page;
 };
 
-/** Why something was refused, with the fields called by their labels: `` `zip` `` is “ZIP”. */
-export const Told = ({ message }: { readonly message: string }) => {
+/** The text of a refusal, with fields called by their labels: `` `zip` `` becomes “ZIP”. */
+export const RefusalText = ({ message }: { readonly message: string }) => {
   const labels = useContext(Labels);
   const labelled = (code: string, name: string): string => {
     const label = labels?.get(name);

@@ -17,7 +17,7 @@ interface HeadProps {
 }
 
 /** The heading of a page. */
-export const Head = ({ title, children }: HeadProps) => (
+export const PageHeading = ({ title, children }: HeadProps) => (
   <div class="head">
     <h1>{title}</h1>
     {children}

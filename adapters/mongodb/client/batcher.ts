@@ -1,6 +1,6 @@
 import { nextTurn } from '../../../application/timing/next-turn.js';
 import type { Clock } from '../../../application/ports/system.js';
-import { within } from '../../../application/timing/within.js';
+import { withTimeout } from '../../../application/timing/with-timeout.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 
 interface Waiting<Item, Result> {
@@ -62,7 +62,7 @@ export class Batcher<Item, Result> {
     while (this.#waiting.length > 0) {
       await this.#gather();
       const work = this.#do(this.#waiting.splice(0, this.#maxBatch));
-      await (this.#clock === null ? work : within(this.#clock, laneTimeout, work, () => undefined));
+      await (this.#clock === null ? work : withTimeout(this.#clock, laneTimeout, work, () => undefined));
     }
     this.#isWorking = false;
   }

@@ -12,10 +12,10 @@ export interface ClockWatchOptions {
   readonly database: Pick<MongoDatabase, 'serverTime'>;
   readonly clock: Clock;
   /**
-   * Is told by how much the clock of this process is ahead of the database's, negative if it is late: when
-   * that begins, every hour while it lasts, and with 0 when it is over.
+   * Called with the skew in ms (negative: this clock is slow) when it first exceeds the limit, every hour
+   * while it does, and with 0 when it no longer does.
    */
-  readonly report: (ahead: Milliseconds) => void;
+  readonly onSkew: (ahead: Milliseconds) => void;
   readonly onError: (error: unknown) => void;
 }
 
@@ -36,7 +36,7 @@ const aheadOf = async (
  * differ, and a clock that is set changes nothing. Until the signal aborts. Never rejects.
  */
 export const watchClock = (
-  { database, clock, report, onError }: ClockWatchOptions,
+  { database, clock, onSkew, onError }: ClockWatchOptions,
   signal: AbortSignal,
 ): Promise<void> => {
   let reportedAt: Milliseconds | null = null;
@@ -45,11 +45,11 @@ export const watchClock = (
     clock.agree?.(-ahead);
     const now = clock.monotonic();
     if (Math.abs(ahead) <= toleratedSkew) {
-      if (reportedAt !== null) report(0);
+      if (reportedAt !== null) onSkew(0);
       reportedAt = null;
     } else if (reportedAt === null || now - reportedAt >= repeatInterval) {
       reportedAt = now;
-      report(ahead);
+      onSkew(ahead);
     }
   });
 };

@@ -12,7 +12,7 @@ import {
 } from 'mongodb';
 import { uncounted, type CountCall } from '../../../application/ports/count-call.js';
 import type { Clock } from '../../../application/ports/system.js';
-import { within } from '../../../application/timing/within.js';
+import { withTimeout } from '../../../application/timing/with-timeout.js';
 import { WriteHealth } from '../../../application/writing/write-health.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
@@ -33,7 +33,7 @@ export interface MongoLimits {
   readonly large: number;
 }
 
-/** Hears which index is being made, and how many documents the collection has. */
+/** Called with the index that is being made, and the number of documents in its collection. */
 export type IndexReport = (index: {
   readonly collection: string;
   readonly name: string;
@@ -313,7 +313,7 @@ export class MongoDatabase {
     this.#bounds.stop();
     const clients = [this.#client, ...this.#unhurried];
     const closing = Promise.all(clients.map((client) => client.close()));
-    await within(this.#clock, this.#limits.find, closing, () => null);
+    await withTimeout(this.#clock, this.#limits.find, closing, () => null);
   }
 }
 

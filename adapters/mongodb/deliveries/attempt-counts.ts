@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../../../application/memory/growing.js';
+import { lazilySized } from '../../../application/memory/lazy-lru.js';
 import type { MongoDatabase } from '../client/database.js';
 import {
   deliveryRows,
@@ -104,7 +104,7 @@ const removeNotes = async (database: MongoDatabase, attempts: readonly string[])
 
 /** Counts whose notes this process has removed, the last one of each endpoint. */
 const clearedKept = 10_000;
-const cleared = new LRUCache<string, string>(growingTo(clearedKept));
+const cleared = new LRUCache<string, string>(lazilySized(clearedKept));
 
 /**
  * Counts attempts for their endpoints in the order given, and removes the notes from their deliveries. Each

@@ -1,7 +1,7 @@
 import type { Collection, IndexDescription } from 'mongodb';
 import { windowLength, type RateLimiter } from '../../../application/ports/rate-limiter.js';
 import type { Clock } from '../../../application/ports/system.js';
-import { within } from '../../../application/timing/within.js';
+import { withTimeout } from '../../../application/timing/with-timeout.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { Batcher } from '../client/batcher.js';
 import type { MongoDatabase } from '../client/database.js';
@@ -81,7 +81,7 @@ export class MongoRateLimiter implements RateLimiter {
   async #shared(ask: () => Promise<number>): Promise<number | null> {
     if (this.#clock.monotonic() < this.#awayUntil) return null;
     const asked = ask().catch(() => null);
-    const count = await within(this.#clock, this.#timeout, asked, () => null);
+    const count = await withTimeout(this.#clock, this.#timeout, asked, () => null);
     if (count === null) this.#awayUntil = this.#clock.monotonic() + pauseAfterFailure;
     return count;
   }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../../../application/memory/growing.js';
+import { lazilySized } from '../../../application/memory/lazy-lru.js';
 import { storedTexts } from '../../../application/log/hash-chain.js';
 import { turnAlone } from '../../../application/timing/next-turn.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../../domain/events.js';
@@ -46,7 +46,7 @@ const largePage = 100;
 export class SqliteEventStore implements EventStore {
   readonly #options: SqliteEventStoreOptions;
   /** The last revisions of streams that were read: a cached state asks again and again for later events. */
-  readonly #heads = new LRUCache<StreamName, number>(growingTo(maxKnownHeads));
+  readonly #heads = new LRUCache<StreamName, number>(lazilySized(maxKnownHeads));
   readonly #recent = new RecentEvents();
   /** Called once, after the next commit. */
   readonly #awaitingCommit = new Set<() => void>();

@@ -142,7 +142,7 @@ export const serveNotary = async (
             : ({ size, root }) => signNote(checkpointText({ origin: first.name, size, root }), signers),
         ...(elsewhere !== undefined && (await keptElsewhere(elsewhere, { tiles, clock, report, onStatus }))),
         scrubEvery,
-        restore: 'events.db',
+        restoreHint: 'events.db',
         onScrubbed: (events) => send({ kind: 'scrubbed', events }),
         rest: restAfter,
         onError: report,

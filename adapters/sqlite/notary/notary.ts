@@ -29,9 +29,9 @@ export interface NotaryOptions {
     log: { readonly log: RawLog; readonly tiles: LogTiles },
     last: bigint,
   ) => Promise<void>;
-  /** Hears what is known of the witnesses. */
+  /** Called with the state of the witnesses. */
   readonly onWitnesses?: (all: readonly WitnessStatus[]) => void;
-  /** Hears what went wrong, and is tried again. */
+  /** Called with failures, which are retried. */
   readonly onError?: (message: string) => void;
   /** An event names a key that `eventKeys` lacks: end the process with exit code 78. */
   readonly onMissingKey?: (error: MissingEventKey) => void;

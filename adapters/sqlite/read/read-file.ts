@@ -5,7 +5,7 @@ import type { ReadModels } from '../../../application/ports/read-models.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { ProjectionBoard, type ProjectorStatus } from '../../../application/projecting/projection-board.js';
 import { readsWait, type ReadYourWrites } from '../../../application/projecting/read-your-writes.js';
-import { within } from '../../../application/timing/within.js';
+import { withTimeout } from '../../../application/timing/with-timeout.js';
 import { FinalError } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { MasterKey, MasterKeys } from '../../../domain/webhook-signing.js';
@@ -130,7 +130,7 @@ class ProjectedFile implements ReadFile {
     this.#closing.abort();
     this.readModels.close();
     this.#send({ kind: 'stop' });
-    await within(clock, stopTimeout, this.#running, () => this.#worker?.terminate());
+    await withTimeout(clock, stopTimeout, this.#running, () => this.#worker?.terminate());
     await this.#running;
     this.#board.close();
   }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../../../application/memory/growing.js';
+import { lazilySized } from '../../../application/memory/lazy-lru.js';
 import { verifiedHash, whyDamaged } from '../../../application/log/hash-chain.js';
 import { errcodeOf, isDamage, type Database } from '../database.js';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
@@ -25,7 +25,7 @@ export const logChecker = (database: Database): LogChecker => {
     'select metadata from events where stream = ? and revision = ? and position < ?',
   );
   const hashes = new LRUCache<string, { readonly revision: number; readonly hash: string }>(
-    growingTo(rememberedHashes),
+    lazilySized(rememberedHashes),
   );
 
   /** The hash of the event before this one: null if it is its stream's first, undefined if it is missing. */

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { growingTo } from '../../../application/memory/growing.js';
+import { lazilySized } from '../../../application/memory/lazy-lru.js';
 import { noStream } from '../../../application/ports/event-store.js';
 import { keptLonger, answerTtl } from '../../../application/ports/idempotency-store.js';
 import { numberFrom, type Database } from '../database.js';
@@ -95,7 +95,7 @@ export const appendOperations = (database: Database, onHead: (position: number) 
     `delete from idempotency_keys where (org, key) in (select org, key from idempotency_keys where accepted_at <= ? order by accepted_at limit ${purgedPerKey})`,
   );
   /** The last revision of a stream, in the open transaction. */
-  const heads = new LRUCache<string, number>(growingTo(maxKnownHeads));
+  const heads = new LRUCache<string, number>(lazilySized(maxKnownHeads));
   /** The streams that the open transaction has changed. */
   const changedStreams = new Set<string>();
   const positionOnDisk = (): number => numberFrom(lastPosition) ?? 0;

@@ -30,7 +30,7 @@ const notarizing = (log: Notarizing['log'], tiles: LogTiles): Notarizing => ({
   clock,
   sign: ({ size, root }) => `${size} ${root.toString('base64')}`,
   scrubEvery: 86_400_000,
-  restore: 'the event store',
+  restoreHint: 'the event store',
 });
 
 const errorOf = (work: Promise<unknown>): Promise<unknown> =>

@@ -25,7 +25,7 @@ const notarizing = (
   clock,
   sign: ({ size, root }) => `${size} ${root.toString('base64')}`,
   scrubEvery: 86_400_000,
-  restore: 'the log',
+  restoreHint: 'the log',
 });
 const errorOf = (work: Promise<unknown>): Promise<unknown> =>
   work.then(

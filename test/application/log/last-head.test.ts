@@ -24,7 +24,7 @@ const signed = async (size: number) => {
     sign: (head: { readonly size: number; readonly root: Buffer }) =>
       `${head.size} ${head.root.toString('base64')}`,
     scrubEvery: 86_400_000,
-    restore: 'the log',
+    restoreHint: 'the log',
   };
   await notarizeNow(deps);
   log.events = events.slice(0, size);

@@ -19,7 +19,7 @@ const notarizing = ({ log, tiles }: Pick<LogAtRest, 'log' | 'tiles'>): Notarizin
   clock,
   sign: ({ size, root }) => `${size} ${root.toString('base64')}`,
   scrubEvery: 86_400_000,
-  restore: 'the log',
+  restoreHint: 'the log',
 });
 
 const errorOf = (work: Promise<unknown>): Promise<unknown> =>

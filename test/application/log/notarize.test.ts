@@ -31,7 +31,7 @@ const notarizing = (log: MemoryRawLog, tiles: LogTiles, more: Partial<Notarizing
   clock,
   sign: ({ size, root }) => `${size} ${root.toString('base64')}`,
   scrubEvery: 86_400_000,
-  restore: 'the log',
+  restoreHint: 'the log',
   ...more,
 });
 

@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { runCommandLine } from '../../../bin/cli/program.js';
-import { deliversWebhooks } from '../../../bin/settings/restored.js';
+import { deliversWebhooks } from '../../../bin/settings/restored-marker.js';
 import { startService, type Service } from '../../../bin/wiring/service.js';
 import { readSettings } from '../../../bin/settings/settings.js';
 import { run } from '../../support/servers/programs.js';

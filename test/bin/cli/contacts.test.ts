@@ -252,7 +252,7 @@ describe('the contact and hook commands', () => {
     const refused = await cli('contact', 'save', '--org', tenant.org, '--name', ' ');
     expect([refused.code, refused.error]).to.deep.equal([
       1,
-      'missing_name: A contact needs a name, or a first and a last name.\n',
+      'missing_name: Provide at least one of `name`, `first_name` and `last_name`.\n',
     ]);
   });
 

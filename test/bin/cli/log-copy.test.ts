@@ -63,7 +63,7 @@ describeWithEngines(['MONGODB_URL'], 'a log in EventStoreDB', (mongo) => {
       clock,
       sign: ({ size }) => `signed ${size}`,
       scrubEvery: 86_400_000,
-      restore: 'the event store',
+      restoreHint: 'the event store',
     });
     root = (await new MongoLogTiles(database).newest())?.root.toString('base64') ?? '';
   });

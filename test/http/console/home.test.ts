@@ -62,7 +62,7 @@ describe('the home page of an organization', () => {
     const tenant = await service.tenant();
     const { id } = await tenant.api('/api/v1/cards', { body: aCard({ message: 'Thank you 🎉' }) });
     const text = await homeOf(tenant.org);
-    expect(text).to.match(new RegExp(`Needs you[^]*${id}[^]*The pen can't write[^]*sent <time`));
+    expect(text).to.match(new RegExp(`Needs attention[^]*${id}[^]*The pen can't write[^]*sent <time`));
     expect(text).not.to.include('All held cards');
     const more = Array.from({ length: 5 }, () =>
       tenant.api('/api/v1/cards', { body: aCard({ message: 'Thank you 🎉' }) }),

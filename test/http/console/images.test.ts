@@ -17,7 +17,7 @@ interface Image {
 
 const home = ({ tenant }: Lively): string => `/console/${tenant.org}`;
 const card = ({ cards }: Lively): string => `/cards/${cards.atWork}`;
-const ofHome = ['credits', 'Needs you', 'Held', 'Latest cards'];
+const ofHome = ['credits', 'Needs attention', 'Held', 'Latest cards'];
 const ofCard = ['Production', 'Envelope', 'Inside', 'History', 'Details', 'at work'];
 
 /** By their names in docs/images. */

@@ -9,7 +9,7 @@ import { DomainError } from '../../../../domain/errors.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form, Refusal } from '../../web/form.js';
 import { Letter } from '../../web/letter.js';
-import { Danger, Head } from '../../web/parts.js';
+import { Danger, PageHeading } from '../../web/parts.js';
 import { Day, Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { nothingHere, assertMay, roleAt } from '../admit.js';
@@ -61,11 +61,13 @@ export const cardPage = page({
         <p class="crumbs">
           <a href={url(paths.cards, { org })}>Cards</a> › {card.code}
         </p>
-        <Head title={`Card for ${card.recipient?.name ?? `a recipient who is ${gone(card.erasedAt)}`}`}>
+        <PageHeading
+          title={`Card for ${card.recipient?.name ?? `a recipient who is ${gone(card.erasedAt)}`}`}
+        >
           <span id="status" data-refresh>
             <Status status={card.status} />
           </span>
-        </Head>
+        </PageHeading>
         <Refusal refused={refused} />
         {card.heldReason === null ? null : (
           <p class="note warning">

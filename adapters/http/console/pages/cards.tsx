@@ -4,9 +4,9 @@ import { parseCardCode, type CardCode } from '../../../../domain/card-code.js';
 import { DomainError } from '../../../../domain/errors.js';
 import type { OrganizationId } from '../../../../domain/ids.js';
 import { Search } from '../../web/form.js';
-import { Empty, Head, Older } from '../../web/parts.js';
+import { Empty, PageHeading, Older } from '../../web/parts.js';
 import { CardsTable } from '../cards-table.js';
-import { Elsewhere, page } from '../page.js';
+import { RedirectTo, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { statusWords } from '../status.js';
 
@@ -32,7 +32,7 @@ export const cardsPage = page({
     const [status, q, before] = [statusFrom(query('status')), query('q'), query('before')];
     const parsed = parseCardCode(q);
     if (parsed.kind === 'code' && (await isCardOf(deps, org, parsed.code)))
-      throw new Elsewhere(url(paths.card, { code: parsed.code }));
+      throw new RedirectTo(url(paths.card, { code: parsed.code }));
     const cards = await listCards(deps, org, {
       limit: perPage + 1,
       status,
@@ -48,7 +48,7 @@ export const cardsPage = page({
     const last = cards.length > perPage ? shown.at(-1) : undefined;
     return (
       <>
-        <Head title="Cards" />
+        <PageHeading title="Cards" />
         <Search name="q" label="Code or reference" value={q} required={false} />
         <ul class="filters" aria-label="Status">
           {[null, ...cardStatuses].map((each) => (

@@ -1,4 +1,4 @@
-import { Empty, Head } from '../../web/parts.js';
+import { Empty, PageHeading } from '../../web/parts.js';
 import { choicesOf, houseOf } from '../choices.js';
 import { page } from '../page.js';
 import { paths, pathTo } from '../../web/paths.js';
@@ -14,7 +14,7 @@ export const choosePage = page({
   title: () => 'Organizations',
   view: ({ choices, house }, { url, query }) => (
     <>
-      <Head title="Organizations" />
+      <PageHeading title="Organizations" />
       {house === null ? null : (
         <p class="actions">
           <a class="button second" href={url(house)}>

@@ -1,6 +1,6 @@
 import { collectionCards } from '../../../../projections/collection-cards.js';
 import { Cover } from '../../web/cover.js';
-import { Head } from '../../web/parts.js';
+import { PageHeading } from '../../web/parts.js';
 import { nothingHere } from '../admit.js';
 import { page } from '../page.js';
 import { paths } from '../../web/paths.js';
@@ -20,7 +20,7 @@ export const collectionCardPage = page({
       <p class="crumbs">
         <a href={url(paths.collection)}>Collection</a> › {title}
       </p>
-      <Head title={title} />
+      <PageHeading title={title} />
       <div class="grid">
         <Cover title={title} name={slug} />
         <section class="panel" aria-labelledby="send-it">

@@ -1,6 +1,6 @@
 import { listCollection } from '../../../../application/organizations/read-collection.js';
 import { Cover } from '../../web/cover.js';
-import { Empty, Head, Older } from '../../web/parts.js';
+import { Empty, PageHeading, Older } from '../../web/parts.js';
 import { page } from '../page.js';
 import { paths } from '../../web/paths.js';
 
@@ -21,7 +21,7 @@ export const collectionPage = page({
     const last = cards.length > perPage ? shown.at(-1) : undefined;
     return (
       <>
-        <Head title="Collection" />
+        <PageHeading title="Collection" />
         <p class="quiet">Cards that anyone can send, written with a pen.</p>
         {shown.length === 0 ? (
           <Empty title="There is no card yet">Those that the service publishes stand here.</Empty>

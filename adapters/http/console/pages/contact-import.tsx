@@ -7,13 +7,13 @@ import {
 } from '../../../../application/contacts/imports.js';
 import { csvOf, csvRows } from '../../server/csv.js';
 import { Form, Refusal, Submit } from '../../web/form.js';
-import { Badge, Head } from '../../web/parts.js';
+import { Badge, PageHeading } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { nothingHere } from '../admit.js';
 import { newForm } from '../answer.js';
 import { importTones } from '../import-parts.js';
 import { ImportRows } from '../import-rows.js';
-import { Done } from '../notice.js';
+import { Notice } from '../notice.js';
 import { filePage, go, page, type OrgContext } from '../page.js';
 import { paths } from '../../web/paths.js';
 
@@ -43,8 +43,8 @@ export const contactImportPage = page({
           <a href={url(paths.contacts, { org })}>Contacts</a> ›{' '}
           <a href={url(paths.importContacts, { org })}>Import</a> › {file}
         </p>
-        <Head title={`Import of ${file}`} />
-        <Done word={query('done')} />
+        <PageHeading title={`Import of ${file}`} />
+        <Notice word={query('done')} />
         <Refusal refused={refused} />
         <section id="progress" class="panel" aria-label="Progress" data-refresh>
           <p class="figure">

@@ -4,12 +4,12 @@ import { removeContact, replaceContact } from '../../../../application/contacts/
 import { Uuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form, Refusal } from '../../web/form.js';
-import { Danger, Head } from '../../web/parts.js';
+import { Danger, PageHeading } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { nothingHere } from '../admit.js';
 import { newForm } from '../answer.js';
 import { ContactFields, contactFrom } from '../contact-form.js';
-import { Done } from '../notice.js';
+import { Notice } from '../notice.js';
 import { go, page, type OrgContext } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { contactOf } from '../send-draft.js';
@@ -42,14 +42,14 @@ export const contactPage = page({
         <p class="crumbs">
           <a href={url(paths.contacts, { org })}>Contacts</a> › {details?.name ?? gone(erasedAt)}
         </p>
-        <Head title={details?.name ?? titleOf({ erasedAt })}>
+        <PageHeading title={details?.name ?? titleOf({ erasedAt })}>
           {may(role, 'cards.send') && details !== null ? (
             <a class="button" href={url(paths.send, { org }, { contact: id })}>
               Send a card
             </a>
           ) : null}
-        </Head>
-        <Done word={query('done')} />
+        </PageHeading>
+        <Notice word={query('done')} />
         <Refusal refused={refused} />
         {refused !== null && refused.sent('seen') !== updatedAt ? (
           <p>

@@ -5,11 +5,11 @@ import { CommandId, derivedUuid } from '../../../../domain/ids.js';
 import { listContacts } from '../../../../application/contacts/list-contacts.js';
 import { may } from '../../../../domain/permissions.js';
 import { Field, Form, Refusal, Search } from '../../web/form.js';
-import { Empty, Head, Older, Table } from '../../web/parts.js';
+import { Empty, PageHeading, Older, Table } from '../../web/parts.js';
 import { newForm } from '../answer.js';
 import { ContactFields, contactFrom } from '../contact-form.js';
 import { contactsLike } from '../find-contacts.js';
-import { Done } from '../notice.js';
+import { Notice } from '../notice.js';
 import { go, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 
@@ -36,14 +36,14 @@ export const contactsPage = page({
     const last = rows.length > perPage ? shown.at(-1) : undefined;
     return (
       <>
-        <Head title="Contacts">
+        <PageHeading title="Contacts">
           {form === null ? null : (
             <a class="button second" href={url(paths.importContacts, { org })}>
               Import a file
             </a>
           )}
-        </Head>
-        <Done word={query('done')} />
+        </PageHeading>
+        <Notice word={query('done')} />
         <Refusal refused={refused} />
         <Search name="q" label="E-mail or external id" value={q} required={false} />
         {shown.length > 0 ? (

@@ -10,12 +10,12 @@ import { purchase } from '../../operator/credits.js';
 import { readAll } from '../../schema/read.js';
 import { Field, Form, Refusal } from '../../web/form.js';
 import { Bars } from '../../web/chart.js';
-import { Empty, Head, Older } from '../../web/parts.js';
+import { Empty, PageHeading, Older } from '../../web/parts.js';
 import { dayName } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { newForm } from '../answer.js';
 import { DaysTable } from '../home-parts.js';
-import { Done } from '../notice.js';
+import { Notice } from '../notice.js';
 import { filePage, go, page, type Sent } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { Statement, statementCsv } from '../statement.js';
@@ -64,8 +64,8 @@ export const creditsPage = page({
     const inside = { url, org, query, ...context };
     return (
       <>
-        <Head title="Credits" />
-        <Done word={query('done')} />
+        <PageHeading title="Credits" />
+        <Notice word={query('done')} />
         <Refusal refused={refused} />
         <div class="grid">
           <section class="panel" aria-label="Balance">

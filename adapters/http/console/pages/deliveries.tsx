@@ -14,7 +14,7 @@ import { Empty, Older } from '../../web/parts.js';
 import { newForm } from '../answer.js';
 import { DeliveriesTable, deliveryWord, endpointName } from '../delivery-parts.js';
 import { Tabs } from '../tabs.js';
-import { Done, type Notice } from '../notice.js';
+import { Notice, type NoticeName } from '../notice.js';
 import { go, page, type OrgContext } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { localTime, readLocalTime } from '../since.js';
@@ -49,7 +49,7 @@ const same = ({ url, org, query }: OrgContext, more: Readonly<Record<string, str
   return url(paths.deliveries, { org }, { ...Object.fromEntries(kept), ...more });
 };
 
-const after = (context: OrgContext, done: Notice) => go(same(context, { done }));
+const after = (context: OrgContext, done: NoticeName) => go(same(context, { done }));
 
 export const deliveriesPage = page({
   path: paths.deliveries,
@@ -84,7 +84,7 @@ export const deliveriesPage = page({
     return (
       <>
         <Tabs context={context} of="Integrations" here="Deliveries" />
-        <Done word={query('done')} />
+        <Notice word={query('done')} />
         <Refusal refused={refused} />
         <form method="get" class="search wide" role="search" aria-label="Deliveries">
           <Choice

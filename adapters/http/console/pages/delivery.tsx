@@ -3,12 +3,12 @@ import type { Delivery } from '../../../../application/ports/delivery-log.js';
 import { may } from '../../../../domain/permissions.js';
 import { deliveryHeaders } from '../../../../domain/webhook-signing.js';
 import { Form, Refusal } from '../../web/form.js';
-import { Badge, Empty, Head } from '../../web/parts.js';
+import { Badge, Empty, PageHeading } from '../../web/parts.js';
 import { block } from '../../web/prose.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { canRetry, DeliveryStatusBadge, endpointName, resultOf } from '../delivery-parts.js';
-import { Done } from '../notice.js';
+import { Notice } from '../notice.js';
 import { go, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { instantAt } from '../since.js';
@@ -53,10 +53,10 @@ export const deliveryPage = page({
         <p class="crumbs">
           <a href={url(paths.deliveries, { org })}>Deliveries</a> › <code>{id}</code>
         </p>
-        <Head title={`${type} of ${card}`}>
+        <PageHeading title={`${type} of ${card}`}>
           <DeliveryStatusBadge status={status} />
-        </Head>
-        <Done word={query('done')} />
+        </PageHeading>
+        <Notice word={query('done')} />
         <Refusal refused={refused} />
         {endpoint === undefined || endpoint.disabledReason === null ? null : (
           <p class="note">

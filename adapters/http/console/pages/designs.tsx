@@ -7,16 +7,16 @@ import { newDesign } from '../../operator/customers.js';
 import { readAll } from '../../schema/read.js';
 import { Cover } from '../../web/cover.js';
 import { Field, Form, Refusal, Submit } from '../../web/form.js';
-import { Badge, Empty, Head } from '../../web/parts.js';
+import { Badge, Empty, PageHeading } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
-import { Done, type Notice } from '../notice.js';
+import { Notice, type NoticeName } from '../notice.js';
 import { go, page, type OrgContext, type Sent } from '../page.js';
 import { paths } from '../../web/paths.js';
 
 const maxOffered = 100;
 
-const back = ({ url, org }: OrgContext, done: Notice) => go(url(paths.designs, { org }, { done }));
+const back = ({ url, org }: OrgContext, done: NoticeName) => go(url(paths.designs, { org }, { done }));
 
 const nameIn = (sent: Sent): string => readAll(newDesign, { name: sent('name') }).name;
 
@@ -37,8 +37,8 @@ export const designsPage = page({
     const copied = new Set(designs.map(({ slug }) => slug));
     return (
       <>
-        <Head title="Designs" />
-        <Done word={query('done')} />
+        <PageHeading title="Designs" />
+        <Notice word={query('done')} />
         <Refusal refused={refused} />
         {designs.length === 0 ? (
           <Empty title="No design yet">A card needs one: save one of the collection below to yours.</Empty>

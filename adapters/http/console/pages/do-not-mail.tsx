@@ -1,6 +1,6 @@
 import { gone } from '../gone.js';
 import { addToDoNotMail, removeFromDoNotMail } from '../../../../application/organizations/administer.js';
-import { listDoNotMail } from '../../../../application/organizations/read-office-lists.js';
+import { listDoNotMail } from '../../../../application/organizations/operator-lists.js';
 import { may } from '../../../../domain/permissions.js';
 import { doNotMail } from '../../operator/customers.js';
 import { readAll } from '../../schema/read.js';
@@ -8,14 +8,14 @@ import { Field, Form, Refusal, Submit } from '../../web/form.js';
 import { Empty, Older } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
-import { Done, type Notice } from '../notice.js';
+import { Notice, type NoticeName } from '../notice.js';
 import { go, page, type OrgContext, type Sent } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { Tabs } from '../tabs.js';
 
 const perPage = 50;
 
-const back = ({ url, org }: OrgContext, done: Notice) => go(url(paths.doNotMail, { org }, { done }));
+const back = ({ url, org }: OrgContext, done: NoticeName) => go(url(paths.doNotMail, { org }, { done }));
 
 const emailIn = (sent: Sent): string => readAll(doNotMail, { email: sent('email') }).email;
 
@@ -36,7 +36,7 @@ export const doNotMailPage = page({
     return (
       <>
         <Tabs context={context} of="Settings" here="Do not mail" />
-        <Done word={query('done')} />
+        <Notice word={query('done')} />
         <Refusal refused={refused} />
         <p class="quiet">
           Cards to these addresses are held. Only the payload of an inbound hook carries an e-mail address.

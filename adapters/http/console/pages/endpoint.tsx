@@ -14,12 +14,12 @@ import { may } from '../../../../domain/permissions.js';
 import { ClientGone } from '../../server/errors.js';
 import { readEndpointChange } from '../../api/webhooks.js';
 import { Refusal } from '../../web/form.js';
-import { Head } from '../../web/parts.js';
+import { PageHeading } from '../../web/parts.js';
 import { DeliveriesTable } from '../delivery-parts.js';
 import { newForm } from '../answer.js';
 import { EndpointForms } from '../endpoint-forms.js';
 import { chosenEvents, EndpointState, eventsLine, Health, Secret } from '../endpoint-parts.js';
-import { Done, type Notice } from '../notice.js';
+import { Notice, type NoticeName } from '../notice.js';
 import { go, page, type OrgContext } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { readLocalTime } from '../since.js';
@@ -28,7 +28,7 @@ import { TestResult } from '../test-result.js';
 const latest = 5;
 
 /** The page itself, after a form did something. */
-const after = ({ url, org, params }: OrgContext, done: Notice) =>
+const after = ({ url, org, params }: OrgContext, done: NoticeName) =>
   url(paths.endpoint, { org, endpoint: params['endpoint'] ?? '' }, { done });
 
 export const endpointPage = page({
@@ -55,8 +55,8 @@ export const endpointPage = page({
         <p class="crumbs">
           <a href={url(paths.webhooks, { org })}>Webhooks</a> › <code>{endpoint.id}</code>
         </p>
-        <Head title={endpoint.description ?? 'Endpoint'} />
-        <Done word={query('done')} />
+        <PageHeading title={endpoint.description ?? 'Endpoint'} />
+        <Notice word={query('done')} />
         <Refusal refused={refused} />
         <section class="panel" aria-labelledby="state">
           <h2 id="state">

@@ -11,7 +11,10 @@ import { sessionOf, unknownLink } from '../signing-in.js';
 
 const over = 'This link is over, or was used already. Make a new one with `npm run -s cli -- console`.';
 
-/** Looking at the link leaves it: programs that preview links do no harm. */
+/**
+ * Opening the link doesn't use it up, so that programs that preview links do no harm; pressing the button
+ * does.
+ */
 export const enterPage = page({
   path: paths.enter,
   may: 'anyone',

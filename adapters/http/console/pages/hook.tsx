@@ -5,12 +5,12 @@ import { atField } from '../../schema/read.js';
 import { hookIdIn, loadHook, previewOf } from '../hook-data.js';
 import { draftFrom, draftOf, settingsFrom } from '../hook-draft.js';
 import { HookView } from '../hook-view.js';
-import type { Notice } from '../notice.js';
+import type { NoticeName } from '../notice.js';
 import { go, page, type OrgContext, type Outcome } from '../page.js';
 import { paths } from '../../web/paths.js';
 
 /** Leads back to the page of the hook. */
-const back = (context: OrgContext, done: Notice): Outcome =>
+const back = (context: OrgContext, done: NoticeName): Outcome =>
   go(context.url(paths.hook, { org: context.org, id: hookIdIn(context) }, { done }));
 
 const setPaused = async (context: OrgContext, paused: boolean): Promise<Outcome> => {

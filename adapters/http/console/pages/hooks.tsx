@@ -9,7 +9,7 @@ import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { curlOf, hookMade } from '../hook-made.js';
 import { Tabs } from '../tabs.js';
-import { Done } from '../notice.js';
+import { Notice } from '../notice.js';
 import { page, type OrgContext } from '../page.js';
 import { paths } from '../../web/paths.js';
 
@@ -61,7 +61,7 @@ export const hooksPage = page({
     return (
       <>
         <Tabs context={context} of="Integrations" here="Inbound hooks" />
-        <Done word={query('done')} />
+        <Notice word={query('done')} />
         <Refusal refused={refused} />
         {hooks.length === 0 ? (
           <Empty title="No hooks yet" sample={curlOf(`${deps.baseUrl()}/api/v1/hooks/TOKEN`)}>

@@ -4,7 +4,7 @@ import { readContact } from '../../api/contact-fields.js';
 import { contactRows, UnreadableFile } from '../../api/contact-file.js';
 import { maxFileBytes } from '../../server/upload.js';
 import { Field, FileField, Form, Refusal } from '../../web/form.js';
-import { Badge, Head, Table } from '../../web/parts.js';
+import { Badge, PageHeading, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { importTones } from '../import-parts.js';
@@ -25,7 +25,7 @@ export const importContactsPage = page({
       <p class="crumbs">
         <a href={url(paths.contacts, { org })}>Contacts</a> › Import
       </p>
-      <Head title="Import contacts" />
+      <PageHeading title="Import contacts" />
       <Refusal refused={refused} />
       <section class="panel" aria-labelledby="file">
         <h2 id="file">A CSV file</h2>

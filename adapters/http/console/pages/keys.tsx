@@ -9,7 +9,7 @@ import { idFrom } from '../admit.js';
 import { newForm } from '../answer.js';
 import { Tabs } from '../tabs.js';
 import { keyMade, NewKey, readNewKey } from '../new-key.js';
-import { Done } from '../notice.js';
+import { Notice } from '../notice.js';
 import { go, page, type OrgContext } from '../page.js';
 import { paths } from '../../web/paths.js';
 
@@ -104,7 +104,7 @@ export const keysPage = page({
     return (
       <>
         <Tabs context={context} of="Integrations" here="Keys" />
-        <Done word={query('done')} />
+        <Notice word={query('done')} />
         <Refusal refused={refused} />
         {keys.length === 0 ? (
           <Empty

@@ -2,7 +2,7 @@ import { hashOfNew, setPassword, signOutOthers } from '../../../../application/a
 import { mailboxIdOf } from '../../../../domain/account.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { Field, Form, Refusal, Submit } from '../../web/form.js';
-import { Badge, Head } from '../../web/parts.js';
+import { Badge, PageHeading } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { goodPassword } from '../good-password.js';
@@ -24,7 +24,7 @@ export const mePage = page({
     const { visitor, timeZone } = context;
     return (
       <>
-        <Head title={visitor.kind === 'operator' ? 'Operator' : visitor.name} />
+        <PageHeading title={visitor.kind === 'operator' ? 'Operator' : visitor.name} />
         {visitor.kind === 'operator' ? null : <p class="quiet">{visitor.email}</p>}
         <Refusal refused={refused} />
         <section class="panel" aria-labelledby="sessions">

@@ -3,7 +3,7 @@ import { rolesOf } from '../../../../domain/members.js';
 import { Refusal } from '../../web/form.js';
 import { peopleActions } from '../manage-people.js';
 import { Invite, MemberRows } from '../members-parts.js';
-import { Done } from '../notice.js';
+import { Notice } from '../notice.js';
 import { page, type OrgContext } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { Tabs } from '../tabs.js';
@@ -19,7 +19,7 @@ export const membersPage = page({
     return (
       <>
         <Tabs context={context} of="Settings" here="Members" />
-        <Done word={context.query('done')} />
+        <Notice word={context.query('done')} />
         <Refusal refused={refused} />
         <MemberRows members={members} roles={roles} context={context} />
         <Invite roles={roles} refused={refused} context={context} />

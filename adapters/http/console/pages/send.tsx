@@ -9,7 +9,7 @@ import { sendCard } from '../../../../application/cards/send-card.js';
 import { newCard } from '../../api/card-fields.js';
 import { atField } from '../../schema/read.js';
 import { Refusal } from '../../web/form.js';
-import { Head } from '../../web/parts.js';
+import { PageHeading } from '../../web/parts.js';
 import { newForm } from '../answer.js';
 import { contactsLike } from '../find-contacts.js';
 import { go, page, type OrgContext } from '../page.js';
@@ -50,7 +50,7 @@ const Heading = ({ context: { url, org } }: { readonly context: OrgContext }) =>
     <p class="crumbs">
       <a href={url(paths.cards, { org })}>Cards</a> › Send a card
     </p>
-    <Head title="Send a card" />
+    <PageHeading title="Send a card" />
   </>
 );
 

@@ -7,7 +7,7 @@ import { readAll } from '../../schema/read.js';
 import { Field, Form, Refusal } from '../../web/form.js';
 import { SheetLine } from '../../web/letter.js';
 import { newForm } from '../answer.js';
-import { Done } from '../notice.js';
+import { Notice } from '../notice.js';
 import { go, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { Tabs } from '../tabs.js';
@@ -55,7 +55,7 @@ export const settingsPage = page({
     return (
       <>
         <Tabs context={context} of="Settings" here="Organization" />
-        <Done word={context.query('done')} />
+        <Notice word={context.query('done')} />
         <Refusal refused={refused} />
         <section class="panel" aria-labelledby="organization">
           <h2 id="organization">Organization</h2>

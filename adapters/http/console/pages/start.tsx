@@ -1,5 +1,5 @@
 import { choicesOf, houseOf } from '../choices.js';
-import { Elsewhere, page } from '../page.js';
+import { RedirectTo, page } from '../page.js';
 import { paths, pathTo } from '../../web/paths.js';
 
 /**
@@ -14,8 +14,8 @@ export const startPage = page({
     const [first, ...others] = await choicesOf(deps, visitor);
     const place = query('place');
     const house = first === undefined ? await houseOf(deps, visitor) : null;
-    if (house !== null) throw new Elsewhere(url(house));
-    throw new Elsewhere(
+    if (house !== null) throw new RedirectTo(url(house));
+    throw new RedirectTo(
       first !== undefined && others.length === 0
         ? url(pathTo(place), { org: first.org })
         : url(paths.choose, {}, place === '' ? {} : { place }),

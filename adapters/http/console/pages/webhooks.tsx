@@ -8,7 +8,7 @@ import { Empty } from '../../web/parts.js';
 import { newForm } from '../answer.js';
 import { chosenEvents, EndpointState, EventChoices, eventsLine, Health, Secret } from '../endpoint-parts.js';
 import { Tabs } from '../tabs.js';
-import { Done } from '../notice.js';
+import { Notice } from '../notice.js';
 import { go, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { VerifyExamples } from '../verify-examples.js';
@@ -37,7 +37,7 @@ export const webhooksPage = page({
     return (
       <>
         <Tabs context={context} of="Integrations" here="Webhooks" />
-        <Done word={query('done')} />
+        <Notice word={query('done')} />
         <Refusal refused={refused} />
         {listed.length === 0 ? (
           <Empty title="No endpoint yet" {...(mayManage && { sample: registerLine(deps.baseUrl()) })}>

@@ -41,7 +41,7 @@ export const lists: Guide = ({ baseUrl }) => [
   part(
     'rate-limits',
     'Rate limits',
-    text('A key may send so many requests per clock minute. Every response says how many are left:'),
+    text('Each key has a request limit per calendar minute. Every response reports how many remain:'),
     grid('Headers about the rate', ['Header', 'Value'], headers),
     text('Over the limit the response is a 429: nothing was done, so wait and send the same again.'),
   ),
@@ -49,7 +49,7 @@ export const lists: Guide = ({ baseUrl }) => [
     'limits',
     'Limits',
     text(
-      'Characters are Unicode code points, counted after white space around the text is gone. Those who run the service may have set some of these otherwise.',
+      'Characters are Unicode code points, counted after white space around the text is gone. Your operator may have configured different values.',
     ),
     grid('Limits', ['What', 'Limit', 'Beyond it'], limits),
   ),

@@ -38,7 +38,7 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
       FLOOR_SIMULATION=on npm start
     </Code>,
     note(
-      '**This is your sandbox.** A service that you start on your machine mails nothing. `FLOOR_SIMULATION=on` plays the production floor, so that cards go through their six steps by themselves. Somebody else runs the service for you? Get a key from them, and mind that their cards are real.',
+      '**This is your sandbox.** A service that you start on your machine mails nothing. `FLOOR_SIMULATION=on` plays the production floor, so that cards go through their six steps by themselves. If someone else runs the service for you, ask them for a key. Cards sent with it are real and are mailed.',
     ),
     text(
       'Put the key that it printed into a variable of a second terminal, and check it. (A call in Node goes into a file such as `call.mjs`, one in Python into `call.py`; nothing has to be installed for either.)',
@@ -113,7 +113,7 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     'hook',
     'Let a shop send cards',
     text(
-      'An inbound hook is a secret URL. Whatever is posted to it becomes a card, and its template is filled from the payload. The command line of your own service makes one; elsewhere the people who run the service do. It needs the id of your organization, which the check of the key showed:',
+      'An inbound hook is a secret URL. Every JSON payload posted to the URL sends a card; the payload fills in its message template. The command line of your own service makes a hook; elsewhere the operator does. It needs the id of your organization, which the check of the key showed:',
     ),
     <Code language="sh" terminal={2}>
       export ORG=…
@@ -129,14 +129,16 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
   ),
   part(
     'webhook',
-    'Hear about it',
+    'Receive a webhook',
     text(
-      'Webhooks tell you what becomes of each card. In production they go to an https address of yours. On your machine the command line takes its place: it hears what happens to your cards, signs it, and passes it on to a program of yours. Start it in a terminal of its own:',
+      'Webhooks tell you what becomes of each card. In production they go to your https address. On your machine, the command line stands in for it: it receives your card events, signs them, and forwards them to your local program. Start it in a terminal of its own:',
     ),
     <Code language="sh" title="Third terminal" terminal={3}>
       {`${settings(baseUrl)}\n${listen}`}
     </Code>,
-    text('It says when it is ready, and with which secret it signs. Start a receiver that checks that:'),
+    text(
+      'It prints a line when it is ready, and the secret that it signs with. Start a receiver that checks the signature:',
+    ),
     <Code language="sh" title="Fourth terminal" terminal={4}>
       {'export WEBHOOK_SECRET=whsec_…\nnode examples/receiver.mjs'}
     </Code>,
@@ -152,7 +154,7 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
     />,
     <Code language="text">{'card.created HC-…'}</Code>,
     text(
-      'That is all there is. [Webhooks and signatures](/docs/webhooks) shows how to register an address of yours, and how to check a signature in your own program.',
+      "You've now sent a card, saved a contact, used a hook, and received a webhook. [Webhooks and signatures](/docs/webhooks) shows how to register your own address, and how to check a signature in your own program.",
     ),
   ),
 ];

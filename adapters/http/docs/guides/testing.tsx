@@ -20,14 +20,14 @@ export const testing: Guide = () => [
     'sandbox',
     'This is your sandbox',
     text(
-      'The service has no test mode and no test keys: a card that is accepted in production gets made. What it has is itself. A service that you start on your own machine is complete, has its own data and its own credits, and **mails nothing**.',
+      'There is no test mode, and there are no test keys: a card that is accepted in production gets made. Instead, run your own copy of the service: it is complete, has its own data and its own credits, and **mails nothing**.',
     ),
     <Code language="sh" title="In a checkout">
       FLOOR_SIMULATION=on npm start
     </Code>,
     text(
-      '`FLOOR_SIMULATION=on` plays the production floor: within a minute a card that is due is written, packed and posted by itself, and webhooks tell so. Without it queued cards wait until you report each step, as the people at the machines would.',
-      'Data is in `data/`: delete the folder and begin again.',
+      '`FLOOR_SIMULATION=on` plays the production floor: within a minute a card that is due is written, packed and posted by itself, and webhooks report it. Without it queued cards wait until you report each step, as the people at the machines would.',
+      'Data is in `data/`: delete the folder to start over.',
     ),
   ),
   part('things-to-try', 'Things to try', grid('Things to try', ['To see', 'Send'], tries)),
@@ -35,9 +35,9 @@ export const testing: Guide = () => [
     'webhooks-here',
     'Webhooks on this machine',
     text(
-      'Endpoints must be public https addresses, and an address of your own machine is none. Ways around that:',
-      '- `webhook listen --forward-to` needs an API key alone and passes events on to a program of yours, signed. [The quick start](/docs/quick-start#webhook) does it.',
-      '- With `--endpoint` it passes on what is sent to one of your endpoints, signed with its secret, also while the endpoint is switched off. What your program responds never counts against the endpoint.',
+      'Webhook endpoints must be public https URLs, so localhost is rejected. To receive events locally:',
+      '- `webhook listen --forward-to` needs only an API key and forwards signed events to your local program, as in [the quick start](/docs/quick-start#webhook).',
+      '- With `--endpoint` it forwards the deliveries to one of your endpoints, signed with its secret, even while the endpoint is disabled. Responses of your program never count against the endpoint.',
       '- `webhook trigger card.mailed` sends a test event of any type to your endpoints.',
       '- A tunnel with a public name, registered as an endpoint.',
     ),

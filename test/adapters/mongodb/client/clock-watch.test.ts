@@ -25,7 +25,7 @@ const watch = (skew: () => Milliseconds, tripTime: Milliseconds = 0) => {
     {
       database: { serverTime },
       clock,
-      report: (ahead) => reports.push(ahead),
+      onSkew: (ahead) => reports.push(ahead),
       onError: (error) => errors.push(error),
     },
     stopped.signal,
@@ -99,7 +99,7 @@ describeWithEngines(['MONGODB_URL'], 'the time of MongoDB', (url) => {
       throw error;
     };
     const watching = clocks.map((clock) =>
-      watchClock({ database, clock, report: () => undefined, onError }, stopped.signal),
+      watchClock({ database, clock, onSkew: () => undefined, onError }, stopped.signal),
     );
     const apart = () => clocks.map((clock) => Math.abs(clock.now() - Date.now()));
     await eventually(() => Math.max(...apart()) < 1_000);

@@ -277,7 +277,7 @@ const engineOf = (
           clock,
           sign: ({ size, root }) => checkpointText({ origin: 'cards.test/log', size, root }),
           scrubEvery: 3_600_000,
-          restore: 'the event store',
+          restoreHint: 'the event store',
         },
         signal,
       ),
@@ -303,7 +303,7 @@ export const startProcess = (house: House, name: string): Process => {
   const entropy = entropyOf(house, dice);
   const database = { serverTime: () => Promise.resolve(house.clock.now()) };
   const ignore = (): void => undefined;
-  if (!house.embedded) void watchClock({ database, clock, report: ignore, onError: ignore }, life.signal);
+  if (!house.embedded) void watchClock({ database, clock, onSkew: ignore, onError: ignore }, life.signal);
   const engine = engineOf(house, { name, life, clock, entropy, dice });
   const container = wire({
     settings,

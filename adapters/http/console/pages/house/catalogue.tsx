@@ -6,13 +6,13 @@ import {
 import {
   listAllHandwritings,
   listWholeCollection,
-} from '../../../../../application/organizations/read-office-lists.js';
+} from '../../../../../application/organizations/operator-lists.js';
 import { collectionCard, collectionSlug, handwritingName } from '../../../operator/catalogue.js';
 import { readAll } from '../../../schema/read.js';
 import { Field, Form, Refusal, Submit } from '../../../web/form.js';
-import { Badge, Head } from '../../../web/parts.js';
+import { Badge, PageHeading } from '../../../web/parts.js';
 import { newForm } from '../../answer.js';
-import { Done } from '../../notice.js';
+import { Notice } from '../../notice.js';
 import { go, page, type HouseContext, type Sent } from '../../page.js';
 import { paths } from '../../../web/paths.js';
 
@@ -54,8 +54,8 @@ export const cataloguePage = page({
     });
     return (
       <>
-        <Head title="Catalogue" />
-        <Done word={context.query('done')} />
+        <PageHeading title="Catalogue" />
+        <Notice word={context.query('done')} />
         <Refusal refused={refused} />
         <div class="grid">
           <section class="panel" aria-labelledby="hands">

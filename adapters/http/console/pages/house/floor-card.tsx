@@ -15,7 +15,7 @@ import {
 import { stepReport, withReason } from '../../../operator/cards.js';
 import { readAll } from '../../../schema/read.js';
 import { Refusal } from '../../../web/form.js';
-import { Head } from '../../../web/parts.js';
+import { PageHeading } from '../../../web/parts.js';
 import { Day } from '../../../web/time.js';
 import { cardOn, nextOf } from '../../floor-data.js';
 import { NextStep, WithReason } from '../../floor-parts.js';
@@ -58,9 +58,9 @@ export const floorCardPage = page({
         <p class="crumbs">
           <a href={url(paths.floor)}>Floor</a> › {card.code}
         </p>
-        <Head title={card.code}>
+        <PageHeading title={card.code}>
           <Status status={card.status} />
-        </Head>
+        </PageHeading>
         <Refusal refused={refused} />
         {card.heldReason === null ? null : <p class="note warning">Held: {reasonInWords(card.heldReason)}</p>}
         <section class="panel" aria-label="The next step">

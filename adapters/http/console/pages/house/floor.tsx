@@ -1,9 +1,9 @@
 import { Field } from '../../../web/form.js';
-import { Badge, Empty, Head, Table } from '../../../web/parts.js';
+import { Badge, Empty, PageHeading, Table } from '../../../web/parts.js';
 import { Day } from '../../../web/time.js';
 import { codeIn, floorList, nextOf } from '../../floor-data.js';
 import { stepName } from '../../happenings.js';
-import { Elsewhere, page } from '../../page.js';
+import { RedirectTo, page } from '../../page.js';
 import { paths } from '../../../web/paths.js';
 import { Status, statusWords } from '../../status.js';
 
@@ -27,13 +27,13 @@ export const floorPage = page({
   load: async (context) => {
     const scanned = context.query('code');
     const code = codeIn(scanned);
-    if (code !== null) throw new Elsewhere(context.url(paths.floorCard, { code }));
+    if (code !== null) throw new RedirectTo(context.url(paths.floorCard, { code }));
     return { scanned, ...(await floorList(context)) };
   },
   title: () => 'Floor',
   view: ({ scanned, counts, due: dueToday, today, first }, { url }) => (
     <>
-      <Head title="Floor" />
+      <PageHeading title="Floor" />
       {scanned === '' ? null : (
         <p class="alert" role="alert">
           This is no code of a card: HC- and seven characters.

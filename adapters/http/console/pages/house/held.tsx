@@ -6,11 +6,11 @@ import { codeFrom } from '../../../../../application/cards/read-cards.js';
 import { release } from '../../../../../domain/card.js';
 import { Instant, OrganizationId } from '../../../../../domain/ids.js';
 import { Form, Refusal } from '../../../web/form.js';
-import { Danger, Empty, Head } from '../../../web/parts.js';
+import { Danger, Empty, PageHeading } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
 import { newForm } from '../../answer.js';
 import { addressee } from '../../cards-table.js';
-import { Done } from '../../notice.js';
+import { Notice } from '../../notice.js';
 import { go, page, type HouseContext } from '../../page.js';
 import { paths } from '../../../web/paths.js';
 import { reasonInWords } from '../../happenings.js';
@@ -59,8 +59,8 @@ export const heldPage = page({
     const { url, timeZone, query } = context;
     return (
       <>
-        <Head title="Held cards" />
-        <Done word={query('done')} />
+        <PageHeading title="Held cards" />
+        <Notice word={query('done')} />
         <Refusal refused={refused} />
         {shown.length === 0 ? (
           <Empty title="Nothing is held">Cards that need a person stand here, of all organizations.</Empty>

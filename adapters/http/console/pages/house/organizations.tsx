@@ -5,11 +5,11 @@ import { newMember } from '../../../operator/people.js';
 import { newOrganization } from '../../../operator/organizations.js';
 import { readAll } from '../../../schema/read.js';
 import { Field, Form, Refusal, Search } from '../../../web/form.js';
-import { Badge, Empty, Head, Older, Table } from '../../../web/parts.js';
+import { Badge, Empty, PageHeading, Older, Table } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
 import { newForm } from '../../answer.js';
 import { linkShown } from '../../members-parts.js';
-import { Done } from '../../notice.js';
+import { Notice } from '../../notice.js';
 import { page, type HouseContext, type Sent } from '../../page.js';
 import { paths } from '../../../web/paths.js';
 
@@ -53,8 +53,8 @@ export const organizationsPage = page({
     });
     return (
       <>
-        <Head title="Organizations" />
-        <Done word={query('done')} />
+        <PageHeading title="Organizations" />
+        <Notice word={query('done')} />
         <Refusal refused={refused} />
         <Search name="q" label="Name begins with" value={q} required={false} />
         {shown.length === 0 ? (

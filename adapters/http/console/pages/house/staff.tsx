@@ -1,10 +1,10 @@
 import { listMembers } from '../../../../../application/access/people.js';
 import { house, rolesOf } from '../../../../../domain/members.js';
 import { Refusal } from '../../../web/form.js';
-import { Empty, Head } from '../../../web/parts.js';
+import { Empty, PageHeading } from '../../../web/parts.js';
 import { peopleActions } from '../../manage-people.js';
 import { Invite, MemberRows } from '../../members-parts.js';
-import { Done } from '../../notice.js';
+import { Notice } from '../../notice.js';
 import { page, type HouseContext } from '../../page.js';
 import { paths } from '../../../web/paths.js';
 
@@ -18,8 +18,8 @@ export const staffPage = page({
     const roles = rolesOf(house);
     return (
       <>
-        <Head title="Staff" />
-        <Done word={context.query('done')} />
+        <PageHeading title="Staff" />
+        <Notice word={context.query('done')} />
         <Refusal refused={refused} />
         <p class="quiet">Only the holder of the operator token changes the staff.</p>
         {members.length === 0 ? (

@@ -1,5 +1,5 @@
-/** Runs pieces of work, at most `limit` of them at once, and the others in the order in which they came. */
-export const atMost = (limit: number): (<T>(work: () => Promise<T>) => Promise<T>) => {
+/** Runs tasks, at most `limit` of them at once, and the others in the order of their calls. */
+export const limitConcurrency = (limit: number): (<T>(work: () => Promise<T>) => Promise<T>) => {
   let running = 0;
   const waiting: (() => void)[] = [];
   return async (work) => {

@@ -2,14 +2,14 @@ import type { Milliseconds } from '../../domain/ids.js';
 import type { Clock } from '../ports/system.js';
 
 const overdue = Symbol('overdue');
-/** Given as the reason of the abort: without one, each would make an error with its stack. */
+/** The reason of the abort: without one, each abort would make an error with its stack. */
 const settled = 'settled';
 
 /**
- * What the promise resolves with; if that takes longer than `time`, what `late` returns or throws. The work
- * behind the promise goes on.
+ * Resolves with the promise's value; if that takes longer than `time`, with what `late` returns or throws.
+ * The work behind the promise goes on.
  */
-export const within = async <T, L>(
+export const withTimeout = async <T, L>(
   clock: Clock,
   time: Milliseconds,
   promise: Promise<T>,

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { within } from '../../../application/timing/within.js';
+import { withTimeout } from '../../../application/timing/with-timeout.js';
 import { VirtualClock } from '../../support/memory/clock.js';
 
 const pending = new Promise<never>(() => undefined);
@@ -8,7 +8,7 @@ describe('a promise with a time limit', () => {
   it('resolves with its own value, and leaves no timer', async () => {
     const clock = new VirtualClock();
     let late = 0;
-    const value = await within(clock, 100, Promise.resolve('in time'), () => (late += 1));
+    const value = await withTimeout(clock, 100, Promise.resolve('in time'), () => (late += 1));
     expect([value, clock.sleeping]).to.deep.equal(['in time', 0]);
     await clock.advance(1_000);
     expect(late).to.equal(0);
@@ -16,14 +16,16 @@ describe('a promise with a time limit', () => {
 
   it('rejects with its own error, and leaves no timer', async () => {
     const clock = new VirtualClock();
-    const error = await within(clock, 100, Promise.reject(new Error('refused')), () => null).catch(String);
+    const error = await withTimeout(clock, 100, Promise.reject(new Error('refused')), () => null).catch(
+      String,
+    );
     expect([error, clock.sleeping]).to.deep.equal(['Error: refused', 0]);
   });
 
   it('resolves with the substitute value when the time is up, and not before', async () => {
     const clock = new VirtualClock();
     const outcomes: string[] = [];
-    void within(clock, 100, pending, () => 'late').then((outcome) => outcomes.push(outcome));
+    void withTimeout(clock, 100, pending, () => 'late').then((outcome) => outcomes.push(outcome));
     await clock.advance(99);
     expect(outcomes).to.deep.equal([]);
     await clock.advance(1);
@@ -32,7 +34,7 @@ describe('a promise with a time limit', () => {
 
   it('rejects with the substitute error when the time is up', async () => {
     const clock = new VirtualClock();
-    const outcome = within(clock, 100, pending, () => {
+    const outcome = withTimeout(clock, 100, pending, () => {
       throw new Error('too late');
     }).catch(String);
     await clock.advance(100);
