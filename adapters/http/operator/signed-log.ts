@@ -84,7 +84,7 @@ const tilePaths = (
 
 const base64 = (hash: Buffer): string => hash.toString('base64');
 
-/** What an auditor fetches: checkpoints, keys, tiles and proofs. (docs/audit.md) */
+/** What an auditor fetches: checkpoints, keys, tiles and proofs. (docs/exports.md#tiles-and-proofs) */
 export const logRoutes = (deps: LogRouteDeps): readonly Route[] => {
   const { tiles, vkeys, isPublic } = deps;
   const open = isPublic ? ({ kind: 'public' } as const) : operatorAccess;
