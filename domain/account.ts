@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { foldEmail } from './contact.js';
+import { foldEmail } from './email.js';
 import { never } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, OrganizationId, type Uuid } from './ids.js';

@@ -193,8 +193,6 @@ export const readExternalId = limitedText(
 
 /** The longest name, company and job title of a contact, in characters. (docs/contract.md#limits) */
 export const maxContactTextLength = 200;
-/** As long as an e-mail address can be. (docs/contract.md#limits) */
-export const maxEmailLength = 320;
 export const maxPhoneLength = 40;
 
 const nameTooLong = (): DomainError =>
@@ -238,15 +236,11 @@ export const composeNames = (
     : { name, firstName: name.slice(0, end), lastName: name.slice(end + 1) };
 };
 
-/** An e-mail address as it is compared. (decision 43: the address and email of a contact) */
-export const foldEmail = (email: string): string => email.trim().toLowerCase();
-
 /** What a contact provides to the template of a hook. (decision 48: what a template variable stands for) */
 export const contactVariables = (
   { company, jobTitle, workAnniversary }: ContactDetails,
   today: LocalDate,
-): Readonly<Record<string, string | null>> => ({
-  company,
-  job_title: jobTitle,
-  years: workAnniversary === null ? null : String(wholeYearsSince(workAnniversary, today)),
-});
+): Readonly<Record<string, string | null>> => {
+  const years = workAnniversary === null ? 0 : wholeYearsSince(workAnniversary, today);
+  return { company, job_title: jobTitle, years: years < 1 ? null : String(years) };
+};

@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { foldEmail } from './email.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, type OrganizationId, type Uuid } from './ids.js';
 
-/** Addresses are compared in lower case and trimmed. */
 export const doNotMailId = (org: OrganizationId, email: string): Uuid =>
-  derivedUuid('do-not-mail', org, email.trim().toLowerCase());
+  derivedUuid('do-not-mail', org, foldEmail(email));
 
 export const doNotMailEvents = events({
   DoNotMailAdded: { personal: z.object({ email: z.string() }).nullable() },
@@ -31,7 +31,7 @@ export const doNotMail: Aggregate<DoNotMail, DoNotMailEvent> = {
 export const addToDoNotMail =
   (email: string) =>
   ({ listed }: DoNotMail): DoNotMailEvent[] =>
-    listed ? [] : [{ type: 'DoNotMailAdded', data: { personal: { email: email.trim().toLowerCase() } } }];
+    listed ? [] : [{ type: 'DoNotMailAdded', data: { personal: { email: foldEmail(email) } } }];
 
 export const removeFromDoNotMail = ({ listed }: DoNotMail): DoNotMailEvent[] =>
   listed ? [{ type: 'DoNotMailRemoved', data: {} }] : [];

@@ -22,12 +22,16 @@ export const reasonToHold = (card: {
   readonly recipient: Recipient;
   readonly message: string;
   readonly handwriting: string;
-  readonly doNotMail: boolean;
+  /** What the do-not-mail list says: `unclear` if the email that was sent can't be read. */
+  readonly doNotMail: 'listed' | 'unclear' | null;
 }): string | null => {
   const inMessage = unwritable(card.message, { lineFeed: true });
   const inAddress = unwritableInAddress(card.recipient);
   const reasons = [
-    card.doNotMail ? 'The recipient is on the do-not-mail list' : null,
+    card.doNotMail === 'listed' ? 'The recipient is on the do-not-mail list' : null,
+    card.doNotMail === 'unclear'
+      ? 'The email in the payload is no single address, so the do-not-mail list can’t be asked about it'
+      : null,
     inAddress.length > 0 ? penReason(inAddress, 'address') : null,
     inMessage.length > 0 ? penReason(inMessage, 'message') : null,
     doesNotFit(card.recipient),

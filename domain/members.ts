@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { Person } from './account.js';
-import { foldEmail } from './contact.js';
+import { foldEmail } from './email.js';
 import { DomainError, never } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, Instant, OrganizationId, Uuid } from './ids.js';

@@ -93,15 +93,39 @@ export const readZip = partRule((part) => {
   return four === undefined ? five : `${five}-${four}`;
 });
 
+/** Territories that shops send as countries. */
+const territories = ['PR', 'GU', 'VI', 'AS', 'MP'] as const;
+export type SentCountry = 'US' | (typeof territories)[number];
+
 /**
- * The country, by any of its usual names. Throws `invalid_recipient`. (decision 16: states, ZIP codes,
- * country)
+ * The country, by any of its usual names, or a territory as `withinUs` takes it. Throws `invalid_recipient`.
+ * (decision 16: states, ZIP codes, country)
  */
-export const readCountry = partRule((part): 'US' => {
-  if (!/^(?:US|USA|United States)$/i.test(part))
-    throw invalid('The country must be US: cards are mailed inside the US only.');
-  return 'US';
+export const readCountry = partRule((part): SentCountry => {
+  if (/^(?:US|USA|United States)$/i.test(part)) return 'US';
+  const territory = territories.find((code) => code === part.toUpperCase());
+  if (territory === undefined) throw invalid('The country must be US: cards are mailed inside the US only.');
+  return territory;
 });
+
+/**
+ * An address in the US, where a territory that was sent as the country is its state. Throws
+ * `invalid_recipient` for another state. (decision 16: states, ZIP codes, country)
+ */
+export const withinUs = <Address extends { readonly state: string | null; readonly country: SentCountry }>(
+  address: Address,
+  param: string,
+) => {
+  const { country } = address;
+  const state: Address['state'] | SentCountry = country === 'US' ? address.state : country;
+  if (address.state !== null && state !== address.state)
+    throw new DomainError(
+      'invalid_recipient',
+      `The state ${address.state} is not in ${country}: send the state ${country}, or the country US.`,
+      `${param}.state`,
+    );
+  return { ...address, state, country: 'US' as const };
+};
 
 /**
  * Why a card with this address is held: the parts that are too long for the envelope. Null if there are none.

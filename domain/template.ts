@@ -1,4 +1,5 @@
 import { DomainError } from './errors.js';
+import { NumberText } from './number-text.js';
 import { isPlainObject } from './plain-object.js';
 import { clean } from './text.js';
 
@@ -93,6 +94,7 @@ export const ownProperty = (value: unknown, name: string): unknown =>
  * template variable stands for)
  */
 export const scalarText = (value: unknown): string | null => {
+  if (value instanceof NumberText) return value.text;
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (typeof value !== 'string') return null;
   const text = clean(value);

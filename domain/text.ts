@@ -1,10 +1,10 @@
 /**
- * Zero-width characters (U+200B–200D, U+2060–2064, U+FEFF) and the bidi controls (U+061C, U+200E, U+200F,
- * U+202A–202E, U+2066–2069): none of them shows on paper. The soft hyphen stays, because the pen can write
- * it; variation selectors and marks stay, because they change what is written. (decision 12: how a message is
- * counted; decision 15: how long an address may be)
+ * The soft hyphen, zero-width characters (U+200B–200D, U+2060–2064, U+FEFF) and the bidi controls (U+061C,
+ * U+200E, U+200F, U+202A–202E, U+2066–2069): none of them shows on paper. Variation selectors and marks stay,
+ * because they change what is written. (decision 12: how a message is counted; decision 15: how long an
+ * address may be)
  */
-const invisible = /[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/g;
+const invisible = /[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/g;
 
 /** The text without zero-width characters and bidi controls. */
 export const stripInvisible = (text: string): string => text.replace(invisible, '');
@@ -15,7 +15,7 @@ export const stripInvisible = (text: string): string => text.replace(invisible, 
  */
 export const clean = (text: string): string => stripInvisible(text).trim();
 
-const blank = /^[\s\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]*$/;
+const blank = /^[\s\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]*$/;
 
 /** Whether nothing of a text shows: `clean` leaves nothing of it. */
 export const isBlank = (text: string): boolean => blank.test(text);
@@ -42,16 +42,21 @@ export const truncate = (text: string, length: number): string => {
   return text.slice(0, end);
 };
 
+/** Spaces of any width: on paper each is a space. (decision 14: characters beyond the pen) */
+const wideSpaces = /[\u00a0\u2000-\u200a\u202f\u205f\u3000]/g;
+
 /** Text that is in normal form already, as most is. */
 const plain = /^[\n -~]*$/;
 
 /**
- * A text as it is counted, stored and written: nothing invisible, LF as the only line break, NFC, no white
- * space at either end. Takes quadratic time for a long run of combining marks: limit the length first.
- * (decision 12: how a message is counted)
+ * A text as it is counted, stored and written: nothing invisible, LF as the only line break, one kind of
+ * space, NFC, no white space at either end. Takes quadratic time for a long run of combining marks: limit the
+ * length first. (decision 12: how a message is counted)
  */
 export const normaliseText = (text: string): string =>
-  plain.test(text) ? text.trim() : stripInvisible(text).replace(/\r\n?/g, '\n').normalize('NFC').trim();
+  plain.test(text)
+    ? text.trim()
+    : stripInvisible(text).replace(/\r\n?/g, '\n').replace(wideSpaces, ' ').normalize('NFC').trim();
 
 /**
  * Reads a text: returns its value, or null if nothing of the text shows, which counts as blank. Throws a

@@ -1,4 +1,5 @@
-import { contact, foldEmail, withContactEvent, type KnownContact } from '../domain/contact.js';
+import { contact, withContactEvent, type KnownContact } from '../domain/contact.js';
+import { foldEmail } from '../domain/email.js';
 import { idOf } from '../domain/ids.js';
 import { projection } from './projection.js';
 

@@ -47,10 +47,13 @@ export interface CardFields {
   readonly reference: Captured<string | null>;
 }
 
+/** The email of a card that wasn't sent by a hook. */
+export const noEmail: CardDraft['email'] = { value: null };
+
 /** What a send asks for. */
 export interface CardDraft extends CardFields {
   /** For the do-not-mail list. Only hooks know it. (decision 17: when the do-not-mail list counts) */
-  readonly email: string | null;
+  readonly email: Captured<string | null>;
   readonly contact: Uuid | null;
 }
 
@@ -134,13 +137,22 @@ export const placeOrder = async (
     reference: chosen.reference,
     contact: draft.contact,
   };
-  const listed =
-    draft.email !== null && (await streams.load(doNotMail, doNotMailId(org, draft.email))).state.listed;
-  const reason = reasonToHold({ ...letter, handwriting: chosen.hand, doNotMail: listed });
+  const optedOut = await optOut(streams, org, draft.email);
+  const reason = reasonToHold({ ...letter, handwriting: chosen.hand, doNotMail: optedOut });
   return {
     event: reason === null ? schedule(order, letter) : acceptHeld(order, letter, reason),
     copy: chosen.copy,
   };
+};
+
+const optOut = async (
+  streams: Streams,
+  org: OrganizationId,
+  email: CardDraft['email'],
+): Promise<'listed' | 'unclear' | null> => {
+  if ('refusal' in email) return 'unclear';
+  if (email.value === null) return null;
+  return (await streams.load(doNotMail, doNotMailId(org, email.value))).state.listed ? 'listed' : null;
 };
 
 /** What depends on the organization, with the refusals in their order. */

@@ -1,4 +1,4 @@
-import { foldEmail } from '../../domain/contact.js';
+import { foldEmail } from '../../domain/email.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { contacts, type ContactDocument } from '../../projections/contacts.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';

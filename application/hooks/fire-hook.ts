@@ -22,8 +22,8 @@ export interface HookRequest extends Pick<TemplateSources, 'payload' | 'firstNam
   readonly card: CardFields;
   /** If it has none, the message is made from the hook's template, if there is one. */
   readonly hasMessage: boolean;
-  /** Lower-cased and trimmed, for the do-not-mail list; null if none was sent. */
-  readonly email: string | null;
+  /** For the do-not-mail list; null if none was sent. */
+  readonly email: CardDraft['email'];
   /** The contact whose company, job title and years the template may use; null if none was sent. */
   readonly externalId: string | null;
 }

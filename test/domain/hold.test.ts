@@ -10,7 +10,7 @@ const recipient = {
   zip: '62701',
   country: 'US' as const,
 };
-const plain = { recipient, message: 'Thank you,\nAda.', handwriting: 'Everyday', doNotMail: false };
+const plain = { recipient, message: 'Thank you,\nAda.', handwriting: 'Everyday', doNotMail: null };
 
 describe('the reason to hold a card', () => {
   it('is null if the pen can write everything and the address fits the envelope', () => {
@@ -65,14 +65,14 @@ describe('the reason to hold a card', () => {
   });
 
   it('says that the recipient is on the do-not-mail list', () => {
-    expect(reasonToHold({ ...plain, doNotMail: true })).to.contain('do-not-mail');
+    expect(reasonToHold({ ...plain, doNotMail: 'listed' })).to.contain('do-not-mail');
   });
 
   it('lists all reasons if there are several', () => {
     const reasons = reasonToHold({
       message: 'Hi 🎉',
       handwriting: 'Everyday',
-      doNotMail: true,
+      doNotMail: 'listed',
       recipient: { ...recipient, name: 'Ада'.repeat(20) },
     });
     expect(reasons?.split('. ')).to.have.length(4);

@@ -7,6 +7,7 @@ import {
   readCountry,
   readState,
   readZip,
+  withinUs,
   states,
   unwritableInAddress,
 } from '../../domain/recipient.js';
@@ -96,6 +97,14 @@ describe('the country of an address', () => {
   it('is stored as US from “US”, “USA” or “United States” in any case', () => {
     for (const country of ['US', 'us', 'USA', 'Usa', 'United States', 'UNITED STATES', ' united states '])
       expect(readCountry(country)).to.equal('US');
+  });
+
+  it('is a territory that shops send as one, until its state is known', () => {
+    expect(readCountry('pr')).to.equal('PR');
+    expect(withinUs({ state: 'PR', country: 'PR' }, 'address')).to.deep.equal({ state: 'PR', country: 'US' });
+    expect(withinUs({ state: null, country: 'PR' }, 'address')).to.deep.equal({ state: 'PR', country: 'US' });
+    expect(withinUs({ state: 'PR', country: 'US' }, 'address')).to.deep.equal({ state: 'PR', country: 'US' });
+    expect(outcome(() => withinUs({ state: 'TX', country: 'PR' }, 'address'))).to.equal('invalid_recipient');
   });
 
   it('is refused unless it is the US', () => {

@@ -37,7 +37,7 @@ describe('contacts', () => {
         name: '  Ann  Marie Lee ',
         company: 'Acme',
         job_title: 'CTO',
-        email: 'Ann@Example.com',
+        email: 'Ann Lee <Ann@Example.com>',
         phone: '555-0100',
         address: {
           line1: '1 Main St',
@@ -63,7 +63,7 @@ describe('contacts', () => {
         last_name: 'Marie Lee',
         company: 'Acme',
         job_title: 'CTO',
-        email: 'Ann@Example.com',
+        email: 'ann@example.com',
         phone: '555-0100',
         address: {
           line1: '1 Main St',

@@ -10,15 +10,21 @@ import {
   readCountry,
   readState,
   readZip,
+  withinUs,
+  type SentCountry,
 } from '../../../domain/recipient.js';
+import { capture, unwrap } from '../../../domain/errors.js';
 import { optionalText, says, text, textOr } from '../schema/fields.js';
 
 import { readFields } from '../schema/read.js';
 
 /** The country of an address. It may be left out: cards are mailed inside the US only. */
-export const country = textOr(
+export const country = textOr<SentCountry>(
   'US',
-  { description: 'Cards are mailed inside the US only: US, USA or United States, in any case.' },
+  {
+    description:
+      'Cards are mailed inside the US only: US, USA or United States, in any case; or PR, GU, VI, AS or MP, which is then the state.',
+  },
   readCountry,
 );
 
@@ -135,7 +141,7 @@ export const newCard = z
 export const readCardFields = (body: Readonly<Record<string, unknown>>): CardFields => {
   const fields = readFields(newCard, body);
   return {
-    recipient: fields.recipient,
+    recipient: capture(() => withinUs(unwrap(fields.recipient), 'recipient')),
     message: fields.message,
     arriveOn: fields.arrive_on,
     handwriting: fields.handwriting,

@@ -1,7 +1,7 @@
 import canonicalize from 'canonicalize';
 import { z } from 'zod';
 import { cancelCard, type ChangeCardDeps } from '../../../application/cards/change-card.js';
-import { hashedIdempotency } from '../../../application/cards/place-order.js';
+import { hashedIdempotency, noEmail } from '../../../application/cards/place-order.js';
 import { newCommand } from '../../../application/writing/commands.js';
 import {
   codeFrom,
@@ -25,7 +25,6 @@ import { DomainError } from '../../../domain/errors.js';
 import type { CardDocument } from '../../../projections/cards.js';
 import { newCard, readCardFields } from './card-fields.js';
 import { optionalChoice, optionalText, pageLimit, text } from '../schema/fields.js';
-import type { Json, JsonObject } from '../schema/read.js';
 import { receiptFor, receiptHeader } from './receipt.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type HttpRequest, type Route } from '../server/route.js';
@@ -289,25 +288,6 @@ const idempotencyKey = (values: readonly string[]): string | null => {
   return key;
 };
 
-/** Two bodies are the same if this is. (decision 39: which bodies and keys are the same) */
-const canonicalJson = (body: JsonObject): string => {
-  try {
-    return canonicalize(body) ?? '';
-  } catch {
-    return canonicalize(withoutInfinity(body)) ?? '';
-  }
-};
-
-/** Numbers that are too large for a double were read as infinite, for which canonical JSON has no form. */
-const withoutInfinity = (value: Json): Json => {
-  if (typeof value === 'number') return Number.isFinite(value) ? value : { infinite: value > 0 };
-  if (typeof value !== 'object' || value === null) return value;
-  if (isList(value)) return value.map(withoutInfinity);
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withoutInfinity(item)]));
-};
-
-const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
-
 /** The holder of a key, as events record it. */
 export const byKey = ({
   caller,
@@ -390,8 +370,8 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
         idempotency:
           key === null
             ? null
-            : await hashedIdempotency(deps.personalKeys, org, key, canonicalJson(request.sent)),
-        draft: () => ({ ...fields, email: null, contact: null }),
+            : await hashedIdempotency(deps.personalKeys, org, key, canonicalize(request.sent) ?? ''),
+        draft: () => ({ ...fields, email: noEmail, contact: null }),
       });
       return {
         status: 201,

@@ -3,14 +3,14 @@ import { readBirthday, readWorkAnniversary } from '../../../domain/calendar.js';
 import {
   composeNames,
   maxContactTextLength,
-  maxEmailLength,
   maxPhoneLength,
   readExternalId,
   readName,
   type ContactDetails,
 } from '../../../domain/contact.js';
+import { readEmail } from '../../../domain/email.js';
 import { unwrap } from '../../../domain/errors.js';
-import { addressPart, readState, readZip } from '../../../domain/recipient.js';
+import { addressPart, readState, readZip, withinUs } from '../../../domain/recipient.js';
 import { country } from './card-fields.js';
 import { optional, optionalText, says } from '../schema/fields.js';
 import { readFields } from '../schema/read.js';
@@ -78,7 +78,10 @@ export const contactRecord = z
       maxLength: maxContactTextLength,
       description: 'The variable {{job_title}} in the template of a hook.',
     }),
-    email: optionalText({ maxLength: maxEmailLength, description: 'Not checked. Compared in lower case.' }),
+    email: optionalText(
+      { list: 'of one', description: 'Not checked. Kept in lower case; of `Name <address>` the address.' },
+      readEmail,
+    ),
     phone: optionalText({ maxLength: maxPhoneLength }),
     address: optional(address),
     birthday: optionalText(
@@ -120,7 +123,7 @@ export const readContact = (body: Readonly<Record<string, unknown>>): ContactDet
     jobTitle: unwrap(fields.job_title),
     email: unwrap(fields.email),
     phone: unwrap(fields.phone),
-    address: unwrap(fields.address) ?? noAddress,
+    address: withinUs(unwrap(fields.address) ?? noAddress, 'address'),
     birthday: unwrap(fields.birthday),
     workAnniversary: unwrap(fields.work_anniversary),
   };

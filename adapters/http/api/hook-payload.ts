@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { HookRequest } from '../../../application/hooks/fire-hook.js';
 import { maxReferenceLength } from '../../../domain/card.js';
+import { emailIn } from '../../../domain/email.js';
 import { isPlainObject } from '../../../domain/plain-object.js';
 import { ownProperty, scalarText, type Payload } from '../../../domain/template.js';
 import { isBlank } from '../../../domain/text.js';
@@ -140,7 +141,7 @@ export const readHookPayload = (payload: JsonObject): HookRequest => {
   return {
     card: readCardFields(body),
     hasMessage: body['message'] !== undefined,
-    email: scalarText(find(both, 'email'))?.toLowerCase() ?? null,
+    email: emailIn(find(both, 'email')),
     externalId: scalarText(ownProperty(payload, 'external_id')),
     firstName: joined ? first.trim() : null,
     lastName: scalarText(last),

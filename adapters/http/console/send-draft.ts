@@ -2,6 +2,7 @@ import {
   hashedIdempotency,
   type CardDraft,
   type SendRequest,
+  noEmail,
 } from '../../../application/cards/place-order.js';
 import { newCommand } from '../../../application/writing/commands.js';
 import { Uuid } from '../../../domain/ids.js';
@@ -80,7 +81,7 @@ export const cardFrom = async (context: OrgContext, draft: Draft): Promise<CardD
     design_id: given(draft.design_id).value,
     reference: draft.reference,
   });
-  return { ...read, email: null, contact: contact === null ? null : Uuid.parse(contact.id) };
+  return { ...read, email: noEmail, contact: contact === null ? null : Uuid.parse(contact.id) };
 };
 
 /** A send by the visitor who filled in the form: however often the form is sent, it makes one card. */

@@ -16,6 +16,7 @@ import {
   type ReadKeysDeps,
 } from '../../../application/access/read-keys.js';
 import { invalidCursor } from '../../../application/requests/invalid-cursor.js';
+import { readEmail, readMailbox } from '../../../domain/email.js';
 import { scopes } from '../../../domain/api-key.js';
 import { asOfField, atErrors, momentFrom, pastPage } from '../api/as-of.js';
 import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
@@ -34,12 +35,6 @@ export const newKey = z.object({
 export const newDesign = z.object({
   name: text({ maxLength: 200, examples: ['Thank you'] }),
   collection_slug: optionalText({ code: 'design_not_found', maxLength: 200 }),
-});
-const email = text({
-  maxLength: 320,
-  pattern: /^[^\s@]+@[^\s@]+$/u,
-  hint: 'an e-mail address',
-  examples: ['ada@example.com'],
 });
 const savedDesign = z.object({ id: z.string(), name: z.string() });
 
@@ -143,7 +138,9 @@ const designRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
   }),
 ];
 
-export const doNotMail = z.object({ email });
+export const doNotMail = z.object({
+  email: text({ list: 'of one', examples: ['ada@example.com'] }, readMailbox),
+});
 const doNotMailState = z.object({ email: z.string(), do_not_mail: z.boolean() });
 
 const doNotMailRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
@@ -162,7 +159,7 @@ const doNotMailRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
   operatorRoute(`DELETE /organizations/:org/do-not-mail/:email`, {
     id: 'removeFromDoNotMail',
     summary: 'Remove an e-mail address from the do-not-mail list',
-    params: z.object({ org: orgParam, email: text() }),
+    params: z.object({ org: orgParam, email: text({}, readEmail) }),
     answers: {
       200: doNotMailState,
     },

@@ -10,7 +10,8 @@ import {
 import { issueReset } from '../../../application/access/password-resets.js';
 import { issueLink } from '../../../application/access/sign-in-links.js';
 import { root } from '../../../application/access/sessions.js';
-import { maxContactTextLength, maxEmailLength } from '../../../domain/contact.js';
+import { maxContactTextLength } from '../../../domain/contact.js';
+import { readMailbox } from '../../../domain/email.js';
 import { Instant, Uuid } from '../../../domain/ids.js';
 import type { Member } from '../../../domain/members.js';
 import { memberRoles, staffRoles } from '../../../domain/permissions.js';
@@ -32,12 +33,7 @@ const role = z.enum([...memberRoles, ...staffRoles]).meta({
   'x-error-code': 'invalid_parameter',
 });
 export const newMember = z.object({
-  email: text({
-    maxLength: maxEmailLength,
-    pattern: /^[^\s@]+@[^\s@]+$/u,
-    hint: 'an e-mail address',
-    examples: ['ada@example.com'],
-  }),
+  email: text({ list: 'of one', examples: ['ada@example.com'] }, readMailbox),
   name: text({ maxLength: maxContactTextLength, examples: ['Ada Byron'] }),
   role,
 });

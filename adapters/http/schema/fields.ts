@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { DomainError, type ErrorCode } from '../../../domain/errors.js';
+import { onlyItem } from '../../../domain/email.js';
 import { countCharacters, type TextRule } from '../../../domain/text.js';
 
 /**
@@ -35,6 +36,8 @@ interface TextFacts extends Facts {
   readonly pattern?: RegExp;
   /** A JSON number is read as its text. */
   readonly number?: 'text';
+  /** A list of one text is read as that one. */
+  readonly list?: 'of one';
   /**
    * For a field that may be left out: a blank is refused, not read as left out. (decision 8: an empty choice
    * is no default)
@@ -57,7 +60,7 @@ const numberAsText = (value: unknown): unknown =>
  * it.
  */
 const sentText = (base: z.ZodString, facts: TextFacts, longest?: number): z.ZodType<string> => {
-  const { maxLength, pattern, number, blank, ...rest } = facts;
+  const { maxLength, pattern, number, list, blank, ...rest } = facts;
   const limit = longest ?? maxLength;
   const shaped = pattern === undefined ? base : base.refine((sent) => sent === '' || pattern.test(sent));
   const limited =
@@ -69,6 +72,7 @@ const sentText = (base: z.ZodString, facts: TextFacts, longest?: number): z.ZodT
     ...(blank !== undefined && { 'x-blank': blank }),
     ...(number !== undefined && { 'x-number': number }),
   });
+  if (list !== undefined) return z.preprocess(onlyItem, described);
   return number === undefined ? described : z.preprocess(numberAsText, described);
 };
 

@@ -1,19 +1,22 @@
 import { z } from 'zod';
 import { DomainError, unwrap, type Captured } from '../../../domain/errors.js';
+import { NumberText } from '../../../domain/number-text.js';
 import { nearest } from '../../../domain/nearest.js';
 import { jsonSchemaOf, type JsonSchema } from './json-schema.js';
 
-export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
+export type Json =
+  string | number | NumberText | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 export type JsonObject = { readonly [name: string]: Json };
 
 /**
- * Null becomes undefined, and strings are trimmed. An item of a list stays where it is. (decision 7: null and
- * blanks count as left out)
+ * Null becomes undefined, strings are trimmed, and numbers are doubles. An item of a list stays where it is.
+ * (decision 7: null and blanks count as left out)
  */
 const tidied = (value: unknown): unknown => {
   if (value === null) return undefined;
   if (typeof value === 'string') return value.trim();
   if (typeof value !== 'object') return value;
+  if (value instanceof NumberText) return Number(value.text);
   if (Array.isArray(value)) return value.map((item: unknown) => tidied(item) ?? item);
   const tidy: Record<string, unknown> = {};
   for (const [name, inside] of Object.entries(value)) tidy[name] = tidied(inside);
@@ -122,9 +125,16 @@ export type FieldsOf<S extends z.ZodObject> = {
 
 type Sent = Readonly<Record<string, unknown>>;
 
-const sentFor = ({ shape }: z.ZodObject, body: Sent): Sent => {
+/** Whether a number is read as its text. */
+const isText = (schema: z.ZodObject, name: string): boolean =>
+  jsonSchemaOf(schema).properties?.[name]?.['x-number'] === 'text';
+
+const sentFor = (schema: z.ZodObject, body: Sent): Sent => {
   const sent: Record<string, unknown> = {};
-  for (const name in shape) sent[name] = Object.hasOwn(body, name) ? tidied(body[name]) : undefined;
+  for (const name in schema.shape) {
+    const value = Object.hasOwn(body, name) ? body[name] : undefined;
+    sent[name] = value instanceof NumberText && isText(schema, name) ? value.text : tidied(value);
+  }
   return sent;
 };
 

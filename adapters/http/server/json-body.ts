@@ -1,6 +1,8 @@
 import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { DomainError } from '../../../domain/errors.js';
+import { NumberText } from '../../../domain/number-text.js';
 import { isPlainObject } from '../../../domain/plain-object.js';
 import { ClientGone } from './errors.js';
 import { isOfType } from './media-types.js';
@@ -87,7 +89,7 @@ const forbidden = ['__proto__', 'constructor'];
  * parsed, and nothing else uses it.
  */
 const sanitise = (value: Json, level: number): void => {
-  if (typeof value !== 'object' || value === null) return;
+  if (typeof value !== 'object' || value === null || value instanceof NumberText) return;
   if (level > deepestNesting) throw invalid(`it nests deeper than ${deepestNesting} levels`);
   if (isList(value)) {
     for (const item of value) sanitise(item, level + 1);
@@ -108,22 +110,38 @@ const placeIn = (error: unknown): string => {
   return position === undefined ? '' : ` from character ${Number(position) + 1} on`;
 };
 
+/** Whether a text may have a number: most bodies have none. */
+const number = /[:[,\s]-?\d/;
+/** A string or a number: so that no digits within a string are taken for a number. */
+const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
+/** Parses JSON with the digits of its numbers, which doubles may round. (decision 74: digits) */
+const withDigits = (text: string): Json => {
+  const value = JSON.parse(text) as Json;
+  if (!number.test(text)) return value;
+  // No text has its own digest in it.
+  const mark = createHash('sha256').update(text).digest('base64');
+  const marked = text.replace(token, (found) =>
+    found.startsWith('"') || String(Number(found)) === found ? found : `"${mark}${found}"`,
+  );
+  if (marked === text) return value;
+  return JSON.parse(marked, (_, found: Json) =>
+    typeof found === 'string' && found.startsWith(mark) ? new NumberText(found.slice(mark.length)) : found,
+  ) as Json;
+};
+
 const parse = (text: string): Json => {
   try {
-    return JSON.parse(text) as Json;
+    return withDigits(text);
   } catch (error) {
     throw invalid(text.trim() === '' ? 'it is empty' : `it can't be parsed${placeIn(error)}`);
   }
 };
 
-const kindOf = (value: Json): string =>
-  value === null
-    ? 'null'
-    : Array.isArray(value)
-      ? 'an array'
-      : typeof value === 'object'
-        ? 'an object'
-        : `a ${typeof value}`;
+const kindOf = (value: Json): string => {
+  if (value === null) return 'null';
+  if (isList(value)) return 'an array';
+  return value instanceof NumberText ? 'a number' : `a ${typeof value}`;
+};
 
 /**
  * Parses the bytes of an object. Throws `invalid_json` and `invalid_body`. (decision 6: what counts as valid

@@ -19,7 +19,7 @@ import {
 import { roleIn } from '../../../application/access/roles.js';
 import { accountWith, triesPerMinute } from '../../../application/access/sign-in.js';
 import { mailboxIdOf } from '../../../domain/account.js';
-import { foldEmail } from '../../../domain/contact.js';
+import { foldEmail } from '../../../domain/email.js';
 import { DomainError } from '../../../domain/errors.js';
 import { OrganizationId, type Uuid } from '../../../domain/ids.js';
 import { house, invitationIdOf, newAccountIdOf } from '../../../domain/members.js';

@@ -56,7 +56,7 @@ describe('a contact', () => {
       lastName: 'Lee',
       company: 'Acme',
       jobTitle: 'CTO',
-      email: 'Ann@X.de',
+      email: 'ann@x.de',
       phone: '555',
       address: {
         line1: '1 Main St',

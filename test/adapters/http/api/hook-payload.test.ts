@@ -81,10 +81,14 @@ describe('the recipient of a hook payload', () => {
   });
 
   it('may have its email in the recipient object or at the top level', () => {
-    expect(readHookPayload({ email: ' Ann@Example.COM ' }).email).to.equal('ann@example.com');
-    expect(readHookPayload({ email: 'top@x.de', recipient: { email: 'in@x.de' } }).email).to.equal('in@x.de');
-    expect(readHookPayload({ email: 'top@x.de', recipient: { email: '' } }).email).to.equal('top@x.de');
-    expect(readHookPayload({}).email).to.equal(null);
+    expect(readHookPayload({ email: ' Ann@Example.COM ' }).email).to.deep.equal({ value: 'ann@example.com' });
+    expect(readHookPayload({ email: 'top@x.de', recipient: { email: 'in@x.de' } }).email).to.deep.equal({
+      value: 'in@x.de',
+    });
+    expect(readHookPayload({ email: 'top@x.de', recipient: { email: '' } }).email).to.deep.equal({
+      value: 'top@x.de',
+    });
+    expect(readHookPayload({}).email).to.deep.equal({ value: null });
   });
 });
 

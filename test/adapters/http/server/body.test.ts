@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
+import { NumberText } from '../../../../domain/number-text.js';
 import { parseObject } from '../../../../adapters/http/server/json-body.js';
 import { isOfType } from '../../../../adapters/http/server/media-types.js';
 import { capture } from '../../../../domain/errors.js';
@@ -84,7 +86,25 @@ describe('the body (decision 6)', () => {
     expect(told('{"a":1')).to.match(/^The body is not valid JSON: it can't be parsed/);
     expect(told(' ')).to.equal('The body is not valid JSON: it is empty.');
   });
-  for (const text of ['null', '"text"', '1', 'true', '[]', '[{}]'])
+  it('is parsed as JSON.parse does, whatever digits stand in its texts', () => {
+    const noisy = fc.string({ unit: fc.constantFrom(...'0159.,:-eE+" \\[]{}\n') });
+    const value = fc.letrec((tie) => ({
+      any: fc.oneof(noisy, fc.integer(), fc.constant(null), fc.array(tie('any')), fc.dictionary(noisy, tie('any'))),
+    })).any; // prettier-ignore
+    fc.assert(
+      fc.property(fc.dictionary(noisy, value), fc.constantFrom(undefined, 1), (sent, indent) => {
+        const text = JSON.stringify(sent, null, indent);
+        expect(outcome(text)).to.deep.equal(JSON.parse(text));
+      }),
+    );
+  });
+  it('keeps the digits of numbers that a double would change', () => {
+    expect(outcome('{"a":1.10,"b":["\\"1.10", 1e2,-0, 820982911946154508,7]}')).to.deep.equal({
+      a: new NumberText('1.10'),
+      b: ['"1.10', new NumberText('1e2'), new NumberText('-0'), new NumberText('820982911946154508'), 7],
+    });
+  });
+  for (const text of ['null', '"text"', '1', '1.0', 'true', '[]', '[{}]'])
     it(`is refused with invalid_body: ${text}`, () => expect(outcome(text)).to.equal('invalid_body'));
   for (const bytes of [
     [0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d],

@@ -1,0 +1,61 @@
+import { capture, DomainError, type Captured } from './errors.js';
+import { countCharacters, isBlank, normaliseText, type TextRule } from './text.js';
+
+/** The longest e-mail address, in characters. */
+export const maxEmailLength = 320;
+
+const longest = 4 * maxEmailLength;
+const named = /<([^<>]*@[^<>]*)>/;
+
+/**
+ * An e-mail address as it is kept and compared, wherever it comes from: nothing invisible, NFC, lower case,
+ * and of `Name <address>` the address. (decision 75: one reading of an e-mail address)
+ */
+export const foldEmail = (text: string): string => {
+  // No address is as long, and normalising takes long.
+  if (text.length > longest) return text.trim().toLowerCase();
+  const shown = normaliseText(text);
+  return (named.exec(shown)?.[1] ?? shown).trim().toLowerCase().normalize('NFC');
+};
+
+const refusal = (message: string): DomainError => new DomainError('invalid_parameter', message);
+
+/** The rule of an e-mail address. Throws `invalid_parameter` if it is too long. */
+export const readEmail: TextRule = Object.assign(
+  (text: string): string | null => {
+    const email = foldEmail(text);
+    if (countCharacters(email) > maxEmailLength)
+      throw refusal(`An e-mail address has at most ${maxEmailLength} characters.`);
+    return email === '' ? null : email;
+  },
+  { longest: maxEmailLength },
+);
+
+/** The same, where it must look like an address. Throws `invalid_parameter`. */
+export const readMailbox: TextRule = Object.assign(
+  (text: string): string | null => {
+    const email = readEmail(text);
+    if (email !== null && !/^[^\s@]+@[^\s@]+$/u.test(email))
+      throw refusal('This must be an e-mail address, such as ada@example.com.');
+    return email;
+  },
+  { longest: maxEmailLength },
+);
+
+/** A list of one is that one. */
+export const onlyItem = (value: unknown): unknown =>
+  Array.isArray(value) && value.length === 1 ? (value[0] as unknown) : value;
+
+/**
+ * The address in a payload; null if it has none. A refusal: there is one, and it can't be told which.
+ * (decision 75: one reading of an e-mail address)
+ */
+export const emailIn = (sent: unknown): Captured<string | null> =>
+  capture(() => {
+    const value = onlyItem(sent) ?? null;
+    if (value === null || (typeof value === 'string' && isBlank(value))) return null;
+    if (typeof value !== 'string') throw refusal('An e-mail address is a text.');
+    const email = readEmail(value);
+    if ((email?.split('@').length ?? 0) > 2) throw refusal('These are several e-mail addresses.');
+    return email;
+  });
