@@ -87,7 +87,7 @@ interface Debt {
 }
 
 /** Facts from the streams of cards and purchases: filled slots, debts, and orders. */
-class Facts {
+class StreamFacts {
   /** Slots that the command that paid for them has filled. */
   readonly #paid = new Set<string>();
   readonly debts = new Map<string, Debt>();
@@ -121,7 +121,7 @@ class Facts {
   }
 }
 
-interface Movement {
+interface RecordedMovement {
   readonly stored: RecordedEvent;
   readonly event: LedgerEvent;
 }
@@ -141,9 +141,9 @@ const found = (
 
 /** A movement beside what it is for, and beside the movement that undoes it. */
 const judge = (
-  { stored, event }: Movement,
-  facts: Facts,
-  named: ReadonlyMap<string, Movement>,
+  { stored, event }: RecordedMovement,
+  facts: StreamFacts,
+  named: ReadonlyMap<string, RecordedMovement>,
 ): readonly Finding[] => {
   const { amount } = event.data;
   if (event.type === 'CreditSpent') {
@@ -176,8 +176,8 @@ const judge = (
 const openIn = (
   money: OpenMoney,
   groundless: Iterable<string>,
-  facts: Facts,
-  named: ReadonlyMap<string, Movement>,
+  facts: StreamFacts,
+  named: ReadonlyMap<string, RecordedMovement>,
 ): readonly OpenItem[] => {
   const item = (
     kind: OpenItem['kind'],
@@ -208,7 +208,10 @@ const openIn = (
 };
 
 /** The slot of a spend that there is not, if the movement returns its credit. */
-const groundOf = ({ event }: Movement, named: ReadonlyMap<string, Movement>): readonly string[] => {
+const groundOf = (
+  { event }: RecordedMovement,
+  named: ReadonlyMap<string, RecordedMovement>,
+): readonly string[] => {
   if (event.type !== 'CreditReturned' || !('void' in event.data.cause)) return [];
   const slot = slotName(event.data.cause.void);
   return named.has(`spend ${slot}`) ? [] : [slot];
@@ -216,9 +219,9 @@ const groundOf = ({ event }: Movement, named: ReadonlyMap<string, Movement>): re
 
 /** Adds up movements: each must state the sum of all movements up to it, and causes must be unique. */
 const addUp = (
-  movement: Movement,
+  movement: RecordedMovement,
   balance: number,
-  named: ReadonlyMap<string, Movement>,
+  named: ReadonlyMap<string, RecordedMovement>,
 ): readonly Finding[] => {
   const { stored, event } = movement;
   const isRight = balance === event.data.balance && balance >= 0;
@@ -231,7 +234,7 @@ const addUp = (
   ];
 };
 
-const bookingOf = ({ stored, event }: Movement, facts: Facts): Booking => {
+const bookingOf = ({ stored, event }: RecordedMovement, facts: StreamFacts): Booking => {
   const { occurredAt: at, actor } = stored.metadata;
   const { amount, cause } = event.data;
   const reference = typeof cause === 'string' ? (facts.orders.get(cause)?.reference ?? null) : null;
@@ -246,7 +249,7 @@ class Sums {
   readonly #purchases: Booking[] = [];
   readonly #withdrawals: Booking[] = [];
 
-  add(movement: Movement, facts: Facts): void {
+  add(movement: RecordedMovement, facts: StreamFacts): void {
     const { type, data } = movement.event;
     this.#sums[type] += data.amount;
     if (type === 'CreditsPurchased') this.#purchases.push(bookingOf(movement, facts));
@@ -274,9 +277,9 @@ class Sums {
  * order.
  */
 export class Books {
-  readonly #movements: Movement[] = [];
-  readonly #named = new Map<string, Movement>();
-  readonly #facts = new Facts();
+  readonly #movements: RecordedMovement[] = [];
+  readonly #named = new Map<string, RecordedMovement>();
+  readonly #facts = new StreamFacts();
   readonly #money = new OpenMoney();
 
   observe(stored: RecordedEvent): void {

@@ -55,7 +55,7 @@ const isAllowed = (state: Card, event: CardEvent): boolean => {
   }
 };
 
-interface Line {
+interface ExportLine {
   readonly stream?: StreamName;
   readonly revision?: number;
   readonly id?: Uuid;
@@ -72,8 +72,8 @@ export const forbiddenTransitions = (file: string): readonly string[] => {
   const states = new Map<StreamName, Card>();
   const found: string[] = [];
   for (const text of file.split('\n')) {
-    const { stream, revision, id, type, data, metadata }: Line =
-      text === '' ? {} : (JSON.parse(text) as Line);
+    const { stream, revision, id, type, data, metadata }: ExportLine =
+      text === '' ? {} : (JSON.parse(text) as ExportLine);
     if (stream === undefined || revision === undefined || id === undefined || type === undefined) continue;
     if (categoryOf(stream) !== 'card' || (revision > 0 && !states.has(stream))) continue;
     const recorded = JSON.parse(data ?? '{}') as object;

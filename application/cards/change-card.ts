@@ -11,7 +11,7 @@ import type { CardCode } from '../../domain/card-code.js';
 import type { Command } from '../../domain/events.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import type { WriteDeps } from '../writing/execute.js';
-import type { Payments, Written } from '../money/payments.js';
+import type { Payments, PaymentResult } from '../money/payments.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 import { retry } from '../writing/retry.js';
 import type { Loaded } from '../writing/streams.js';
@@ -32,7 +32,7 @@ export interface ChangedCard {
   readonly creditsReturned: number;
 }
 
-type Decide = (state: Card) => readonly CardEvent[];
+type DecideCard = (state: Card) => readonly CardEvent[];
 
 /**
  * Decides on a card and records every event; the credits that they owe come back with them. Throws what the
@@ -43,7 +43,7 @@ export const changeCard = (
   deps: ChangeCardDeps,
   target: CardOf,
   command: Command,
-  decide: Decide,
+  decide: DecideCard,
 ): Promise<ChangedCard> => change(deps, target, command, decide, null);
 
 /** Cancels a card, and returns its credit. Throws what `changeCard` throws. */
@@ -58,21 +58,21 @@ export const releaseCard = (
   deps: ChangeCardDeps,
   target: CardOf,
   command: Command,
-  decide: Decide,
+  decide: DecideCard,
 ): Promise<ChangedCard> => change(deps, target, command, decide, 'spend');
 
 const change = async (
   deps: ChangeCardDeps,
   { code, org: visibleTo }: CardOf,
   asked: Command,
-  decide: Decide,
+  decide: DecideCard,
   /** What the change usually does with a credit; null: mostly nothing. */
   moves: 'spend' | 'return' | null,
 ): Promise<ChangedCard> => {
   const { payments, streams, readYourWrites } = deps;
   const isPaid = moves === 'spend';
   /** Decides again if credits move whose ledger was not looked at before the card. (docs/money.md, rule 2) */
-  const decided = async (since: number | null): Promise<Decision> => {
+  const decided = async (since: number | null): Promise<CardDecision> => {
     const at = await streams.load(card, code);
     const { org } = requireCard(at.state, visibleTo).order;
     const events = decide(at.state);
@@ -100,7 +100,7 @@ const change = async (
  * What is to be recorded. `since`: the ledger's revision from before the card was read; null if no credit
  * moves.
  */
-interface Decision {
+interface CardDecision {
   readonly org: OrganizationId;
   readonly command: Command;
   readonly since: number | null;
@@ -112,9 +112,9 @@ interface Decision {
 const record = async (
   { payments, streams }: ChangeCardDeps,
   code: CardCode,
-  { org, command, since, at, events }: Decision,
+  { org, command, since, at, events }: CardDecision,
   isPaid: boolean,
-): Promise<Written | null> => {
+): Promise<PaymentResult | null> => {
   const decided = events.map((event) => ({ event, command }));
   const write = streams.write(card, at, decided);
   const first = at.revision + 1;

@@ -25,13 +25,13 @@ const others = cardStatuses.filter((status) => status !== needsPerson);
 /** Before the code in a cursor: the cards that need a person are not all listed yet. */
 const waitingMark = 'blocked:';
 
-interface Place {
+interface ListPlace {
   /** Whether cards that need a person are still being listed. */
   readonly isWaiting: boolean;
   readonly before: bigint | null;
 }
 
-const placeOf = async (readModels: ReadModels, cursor: string | null): Promise<Place> => {
+const placeOf = async (readModels: ReadModels, cursor: string | null): Promise<ListPlace> => {
   if (cursor === null) return { isWaiting: true, before: null };
   const isWaiting = cursor.startsWith(waitingMark);
   const parsed = parseCardCode(isWaiting ? cursor.slice(waitingMark.length) : cursor);

@@ -10,16 +10,16 @@ import type { ReadModels } from '../ports/read-models.js';
 const maxCompared = 1_000;
 
 /** Names under which something may be asked for, and what to send for each. */
-type Known = ReadonlyMap<string, string>;
+type Offers = ReadonlyMap<string, string>;
 
-const offeredHands = async (readModels: ReadModels): Promise<Known> => {
+const offeredHands = async (readModels: ReadModels): Promise<Offers> => {
   const rows = await readModels.page(handwritings, { org: null, limit: maxCompared });
   const names = rows.flatMap(({ document }) => (document.active ? [document.name] : []));
   return new Map(names.map((name) => [name, name]));
 };
 
 /** Designs go by their id, but people know their names. */
-const knownDesigns = async (readModels: ReadModels, org: OrganizationId | null): Promise<Known> => {
+const knownDesigns = async (readModels: ReadModels, org: OrganizationId | null): Promise<Offers> => {
   const own = org === null ? null : await readModels.get(organizations, org);
   const cards = await readModels.page(collectionCards, {
     org: null,

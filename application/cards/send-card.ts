@@ -5,7 +5,7 @@ import { parseEvent, type RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { organization } from '../../domain/organization.js';
 import { execute, positionOf } from '../writing/execute.js';
-import type { Payments, Written } from '../money/payments.js';
+import type { Payments, PaymentResult } from '../money/payments.js';
 import { decideFor, type SeenOrganization } from '../organizations/organizations.js';
 import { suspended } from '../organizations/suspensions.js';
 import { OutcomeUnknown, RequestOverdue } from '../writing/outcome.js';
@@ -152,7 +152,7 @@ const write = (
   { code, claim }: SendAttempt,
   { event, copy }: PlacedOrder,
   at: Loaded<Card>,
-): Promise<Written | null> => {
+): Promise<PaymentResult | null> => {
   const beside = { claim, writes: copy === null ? [] : [copy.write] };
   const cardWrite = { org, command, write: streams.write(card, at, [{ event, command }]), beside };
   const slot = { card: code, revision: 0, command: command.id };
@@ -229,7 +229,7 @@ const finish = async (
   { org, command }: SendRequest,
   { code, claim }: SendAttempt,
   { event, copy }: PlacedOrder,
-  { position, isComplete }: Written,
+  { position, isComplete }: PaymentResult,
 ): Promise<SentCard> => {
   const { idempotency, readYourWrites } = deps;
   const completed =

@@ -17,12 +17,12 @@ export interface ImportOptions<Contact> {
   readonly rows: AsyncIterable<FileRow<Contact>> | Iterable<FileRow<Contact>>;
   readonly save: (contact: Contact, line: number) => Promise<RowOutcome>;
   readonly onBadRow: (line: number, reason: string) => void;
-  readonly onProgress: (progress: Progress) => void;
+  readonly onProgress: (progress: ImportProgress) => void;
   /** When it aborts, the rows under way are finished and no more are begun. */
   readonly signal: AbortSignal;
 }
 
-export interface Progress {
+export interface ImportProgress {
   readonly created: number;
   readonly updated: number;
   readonly same: number;
@@ -30,7 +30,7 @@ export interface Progress {
   readonly bytes: number;
 }
 
-export interface ImportResult extends Progress {
+export interface ImportResult extends ImportProgress {
   /**
    * The line to resume at if the import stopped before the end of the file, else null. Rows from there on
    * that are saved already are replaced by the same.

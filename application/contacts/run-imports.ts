@@ -60,7 +60,7 @@ const commandOf = ({ clock }: RunImportsDeps, work: FoundImport, line: number): 
   at: clock.instant(),
 });
 
-interface Line {
+interface ImportLine {
   readonly org: OrganizationId;
   readonly externalId: string;
   readonly command: Command;
@@ -80,7 +80,7 @@ const saved = ({ type }: { readonly type: string }): RowOutcome => ({
  */
 const saveLine = async (
   deps: RunImportsDeps,
-  { org, externalId, command, uploadedAt }: Line,
+  { org, externalId, command, uploadedAt }: ImportLine,
   details: ContactDetails,
   later: readonly Command[],
 ): Promise<RowOutcome> => {

@@ -97,7 +97,7 @@ export const addPart = async (
   });
 };
 
-interface Opened {
+interface OpenedRow {
   readonly row: WaitingRow;
   /** The key of the row; null if it has none, or that is gone. */
   readonly key: string | null;
@@ -109,7 +109,7 @@ const openRow = (
   { personalKeys }: Pick<WaitingRowsDeps, 'personalKeys'>,
   upload: string,
   row: StoredRow,
-): Opened => {
+): OpenedRow => {
   if ('problem' in row) return { row, key: null };
   const { line, sealed } = row;
   const key = personalKeys.keyOf(sealed.key);
@@ -124,12 +124,12 @@ const openedPart = async (
   upload: string,
   part: number,
   most = Infinity,
-): Promise<readonly Opened[] | null> => {
+): Promise<readonly OpenedRow[] | null> => {
   const found = await deps.importRecords.find('import-part', partId(upload, part));
   if (found === null) return null;
   const rows = Part.parse(found.data).rows.slice(0, most);
   await deps.personalKeys.load(rows.flatMap((row) => ('sealed' in row ? [row.sealed.key] : [])));
-  const opened: Opened[] = [];
+  const opened: OpenedRow[] = [];
   const giveWay = givingWay(deps.clock);
   for (const row of rows) {
     opened.push(openRow(deps, upload, row));
@@ -150,7 +150,7 @@ export const readPart = async (
 ): Promise<readonly WaitingRow[] | null> =>
   (await openedPart(deps, upload, part, most))?.map(({ row }) => row) ?? null;
 
-const keysOf = (rows: readonly Opened[]): readonly string[] =>
+const keysOf = (rows: readonly OpenedRow[]): readonly string[] =>
   rows.flatMap(({ key }) => (key === null ? [] : [key]));
 
 /**
@@ -182,7 +182,7 @@ export const removeUpload = async (
 const Begun = z.object({ upload: z.string(), next: z.int(), parts: z.int() });
 
 /** The rows that wait of an upload, part by part. */
-async function* waitingParts(deps: WaitingRowsDeps, upload: Upload): AsyncGenerator<readonly Opened[]> {
+async function* waitingParts(deps: WaitingRowsDeps, upload: Upload): AsyncGenerator<readonly OpenedRow[]> {
   const record = await deps.importRecords.find('import', upload.import);
   const begun = record === null ? null : Begun.parse(record.data);
   const isBegun = begun?.upload === upload.id;

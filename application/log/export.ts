@@ -39,7 +39,7 @@ export interface ExportDeps extends WriteDeps {
 }
 
 /** A position, or a time. */
-export type Moment = bigint | Milliseconds;
+export type ExportBound = bigint | Milliseconds;
 
 export type ExportSubject =
   | { readonly kind: 'card'; readonly code: CardCode }
@@ -51,8 +51,8 @@ export type ExportSubject =
   | {
       readonly kind: 'period';
       readonly org: OrganizationId | null;
-      readonly from: Moment | null;
-      readonly to: Moment | null;
+      readonly from: ExportBound | null;
+      readonly to: ExportBound | null;
     };
 
 export interface ExportOptions {
@@ -74,12 +74,12 @@ const pollInterval: Milliseconds = 50;
 type Tree = Checkpoint;
 
 /** One tile of leaves, and the events that they stand for. */
-interface Tile {
+interface ExportedTile {
   readonly start: number;
   readonly after: bigint;
-  readonly leaves: readonly Leaf[];
+  readonly leaves: readonly ExportedLeaf[];
 }
-interface Leaf {
+interface ExportedLeaf {
   readonly index: number;
   readonly orgSeq: number;
   readonly hash: Hash;
@@ -119,7 +119,7 @@ const countUpTo = async (
 type ProofOf = (index: number) => Promise<readonly Hash[]>;
 
 /** Inclusion proofs of the leaves of a tile: what they have in common is made once. */
-const proofsOf = async (tiles: LogTiles, { start, leaves }: Tile, size: number): Promise<ProofOf> => {
+const proofsOf = async (tiles: LogTiles, { start, leaves }: ExportedTile, size: number): Promise<ProofOf> => {
   if (leaves.length < tileWidth) return (index: number) => inclusionProof(tiles, index, size);
   const rows: Hash[][] = [leaves.map(({ hash }) => hash)];
   for (let row = rows[0] ?? []; row.length > 1; rows.push(row))
@@ -197,7 +197,7 @@ const personalOf = (options: ExportOptions, keys: OpenedKeys | null, event: Stor
 /** Makes lines of events when they are asked for: the exact texts that are stored. */
 const lineMaker =
   ({ keys }: Pick<ExportDeps, 'keys'>, options: ExportOptions) =>
-  async (leaf: Leaf & Standing): Promise<Part> => {
+  async (leaf: ExportedLeaf & Standing): Promise<Part> => {
     const { index, orgSeq, event, proof, previous, before } = leaf;
     if (leaf.isAlone === true)
       return { line: JSON.stringify({ leaf: leaf.hash.toString('base64') }), event: null };
@@ -225,17 +225,17 @@ async function* leavesOfStream(
   deps: ExportDeps,
   stream: StreamName,
   size: number,
-): AsyncGenerator<{ readonly tile: Tile; readonly leaf: Leaf }> {
+): AsyncGenerator<{ readonly tile: ExportedTile; readonly leaf: ExportedLeaf }> {
   const events = await deps.store.readStream(stream, 0);
   const [first] = events;
   if (first === undefined) return;
   const start =
     first.position ?? (await deps.store.positionBefore({ time: Date.parse(first.metadata.occurredAt) }));
   let n = await deps.tiles.tileOf(start);
-  let tile: Tile | null = null;
+  let tile: ExportedTile | null = null;
   for (const { id, position } of events) {
     if (position !== null) n = await deps.tiles.tileOf(position);
-    for (let leaf: Leaf | undefined; leaf === undefined && n * tileWidth < size;) {
+    for (let leaf: ExportedLeaf | undefined; leaf === undefined && n * tileWidth < size;) {
       if (tile?.start !== n * tileWidth) tile = await readTile(deps, n, size);
       leaf = tile.leaves.find(({ event }) => event.stream === stream && event.id === id);
       if (leaf !== undefined) yield { tile, leaf };
@@ -253,8 +253,11 @@ async function* cardParts(
   size: number,
 ): AsyncGenerator<Part> {
   const [check, lineOf] = [chainChecker(deps.raw), lineMaker(deps, options)];
-  const shown: (Leaf & Standing)[] = [];
-  let proofs: { readonly of: Tile | null; readonly proofOf: ProofOf | null } = { of: null, proofOf: null };
+  const shown: (ExportedLeaf & Standing)[] = [];
+  let proofs: { readonly of: ExportedTile | null; readonly proofOf: ProofOf | null } = {
+    of: null,
+    proofOf: null,
+  };
   for await (const { tile, leaf } of leavesOfStream(deps, stream, size)) {
     await check(leaf.event);
     if (proofs.of !== tile) proofs = { of: tile, proofOf: await proofsOf(deps.tiles, tile, size) };
@@ -274,7 +277,7 @@ async function* organizationParts(
     const tile = await readTile(deps, n, size);
     const own = tile.leaves.filter(({ event }) => metadataOf(event).org === org);
     const proofOf = own.length === 0 ? null : await proofsOf(deps.tiles, tile, size);
-    const shown: (Leaf & Standing)[] = [];
+    const shown: (ExportedLeaf & Standing)[] = [];
     for (const leaf of own) {
       await check(leaf.event);
       shown.push({ ...leaf, proof: base64((await proofOf?.(leaf.index)) ?? []) });
@@ -301,7 +304,7 @@ const isBefore = async (
 const eventBefore = async (
   deps: ExportDeps,
   org: OrganizationId,
-  { index, orgSeq, event: { position } }: Leaf,
+  { index, orgSeq, event: { position } }: ExportedLeaf,
   size: number,
 ): Promise<object | null> => {
   if (orgSeq === 0) return null;
@@ -330,7 +333,7 @@ async function* periodParts(
   let isFirst = true;
   for (let n = Math.floor(from / tileWidth); n * tileWidth < size; n += 1) {
     const { leaves } = await readTile(deps, n, size);
-    const shown: (Leaf & Standing)[] = [];
+    const shown: (ExportedLeaf & Standing)[] = [];
     for (const leaf of leaves) {
       if (leaf.index < from) continue;
       begins ??= leaf.event.position;
@@ -350,7 +353,12 @@ async function* periodParts(
 }
 
 /** The size of the tree at the beginning of a period, or at its end. */
-const sizeAt = async (deps: ExportDeps, moment: Moment, isEnd: boolean, size: number): Promise<number> => {
+const sizeAt = async (
+  deps: ExportDeps,
+  moment: ExportBound,
+  isEnd: boolean,
+  size: number,
+): Promise<number> => {
   if (typeof moment === 'bigint') return countUpTo(deps, moment, size);
   const begins = await countUpTo(deps, await deps.store.positionBefore({ time: moment }), size);
   return isEnd ? lastBefore(deps, moment, begins, size) : begins;

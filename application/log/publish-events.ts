@@ -32,7 +32,7 @@ const beginning = async ({ store, clock }: PublishEventsDeps, signal: AbortSigna
 const saveInterval: Milliseconds = 200;
 
 /** How far publishing has come, saved now and then: each save is a request to the database. */
-class Progress {
+class PublishProgress {
   #handled: LoggedEvent | null = null;
   #saved: LoggedEvent | null = null;
   #failure: Error | null = null;
@@ -80,7 +80,7 @@ export const publishEvents = async (
   await untilAborted({ clock, signal, pause, onError: report }, async () => {
     const saved = (await checkpoints.load(checkpointName)) ?? (await beginning(deps, signal));
     await assertSameLog(store, 'The public event stream', saved);
-    const progress = new Progress(checkpoints);
+    const progress = new PublishProgress(checkpoints);
     const over = new AbortController();
     const keeping = progress.keep(deps, over.signal);
     try {

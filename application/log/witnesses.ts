@@ -39,7 +39,7 @@ class Refused extends Error {}
 /** One that gives no answer, or refuses, is asked again after this time: it must not hold up the others. */
 const askAgainAfter: Milliseconds = 60_000;
 
-interface Known {
+interface WitnessState {
   /** What it has signed last, as far as is known; null if it was not asked. */
   at: number | null;
   refusal: string | null;
@@ -50,7 +50,7 @@ interface Known {
 interface Asked {
   readonly witness: Witness;
   readonly url: string;
-  readonly known: Known;
+  readonly known: WitnessState;
 }
 
 /** Brings heads of the log to the witnesses of its policy. */

@@ -4,7 +4,7 @@ import { appendWrites } from '../writing/execute.js';
 import { retry } from '../writing/retry.js';
 import { bringOrdered, brought, movementOf } from './bring-ordered.js';
 import { returnOf, spendFor, type Movement } from './movements.js';
-import type { CardRecord, Payment, Payments, Written } from './payments.js';
+import type { CardRecord, Payment, Payments, PaymentResult } from './payments.js';
 import type { SettlingDeps } from './settle-spend.js';
 
 /**
@@ -17,7 +17,7 @@ export const oneCommitPayments = (deps: SettlingDeps): Payments => {
   const commit = async (
     { org, command, write, beside }: Payment | CardRecord,
     movements: readonly Movement[],
-  ): Promise<Written | null> => {
+  ): Promise<PaymentResult | null> => {
     const writes = [write, ...(beside?.writes ?? [])];
     const completing = beside?.claim ?? null;
     if (movements.length === 0) {

@@ -16,9 +16,9 @@ import { organization } from '../../domain/organization.js';
 const OpenCopy = z.object({ org: OrganizationId, id: Uuid, slug: z.string(), at: Instant });
 export type OpenCopy = z.infer<typeof OpenCopy>;
 
-type Piece = OpenSpend | OpenDebt | OpenCopy | OpenOrder;
+type OpenPiece = OpenSpend | OpenDebt | OpenCopy | OpenOrder;
 
-const nameOf = (piece: Piece): string => {
+const nameOf = (piece: OpenPiece): string => {
   if ('slot' in piece)
     return `spend ${placeName(piece.slot.card, piece.slot.revision)} ${piece.slot.command}`;
   if ('purchase' in piece) return `purchase ${piece.purchase}`;
@@ -56,13 +56,13 @@ export class OpenWork extends OpenMoney {
   }
 
   /** Reserves pieces for this pass; leaves out pieces that are reserved already. */
-  reserve<Work>(pieces: readonly (readonly [Piece, Work])[]): readonly (readonly [Piece, Work])[] {
+  reserve<Work>(pieces: readonly (readonly [OpenPiece, Work])[]): readonly (readonly [OpenPiece, Work])[] {
     const free = pieces.filter(([piece]) => !this.#reserved.has(nameOf(piece)));
     for (const [piece] of free) this.#reserved.add(nameOf(piece));
     return free;
   }
 
-  release(piece: Piece): void {
+  release(piece: OpenPiece): void {
     this.#reserved.delete(nameOf(piece));
   }
 

@@ -40,7 +40,7 @@ export interface CardRecord extends CardWrite {
 }
 
 /** `isComplete`: what was to be done besides is done. */
-export interface Written {
+export interface PaymentResult {
   readonly position: bigint;
   readonly isComplete: boolean;
 }
@@ -66,10 +66,10 @@ export interface Payments {
    * Fills the slot and spends a credit for it. Null if something else fills it: then no credit is spent, or
    * it comes back. Throws `no_credits`.
    */
-  pay(payment: Payment): Promise<Written | null>;
+  pay(payment: Payment): Promise<PaymentResult | null>;
 
   /** Writes card events, and returns what they owe. Null if the card has changed: nothing is written then. */
-  record(record: CardRecord): Promise<Written | null>;
+  record(record: CardRecord): Promise<PaymentResult | null>;
 
   /**
    * Buys credits once under a reference, and returns the movement; a repeat returns the same. Throws

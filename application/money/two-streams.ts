@@ -9,7 +9,7 @@ import type { StreamWrite } from '../ports/event-store.js';
 import { larger } from '../log/positions.js';
 import { bringOrdered } from './bring-ordered.js';
 import { ledgerRevisionBefore, returnOf, spendFor } from './movements.js';
-import type { CardRecord, Payment, Payments, ReferencedPurchase, Written } from './payments.js';
+import type { CardRecord, Payment, Payments, ReferencedPurchase, PaymentResult } from './payments.js';
 import { openWorkNow } from './reconciler.js';
 import { settleSpend, type SettlingDeps } from './settle-spend.js';
 import type { UnfinishedWork } from './unfinished.js';
@@ -39,7 +39,7 @@ export const twoStreamPayments = (deps: TwoStreamsDeps): Payments => ({
 const pay = async (
   deps: TwoStreamsDeps,
   { org, command, slot, write, since }: Payment,
-): Promise<Written | null> => {
+): Promise<PaymentResult | null> => {
   const { ledgers, store, unfinished } = deps;
   const spend = {
     org,
@@ -81,7 +81,7 @@ const writePaid = async (
 const recordAndReturn = async (
   deps: TwoStreamsDeps,
   { org, command, write, owed, since }: CardRecord,
-): Promise<Written | null> => {
+): Promise<PaymentResult | null> => {
   if (owed.length > 0 && since === null)
     throw new TypeError('a credit is to be returned, and the ledger was not looked at first');
   const movements = owed.map(({ card, revision, amount }) =>

@@ -31,7 +31,7 @@ export interface UnfinishedDeps extends SettlingDeps {
 /** `closed`: nothing is left of it. `absent`: it was not begun, as far as can be seen. */
 type Found = 'closed' | 'absent';
 
-interface Piece {
+interface UnfinishedPiece {
   readonly look: () => Promise<Found>;
   absentSince: Milliseconds | null;
 }
@@ -54,7 +54,7 @@ const atOnce = 16;
  */
 export class UnfinishedWork {
   readonly #deps: UnfinishedDeps;
-  readonly #pieces = new Set<Piece>();
+  readonly #pieces = new Set<UnfinishedPiece>();
   #wake: () => void = () => undefined;
 
   constructor(deps: UnfinishedDeps) {
@@ -90,7 +90,7 @@ export class UnfinishedWork {
     signal.removeEventListener('abort', stop);
   }
 
-  #add(look: Piece['look']): void {
+  #add(look: UnfinishedPiece['look']): void {
     if (this.#pieces.size >= maxPieces) return;
     this.#pieces.add({ look, absentSince: null });
     this.#wake();
@@ -105,7 +105,7 @@ export class UnfinishedWork {
   }
 
   /** False if the store can't be asked now. */
-  async #tryToFinish(piece: Piece): Promise<boolean> {
+  async #tryToFinish(piece: UnfinishedPiece): Promise<boolean> {
     const { clock, report } = this.#deps;
     try {
       const isClosed = (await piece.look()) === 'closed';

@@ -50,7 +50,7 @@ export const decideFor = async <T>(
   }
 };
 
-interface Known {
+interface CachedOrganization {
   /**
    * The position of the row that was there before the stream was read: the state has all changes up to it.
    */
@@ -74,7 +74,7 @@ const pauseAfterFailure: Milliseconds = 1_000;
  * state is older than that.
  */
 export class RememberedOrganizations implements Organizations {
-  readonly #known = new LRUCache<OrganizationId, Known>(lazilySized(maxRemembered));
+  readonly #known = new LRUCache<OrganizationId, CachedOrganization>(lazilySized(maxRemembered));
   /** What is being read, and the row that was there before. */
   readonly #reading = new Map<
     OrganizationId,
@@ -123,7 +123,7 @@ export class RememberedOrganizations implements Organizations {
     return owner;
   }
 
-  #isRecent({ readAt }: Known): boolean {
+  #isRecent({ readAt }: CachedOrganization): boolean {
     return this.clock.monotonic() - readAt < waitTimeout;
   }
 

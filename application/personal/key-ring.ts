@@ -182,7 +182,7 @@ const numberBytes = 6;
 
 const slotIn = (keys: Buffer, slot: number): Buffer => keys.subarray(slot * keyBytes, (slot + 1) * keyBytes);
 
-interface Opened {
+interface OpenedBlock {
   /** Null: lost. */
   readonly keys: Buffer | null;
   readonly at: Milliseconds;
@@ -197,7 +197,7 @@ export const keyRing = ({
   clock,
   entropy,
 }: KeyRingOptions): KeyRing => {
-  const opened = new LRUCache<number, Opened>(lazilySized(maxOpened));
+  const opened = new LRUCache<number, OpenedBlock>(lazilySized(maxOpened));
   /** The oldest first: a cache that moves what was read last would cost a send more. */
   const noted = new Map<string, JustSealed>();
   const unused: PersonalKey[] = [];

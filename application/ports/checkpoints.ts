@@ -5,7 +5,7 @@ import type { EventMark } from './event-store.js';
  * What a process keeps between starts: how far it has handled the log, and what it has left to do. It is
  * saved after the work up to there is done.
  */
-export interface Checkpoint {
+export interface ProcessCheckpoint {
   readonly position: bigint;
   /** The event at the position; absent at the beginning. */
   readonly event?: EventMark;
@@ -16,9 +16,9 @@ export interface Checkpoint {
 }
 
 export interface Checkpoints {
-  load(name: string): Promise<Checkpoint | null>;
+  load(name: string): Promise<ProcessCheckpoint | null>;
   /** Never lowers the position: an older checkpoint changes nothing. */
-  save(name: string, checkpoint: Checkpoint): Promise<void>;
+  save(name: string, checkpoint: ProcessCheckpoint): Promise<void>;
   /** All of them, without their states. */
-  all(): Promise<readonly (Omit<Checkpoint, 'state'> & { readonly name: string })[]>;
+  all(): Promise<readonly (Omit<ProcessCheckpoint, 'state'> & { readonly name: string })[]>;
 }

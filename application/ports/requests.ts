@@ -2,7 +2,7 @@ import type { Actor } from '../../domain/events.js';
 import type { Instant, Milliseconds, StreamName } from '../../domain/ids.js';
 
 /** Where an event stands that a request has written. */
-export interface Written {
+export interface WrittenEvent {
   readonly stream: StreamName;
   readonly revision: number;
 }
@@ -28,7 +28,7 @@ export interface RequestRecord {
   readonly address: string;
   /** As stores and events have it: equal for equal keys of an organization. */
   readonly idempotencyKey: string | null;
-  readonly wrote: readonly Written[];
+  readonly wrote: readonly WrittenEvent[];
   /**
    * What an operator or a person in the console asked for: codes of cards and ids, by which the records are
    * found. None for other callers.

@@ -47,7 +47,7 @@ export interface Subject {
   readonly key: string;
 }
 
-type Verdict = Difference | 'right' | 'not known';
+type RowVerdict = Difference | 'right' | 'not known';
 
 /** As a store keeps it. */
 const plain = (document: unknown): object | null => JSON.parse(JSON.stringify(document)) as object | null;
@@ -82,7 +82,7 @@ const fold = async (
 };
 
 /** Compares a row with its events, as far as they are in it. */
-const compare = async (deps: SpotCheckDeps, subject: Subject): Promise<Verdict> => {
+const compare = async (deps: SpotCheckDeps, subject: Subject): Promise<RowVerdict> => {
   const { projection, stream, key } = subject;
   const last = await deps.store.readLast(stream);
   if (last !== null && last.revision >= maxEvents) return 'not known';

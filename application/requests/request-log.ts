@@ -2,7 +2,7 @@ import type { Milliseconds } from '../../domain/ids.js';
 import { invalidCursor } from './invalid-cursor.js';
 import type { KeyRing } from '../personal/key-ring.js';
 import type { EventStore } from '../ports/event-store.js';
-import type { RequestRecord, RequestRows, Requests, Written } from '../ports/requests.js';
+import type { RequestRecord, RequestRows, Requests, WrittenEvent } from '../ports/requests.js';
 import type { Clock } from '../ports/system.js';
 import { untilAborted } from '../timing/until-aborted.js';
 import { storeWith } from '../writing/store-with.js';
@@ -88,9 +88,9 @@ const maxUnderWay = 50_000;
 
 /** What the requests that are under way have written. */
 export class Writings {
-  readonly #byRequest = new Map<string, Written[]>();
+  readonly #byRequest = new Map<string, WrittenEvent[]>();
 
-  note(requestId: string, written: Written): void {
+  note(requestId: string, written: WrittenEvent): void {
     const known = this.#byRequest.get(requestId);
     if (known !== undefined) {
       known.push(written);
@@ -106,7 +106,7 @@ export class Writings {
   }
 
   /** What a request has written; it is forgotten. */
-  take(requestId: string): readonly Written[] {
+  take(requestId: string): readonly WrittenEvent[] {
     const written = this.#byRequest.get(requestId) ?? [];
     this.#byRequest.delete(requestId);
     return written;

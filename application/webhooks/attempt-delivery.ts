@@ -20,7 +20,7 @@ import {
   type WebhookSender,
 } from '../ports/webhook-sender.js';
 import type { DeliveryPolicy } from './public-deliveries.js';
-import type { Verdict } from './schedule.js';
+import type { AttemptVerdict } from './schedule.js';
 import { noTracing } from '../writing/traced.js';
 
 /** `sinceEvent`: the time from the event to the end of a first attempt that delivered it, otherwise null. */
@@ -47,7 +47,7 @@ export interface AttemptDeps {
 
 /** `retryAt`: when the delivery is attempted again; null if it has ended. */
 export interface Attempted {
-  readonly verdict: Verdict;
+  readonly verdict: AttemptVerdict;
   readonly retryAt: Milliseconds | null;
   readonly tripped: TrippedEndpoint | null;
 }
@@ -75,7 +75,7 @@ const outcomeOf = (
   return { status: 'pending', due: now + wait };
 };
 
-const verdictOn = (result: AttemptResult | Unresolved): Verdict => {
+const verdictOn = (result: AttemptResult | Unresolved): AttemptVerdict => {
   if ('unresolved' in result) return 'unresolved';
   if (!isSuccess(result)) return 'failed';
   return result.duration <= quickWithin ? 'quick' : 'slow';

@@ -11,7 +11,7 @@ import type { Hint } from '../ports/delivery-queue.js';
 import type { TrippedEndpoint } from '../ports/endpoint-gates.js';
 import { nextTurn } from '../timing/next-turn.js';
 import { isRebuilt } from './relay.js';
-import { Schedule, type Route, type Slots, type Verdict } from './schedule.js';
+import { Schedule, type Route, type Slots, type AttemptVerdict } from './schedule.js';
 import { untilAborted } from '../timing/until-aborted.js';
 import { withTimeout } from '../timing/with-timeout.js';
 
@@ -220,7 +220,7 @@ class Worker {
     const { endpoint, org, url } = claim.endpoint;
     const route = { endpoint, org, host: hostOf(new URL(url)) };
     const started = this.#schedule.started(route, clock.monotonic());
-    const ended = (verdict: Verdict, pause: Milliseconds): void => {
+    const ended = (verdict: AttemptVerdict, pause: Milliseconds): void => {
       const now = clock.monotonic();
       this.#schedule.ended(started, verdict, now + pause, now);
       this.#goOn();

@@ -33,7 +33,7 @@ export const windowOf = ({ backoff }: DeliveryPolicy): Milliseconds =>
   backoff.reduce((sum, wait) => sum + wait, 0);
 
 /** A public event. `body` is the same for every endpoint and attempt. */
-export interface PublicEvent {
+export interface DeliverableEvent {
   readonly id: string;
   readonly type: PublicEventType;
   readonly org: OrganizationId;
@@ -65,9 +65,9 @@ export const announcedBy = (logged: LoggedEvent): Announced | null => {
 };
 
 /** What payloads say about a card, and whose it is. */
-type Facts = Omit<PublicEventData, 'heldReason'> & { readonly org: OrganizationId };
+type CardFacts = Omit<PublicEventData, 'heldReason'> & { readonly org: OrganizationId };
 
-const factsOf = (code: string, ordered: Ordered): Facts => {
+const factsOf = (code: string, ordered: Ordered): CardFacts => {
   const { recipient, reference } = dataOf(code, ordered, null);
   return { card: code, org: ordered.order.org, recipient, reference };
 };
@@ -79,7 +79,7 @@ const lastTypes: ReadonlySet<PublicEventType> = new Set(['card.mailed', 'card.ca
 const readsAtOnce = 100;
 
 /** Null if the document lacks something, as one of an older version of the read model may. */
-const factsIn = ({ code, org, recipient, reference }: Partial<CardDocument>): Facts | null =>
+const factsIn = ({ code, org, recipient, reference }: Partial<CardDocument>): CardFacts | null =>
   code === undefined || org === undefined || recipient === undefined || reference === undefined
     ? null
     : { card: code, org: OrganizationId.parse(org), recipient: recipient?.name ?? null, reference };
@@ -96,8 +96,8 @@ export interface PublicEventsOptions {
  * only if this process doesn't know the card and no read model shows it: any number can be asked for at once.
  */
 export class PublicEvents {
-  readonly #cards: LRUCache<string, Facts>;
-  readonly #reading = new Map<string, Promise<Facts | null>>();
+  readonly #cards: LRUCache<string, CardFacts>;
+  readonly #reading = new Map<string, Promise<CardFacts | null>>();
   readonly #limited = limitConcurrency(readsAtOnce);
   readonly #readModels: Pick<ReadModels, 'get'> | null;
 
@@ -120,7 +120,7 @@ export class PublicEvents {
   }
 
   /** The public event; null if there never was a card. Throws EventStoreUnavailable. */
-  async of({ logged, type, heldReason, ordered }: Announced): Promise<PublicEvent | null> {
+  async of({ logged, type, heldReason, ordered }: Announced): Promise<DeliverableEvent | null> {
     const facts = this.#cards.get(logged.stream) ?? (await this.#factsOf(logged.stream, ordered));
     if (facts === null) return null;
     const id = publicEventId(logged.id);
@@ -138,7 +138,7 @@ export class PublicEvents {
     };
   }
 
-  async #factsOf(stream: StreamName, ordered: Ordered | null): Promise<Facts | null> {
+  async #factsOf(stream: StreamName, ordered: Ordered | null): Promise<CardFacts | null> {
     if (ordered !== null) return this.#remember(stream, ordered);
     const reading = this.#reading.get(stream) ?? this.#lookUp(stream);
     this.#reading.set(stream, reading);
@@ -149,7 +149,7 @@ export class PublicEvents {
     }
   }
 
-  async #lookUp(stream: StreamName): Promise<Facts | null> {
+  async #lookUp(stream: StreamName): Promise<CardFacts | null> {
     const shown = await this.#shown(stream);
     if (shown === null) return this.#read(stream);
     this.#cards.set(stream, shown);
@@ -157,7 +157,7 @@ export class PublicEvents {
   }
 
   /** The stream can tell what no row does. */
-  async #shown(stream: StreamName): Promise<Facts | null> {
+  async #shown(stream: StreamName): Promise<CardFacts | null> {
     try {
       const row = await this.#readModels?.get(cards, idOf(stream));
       return row ? factsIn(row.document) : null;
@@ -167,13 +167,13 @@ export class PublicEvents {
     }
   }
 
-  async #read(stream: StreamName): Promise<Facts | null> {
+  async #read(stream: StreamName): Promise<CardFacts | null> {
     const [first] = await this.#limited(() => this.store.readStream(stream, 0, 1));
     const ordered = first === undefined ? null : orderedBy(parseEvent(card, first));
     return ordered && this.#remember(stream, ordered);
   }
 
-  #remember(stream: StreamName, ordered: Ordered): Facts {
+  #remember(stream: StreamName, ordered: Ordered): CardFacts {
     const facts = factsOf(idOf(stream), ordered);
     this.#cards.set(stream, facts);
     return facts;
@@ -182,7 +182,7 @@ export class PublicEvents {
 
 /** The delivery of an event to an endpoint. Its first attempt is due when it is stored: at `due`. */
 export const deliveryOf = (
-  { id, type, org, card: code, position, occurredAt, traceparent, body }: PublicEvent,
+  { id, type, org, card: code, position, occurredAt, traceparent, body }: DeliverableEvent,
   endpoint: Pick<Endpoint, 'id'>,
   policy: DeliveryPolicy,
   due: Milliseconds,

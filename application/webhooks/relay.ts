@@ -71,14 +71,14 @@ interface Handled {
 
 const handledAt = (logged: LoggedEvent): Handled => ({ position: logged.position, event: markOf(logged) });
 
-interface Progress {
+interface RelayProgress {
   /** The checkpoint. */
   saved: Handled;
   readonly rebuiltTo: bigint;
   readonly endpoints: Map<OrganizationId, WebhookEndpoints>;
 }
 
-const begin = async ({ store, deliveries, checkpoints }: RelayDeps): Promise<Progress> => {
+const begin = async ({ store, deliveries, checkpoints }: RelayDeps): Promise<RelayProgress> => {
   const saved = await checkpoints.load(checkpointName);
   if (saved !== null) {
     const { state, ...handled } = saved;
@@ -93,7 +93,7 @@ const begin = async ({ store, deliveries, checkpoints }: RelayDeps): Promise<Pro
   return { saved: { position: 0n }, rebuiltTo, endpoints: new Map() };
 };
 
-const save = async ({ checkpoints }: RelayDeps, progress: Progress, handled: Handled): Promise<void> => {
+const save = async ({ checkpoints }: RelayDeps, progress: RelayProgress, handled: Handled): Promise<void> => {
   const state = { rebuiltTo: String(progress.rebuiltTo) };
   await checkpoints.save(checkpointName, { ...handled, state });
   progress.saved = handled;
@@ -106,7 +106,7 @@ const save = async ({ checkpoints }: RelayDeps, progress: Progress, handled: Han
 const fanOut = async (
   { clock, policy, keep }: RelayDeps,
   publicEvents: PublicEvents,
-  { endpoints, rebuiltTo }: Progress,
+  { endpoints, rebuiltTo }: RelayProgress,
   logged: LoggedEvent,
 ): Promise<readonly NewDelivery[]> => {
   const { org } = logged.metadata;
@@ -167,7 +167,7 @@ class Outbox {
 
   constructor(
     private readonly deps: RelayDeps,
-    private readonly progress: Progress,
+    private readonly progress: RelayProgress,
     private readonly hints: Hints,
     private readonly onFailure: () => void,
   ) {}
@@ -270,7 +270,11 @@ class Hints {
  * Applies an event of an organization's endpoints. The caller saves the checkpoint right before and after it,
  * so that subscriptions are never newer than the place in the log.
  */
-const applyToEndpoints = async (deps: RelayDeps, progress: Progress, logged: LoggedEvent): Promise<void> => {
+const applyToEndpoints = async (
+  deps: RelayDeps,
+  progress: RelayProgress,
+  logged: LoggedEvent,
+): Promise<void> => {
   const { deliveries, clock } = deps;
   const org = idOf(logged.stream) as OrganizationId;
   const event = parseEvent(webhookEndpoints, logged);
@@ -294,7 +298,7 @@ const eraseDeliveries = async ({ deps, publicEvents }: RelayRun, { stream }: Log
 interface RelayRun {
   readonly deps: RelayDeps;
   readonly publicEvents: PublicEvents;
-  readonly progress: Progress;
+  readonly progress: RelayProgress;
   readonly outbox: Outbox;
 }
 

@@ -46,7 +46,7 @@ export interface Route {
 }
 
 /** What an attempt says of its endpoint. `neither`: it was not made, or can't be judged. */
-export type Verdict = 'quick' | 'slow' | 'failed' | 'unresolved' | 'neither';
+export type AttemptVerdict = 'quick' | 'slow' | 'failed' | 'unresolved' | 'neither';
 
 interface OrganizationState {
   inFlight: number;
@@ -201,7 +201,7 @@ export class Schedule {
    * An attempt ended. The endpoint gets its next turn at `next`, which counts from here: a turn that came
    * earlier would find the endpoint at its cap, and no other would follow.
    */
-  ended(started: Started, verdict: Verdict, next: Milliseconds, now: Milliseconds): void {
+  ended(started: Started, verdict: AttemptVerdict, next: Milliseconds, now: Milliseconds): void {
     const { endpoint } = started;
     this.#count(endpoint, -1);
     this.#endFresh(started);

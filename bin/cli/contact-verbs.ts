@@ -4,7 +4,7 @@ import type { FileOptions } from '../../adapters/http/api/contact-file.js';
 import {
   importContacts,
   type ImportResult,
-  type Progress,
+  type ImportProgress,
   type RowOutcome,
 } from '../../application/contacts/import-contacts.js';
 import { SystemClock } from '../../adapters/system/clock.js';
@@ -53,7 +53,7 @@ const barWidth = 30;
 /** One line that is overwritten again and again, on a terminal only. */
 const progressBar = (
   size: number,
-): { readonly show: (progress: Progress) => void; readonly clear: () => void } => {
+): { readonly show: (progress: ImportProgress) => void; readonly clear: () => void } => {
   if (!process.stderr.isTTY) return { show: () => undefined, clear: () => undefined };
   const clock = new SystemClock();
   const began = clock.now();

@@ -4,7 +4,7 @@ import {
   exportLog,
   type ExportDeps,
   type ExportSubject,
-  type Moment,
+  type ExportBound,
 } from '../../../application/log/export.js';
 import { codeFrom } from '../../../application/cards/read-cards.js';
 import { DomainError } from '../../../domain/errors.js';
@@ -52,7 +52,7 @@ const subjectOf = async (
   { store }: ExportDeps,
   { card, organization, from, to }: Wanted,
 ): Promise<ExportSubject> => {
-  const momentOf = async (text: string | null, name: 'from' | 'to'): Promise<Moment | null> => {
+  const momentOf = async (text: string | null, name: 'from' | 'to'): Promise<ExportBound | null> => {
     const place = text === null ? null : await placeFrom(store, text, name);
     return place && ('position' in place ? place.position : place.time);
   };

@@ -1,4 +1,4 @@
-import type { Checkpoint, Checkpoints } from '../../../application/ports/checkpoints.js';
+import type { ProcessCheckpoint, Checkpoints } from '../../../application/ports/checkpoints.js';
 import type { EventMark } from '../../../application/ports/event-store.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { MongoDatabase } from '../client/database.js';
@@ -26,7 +26,7 @@ export class MongoCheckpoints implements Checkpoints {
     this.#database = database;
   }
 
-  async load(name: string): Promise<Checkpoint | null> {
+  async load(name: string): Promise<ProcessCheckpoint | null> {
     const row = await this.#rows().findOne({ _id: { $eq: name } });
     if (row === null) return null;
     const state: unknown = JSON.parse(row.state);
@@ -40,7 +40,7 @@ export class MongoCheckpoints implements Checkpoints {
     return rows.map((row) => ({ name: row._id, ...progressOf(row) }));
   }
 
-  async save(name: string, { position, event, openSince, state }: Checkpoint): Promise<void> {
+  async save(name: string, { position, event, openSince, state }: ProcessCheckpoint): Promise<void> {
     const row = {
       position,
       event: event ?? null,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Checkpoint, Checkpoints } from '../../../application/ports/checkpoints.js';
+import type { ProcessCheckpoint, Checkpoints } from '../../../application/ports/checkpoints.js';
 import type { Database, Statement } from '../database.js';
 import { markFrom } from '../log/event-marks.js';
 import type { SqliteWriter } from '../writer/writer.js';
@@ -31,7 +31,7 @@ export class SqliteCheckpoints implements Checkpoints {
     this.#all = database.prepare('select name, position, event, open_since from checkpoints');
   }
 
-  load(name: string): Promise<Checkpoint | null> {
+  load(name: string): Promise<ProcessCheckpoint | null> {
     const found = this.#read.get(name);
     if (found === undefined) return Promise.resolve(null);
     const { state, ...progress } = Row.parse(found);
@@ -45,7 +45,7 @@ export class SqliteCheckpoints implements Checkpoints {
     });
   }
 
-  async save(name: string, { position, event, openSince, state }: Checkpoint): Promise<void> {
+  async save(name: string, { position, event, openSince, state }: ProcessCheckpoint): Promise<void> {
     await this.writer.run('saveCheckpoint', {
       name,
       position: Number(position),

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Checkpoint } from '../../../application/ports/checkpoints.js';
+import type { ProcessCheckpoint } from '../../../application/ports/checkpoints.js';
 import { publishEvents } from '../../../application/log/publish-events.js';
 import { eventually } from '../../support/time/eventually.js';
 import { buy, makeWorld, type World } from '../../support/fixtures/world.js';
@@ -57,7 +57,7 @@ describe('the public event stream', () => {
     const { store, clock } = world;
     const saves: bigint[] = [];
     class Counted extends MemoryCheckpoints {
-      override save(name: string, checkpoint: Checkpoint): Promise<void> {
+      override save(name: string, checkpoint: ProcessCheckpoint): Promise<void> {
         saves.push(checkpoint.position);
         return super.save(name, checkpoint);
       }
@@ -95,7 +95,7 @@ describe('the public event stream', () => {
     const { store, clock } = world;
     let isAway = false;
     class Failing extends MemoryCheckpoints {
-      override save(name: string, checkpoint: Checkpoint): Promise<void> {
+      override save(name: string, checkpoint: ProcessCheckpoint): Promise<void> {
         return isAway ? Promise.reject(new Error('the database is away')) : super.save(name, checkpoint);
       }
     }

@@ -4,7 +4,7 @@ import { MemoryDeliveries } from '../../support/memory/deliveries.js';
 import { InProcessDeliveryQueue } from '../../../adapters/memory/delivery-queue.js';
 import { changeCard } from '../../../application/cards/change-card.js';
 import { execute } from '../../../application/writing/execute.js';
-import type { Checkpoint } from '../../../application/ports/checkpoints.js';
+import type { ProcessCheckpoint } from '../../../application/ports/checkpoints.js';
 import type { DeliveryQueue } from '../../../application/ports/delivery-queue.js';
 import { EventStoreUnavailable, type EventStore } from '../../../application/ports/event-store.js';
 import { ReadModelsUnavailable, type ReadModels } from '../../../application/ports/read-models.js';
@@ -22,7 +22,7 @@ import { letter, makeWorld, org, sendRequest, type World } from '../../support/f
 class RecordedCheckpoints extends MemoryCheckpoints {
   readonly positions: number[] = [];
 
-  override save(name: string, checkpoint: Checkpoint): Promise<void> {
+  override save(name: string, checkpoint: ProcessCheckpoint): Promise<void> {
     this.positions.push(Number(checkpoint.position));
     return super.save(name, checkpoint);
   }

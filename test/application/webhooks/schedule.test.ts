@@ -1,5 +1,10 @@
 import { expect } from 'chai';
-import { Schedule, type Route, type Started, type Verdict } from '../../../application/webhooks/schedule.js';
+import {
+  Schedule,
+  type Route,
+  type Started,
+  type AttemptVerdict,
+} from '../../../application/webhooks/schedule.js';
 import { OrganizationId, Uuid } from '../../../domain/ids.js';
 
 const plenty = 1_000;
@@ -82,7 +87,7 @@ describe('the schedule of attempts', () => {
 
   it('halves what an endpoint may hold with each failure or slow response in a row, down to one', () => {
     const schedule = opened();
-    const next = (verdict: Verdict) => {
+    const next = (verdict: AttemptVerdict) => {
       lookAt(schedule, [a]);
       schedule.nextTurns(plenty, 0);
       schedule.ended(schedule.started(a, 0), verdict, 0, 0);

@@ -1,10 +1,10 @@
-import type { Checkpoint, Checkpoints } from '../../../application/ports/checkpoints.js';
+import type { ProcessCheckpoint, Checkpoints } from '../../../application/ports/checkpoints.js';
 
 /** Checkpoints in memory. */
 export class MemoryCheckpoints implements Checkpoints {
-  readonly #saved = new Map<string, Checkpoint>();
+  readonly #saved = new Map<string, ProcessCheckpoint>();
 
-  load(name: string): Promise<Checkpoint | null> {
+  load(name: string): Promise<ProcessCheckpoint | null> {
     return Promise.resolve(this.#saved.get(name) ?? null);
   }
 
@@ -19,7 +19,7 @@ export class MemoryCheckpoints implements Checkpoints {
     );
   }
 
-  save(name: string, checkpoint: Checkpoint): Promise<void> {
+  save(name: string, checkpoint: ProcessCheckpoint): Promise<void> {
     const known = this.#saved.get(name);
     if (known === undefined || known.position <= checkpoint.position)
       this.#saved.set(name, structuredClone(checkpoint));

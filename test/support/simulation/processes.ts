@@ -11,7 +11,7 @@ import { addCredits } from '../../../application/money/credits.js';
 import { organizationsOf } from '../../../application/organizations/organizations.js';
 import { OutcomeUnknown, RequestOverdue, TooContended } from '../../../application/writing/outcome.js';
 import type { SendRequest } from '../../../application/cards/place-order.js';
-import type { Checkpoint, Checkpoints } from '../../../application/ports/checkpoints.js';
+import type { ProcessCheckpoint, Checkpoints } from '../../../application/ports/checkpoints.js';
 import {
   EventStoreUnavailable,
   type EventStore,
@@ -120,9 +120,9 @@ export const keysSeenFrom = (keys: IdempotencyStore, life: Life): IdempotencySto
 
 /** What a process has saved; all processes share it. */
 export class MemoryCheckpoints implements Checkpoints {
-  readonly #saved = new Map<string, Checkpoint>();
+  readonly #saved = new Map<string, ProcessCheckpoint>();
 
-  async load(name: string): Promise<Checkpoint | null> {
+  async load(name: string): Promise<ProcessCheckpoint | null> {
     return this.#saved.get(name) ?? null;
   }
 
@@ -130,7 +130,7 @@ export class MemoryCheckpoints implements Checkpoints {
     return [...this.#saved].map(([name, { position }]) => ({ name, position }));
   }
 
-  async save(name: string, { position, state }: Checkpoint): Promise<void> {
+  async save(name: string, { position, state }: ProcessCheckpoint): Promise<void> {
     const known = this.#saved.get(name);
     if (known === undefined || known.position < position)
       this.#saved.set(name, { position, state: JSON.parse(JSON.stringify(state)) });
