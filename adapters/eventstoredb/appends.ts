@@ -51,7 +51,7 @@ export class Appends {
     return { name, expected: write.expected, events: proposedEvents(write) };
   }
 
-  /** A write after one that is stored: whatever happens now, the first one's outcome must not be lost. */
+  /** A write after one that is stored: whatever happens now, the outcome of the first must not be lost. */
   async #settleLater(write: StreamWrite, proposed: ServerWrite): Promise<WriteOutcome> {
     try {
       return await this.#settle(write, proposed);
