@@ -96,7 +96,7 @@ export const cardEvents = events({
   ReleaseAbandoned: { command: CommandId },
 });
 export type CardEvent = EventOf<typeof cardEvents>;
-/** What a card's stream begins with. */
+/** The first event of a card's stream. */
 export type FirstEvent = Extract<CardEvent, { type: 'CardScheduled' | 'CardHeld' }>;
 
 /** Every status of a card: first those on its way to the carrier, in order, then the others. */
@@ -105,7 +105,7 @@ export const cardStatuses = [
 ] as const; // prettier-ignore
 export type CardStatus = (typeof cardStatuses)[number];
 
-/** What can be reported of a step. */
+/** The reports that can be made of a step. */
 export const reportedStatuses = ['in_progress', 'completed', 'failed'] as const;
 export type ReportedStatus = (typeof reportedStatuses)[number];
 export const stepStatuses = ['pending', ...reportedStatuses] as const;
@@ -121,7 +121,7 @@ export interface CardProgress {
   readonly steps: StepStatuses;
 }
 
-/** What a card's first event holds: it never changes. */
+/** The content of a card's first event. It never changes. */
 export interface Ordered {
   readonly order: Order;
   /** Null together with the message if the letter was erased or can't be read any more. */

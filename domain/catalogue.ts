@@ -105,7 +105,7 @@ export const offeredHand = (state: Handwriting, wanted: string): string => {
   return state.name;
 };
 
-/** What a new deployment has on offer. */
+/** The handwritings of a new deployment. */
 export const firstHandwritings = [
   'Everyday',
   'Elegant',

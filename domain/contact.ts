@@ -236,7 +236,10 @@ export const composeNames = (
     : { name, firstName: name.slice(0, end), lastName: name.slice(end + 1) };
 };
 
-/** What a contact provides to the template of a hook. (decision 48: what a template variable stands for) */
+/**
+ * The variables that a contact provides to the template of a hook. (decision 48: what a template variable
+ * stands for)
+ */
 export const contactVariables = (
   { company, jobTitle, workAnniversary }: ContactDetails,
   today: LocalDate,

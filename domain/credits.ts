@@ -66,7 +66,7 @@ export const withdraw =
     return { type: 'CreditsWithdrawn', data: { cause, amount, reason, balance: balance - amount } };
   };
 
-/** What a movement adds to the balance: negative if it takes. */
+/** The change of the balance by a movement: negative if it takes credits. */
 export const changeBy = ({ type, data: { amount } }: LedgerEvent): number =>
   type === 'CreditSpent' || type === 'CreditsWithdrawn' ? -amount : amount;
 

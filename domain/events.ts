@@ -33,7 +33,7 @@ export const Actor = z.object({
 });
 export type Actor = z.infer<typeof Actor>;
 
-/** What travels beside an event's data. `hash` chains the event to the one before it in its stream. */
+/** Recorded beside an event's data. `hash` chains the event to the one before it in its stream. */
 export interface EventMetadata {
   readonly org: OrganizationId | null;
   readonly actor: Actor;
@@ -44,7 +44,7 @@ export interface EventMetadata {
   readonly causationId: string;
   readonly schemaVersion: number;
   readonly occurredAt: Instant;
-  /** Whose personal data the event holds, and the key that it is sealed with: null if it holds none. */
+  /** The person whose data the event holds, and the key that it is sealed with; null if it holds none. */
   readonly subject: string | null;
   readonly keyId: string | null;
   /** The version of the hash chain. */
@@ -156,7 +156,7 @@ export const parseEvent = <State, Event extends DomainEvent>(
 export const Slot = z.object({ card: z.string(), revision: z.int().min(0), command: CommandIdSchema });
 export type Slot = z.infer<typeof Slot>;
 
-/** What a command carries besides its intent. Event ids are derived from `id`. */
+/** A command's envelope, besides its intent. Event ids are derived from `id`. */
 export interface Command {
   readonly id: CommandId;
   readonly org: OrganizationId | null;

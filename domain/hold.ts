@@ -22,7 +22,7 @@ export const reasonToHold = (card: {
   readonly recipient: Recipient;
   readonly message: string;
   readonly handwriting: string;
-  /** What the do-not-mail list says: `unclear` if the email that was sent can't be read. */
+  /** The result of the do-not-mail list: `unclear` if the email that was sent can't be read. */
   readonly doNotMail: 'listed' | 'unclear' | null;
 }): string | null => {
   const inMessage = unwritable(card.message, { lineFeed: true });

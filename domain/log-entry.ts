@@ -1,7 +1,7 @@
 import type { OrganizationId, StreamName } from './ids.js';
 import { leafHash, type Hash } from './merkle.js';
 
-/** What the log of the log holds of one event. No personal data is in it. */
+/** The entry of one event in the signed log. It contains no personal data. */
 export interface LogEntry {
   readonly stream: StreamName;
   readonly revision: number;

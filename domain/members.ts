@@ -13,7 +13,7 @@ export const house: OrganizationId = OrganizationId.parse(derivedUuid('house'));
 /** The roles that an organization has, the strongest first. */
 export const rolesOf = (org: OrganizationId): readonly Role[] => (org === house ? staffRoles : memberRoles);
 
-/** What of an invitation is recorded: its token is the only way in, and is stored nowhere. */
+/** The id of an invitation. Its token is the only way in, and is stored nowhere. */
 export const invitationIdOf = (token: string): Uuid =>
   derivedUuid('invitation', createHash('sha256').update(token).digest('hex'));
 
@@ -114,7 +114,7 @@ const assertLedWithout = (org: OrganizationId, state: Members, id: Uuid): void =
 export interface Invitation extends Person {
   readonly org: OrganizationId;
   readonly role: Role;
-  /** What `invitationIdOf` makes of its token. */
+  /** `invitationIdOf` its token. */
   readonly invitation: Uuid;
   readonly expires: Instant;
 }

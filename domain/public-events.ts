@@ -12,7 +12,7 @@ export const publicEventTypes = [
 ] as const;
 export type PublicEventType = (typeof publicEventTypes)[number];
 
-/** What an event of a card means to customers. */
+/** The meaning of a card's event for customers. */
 export interface PublicEvent {
   readonly type: PublicEventType;
   readonly heldReason: string | null;

@@ -126,7 +126,7 @@ interface RecordedMovement {
   readonly event: LedgerEvent;
 }
 
-/** What a movement is for: each name occurs once. (docs/money.md, rule 1: a cause moves money once) */
+/** The purpose of a movement: each name occurs once. (docs/money.md, rule 1: a cause moves money once) */
 const nameOf = ({ type, data }: LedgerEvent): string => {
   if (type === 'CreditSpent') return `spend ${slotName(data.cause)}`;
   return type === 'CreditReturned' ? `return ${returnName(data.cause)}` : `${type} ${data.cause}`;
@@ -242,7 +242,7 @@ const bookingOf = ({ stored, event }: RecordedMovement, facts: StreamFacts): Boo
   return { position: stored.position, at, amount, reference, reason, actor };
 };
 
-/** What the movements of a period come to. */
+/** The sums of the movements of a period. */
 class Sums {
   readonly #sums = { CreditsPurchased: 0, CreditsWithdrawn: 0, CreditSpent: 0, CreditReturned: 0 };
   readonly #cards = { paid: 0, cancelled: 0, failed: 0, held: 0, void: 0 };

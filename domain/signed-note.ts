@@ -26,7 +26,7 @@ export interface NoteSigner extends NoteKey {
 export interface NoteSignature {
   readonly name: string;
   readonly id: string;
-  /** What follows the key id. */
+  /** The bytes after the key id. */
   readonly bytes: Buffer;
 }
 
@@ -189,7 +189,7 @@ export const parseNote = (note: string): Note => {
 export const formatNote = ({ text, signatures }: Note): string =>
   `${text}\n${signatures.map(signatureLine).join('')}`;
 
-/** What a cosignature signs: c2sp.org/tlog-cosignature, version 1. */
+/** The text that a cosignature signs: c2sp.org/tlog-cosignature, version 1. */
 const cosigned = (text: string, time: number): string => `cosignature/v1\ntime ${time}\n${text}`;
 
 const verifiedBy = (key: NoteKey, text: string, bytes: Buffer): VerifiedSignature | null => {

@@ -58,7 +58,7 @@ export interface TemplatePiece {
   readonly text: string;
   /** The name of the variable; null for plain text. */
   readonly name: string | null;
-  /** What the variable stands for; null for plain text, and for a variable without a value. */
+  /** The value of the variable; null for plain text, and for a variable without a value. */
   readonly value: string | null;
 }
 

@@ -18,7 +18,7 @@ export const webhookEvents = events({
     secret: Secret,
     at: Instant,
   },
-  /** What its owner may change: both values as they are now. */
+  /** An owner's change: both values as they are now. */
   EndpointChanged: { id: Uuid, events: z.array(z.string()), description: z.string().nullable() },
   EndpointDisabled: { id: Uuid, reason: z.string() },
   EndpointEnabled: { id: Uuid },
@@ -56,7 +56,7 @@ export interface WebhookEndpoints {
   readonly deleted: readonly Uuid[];
 }
 
-/** What the relay knows of an organization's endpoints is one document: MongoDB takes 16 MiB at most. */
+/** The relay keeps an organization's endpoints in one document, and MongoDB takes 16 MiB at most. */
 export const maxEndpoints = 1_000;
 
 /** How many deleted endpoints are remembered. */

@@ -1,4 +1,4 @@
-/** What a log asks a witness: to sign a checkpoint that grew from an older one (c2sp.org/tlog-witness). */
+/** A request to a witness: to sign a checkpoint that grew from an older one (c2sp.org/tlog-witness). */
 export interface WitnessRequest {
   /** The size that the witness has signed last; 0 for none. */
   readonly old: number;

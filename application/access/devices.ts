@@ -3,10 +3,10 @@ import { Uuid } from '../../domain/ids.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import type { Credential } from './credentials.js';
 
-/** That a browser has signed in to an account, in an epoch of its password. */
+/** Proves that a browser has signed in to an account, in an epoch of its password. */
 export type Device = Pick<Credential, 'account' | 'epoch'>;
 
-/** What browsers keep to show that they have signed in before: only the service can make it. */
+/** Tokens that browsers keep to show that they have signed in before: only the service can make them. */
 export interface Devices {
   sign(device: Device): string;
   /** Null for what was not signed here. */

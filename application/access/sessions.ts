@@ -36,7 +36,7 @@ export interface Session {
   readonly seen: Instant;
   /** The browser, in words. */
   readonly browser: string;
-  /** That of the password which it was opened with; null without one. */
+  /** The epoch of the password that opened it; null without one. */
   readonly epoch: string | null;
 }
 
@@ -120,7 +120,7 @@ export class Sessions {
     await signInRecords.removeAllOf('session', owner, except?.id ?? null);
   }
 
-  /** Those of an owner, the one that was used last first. */
+  /** The sessions of an owner, most recently used first. */
   async listOf(owner: string): Promise<readonly Session[]> {
     const found = (await this.#deps.signInRecords.listOf('session', owner)).map(sessionOf);
     return found.toSorted((a, b) => (a.seen < b.seen ? 1 : -1));

@@ -42,7 +42,7 @@ export const issueLink = async (
   return { token, ends };
 };
 
-/** What a link is for, which leaves it as it is; null if it was taken, is over, or never was. */
+/** Finds a link without using it up; null if it was used, is over, or never was. */
 export const findLink = async (
   { signInRecords }: Pick<SessionsDeps, 'signInRecords'>,
   token: string,

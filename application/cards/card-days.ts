@@ -3,7 +3,7 @@ import type { Instant, LocalDate, OrganizationId } from '../../domain/ids.js';
 import { cardCounts, cardDays, type CardCount, type CardDayDocument } from '../../projections/card-days.js';
 import { ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
 
-/** What happened to an organization's cards on a day of the service's time zone. */
+/** Counts of an organization's cards on a day of the service's time zone. */
 export type CardDay = { readonly day: LocalDate } & Readonly<Record<CardCount, number>>;
 
 export interface DaysWanted {

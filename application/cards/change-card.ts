@@ -66,7 +66,7 @@ const change = async (
   { code, org: visibleTo }: CardOf,
   asked: Command,
   decide: DecideCard,
-  /** What the change usually does with a credit; null: mostly nothing. */
+  /** The usual effect of the change on a credit; null: mostly none. */
   moves: 'spend' | 'return' | null,
 ): Promise<ChangedCard> => {
   const { payments, streams, readYourWrites } = deps;

@@ -50,7 +50,7 @@ export interface CardFields {
 /** The email of a card that wasn't sent by a hook. */
 export const noEmail: CardDraft['email'] = { value: null };
 
-/** What a send asks for. */
+/** The content of a send. */
 export interface CardDraft extends CardFields {
   /** For the do-not-mail list. Only hooks know it. (decision 17: when the do-not-mail list counts) */
   readonly email: Captured<string | null>;
@@ -155,7 +155,7 @@ const optOut = async (
   return (await streams.load(doNotMail, doNotMailId(org, email.value))).state.listed ? 'listed' : null;
 };
 
-/** What depends on the organization, with the refusals in their order. */
+/** Resolves the choices that depend on the organization, with the refusals in their order. */
 const choose = async (
   streams: Streams,
   request: SendRequest,
@@ -175,7 +175,7 @@ const latestArrival = (arriveOn: LocalDate | null, { at }: Command, planning: Or
 const maxNameLength = 200;
 const control = /\p{Cc}/u;
 
-/** What the catalogue has under a name, or null. Doesn't load names that nothing in it can have. */
+/** Finds a name in the catalogue; null if it isn't there. Doesn't load impossible names. */
 export const lookUp = async <T>(
   name: string,
   load: (name: string) => Promise<Loaded<T | null>>,

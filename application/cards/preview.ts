@@ -29,7 +29,7 @@ export const previewLetter = async (
   return { hand, ...layOut(message, hand) };
 };
 
-/** What would come of sending a card. Nothing was sent, spent or recorded. */
+/** The result that sending a card would have. Nothing was sent, spent or recorded. */
 export interface SendPreview {
   /** The message, if there is one that a card can have, in its handwriting. */
   readonly letter: { readonly message: string; readonly hand: string } | null;

@@ -248,7 +248,7 @@ const cardMadeBefore = async (deps: SendCardDeps, code: CardCode): Promise<SentC
   return { code, event, replay: true };
 };
 
-/** What began a card whose personal data was erased. */
+/** The first event of a card whose personal data was erased. */
 const withoutLetter = (event: FirstEvent): FirstEvent => {
   const { order } = event.data;
   const cleared = order && { ...order, reference: null };

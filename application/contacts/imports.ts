@@ -174,7 +174,7 @@ const keepRows = async (
   }
 };
 
-/** What a form asks to import. */
+/** A form's request for an import. */
 export interface NewImport {
   readonly id: Uuid;
   /** The name of the file. */

@@ -44,7 +44,7 @@ export interface RunImportsDeps extends ImportDeps, WriteDeps {
 }
 
 const pause: Milliseconds = 1_000;
-/** What has not become an import by then broke off: a file is uploaded within 10 minutes. */
+/** An upload without an import by then broke off: a file is uploaded within 10 minutes. */
 const uploadTimeout: Milliseconds = 20 * 60 * 1000;
 /** A part that fails so often, and not because a store is away, ends its import. */
 const maxTries = 20;

@@ -17,7 +17,7 @@ export interface OpenedHook {
   readonly hook: Hook;
 }
 
-/** What a payload asks for. */
+/** The content of a payload. */
 export interface HookRequest extends Pick<TemplateSources, 'payload' | 'firstName' | 'lastName'> {
   readonly card: CardFields;
   /** If it has none, the message is made from the hook's template, if there is one. */
@@ -56,7 +56,7 @@ export const fireHook = async (
   });
 };
 
-/** What a payload makes of a hook: the card that is to be sent, and where its template finds its values. */
+/** A hook filled from a payload: the card to send, and the sources of its template's values. */
 export interface ComposedHook {
   readonly draft: CardDraft;
   /** Null if nothing is filled in: the payload has a message, or its recipient is refused. */

@@ -7,7 +7,7 @@ import type { TemplatePiece } from '../../domain/template.js';
 import { composeHook, type HookRequest } from './fire-hook.js';
 import { placeOrder, type PlaceOrderDeps } from '../cards/place-order.js';
 
-/** What a call would come to. Nothing was sent, spent or recorded. */
+/** The result that a call would have. Nothing was sent, spent or recorded. */
 export interface HookPreview {
   /** The message as it would be written; null if there is none. */
   readonly message: string | null;

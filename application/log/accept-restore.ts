@@ -18,7 +18,7 @@ export class NothingGivenUp extends Error {
 }
 
 export interface GivenUp {
-  /** What is given up; null if it is not known what was signed last. */
+  /** The head that is given up; null if the last signed head is not known. */
   readonly head: SignedHead | null;
   /** How many events the log holds, from which it goes on. */
   readonly events: number;

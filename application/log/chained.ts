@@ -3,7 +3,7 @@ import type { RecordedEvent } from '../../domain/events.js';
 import { rawOf, verifies, whyDamaged } from './hash-chain.js';
 import { asStored } from '../personal/personal.js';
 
-/** What a stream says is not what was recorded, so nothing is shown of it. */
+/** A stream differs from what was recorded, so nothing of it is shown. */
 export class DamagedStream extends DomainError {
   constructor({ stream, revision }: RecordedEvent, reason: string) {
     super('log_damaged', `The event log is not as it was written: at ${stream}@${revision}, ${reason}.`);

@@ -26,7 +26,7 @@ export const assertUndamaged = async (tiles: Pick<LogTiles, 'damage'>): Promise<
   if (damage !== null) throw logDamaged(damage.position);
 };
 
-/** What a reader is told whose answer would rest on a damaged log. */
+/** The refusal of a read whose answer would rest on a damaged log. */
 export const logDamaged = (position: bigint | null): DomainError =>
   new DomainError(
     'log_damaged',

@@ -177,7 +177,7 @@ const chainChecker = (raw: RawLog) => {
 const metadataOf = ({ metadata }: RawEvent) => JSON.parse(metadata) as EventMetadata;
 const base64 = (hashes: readonly Hash[]): string[] => hashes.map((hash) => hash.toString('base64'));
 
-/** What a line says of an event besides its texts. */
+/** The facts of an exported event besides its texts. */
 interface Standing {
   /** Only the leaf is shown. */
   readonly isAlone?: true;

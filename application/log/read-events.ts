@@ -155,7 +155,7 @@ export const followEvents = async (
   })();
 };
 
-/** What the first events of cards say. Those are remembered, and opened each time. */
+/** Remembers the first events of cards, and opens them each time. */
 const orders = ({ store }: Pick<ReadEventsDeps, 'store'>) => {
   const known = new LRUCache<StreamName, RecordedEvent>(lazilySized(maxKnown));
   return async ({ logged, ordered }: Announced): Promise<Ordered | null> => {

@@ -34,7 +34,7 @@ export const unpackSeqs = (packed: Buffer): number[] =>
     packed.readUIntBE(at * seqBytes, seqBytes),
   );
 
-/** What leaves change: the tree, and its tiles from the first that was not full. */
+/** The effect of new leaves: the tree, and its tiles from the first that was not full. */
 export interface TileGrowth {
   readonly frontier: Frontier;
   readonly rows: readonly TileRow[];

@@ -8,7 +8,7 @@ import type { SignedHead } from '../ports/signed-heads.js';
 import type { Clock } from '../ports/system.js';
 import type { AskWitness } from '../ports/witnesses.js';
 
-/** What is known of a witness that is asked. */
+/** The state of a witness. */
 export interface WitnessStatus {
   readonly name: string;
   /** Why it does not sign, in words: it has signed another tree, or a larger one. Null if it signs. */
@@ -40,7 +40,7 @@ class Refused extends Error {}
 const askAgainAfter: Milliseconds = 60_000;
 
 interface WitnessState {
-  /** What it has signed last, as far as is known; null if it was not asked. */
+  /** The size that it has signed last, as far as is known; null if it was not asked. */
   at: number | null;
   refusal: string | null;
   signed: Pick<WitnessStatus, 'size' | 'time'>;

@@ -3,7 +3,7 @@ import type { OrganizationId, StreamName } from '../../domain/ids.js';
 import type { StreamWrite } from '../ports/event-store.js';
 import type { KeyClaim } from '../ports/idempotency-store.js';
 
-/** What a send does besides its card, in the same commit if there is one for several streams. */
+/** A send's other changes, in the same commit if there is one for several streams. */
 export interface Beside {
   readonly claim: KeyClaim | null;
   readonly writes: readonly StreamWrite[];
@@ -20,7 +20,10 @@ interface CardWrite {
 /** Card events whose first one fills a slot, for one credit. */
 export interface Payment extends CardWrite {
   readonly slot: Slot;
-  /** What `before` gave before the card was read; null if nothing can have been spent for the slot yet. */
+  /**
+   * The result of `before`, from before the card was read; null if nothing can have been spent for the slot
+   * yet.
+   */
   readonly since: number | null;
 }
 
@@ -35,7 +38,7 @@ export interface Owed {
 export interface CardRecord extends CardWrite {
   /** Which of them owe credits; those come back. */
   readonly owed: readonly Owed[];
-  /** What `before` gave before the card was read; null if nothing is owed. */
+  /** The result of `before`, from before the card was read; null if nothing is owed. */
   readonly since: number | null;
 }
 

@@ -133,7 +133,7 @@ const passTimeout: Milliseconds = 2_000;
 const afterJump: Milliseconds = 5_000;
 /** A clock that is further ahead of the monotonic one than a pass ago has jumped. */
 const leastJump: Milliseconds = 1_000;
-/** What the log brought since is read once more after a start; from outside all of it looks as old. */
+/** Events since the last save are read again after a start, and look as old as that from outside. */
 const saveInterval: Milliseconds = 5_000;
 
 /**

@@ -42,7 +42,7 @@ const pause: Milliseconds = 1_000;
  * longer looked for here.
  */
 const looksFor: Milliseconds = 15_000;
-/** What comes beyond this is left to the reconciler. */
+/** Work beyond this is left to the reconciler. */
 const maxPieces = 10_000;
 const atOnce = 16;
 

@@ -117,7 +117,7 @@ export const openOrganization = async (
   return { id, name, houseHand: hand };
 };
 
-/** What an operator changes of an organization; null for what stays. */
+/** An operator's change of an organization; null keeps a value. */
 export interface OrganizationChange {
   readonly name: string | null;
   /** The handwriting of cards that are sent from now on without naming one. */

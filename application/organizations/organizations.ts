@@ -75,7 +75,7 @@ const pauseAfterFailure: Milliseconds = 1_000;
  */
 export class RememberedOrganizations implements Organizations {
   readonly #known = new LRUCache<OrganizationId, CachedOrganization>(lazilySized(maxRemembered));
-  /** What is being read, and the row that was there before. */
+  /** Reads under way, and the rows that were there before them. */
   readonly #reading = new Map<
     OrganizationId,
     { readonly row: bigint; readonly owner: Promise<Loaded<Organization>> }

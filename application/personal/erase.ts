@@ -17,7 +17,7 @@ export interface EraseDeps extends ChangeCardDeps {
   readonly readModels: ReadModels;
 }
 
-/** Whose personal data is to be erased, in an organization, and why. */
+/** A request to erase a person's data in an organization, with the reason. */
 export interface Erasure {
   readonly cards: readonly string[];
   readonly contacts: readonly string[];
@@ -74,7 +74,7 @@ export const erasePersonal = async (
   return { cards: codes, contacts: contactIds };
 };
 
-/** What is known of a person; null: not asked for. */
+/** Known facts about a person; null: not asked for. */
 export interface SubjectQuery {
   readonly name: string | null;
   readonly zip: string | null;

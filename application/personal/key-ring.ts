@@ -72,7 +72,7 @@ export interface KeyRingOptions {
   readonly admitted?: Promise<void> | null;
   /** Called when a block turns out not to be there, before anything is read without it. */
   readonly onMissing?: () => Promise<void>;
-  /** What blocks are encrypted with, newest first. */
+  /** The keys that blocks are encrypted with, newest first. */
   readonly masters: MasterKeys;
   readonly clock: Clock;
   readonly entropy: Entropy;

@@ -33,7 +33,9 @@ const externalIdIn = ({ data }: RecordedEvent): string | null => {
   return typeof externalId === 'string' ? externalId : null;
 };
 
-/** What erasures erase: the keys of the events before them in their streams, and rows of files that wait. */
+/**
+ * The targets of erasures: the keys of the events before them in their streams, and rows of files that wait.
+ */
 const erasedBy = async ({ store }: ShredderDeps, erased: readonly LoggedEvent[]) => {
   const [found, contacts]: [string[], NamedContact[]] = [[], []];
   for (const { stream, revision, metadata } of erased) {
@@ -51,7 +53,7 @@ const erasedBy = async ({ store }: ShredderDeps, erased: readonly LoggedEvent[])
   return { keys: found, contacts };
 };
 
-/** What a later version of the service erases must not be passed over. Throws UnknownEvent. */
+/** Erasures of a later version of the service must not be skipped. Throws UnknownEvent. */
 const assertKnown = (event: LoggedEvent): void => {
   const category = categoryOf(event.stream);
   if (category === 'card') schemaOf(card, event);

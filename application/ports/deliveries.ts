@@ -20,7 +20,7 @@ export interface Deliveries {
   readonly relayMemory: RelayMemory;
 }
 
-/** What the relay knows of the endpoints at its place in the log, so that it need not read their streams. */
+/** The relay's state of the endpoints at its position in the log, which saves it reading their streams. */
 export interface RelayMemory {
   /**
    * Keeps what the relay knows of an organization's endpoints after the event at `position`. An older
@@ -28,6 +28,6 @@ export interface RelayMemory {
    */
   rememberEndpoints(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void>;
 
-  /** What the relay knew of every organization's endpoints. */
+  /** The relay's state of every organization's endpoints. */
   rememberedEndpoints(): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>>;
 }

@@ -32,7 +32,7 @@ export interface EndpointClaims {
 }
 export const noClaims: EndpointClaims = { claimed: [], next: null };
 
-/** What becomes of a delivery after an attempt. */
+/** The state of a delivery after an attempt. */
 export type AttemptOutcome =
   | { readonly status: 'delivered' }
   | { readonly status: 'exhausted' }

@@ -2,7 +2,7 @@ import type { Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
 import type { DatedSecret } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 
-/** What attempts need to know of an endpoint. A larger version is a later one. */
+/** The facts about an endpoint that attempts need. A larger version is a later one. */
 export interface DeliveryEndpoint {
   readonly endpoint: Uuid;
   readonly org: OrganizationId;
@@ -14,7 +14,7 @@ export interface DeliveryEndpoint {
   readonly enabledAt: number;
 }
 
-/** What never changes of an endpoint. */
+/** The fields of an endpoint that never change. */
 export type EndpointAddress = Pick<DeliveryEndpoint, 'org' | 'url'>;
 
 /**
@@ -55,7 +55,7 @@ export interface EndpointGates {
    */
   upsertEndpoint(endpoint: DeliveryEndpoint, now: Milliseconds): Promise<void>;
 
-  /** Whose these endpoints are, and where they lead. Unknown and deleted ones are left out. */
+  /** The owners and addresses of endpoints. Unknown and deleted ones are left out. */
   addresses(endpoints: readonly Uuid[]): Promise<ReadonlyMap<Uuid, EndpointAddress>>;
 
   /** Sets the consecutive failures to 0. */

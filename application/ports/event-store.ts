@@ -38,7 +38,7 @@ export class EventStoreUnavailable extends Error {
   override readonly name = 'EventStoreUnavailable';
 }
 
-/** What tells an event from any other that could stand at its position, and when it was recorded. */
+/** Identifies an event among all others that could have its position, and when it was recorded. */
 export interface EventMark {
   readonly id: Uuid;
   readonly hash: string;

@@ -23,7 +23,7 @@ export interface StoredBlock extends NumberedBlock {
   readonly version: number;
 }
 
-/** What a block of keys that were given up is wrapped by: there is nothing in it. */
+/** Wraps a block of keys that were given up: it is empty. */
 export const givenUp = '';
 
 /** How far the log was read by the process that destroys keys and notes which are in use. */

@@ -7,7 +7,7 @@ import type { Milliseconds } from '../../domain/ids.js';
 export interface StoredRecord<Kind extends string> {
   readonly kind: Kind;
   readonly id: string;
-  /** What it belongs to: everything of an owner can be listed. */
+  /** Its owner, by which records can be listed. */
   readonly owner: string;
   /** JSON, read by its writer. */
   readonly data: object;

@@ -8,7 +8,7 @@ export type SignedHead = Omit<Checkpoint, 'at'>;
 /** The head of the tree at some time. */
 export type KnownHead = Pick<Checkpoint, 'size' | 'root'>;
 
-/** What is there is not the last head that was signed, or it is missing: without it nothing is signed. */
+/** The stored head is not the last one that was signed, or is missing: without it nothing is signed. */
 export class UnusableHead extends FinalError {}
 
 /**

@@ -2,7 +2,7 @@ import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 
 export interface WebhookRequest {
-  /** Whose endpoint it is: name lookups are shared fairly between organizations. */
+  /** The owner of the endpoint: name lookups are shared fairly between organizations. */
   readonly org: OrganizationId;
   readonly url: WebhookUrl;
   readonly headers: Readonly<Record<string, string>>;

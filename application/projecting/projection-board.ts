@@ -20,7 +20,7 @@ export interface ProjectorStatus {
   readonly projections: readonly ProjectionStatus[];
 }
 
-/** What a projector reports. */
+/** The reports of a projector. */
 export interface ProjectorReports {
   status(status: ProjectorStatus): void;
   /** The live projections have passed the position. */
@@ -50,7 +50,7 @@ const headTtl: Milliseconds = 3 * headInterval;
 const headsCountAfter: Milliseconds = waitTimeout - headTtl;
 /** Processes notice within this time that a projector is at work again, or that another release has come. */
 export const noticedWithin: Milliseconds = 2_000;
-/** What is known of a projector of another process counts for so long. */
+/** How long a report from another process's projector counts. */
 const viewTtl: Milliseconds = 1_500;
 
 interface Waiter {

@@ -65,7 +65,7 @@ const checkpointOf = ({ status }: SpotCheckDeps, { name }: Projection<unknown>):
   return down === null && known?.live === true ? known.checkpoint : null;
 };
 
-/** What the events of a stream up to a position make of a document. */
+/** Folds the events of a stream up to a position into its document. */
 const fold = async (
   { store }: SpotCheckDeps,
   { projection, stream, key }: Subject,

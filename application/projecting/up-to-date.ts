@@ -25,7 +25,9 @@ export const upToDate = async <T>(
   }
 };
 
-/** What a projection that keeps one document per stream makes of the stream's events; null if nothing. */
+/**
+ * Folds a stream's events with a projection that keeps one document per stream; null if there is no document.
+ */
 export const foldDocument = <Document>(
   projection: Projection<Document>,
   events: readonly RecordedEvent[],

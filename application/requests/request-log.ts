@@ -86,7 +86,7 @@ export class BufferedRequests implements Requests {
  */
 const maxUnderWay = 50_000;
 
-/** What the requests that are under way have written. */
+/** The events written by requests that are under way. */
 export class Writings {
   readonly #byRequest = new Map<string, WrittenEvent[]>();
 
@@ -105,7 +105,7 @@ export class Writings {
     if (oldest !== undefined) this.#byRequest.delete(oldest);
   }
 
-  /** What a request has written; it is forgotten. */
+  /** Returns and forgets the events that a request has written. */
   take(requestId: string): readonly WrittenEvent[] {
     const written = this.#byRequest.get(requestId) ?? [];
     this.#byRequest.delete(requestId);

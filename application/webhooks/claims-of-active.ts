@@ -13,7 +13,7 @@ export const claimsOfActive = (
   claims: DeliveryClaims,
   suspensions: Pick<Suspensions, 'isSuspended'>,
 ): DeliveryClaims => {
-  /** What can't be found out doesn't stop a delivery. */
+  /** A failed check doesn't stop a delivery. */
   const isSuspended = (org: OrganizationId): Promise<boolean> =>
     suspensions.isSuspended(org).catch(() => false);
 

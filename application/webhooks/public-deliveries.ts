@@ -49,11 +49,14 @@ export interface Announced {
   readonly logged: LoggedEvent;
   readonly type: PublicEventType;
   readonly heldReason: string | null;
-  /** What the card's first event says, if this is it. */
+  /** The content of the card's first event, if this is it. */
   readonly ordered: Ordered | null;
 }
 
-/** What the event of a card says about a public event, without a look at its stream; null if it isn't one. */
+/**
+ * The public event of a card's event, as far as it is known without reading the stream; null if there is
+ * none.
+ */
 export const announcedBy = (logged: LoggedEvent): Announced | null => {
   if (!typesOfPublicEvents.has(logged.type)) {
     schemaOf(card, logged);
@@ -64,7 +67,7 @@ export const announcedBy = (logged: LoggedEvent): Announced | null => {
   return meaning && { logged, ...meaning, ordered: orderedBy(event) };
 };
 
-/** What payloads say about a card, and whose it is. */
+/** The card's data in payloads, and its owner. */
 type CardFacts = Omit<PublicEventData, 'heldReason'> & { readonly org: OrganizationId };
 
 const factsOf = (code: string, ordered: Ordered): CardFacts => {

@@ -38,14 +38,14 @@ export interface Slots {
   readonly opening?: number;
 }
 
-/** Whose endpoint it is, and to which host its deliveries go. */
+/** The owner of an endpoint, and the host of its deliveries. */
 export interface Route {
   readonly endpoint: Uuid;
   readonly org: OrganizationId;
   readonly host: string;
 }
 
-/** What an attempt says of its endpoint. `neither`: it was not made, or can't be judged. */
+/** An attempt's judgement of its endpoint. `neither`: it was not made, or can't be judged. */
 export type AttemptVerdict = 'quick' | 'slow' | 'failed' | 'unresolved' | 'neither';
 
 interface OrganizationState {

@@ -200,7 +200,7 @@ export const readEndpoint = async (
   id: string,
 ): Promise<ListedEndpoint> => withHealth(deps, org, endpointOf(await endpointsOf(deps, org), id));
 
-/** What its owner may change of an endpoint; undefined for what stays. */
+/** An owner's change of an endpoint; undefined keeps a value. */
 export interface EndpointChange {
   readonly events?: readonly string[] | undefined;
   readonly description?: string | null | undefined;

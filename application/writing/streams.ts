@@ -35,7 +35,7 @@ export interface Decided<Event extends DomainEvent> {
   readonly id?: Uuid;
 }
 
-/** What events are stored with. */
+/** The tools for sealing events before they are stored. */
 export interface Sealing extends PersonalSeal {
   readonly sign: Sign;
 }
