@@ -71,7 +71,6 @@ export const joinOrganization =
     return [...opened, ...joined];
   };
 
-/** Records that the password was changed. */
 export const changePassword = (state: Account): AccountEvent[] =>
   state.status === 'none' ? [] : [{ type: 'PasswordChanged', data: {} }];
 

@@ -96,7 +96,6 @@ export const cardEvents = events({
   ReleaseAbandoned: { command: CommandId },
 });
 export type CardEvent = EventOf<typeof cardEvents>;
-/** The first event of a card's stream. */
 export type FirstEvent = Extract<CardEvent, { type: 'CardScheduled' | 'CardHeld' }>;
 
 /** Every status of a card: first those on its way to the carrier, in order, then the others. */
@@ -110,7 +109,6 @@ export const reportedStatuses = ['in_progress', 'completed', 'failed'] as const;
 export type ReportedStatus = (typeof reportedStatuses)[number];
 export const stepStatuses = ['pending', ...reportedStatuses] as const;
 export type StepStatus = (typeof stepStatuses)[number];
-/** One status per step, in production order. */
 export type StepStatuses = readonly StepStatus[];
 
 /** How far a card is: everything about it that events change. Read models fold the same. */

@@ -11,7 +11,6 @@ export type CollectionEvent = EventOf<typeof collectionEvents>;
 
 export type CollectionCard = null | { readonly title: string; readonly active: boolean };
 
-/** A card of the public collection. */
 export const collectionCard: Aggregate<CollectionCard, CollectionEvent> = {
   category: 'collection',
   schemas: collectionEvents,
@@ -105,7 +104,6 @@ export const offeredHand = (state: Handwriting, wanted: string): string => {
   return state.name;
 };
 
-/** The handwritings of a new deployment. */
 export const firstHandwritings = [
   'Everyday',
   'Elegant',

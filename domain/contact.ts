@@ -72,7 +72,6 @@ export const withContactEvent = (before: KnownContact | null, event: ContactEven
   }
 };
 
-/** A person in an organization's address book. */
 export const contact: Aggregate<Contact, ContactEvent> = {
   category: 'contact',
   schemas: contactEvents,

@@ -1,7 +1,6 @@
 import { capture, DomainError, type Captured } from './errors.js';
 import { countCharacters, isBlank, normaliseText, type TextRule } from './text.js';
 
-/** The longest e-mail address, in characters. */
 export const maxEmailLength = 320;
 
 const longest = 4 * maxEmailLength;

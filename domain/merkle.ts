@@ -11,7 +11,6 @@ const heightPerLevel = 8;
 
 const sha256 = (bytes: Buffer): Hash => hash('sha256', bytes, 'buffer');
 
-/** The root of a tree without leaves. */
 export const emptyRoot: Hash = sha256(Buffer.alloc(0));
 
 const leafPrefix = Buffer.of(0);

@@ -12,7 +12,6 @@ export const publicEventTypes = [
 ] as const;
 export type PublicEventType = (typeof publicEventTypes)[number];
 
-/** The meaning of a card's event for customers. */
 export interface PublicEvent {
   readonly type: PublicEventType;
   readonly heldReason: string | null;

@@ -59,7 +59,6 @@ export interface WebhookEndpoints {
 /** The relay keeps an organization's endpoints in one document, and MongoDB takes 16 MiB at most. */
 export const maxEndpoints = 1_000;
 
-/** How many deleted endpoints are remembered. */
 const deletedKept = 100;
 
 /**

@@ -77,7 +77,6 @@ const privateZones = [
 export const isPrivateName = (host: string): boolean =>
   (!host.includes('.') && !host.startsWith('[')) || privateZones.some((zone) => host.endsWith(`.${zone}`));
 
-/** The port of an https URL. */
 export const portOf = (url: URL): number => (url.port === '' ? 443 : Number(url.port));
 
 /** Whether the service listens on an address and a port; `host` in the form of `hostOf`. */

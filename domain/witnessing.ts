@@ -3,7 +3,6 @@ export interface WitnessRequest {
   /** The size that the witness has signed last; 0 for none. */
   readonly old: number;
   readonly proof: readonly Buffer[];
-  /** The checkpoint. */
   readonly note: string;
 }
 

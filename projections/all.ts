@@ -11,7 +11,6 @@ import { organizations } from './organizations.js';
 import { publicEvents } from './public-events.js';
 import type { Projection } from './projection.js';
 
-/** Every read model of the service. */
 export const allProjections: readonly Projection<unknown>[] = [
   cards,
   cardDays,

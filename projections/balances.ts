@@ -7,7 +7,6 @@ export interface BalanceDocument {
   readonly balance: number;
 }
 
-/** The balance of each organization. */
 export const balances = projection({
   name: 'balances',
   version: 1,

@@ -3,7 +3,6 @@ import { card } from '../domain/card.js';
 import { parseEvent, schemaOf, type LoggedEvent } from '../domain/events.js';
 import type { Projection } from './projection.js';
 
-/** The daily counts of an organization's cards. */
 export const cardCounts = ['accepted', 'mailed', 'cancelled'] as const;
 export type CardCount = (typeof cardCounts)[number];
 

@@ -125,7 +125,6 @@ const evolve = (document: CardDocument | null, event: Projected<CardEvent>): Car
   return after === before ? document : moved(document, before, after, at);
 };
 
-/** The cards of each organization. */
 export const cards = projection({
   name: 'cards',
   version: 4,

@@ -3,7 +3,6 @@ import { foldEmail } from '../domain/email.js';
 import { idOf } from '../domain/ids.js';
 import { projection } from './projection.js';
 
-/** A contact in the list. */
 export interface ContactDocument extends KnownContact {
   readonly id: string;
   readonly org: string;

@@ -7,7 +7,6 @@ export interface HandwritingDocument {
   readonly active: boolean;
 }
 
-/** The catalogue of handwritings. */
 export const handwritings = projection({
   name: 'handwritings',
   version: 1,

@@ -12,7 +12,6 @@ import { declareHints, topologyOf, type Topology } from './topology.js';
 export interface RabbitDeliveryQueueOptions {
   readonly url: string;
   readonly clock: Clock;
-  /** The waits between attempts. */
   readonly waits: readonly Milliseconds[];
   readonly namespace?: string;
   readonly onError?: (error: unknown) => void;

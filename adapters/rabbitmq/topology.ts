@@ -10,7 +10,6 @@ const deliveryLimit = 5;
 /** Any wait that no other queue fits is made of several of these. */
 const shortestWait: Milliseconds = 5_000;
 
-/** The names of all exchanges and queues. */
 export interface Topology {
   /** The public stream, a topic exchange. Consumers bind their own queues to it. */
   readonly events: string;

@@ -15,7 +15,6 @@ export interface KeyHolder {
   readonly label: string | null;
   readonly scopes: readonly KeyScope[];
   readonly requestsPerMinute: number | null;
-  /** Whether the organization is suspended. */
   readonly isSuspended: boolean;
 }
 

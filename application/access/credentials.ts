@@ -4,7 +4,6 @@ import { Uuid } from '../../domain/ids.js';
 import type { SignInRecords } from '../ports/sign-in-records.js';
 import type { Entropy } from '../ports/system.js';
 
-/** The password of an account. */
 export interface Credential {
   readonly account: Uuid;
   readonly hash: string;

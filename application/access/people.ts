@@ -141,7 +141,6 @@ export const findInvitation = async (
   return member === null || member.person === null ? null : { member, person: member.person };
 };
 
-/** The request in which a person acts. */
 type Request = Omit<Initiator, 'actor'>;
 
 const byAccount = (id: Uuid, { requestId, traceparent }: Request): Initiator => ({

@@ -15,7 +15,6 @@ export interface SignInDeps extends Pick<PeopleDeps, 'signInRecords' | 'password
  */
 export const triesPerMinute = { network: 60, mailboxOfNetwork: 20, mailbox: 500, devices: 20 };
 
-/** The client that tries a password. */
 export interface Trier {
   /** The address that they come from. */
   readonly network: string;

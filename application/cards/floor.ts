@@ -67,7 +67,7 @@ const changeAs = (deps: FloorDeps, part: string, code: string, decide: (state: C
 
 const machine = 'simulation';
 
-/** Completes the step that is in readYourWrites. */
+/** Completes the step that is in progress. */
 const completeStep = (state: Card): CardEvent[] => {
   const step = steps[statusesOf(state).indexOf('in_progress')];
   return step === undefined ? [] : reportStep(step, 'completed', machine)(state);

@@ -50,7 +50,6 @@ export interface CardFields {
 /** The email of a card that wasn't sent by a hook. */
 export const noEmail: CardDraft['email'] = { value: null };
 
-/** The content of a send. */
 export interface CardDraft extends CardFields {
   /** For the do-not-mail list. Only hooks know it. (decision 17: when the do-not-mail list counts) */
   readonly email: Captured<string | null>;

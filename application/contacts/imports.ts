@@ -174,10 +174,8 @@ const keepRows = async (
   }
 };
 
-/** A form's request for an import. */
 export interface NewImport {
   readonly id: Uuid;
-  /** The name of the file. */
   readonly file: string;
   readonly rows: AsyncIterable<FileRow>;
   readonly readContact: ReadContact;

@@ -17,7 +17,6 @@ export interface OpenedHook {
   readonly hook: Hook;
 }
 
-/** The content of a payload. */
 export interface HookRequest extends Pick<TemplateSources, 'payload' | 'firstName' | 'lastName'> {
   readonly card: CardFields;
   /** If it has none, the message is made from the hook's template, if there is one. */

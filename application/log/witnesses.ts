@@ -8,7 +8,6 @@ import type { SignedHead } from '../ports/signed-heads.js';
 import type { Clock } from '../ports/system.js';
 import type { AskWitness } from '../ports/witnesses.js';
 
-/** The state of a witness. */
 export interface WitnessStatus {
   readonly name: string;
   /** Why it does not sign, in words: it has signed another tree, or a larger one. Null if it signs. */

@@ -75,7 +75,6 @@ const buyOnce = async (
   return parseEvent(ledger, found).data.balance;
 };
 
-/** One line of the statement. */
 export interface StatementLine {
   readonly revision: number;
   readonly at: Instant;

@@ -65,7 +65,6 @@ const maxGroup = 256;
 /** Transfers of one organization that wait to be made. */
 interface Lane {
   readonly queue: Waiting[];
-  /** Called when a transfer has come. */
   onArrival: () => void;
 }
 const noop = (): void => undefined;

@@ -61,7 +61,6 @@ export class UnfinishedWork {
     this.#deps = deps;
   }
 
-  /** How many pieces are left. */
   get size(): number {
     return this.#pieces.size;
   }

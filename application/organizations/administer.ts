@@ -73,7 +73,6 @@ const run = async <State, Event extends DomainEvent, Answer = undefined>(
   return done;
 };
 
-/** The organization, or `not_found`. */
 export const organizationOf = async (
   { streams }: Pick<WriteDeps, 'streams'>,
   org: OrganizationId,

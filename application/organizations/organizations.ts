@@ -55,7 +55,6 @@ interface CachedOrganization {
    * The position of the row that was there before the stream was read: the state has all changes up to it.
    */
   readonly row: bigint;
-  /** When the stream was last read. */
   readonly readAt: Milliseconds;
 }
 

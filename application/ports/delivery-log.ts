@@ -50,12 +50,10 @@ export const erasedReason = 'personal data erased';
 /** How many attempts of a delivery are kept: it may be retried by hand any number of times. */
 export const attemptsKept = 50;
 
-/** A row of the delivery log. */
 export interface Delivery extends Omit<NewDelivery, 'due'> {
   readonly status: DeliveryStatus;
   /** The last ones, at most `attemptsKept`. */
   readonly attempts: readonly DeliveryAttempt[];
-  /** How many attempts were made. */
   readonly made: number;
   /** Null once it has ended. */
   readonly due: Milliseconds | null;

@@ -4,7 +4,6 @@ import type { Frontier, Hash } from '../../domain/merkle.js';
 /** A leaf of the log of the log, and which event it stands for. */
 export interface Leaf {
   readonly hash: Hash;
-  /** The position of the event. */
   readonly position: bigint;
   readonly org: OrganizationId | null;
   /** How many events of the organization stand before it. */
@@ -22,7 +21,6 @@ export interface LogTree extends Frontier {
 export interface Checkpoint {
   readonly size: number;
   readonly root: Hash;
-  /** The signed note. */
   readonly note: string;
   readonly at: Instant;
 }

@@ -6,7 +6,6 @@ export class PublicStreamUnavailable extends Error {
   override readonly name = 'PublicStreamUnavailable';
 }
 
-/** The stream of events for other services. */
 export interface PublicStream {
   /**
    * Publishes events in their order. When it resolves, the broker has stored them for all its queues. After a

@@ -53,7 +53,6 @@ export interface RequestRows {
   removeOld(before: Milliseconds, signal: AbortSignal): Promise<void>;
 }
 
-/** As the service uses it. */
 export interface Requests {
   /** Called on every request, so it must be cheap. */
   record(request: RequestRecord): void;

@@ -18,7 +18,6 @@ export interface Clock {
   sleep(time: Milliseconds, signal?: AbortSignal): Promise<void>;
 }
 
-/** The source of randomness. */
 export interface Entropy {
   /** A new random UUID (version 4). */
   uuid(): string;

@@ -49,6 +49,5 @@ export interface WebhookSender {
    * or there were too many name lookups. Then there is nothing to record.
    */
   send(request: WebhookRequest, signal?: AbortSignal): Promise<AttemptResult | Unresolved | 'withheld'>;
-  /** Closes every connection. */
   close(): Promise<void>;
 }

@@ -20,7 +20,6 @@ export interface ProjectorStatus {
   readonly projections: readonly ProjectionStatus[];
 }
 
-/** The reports of a projector. */
 export interface ProjectorReports {
   status(status: ProjectorStatus): void;
   /** The live projections have passed the position. */
@@ -270,7 +269,6 @@ export class ProjectionBoard implements ProjectorReports {
     this.#releasePassed();
   }
 
-  /** Ends all waiting. */
   close(): void {
     this.#closed.abort(noError);
     this.#changed.abort(noError);

@@ -10,7 +10,6 @@ export interface UpkeepDeps {
   readonly queue: DeliveryQueue;
   readonly clock: Clock;
   readonly policy: DeliveryPolicy;
-  /** How long ended deliveries are kept. */
   readonly keep: Milliseconds;
 }
 

@@ -63,7 +63,6 @@ export const isRebuilt = async ({ checkpoints }: Pick<RelayDeps, 'checkpoints'>)
   return saved !== null && saved.position >= BigInt(RelayState.parse(saved.state).rebuiltTo);
 };
 
-/** A handled event. */
 interface Handled {
   readonly position: bigint;
   readonly event?: EventMark;
@@ -72,7 +71,6 @@ interface Handled {
 const handledAt = (logged: LoggedEvent): Handled => ({ position: logged.position, event: markOf(logged) });
 
 interface RelayProgress {
-  /** The checkpoint. */
   saved: Handled;
   readonly rebuiltTo: bigint;
   readonly endpoints: Map<OrganizationId, WebhookEndpoints>;
@@ -160,7 +158,6 @@ class Outbox {
   #waiting: Planned[] = [];
   #waitingEvents = 0;
   #unsavedEvents = 0;
-  /** The last event whose deliveries are stored. */
   #stored: LoggedEvent | null = null;
   #working: Promise<void> | null = null;
   #round: Promise<void> = Promise.resolve();

@@ -77,7 +77,6 @@ interface EndpointState {
   quickAt: Milliseconds;
 }
 
-/** An attempt under way. */
 export interface Started {
   readonly endpoint: EndpointState;
   readonly at: Milliseconds;
@@ -114,7 +113,6 @@ export class Schedule {
     this.#slots = slots;
   }
 
-  /** The attempts under way. */
   get inFlight(): number {
     return this.#inFlight;
   }

@@ -49,7 +49,6 @@ export interface WebhookDeps extends WriteDeps {
   readonly keys: MasterKeys;
   readonly policy: DeliveryPolicy;
   readonly urlRules: () => WebhookUrlRules;
-  /** How many endpoints an organization may have. */
   readonly maxEndpoints: number;
   /** Called if the delivery store was unavailable, and something is left to the relay. */
   readonly report: (error: unknown) => void;

@@ -3,10 +3,8 @@ import type { EventStore, WriteOutcome } from '../ports/event-store.js';
 import type { Span, SpanAttributes, SpanOptions, Tracing } from '../ports/tracing.js';
 import { storeWith } from './store-with.js';
 
-/** A no-op span. */
 export const noSpan: Span = { traceparent: null, within: (work) => work(), end: () => undefined };
 
-/** Traces nothing. */
 export const noTracing: Tracing = { begin: () => noSpan };
 
 /** Does the work in a span of its own, which in the end says about the result what `describe` says. */

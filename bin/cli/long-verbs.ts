@@ -4,16 +4,13 @@ import type { OperatorClient } from './client.js';
 import { readable } from './print.js';
 import type { CommandInput, Verb } from './verb.js';
 
-/** What a long verb works with. */
 export interface VerbContext {
   readonly input: CommandInput;
   readonly client: OperatorClient;
   readonly json: boolean;
-  /** Writes a line of output. */
   readonly print: (text: string) => void;
   /** Writes a value as JSON, or else the text for people. */
   readonly show: (value: object, text: string) => void;
-  /** Writes to where errors go. */
   readonly complain: (text: string) => void;
   readonly monotonic: () => Milliseconds;
   readonly environment: Readonly<Record<string, string | undefined>>;

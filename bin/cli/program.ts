@@ -113,11 +113,9 @@ const inputOf = (verb: Verb | LongVerb, first: unknown, options: Parsed): Comman
   return parseInput('', { ...options, org });
 };
 
-/** What every verb works with. */
 interface Session extends Terminal {
   readonly monotonic: () => Milliseconds;
   readonly client: OperatorClient;
-  /** Writes a line. */
   readonly print: (text: string) => void;
 }
 
@@ -211,7 +209,6 @@ const addCompletion = (program: Command, { print }: Session): void => {
     .action((shell: (typeof shells)[number]) => print(completion(shell, wordsOf(program))));
 };
 
-/** Every verb that has a noun. */
 export const allVerbs: readonly (Verb | LongVerb)[] = [
   ...verbs,
   ...longVerbs,

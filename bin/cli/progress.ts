@@ -3,7 +3,6 @@ import type { Milliseconds } from '../../domain/ids.js';
 const reportInterval: Milliseconds = 5_000;
 
 export interface ProgressOutput {
-  /** Writes to where errors go. */
   readonly complain: (text: string) => void;
   readonly monotonic: () => Milliseconds;
 }

@@ -18,7 +18,6 @@ import {
 import { readIfExists, UnusableSecretFile, writeSecret } from './secret-files.js';
 import type { Settings } from './settings.js';
 
-/** The keys of the log. */
 export interface LogKeys {
   /** The log's name forever, by which its keys and checkpoints are known. */
   readonly origin: string;

@@ -14,7 +14,6 @@ export const logPolicy = ({ logPolicyFile: path }: Pick<Settings, 'logPolicyFile
   }
 };
 
-/** Whether enough witnesses have signed a checkpoint. */
 export const isWitnessed =
   ({ witnesses, isMet }: LogPolicy) =>
   (note: string): boolean => {

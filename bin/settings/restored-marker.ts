@@ -8,7 +8,6 @@ import type { Settings } from './settings.js';
  */
 const markOf = (directory: string): string => join(directory, 'restored.json');
 
-/** Marks a data directory as restored. */
 export const markRestored = (directory: string, from: object): void =>
   writeFileSync(markOf(directory), `${JSON.stringify(from)}\n`, { mode: 0o600 });
 

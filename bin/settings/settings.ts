@@ -10,7 +10,6 @@ export interface Listener {
   readonly port: number;
 }
 
-/** The connection strings of the servers. */
 export interface Servers {
   readonly eventStoreUrl: string;
   readonly mongoUrl: string;
@@ -28,7 +27,6 @@ export class WrongSettings extends Error {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The environment variables that the service reads. */
 export const settingNames = [
   'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'PERSONAL_KEY_FILE', 'EVENT_KEY_FILE', 'DEMO', 'CONSOLE', 'OPERATOR_TOKEN_FILE',
   'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'HOOK_RATE_LIMIT_PER_MINUTE', 'HOOK_CALL_KEEP', 'REQUEST_LOG_KEEP', 'MAX_CONNECTIONS', 'TRUSTED_PROXIES', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER', 'WEBHOOK_ENDPOINTS', 'WEBHOOK_DELIVERY', 'DELIVERY_KEEP',
@@ -189,7 +187,6 @@ export const readSettings = (environment: Environment) => {
     /** Where a checkpoint is written every hour; null for nowhere. */
     logAnchorDir: isSet('LOG_ANCHOR_DIR') ? text('LOG_ANCHOR_DIR', '') : null,
     demo: demo !== 'off',
-    /** Whether the console is served. */
     console: read('CONSOLE', true, onOrOff, 'on or off'),
     rateLimitPerMinute: whole('RATE_LIMIT_PER_MINUTE', 120, 1, 1_000_000_000),
     hookRateLimitPerMinute: whole('HOOK_RATE_LIMIT_PER_MINUTE', 600, 1, 1_000_000_000),
@@ -221,7 +218,6 @@ export const readSettings = (environment: Environment) => {
       endpoints: whole('WEBHOOK_ENDPOINTS', 100, 1, maxEndpoints),
       /** False: deliveries are kept and wait. Null if nothing is said: then a restored copy delivers none. */
       delivery: read<boolean | null>('WEBHOOK_DELIVERY', null, onOrOff, 'on or off'),
-      /** How long ended deliveries are kept. */
       keep: duration('DELIVERY_KEEP', 30 * units.d),
       allowNetworks: networksIn('WEBHOOK_ALLOW_NETWORKS'),
       /** Null for any. */

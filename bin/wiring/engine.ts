@@ -81,7 +81,6 @@ export interface Engine {
   assertLog(): Promise<void>;
   /** How many events of other programs, under names of ours, were passed over. */
   foreignEvents(): number;
-  /** Whether each part is ready. */
   readiness(): Promise<readonly Part[]>;
   /** Writes what is still buffered, and closes files and connections. */
   close(): Promise<void>;
@@ -105,7 +104,6 @@ export type Stores = Omit<
   | 'readiness'
 > & {
   readonly ping: () => Promise<void>;
-  /** All readers of the log. */
   readings(): Promise<readonly LogReading[]>;
 };
 
@@ -122,7 +120,6 @@ export interface Timeouts {
   readonly sweep?: Milliseconds;
 }
 
-/** What an engine is opened with. */
 export interface EngineOptions {
   readonly settings: Settings;
   readonly clock: Clock;
@@ -144,6 +141,5 @@ export interface EngineOptions {
   readonly logKeys?: LogKeys | null;
   /** Called with the state of the witnesses of the log. */
   readonly onWitnesses?: (all: readonly WitnessStatus[]) => void;
-  /** Counts the calls to each server. */
   readonly calls?: EngineCalls;
 }

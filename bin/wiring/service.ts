@@ -52,7 +52,6 @@ export interface ServiceOptions {
 export interface Service {
   /** The address that clients see. */
   readonly baseUrl: string;
-  /** The address that it listens on. */
   readonly address: string;
   readonly port: number;
   /**

@@ -82,7 +82,6 @@ const noRecipient = {
   country: null,
 };
 
-/** The response for an accepted card. */
 export const sentCard = z
   .object({
     id: cardCodeText,
@@ -190,7 +189,6 @@ const goneOf = ({
   return to === null ? { unreadable: true } : {};
 };
 
-/** The card on lookup. */
 export const cardBody = (card: CardDocument, baseUrl: string) => ({
   id: card.code,
   object: 'card',

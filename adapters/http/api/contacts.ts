@@ -161,7 +161,6 @@ export const contactsPage = async (
   return pageOf(rows, query.limit, ({ id }) => id, contactBody);
 };
 
-/** The address book. (docs/contract.md#contacts) */
 export const contactRoutes = (deps: ContactRouteDeps): readonly Route[] => [
   route('POST /api/v1/contacts', {
     id: 'saveContact',

@@ -69,7 +69,6 @@ const forOwner = ({ actor, ...line }: StatementLine) =>
     actor: actor.kind === 'key' || actor.kind === 'hook' ? actor : { ...actor, id: null },
   });
 
-/** For customers: the statement of their credits. */
 export const movementRoutes = (deps: WriteDeps): readonly Route[] => [
   route('GET /api/v1/credits/movements', {
     id: 'listCreditMovements',

@@ -198,7 +198,6 @@ export const tested = async (
   return { status: 200, body: { http_status: httpStatus, error, duration_ms: Math.round(duration) } };
 };
 
-/** One delivery. Throws `not_found`. */
 export const oneDelivery = async (
   deps: WebhookDeps,
   org: OrganizationId,

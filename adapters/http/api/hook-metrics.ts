@@ -2,7 +2,6 @@ import { Counter, type Registry } from 'prom-client';
 
 /** Calls of hooks that their log does not have. */
 export interface HookMetrics {
-  /** A call of a deleted hook. */
   readonly deleted: () => void;
   /** A call beyond the hook's rate limit. */
   readonly limited: () => void;

@@ -11,12 +11,10 @@ export type AdmittedOrg = Brand<OrganizationId, 'AdmittedOrg'>;
 /** The permission that a page or an action needs; `anyone` needs no sign-in, `signed-in` no role. */
 export type Need = Permission | 'signed-in' | 'anyone';
 
-/** The visitor has to sign in first. */
 export class SignInFirst extends Error {
   override readonly name = 'SignInFirst';
 }
 
-/** The visitor's role is too small. */
 export class NotAllowed extends Error {
   override readonly name = 'NotAllowed';
 

@@ -15,7 +15,6 @@ import type { Context, Outcome, Page, RefusedForm, Sent } from './page.js';
 import { runOnce } from './run-once.js';
 import { actorOf, browserIn, visitorOf, type SignedIn, type Visitor } from './visitor.js';
 
-/** A request for a page. */
 export type PageRequest = HttpRequest<unknown, Readonly<Record<string, string>>, object>;
 
 const contextOf = (

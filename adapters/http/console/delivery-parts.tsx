@@ -16,7 +16,6 @@ const words: Readonly<Record<DeliveryStatus, { readonly word: string; readonly t
   dropped: { word: 'Dropped', tone: 'idle' },
 };
 
-/** A status in the words of people. */
 export const deliveryWord = (status: DeliveryStatus): string => words[status].word;
 
 export const DeliveryStatusBadge = ({ status }: Pick<Delivery, 'status'>) => (

@@ -71,7 +71,6 @@ export const EventChoices = ({ subscribed }: { readonly subscribed: readonly str
   />
 );
 
-/** The events that a form has chosen. */
 export const chosenEvents = (sent: Sent): readonly string[] =>
   publicEventTypes.filter((type) => sent(type) === 'on');
 

@@ -11,7 +11,6 @@ export interface Here {
   readonly org: OrganizationId;
   readonly name: string;
   readonly role: Role;
-  /** The pages of the staff. */
   readonly isHouse?: boolean;
 }
 
@@ -38,7 +37,6 @@ const entries = [
   { name: 'Settings', to: paths.settings, need: 'cards.read', pages: [paths.settings] },
 ] as const;
 
-/** The menu of the house. */
 const houseEntries = [
   { name: 'Organizations', to: paths.house, need: 'organizations.manage', pages: [] },
   { name: 'Held', to: paths.held, need: 'cards.release', pages: [paths.held] },

@@ -10,7 +10,6 @@ const stepWords: Readonly<Record<StepName, string>> = {
   posted: 'Posted',
 };
 
-/** A step in the words of people. */
 export const stepName = (step: StepName): string => stepWords[step];
 
 /** How far a step has come, in the words of people. */

@@ -36,7 +36,6 @@ export const loadHook = async (context: OrgContext) => {
   };
 };
 
-/** A hook as its page shows it. */
 export interface HookData extends Awaited<ReturnType<typeof loadHook>> {
   readonly draft: Draft;
   /** Null while the editor holds what was refused. */

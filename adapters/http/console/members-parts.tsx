@@ -10,7 +10,6 @@ import type { Url } from '../web/url.js';
 import { newForm } from './answer.js';
 import type { Context, RefusedForm } from './page.js';
 
-/** What a role may, in a sentence. */
 const sentences: Readonly<Record<Role, string>> = {
   owner: 'everything: members and settings, too',
   developer: 'sends cards; changes integrations, designs and contacts',

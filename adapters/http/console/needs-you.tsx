@@ -25,7 +25,6 @@ interface NeedsProps {
   readonly context: OrgContext;
 }
 
-/** What a person has to look at. */
 export const NeedsYou = ({ held, failing, since, dead, mayManage, context }: NeedsProps) => {
   const { org, url, timeZone } = context;
   if (held.length + failing.length + dead.length === 0) return null;

@@ -78,7 +78,6 @@ export interface RefusedForm extends ShownRefusal {
   readonly sent: Sent;
 }
 
-/** Redirects to another page. */
 export class RedirectTo extends Error {
   override readonly name = 'RedirectTo';
 

@@ -36,7 +36,6 @@ import { signInPage } from './pages/sign-in.js';
 import { startPage } from './pages/start.js';
 import { webhooksPage } from './pages/webhooks.js';
 
-/** Every page. */
 export const pages = [
   startPage,
   signInPage,

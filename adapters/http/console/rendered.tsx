@@ -17,7 +17,6 @@ export const placeIn = async (
   { org, role }: { readonly org: AdmittedOrg; readonly role: Role },
 ): Promise<Here> => ({ org, role, name: (await readAccount(deps, org)).name });
 
-/** A page in its frame. */
 export const drawn = async (
   context: Context,
   here: Here | null,

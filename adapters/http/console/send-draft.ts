@@ -26,7 +26,6 @@ const fields = [
   'reference',
 ] as const;
 
-/** What the form holds. */
 export type Draft = Readonly<Record<(typeof fields)[number], string>>;
 
 const draftOf = (valueOf: (name: (typeof fields)[number]) => string): Draft =>

@@ -6,7 +6,6 @@ import type { Streams } from '../../../application/writing/streams.js';
 import type { Actor } from '../../../domain/events.js';
 import { Uuid } from '../../../domain/ids.js';
 
-/** The visitor of a page. */
 export type Visitor =
   | { readonly kind: 'anonymous' }
   | { readonly kind: 'operator'; readonly session: Session }

@@ -96,7 +96,6 @@ export const errorsPage = (context: Context): DocsPage => ({
 
 const placeNames = { keys: 'Keys', hooks: 'Inbound hooks' } as const;
 
-/** The page about a code. */
 export const errorPage = (code: ErrorCode, context: Context): DocsPage => {
   const { means, next, charged, place } = errorPages[code];
   const status = statusOf(code);

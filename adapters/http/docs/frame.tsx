@@ -146,7 +146,6 @@ const OnThisPage = ({ page }: { readonly page: DocsPage }) => (
   </nav>
 );
 
-/** The documents for machines. */
 const machinesFor = (page: DocsPage): readonly string[] => [
   page.for === 'operators' ? '/operator/openapi.json' : '/api/openapi.json',
   '/asyncapi.json',

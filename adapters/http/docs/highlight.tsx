@@ -1,6 +1,5 @@
 import type { Html } from '../web/prose.js';
 
-/** The languages of samples. */
 export type Language = 'sh' | 'json' | 'js' | 'py' | 'text';
 
 /** What a style sheet colours. */

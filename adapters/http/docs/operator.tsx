@@ -4,7 +4,6 @@ import type { Context, DocsPage } from './page.js';
 import { operatorPlace, recordedPlace } from './places.js';
 import { line, text } from './text.js';
 
-/** The entry page for operators. */
 export const operatorPage = ({ baseUrl, operators }: Context): DocsPage => ({
   ...operatorPlace,
   for: 'operators',

@@ -1,4 +1,3 @@
-/** A page of the documentation. */
 export interface Place {
   readonly path: string;
   readonly title: string;

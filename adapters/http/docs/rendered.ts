@@ -68,7 +68,6 @@ const listOf = ({ context }: Pages): string => {
   return ['# Handwritten Card Service', '', `> ${homePlace.about}`, ...lines, ''].join('\n');
 };
 
-/** The pages as they are sent. */
 export interface Drawn {
   /** Documents that are the same for every reader, by path; each is made when it is first asked for. */
   readonly document: (path: string) => Promise<SharedDocument>;

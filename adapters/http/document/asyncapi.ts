@@ -40,7 +40,6 @@ const aggregates: readonly PublishedAggregate[] = [
   members,
 ];
 
-/** The types of all events. */
 export const eventTypes: readonly string[] = aggregates.flatMap(({ schemas }) => Object.keys(schemas));
 
 /** What each event means, in a sentence. */
@@ -126,7 +125,6 @@ const textOrNull = { type: ['string', 'null'] };
 const instant = { type: 'string', format: 'date-time' };
 const counter = (description: string): Node => ({ type: 'string', pattern: '^[0-9]+$', description });
 
-/** The schema of EventMetadata. */
 const metadata: Node = {
   type: 'object',
   required: [

@@ -59,7 +59,6 @@ export const responseExampleOf = (route: Route, response: DocumentedResponse): u
   return otherwise === undefined || !isPlainObject(example) ? example : { ...example, ...otherwise };
 };
 
-/** An example of a call. */
 export interface SampleRequest {
   readonly method: string;
   /** `$NAME` in it stands for a variable of the environment. */

@@ -25,7 +25,6 @@ export const handwritingName = text({
   description: 'Compared in any case; a known handwriting keeps its spelling.',
 });
 
-/** For the operator: the public catalogue. */
 export const catalogueRoutes = (deps: AdministrationDeps): readonly Route[] => [
   operatorRoute('PUT /collection/:slug', {
     id: 'putCollectionCard',

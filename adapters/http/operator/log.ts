@@ -16,7 +16,6 @@ import { instant, timestamp } from '../api/responses.js';
 import { type HttpRequest, type Route, type ServerSentEvent } from '../server/route.js';
 import type { Clock } from '../../../application/ports/system.js';
 
-/** Starts rebuilds of projections. */
 export interface ProjectionRebuilds {
   /** Resolves to false if there is no projection with that name. */
   rebuild(projection: string): Promise<boolean>;
@@ -135,7 +134,6 @@ const anchor = z.object({
   checkpoint: z.string().nullable().describe('The newest checkpoint: a signed note.'),
 });
 
-/** For the operator: the log itself. */
 export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorLogDeps): readonly Route[] => {
   const logId = logIdOf(store);
   return [

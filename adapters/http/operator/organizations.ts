@@ -81,7 +81,6 @@ const nothingToChange = () =>
     'house_hand',
   );
 
-/** For the operator: the organizations. */
 export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[] => [
   operatorRoute('POST /organizations', {
     id: 'createOrganization',

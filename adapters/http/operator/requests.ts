@@ -85,7 +85,6 @@ const bodyOf = ({ request, events }: ShownRequest) => {
   };
 };
 
-/** Requests with their actors, for the operator. */
 export const operatorRequestRoutes = (deps: OperatorRequestDeps): readonly Route[] => [
   operatorRoute('GET /requests', {
     id: 'listRequests',

@@ -30,7 +30,6 @@ export const operatorAccess = withScope('operator:audit');
 /** Only with the operator token. */
 export const rootAccess = { kind: 'operator', scope: null } as const;
 
-/** The request of an operator. */
 export type OperatorRequest = Pick<HttpRequest<OperatorCaller>, 'id' | 'caller' | 'traceparent'>;
 
 /** The operator, as events record it. */

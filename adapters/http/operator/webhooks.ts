@@ -195,7 +195,6 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
   }),
 ];
 
-/** For the operator: deliveries and webhook endpoints. */
 export const operatorWebhookRoutes = (deps: WebhookDeps): readonly Route[] => [
   ...deliveryRoutes(deps),
   ...endpointRoutes(deps),

@@ -65,7 +65,6 @@ export const sendBytes = (
   response.end(bytes);
 };
 
-/** Sends a response without a body. */
 export const sendNothing = (
   response: ServerResponse,
   status: number,

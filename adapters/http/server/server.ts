@@ -65,13 +65,11 @@ export interface HttpOptions {
   readonly rateLimiter: RateLimiter;
   /** Null if the operator can't log in here. */
   readonly operatorToken: string | null;
-  /** The default limit of a key. */
   readonly requestsPerMinute: number;
   readonly clock: Clock;
   readonly entropy: Entropy;
   readonly log: Logger;
   readonly registry: Registry;
-  /** The version of the service. */
   readonly version: string;
   /** Given where several servers share a registry. */
   readonly metrics?: HttpMetrics;

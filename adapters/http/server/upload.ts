@@ -13,7 +13,6 @@ export interface Upload {
   readonly file: AsyncIterable<Buffer>;
 }
 
-/** The largest file, in bytes. */
 export const maxFileBytes = 32 * 1024 * 1024;
 /** What fields and boundaries around the file may take. */
 const roomAround = 64 * 1024;

@@ -31,7 +31,6 @@ interface MomentProps {
   readonly value: string;
 }
 
-/** A moment, to the minute. */
 export const Moment = ({ name, label, zone, value }: MomentProps) => (
   <LabelledControl
     name={name}

@@ -166,7 +166,6 @@ interface SubmitProps {
   readonly children: ComponentChildren;
 }
 
-/** Sends the form around it. */
 export const Submit = ({ kind, children }: SubmitProps) => (
   <button type="submit" class={kind}>
     {children}
@@ -242,7 +241,6 @@ interface GroupProps {
   readonly children: ComponentChildren;
 }
 
-/** Several controls that belong together. */
 export const Group = ({ legend, children, ...about }: GroupProps) => {
   const { id, described, notes } = useNotes({ ...about, label: legend });
   return (

@@ -16,7 +16,6 @@ interface HeadProps {
   readonly children?: ComponentChildren;
 }
 
-/** The heading of a page. */
 export const PageHeading = ({ title, children }: HeadProps) => (
   <div class="head">
     <h1>{title}</h1>

@@ -34,5 +34,4 @@ export const dayName = (day: string): string => {
   return `${months[(month ?? 0) - 1] ?? ''} ${date ?? ''}`;
 };
 
-/** A calendar day. */
 export const Day = ({ day }: { readonly day: string }) => <time dateTime={day}>{dayName(day)}</time>;

@@ -72,7 +72,6 @@ const guarantees: DbOptions = {
   writeConcern: { w: 'majority' },
 };
 
-/** How often the driver checks each server. */
 const heartbeat: Milliseconds = 1_000;
 
 /**

@@ -91,7 +91,6 @@ export interface MongoAttemptsOptions {
   readonly attemptTime?: Milliseconds;
   /** How long after that an attempt may still be recorded, before another process may claim the delivery. */
   readonly recordedWithin?: Milliseconds;
-  /** How long ended deliveries are kept. */
   readonly keep?: Milliseconds;
 }
 

@@ -54,7 +54,6 @@ export interface DeliveryRow {
   readonly erased: boolean;
   readonly status: DeliveryStatus;
   readonly attempts: readonly DeliveryAttempt[];
-  /** The number of attempts. */
   readonly made: number;
   readonly allowed: number;
   readonly due: Milliseconds | null;

@@ -20,7 +20,6 @@ export interface MongoDeliveryWritesOptions {
   readonly clock: Clock;
   readonly endpoints: MongoDeliveryEndpoints;
   readonly watch: MongoDeliveryWatch;
-  /** How long ended deliveries are kept. */
   readonly keep: Milliseconds;
 }
 

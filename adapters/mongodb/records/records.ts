@@ -144,7 +144,6 @@ class MongoRecords<Kind extends string> implements Records<Kind> {
   }
 }
 
-/** The records of signing in, in MongoDB. */
 export const mongoSignInRecords = (options: MongoRecordsOptions): SignInRecords =>
   new MongoRecords(options, SignInUnavailable);
 

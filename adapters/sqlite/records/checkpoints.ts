@@ -18,7 +18,6 @@ const progressOf = ({ position, event, open_since: openSince }: z.infer<typeof P
   ...(openSince !== null && { openSince }),
 });
 
-/** Checkpoints in events.db. */
 export class SqliteCheckpoints implements Checkpoints {
   readonly #read: Statement;
   readonly #all: Statement;

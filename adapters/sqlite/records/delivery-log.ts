@@ -27,7 +27,6 @@ function* inRequests(deliveries: readonly NewDelivery[]): Generator<readonly Del
     yield deliveries.slice(from, from + rowsPerRequest).map(inputOf);
 }
 
-/** The rows of deliveries in events.db. */
 export class SqliteDeliveryLog implements DeliveryLog {
   readonly #writes: DeliveryWrites;
   readonly #database: Database;

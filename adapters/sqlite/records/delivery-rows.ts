@@ -13,7 +13,6 @@ import type { WebhookUrl } from '../../../domain/webhook-url.js';
 /** How many rows one step of a large change touches: some 20 ms, for which other writes wait. */
 export const rowsPerStep = 100;
 
-/** A delivery as it is stored. */
 export interface DeliveryRow {
   readonly seq: number;
   readonly id: string;
@@ -28,7 +27,6 @@ export interface DeliveryRow {
   readonly status: string;
   /** JSON. */
   readonly attempts: string;
-  /** How many attempts were made. */
   readonly made: number;
   readonly allowed: number;
   readonly due: number | null;
@@ -44,7 +42,6 @@ export interface DeliveryRow {
  */
 export type EndpointState = 'open' | 'opening' | 'off' | 'tripped' | 'closed';
 
-/** An endpoint as it is stored. */
 export interface EndpointRow {
   readonly endpoint: string;
   readonly org: string;

@@ -110,7 +110,6 @@ class SqliteRecords<Kind extends string> implements Records<Kind> {
   }
 }
 
-/** The records of signing in, in events.db. */
 export const sqliteSignInRecords = (options: SqliteRecordsOptions): SignInRecords =>
   new SqliteRecords(options, { kinds: signInKinds, Unavailable: SignInUnavailable });
 

@@ -9,7 +9,6 @@ const removedAtOnce = 200;
 /** After every time as it is stored. */
 const endOfTime = '9999';
 
-/** The request log, in events.db. */
 export const sqliteRequests = (writer: SqliteWriter, database: Database): RequestRows => {
   const select = database.prepare('select record from requests where id = ?');
   const oldest = database.prepare('select id from requests where at < ? order by at limit ?');

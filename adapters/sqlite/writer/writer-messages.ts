@@ -10,7 +10,6 @@ export interface WriterStart {
   readonly gate: Gate;
 }
 
-/** One call of an operation. */
 export interface WriteRequest {
   readonly name: string;
   readonly input: unknown;
