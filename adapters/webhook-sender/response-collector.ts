@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { NotSent } from './plain-words.js';
+import { Wire } from './wire.js';
 
 /**
  * How much of a response is read, and how much the delivery log keeps. (decision 60: what an attempt reads)
@@ -7,9 +8,14 @@ import { NotSent } from './plain-words.js';
 export const bytesRead = 16 * 1024;
 const bytesKept = 1024;
 
-/** `chunks`: the first 1 KiB of the body. */
-export type CollectedResponse = { readonly status: number; readonly chunks: readonly Buffer[] };
-export type NoResponse = { readonly error: Error };
+/** `chunks`: the first 1 KiB of the body. `error`: why the rest of the response could not be read. */
+export type CollectedResponse = {
+  readonly status: number;
+  readonly chunks: readonly Buffer[];
+  readonly error: Error | null;
+};
+/** `isStale`: a connection that had been used before ended before anything of a response came. */
+export type NoResponse = { readonly error: Error; readonly isStale: boolean };
 
 /** Interim (1xx) responses and their headers, as long as the attempt goes on. */
 const maxInterim = 10;
@@ -33,6 +39,7 @@ export const withheld = new Error('withheld');
  */
 export class ResponseCollector implements Dispatcher.DispatchHandler {
   #status = 0;
+  #wire: Wire | null = null;
   #size = 0;
   #interim = 0;
   #interimBytes = 0;
@@ -49,8 +56,8 @@ export class ResponseCollector implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#abort = (reason) => controller.abort(reason);
     if (this.#stopped !== null) return controller.abort(this.#stopped);
-    if (this.mayStart()) return;
-    this.settle({ error: withheld });
+    if (this.mayStart()) return Wire.next((wire) => (this.#wire = wire));
+    this.settle({ error: withheld, isStale: false });
     // Throwing ends only the request. `abort` would end the connection too: if opening one takes longer than
     // a claim may wait, no attempt would ever start.
     throw withheld;
@@ -62,7 +69,7 @@ export class ResponseCollector implements Dispatcher.DispatchHandler {
     this.#interim += 1;
     this.#interimBytes += sizeOf(controller.rawHeaders);
     if (this.#interim > maxInterim || this.#interimBytes > interimBytes) {
-      this.settle({ error: tooManyInterim });
+      this.settle({ error: tooManyInterim, isStale: false });
       controller.abort(tooManyInterim);
     }
   }
@@ -71,22 +78,28 @@ export class ResponseCollector implements Dispatcher.DispatchHandler {
     if (this.#size < bytesKept) this.#chunks.push(Buffer.from(chunk.subarray(0, bytesKept - this.#size)));
     this.#size += chunk.length;
     if (this.#size < bytesRead) return;
-    this.settle({ status: this.#status, chunks: this.#chunks });
+    this.onResponseEnd();
     controller.abort(new Error('enough of the response was read'));
   }
 
   onResponseEnd(): void {
-    this.settle({ status: this.#status, chunks: this.#chunks });
+    this.settle({ status: this.#status, chunks: this.#chunks, error: null });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.settle({ error });
+    this.#fail(error, this.#wire?.isStale === true);
+  }
+
+  /** The status line decides, whatever becomes of the rest. (decision 60: what an attempt reads) */
+  #fail(error: Error, isStale: boolean): void {
+    const status = this.#status >= 200 ? this.#status : (this.#wire?.status ?? null);
+    this.settle(status === null ? { error, isStale } : { status, chunks: this.#chunks, error });
   }
 
   /** Ends the attempt now. If no connection is open yet, the request ends as soon as there is one. */
   stop(reason: Error): void {
     this.#stopped = reason;
-    this.settle({ error: reason });
+    this.#fail(reason, false);
     this.#abort?.(reason);
   }
 }

@@ -32,6 +32,7 @@ import {
   type CollectedResponse,
   type NoResponse,
 } from './response-collector.js';
+import { Wire } from './wire.js';
 
 export interface SenderOptions {
   readonly clock: Clock;
@@ -70,22 +71,25 @@ export class UndiciWebhookSender implements WebhookSender {
   readonly #isAllowed: AddressRule;
   readonly #names: Names;
   readonly #agent: Agent;
+  /** Opens a connection for each request. */
+  readonly #fresh: Agent;
 
   constructor(options: SenderOptions) {
     this.#options = options;
     this.#isAllowed = addressRule(options.allowNetworks);
     const { clock, resolve, lookupTimeout } = options;
     this.#names = new Names({ clock, resolve, lookupTimeout: lookupTimeout });
-    this.#agent = new Agent({
+    const agent = {
       connect: this.#connector(),
       connections: null,
-      pipelining: 1,
       headersTimeout: 0,
       bodyTimeout: 0,
       maxHeaderSize: bytesRead,
       keepAliveTimeout: 4_000,
       keepAliveMaxTimeout: 60_000,
-    });
+    };
+    this.#agent = new Agent({ ...agent, pipelining: 1 });
+    this.#fresh = new Agent({ ...agent, pipelining: 0 });
   }
 
   async vet(url: WebhookUrl, org: OrganizationId): Promise<void> {
@@ -124,17 +128,18 @@ export class UndiciWebhookSender implements WebhookSender {
     const began = clock.monotonic();
     const result = await this.#post(target, headers, body, mayStart, signal);
     const duration = clock.monotonic() - began;
-    if ('status' in result) {
-      const error = result.status >= 300 && result.status < 400 ? 'redirects are not followed' : null;
-      return { httpStatus: result.status, error, body: textOf(result), duration };
-    }
-    if (result.error === withheld) return 'withheld';
-    return withoutResponse(
-      result.error === timedOut
-        ? `no complete response within ${timeout / 1000} s`
-        : inPlainWords(result.error),
-      duration,
-    );
+    const { error } = result;
+    if (error === withheld && !('status' in result)) return 'withheld';
+    const words =
+      error === null
+        ? null
+        : error === timedOut
+          ? `no complete response within ${timeout / 1000} s`
+          : inPlainWords(error);
+    if (!('status' in result)) return withoutResponse(words ?? '', duration);
+    const { status } = result;
+    const redirected = status >= 300 && status < 400 ? 'redirects are not followed' : null;
+    return { httpStatus: status, error: redirected ?? words, body: textOf(result), duration };
   }
 
   /** Resolves the name in time of our own. Returns why it can't be resolved, or null if it is. */
@@ -160,10 +165,13 @@ export class UndiciWebhookSender implements WebhookSender {
   }
 
   async close(): Promise<void> {
-    await this.#agent.destroy();
+    await Promise.all([this.#agent.destroy(), this.#fresh.destroy()]);
   }
 
-  /** One time limit covers the whole attempt, from the connection to the last byte. */
+  /**
+   * One time limit covers the whole attempt, from the connection to the last byte. A receiver may close an
+   * idle connection while a request is on its way: the request is then made once more on a fresh one.
+   */
   #post(
     target: URL,
     headers: WebhookRequest['headers'],
@@ -173,28 +181,37 @@ export class UndiciWebhookSender implements WebhookSender {
   ): Promise<CollectedResponse | NoResponse> {
     const ended = new AbortController();
     return new Promise((resolve) => {
-      const collector = new ResponseCollector(mayStart, (result) => {
+      const settle = (result: CollectedResponse | NoResponse): void => {
         ended.abort(withheld);
         resolve(result);
+      };
+      const again = new ResponseCollector(() => !ended.signal.aborted, settle);
+      let collector = new ResponseCollector(mayStart, (result) => {
+        if (!('isStale' in result) || !result.isStale || ended.signal.aborted) return settle(result);
+        collector = again;
+        dispatch(this.#fresh);
       });
+      const dispatch = (agent: Agent): void => {
+        try {
+          agent.dispatch(
+            {
+              origin: target.origin,
+              path: `${target.pathname}${target.search}`,
+              method: 'POST',
+              headers,
+              body,
+            },
+            collector,
+          );
+        } catch (error) {
+          collector.stop(error instanceof Error ? error : new Error('the request could not be made'));
+        }
+      };
       signal?.addEventListener('abort', () => collector.stop(withheld), { once: true, signal: ended.signal });
       void this.#options.clock.sleep(this.#options.timeout, ended.signal).then(() => {
         if (!ended.signal.aborted) collector.stop(timedOut);
       });
-      try {
-        this.#agent.dispatch(
-          {
-            origin: target.origin,
-            path: `${target.pathname}${target.search}`,
-            method: 'POST',
-            headers,
-            body,
-          },
-          collector,
-        );
-      } catch (error) {
-        collector.stop(error instanceof Error ? error : new Error('the request could not be made'));
-      }
+      dispatch(this.#agent);
     });
   }
 
@@ -219,7 +236,7 @@ export class UndiciWebhookSender implements WebhookSender {
         if (error !== null) return callback(error, null);
         const { remoteAddress } = socket;
         if (remoteAddress !== undefined && this.#mayReach(remoteAddress, Number(options.port || 443)))
-          return callback(null, socket);
+          return callback(null, Wire.watch(socket));
         socket.destroy();
         callback(notAllowed(remoteAddress ?? 'the other end of the connection'), null);
       });

@@ -13,9 +13,8 @@ export interface WebhookRequest {
 }
 
 /**
- * The result of one attempt. `httpStatus` is that of a response that was complete in time, or that was cut
- * off at 16 KiB; otherwise it is null, and `error` says why in plain words. `body`: the first 1 KiB of the
- * response as text.
+ * The result of one attempt. `httpStatus`: that of the response, however the rest of it came; null without a
+ * status line. `error` says in plain words what went wrong. `body`: the first 1 KiB of the response as text.
  */
 export interface AttemptResult {
   readonly httpStatus: number | null;

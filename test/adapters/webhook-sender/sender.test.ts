@@ -10,6 +10,7 @@ import {
   type Server as NetServer,
 } from 'node:net';
 import { UndiciWebhookSender, type SenderOptions } from '../../../adapters/webhook-sender/sender.js';
+import { nextTurn } from '../../../application/timing/next-turn.js';
 import type { WebhookRequest } from '../../../application/ports/webhook-sender.js';
 import { DomainError } from '../../../domain/errors.js';
 import { OrganizationId } from '../../../domain/ids.js';
@@ -218,21 +219,28 @@ describe('the webhook sender', () => {
       expect(await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`))).to.deep.equal(timedOut);
     });
 
-    it('gives up on a response whose body drips', async () => {
-      const { port } = await receiver((response) => {
-        response.writeHead(200);
-        void drip(response);
-      });
-      expect(await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`))).to.deep.equal(timedOut);
+    it('goes by the status of a response whose body drips', async () => {
+      for (const status of [200, 500]) {
+        const { port } = await receiver((response) => {
+          response.writeHead(status);
+          void drip(response);
+        });
+        const result = await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`));
+        expect(result).to.deep.include({ httpStatus: status, error: timedOut.error });
+      }
     });
 
-    it('gives up on a response whose headers drip', async () => {
+    it('goes by the status of a response whose headers drip', async () => {
       const { port } = await receiver(({ socket }) => {
         if (socket === null) return;
         socket.write('HTTP/1.1 200 OK\r\nx-');
         void drip(socket);
       });
-      expect(await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`))).to.deep.equal(timedOut);
+      expect(await resultOf(senderWith(short), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
+        ...timedOut,
+        httpStatus: 200,
+        body: '',
+      });
     });
 
     it('gives up on a TLS handshake that never ends', async () => {
@@ -275,10 +283,102 @@ describe('the webhook sender', () => {
       for (let line = 0; line < 2_000; line++) send(`x-${line}: ${'y'.repeat(100)}\r\n`);
     });
     expect(await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`))).to.deep.equal({
-      httpStatus: null,
+      httpStatus: 200,
       error: 'the headers of the response are too large',
-      body: null,
+      body: '',
     });
+  });
+
+  describe('whatever follows a status line, the webhook sender goes by the status of', () => {
+    const faults: readonly (readonly [string, string])[] = [
+      ['two equal lengths', 'content-length: 2\r\ncontent-length: 2\r\n\r\nok'],
+      ['two other lengths', 'content-length: 2\r\ncontent-length: 3\r\n\r\nok'],
+      ['a length that is no number', 'content-length: two\r\n\r\nok'],
+      ['a length beside chunks', 'content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n'],
+      ['an unknown transfer encoding', 'transfer-encoding: braille\r\n\r\nok'],
+      ['chunks of no size', 'transfer-encoding: chunked\r\n\r\nzz\r\nok'],
+      ['an end after the header', 'content-length: 1000\r\n\r\n'],
+      ['an end within the header', 'content-length: 10'],
+      ['an end after the status line', ''],
+      ['an end within a chunk', 'transfer-encoding: chunked\r\n\r\nff\r\nok'],
+      ['more than its length', 'content-length: 2\r\n\r\nok and more'],
+      ['a space before a colon', 'x-name : 1\r\n\r\n'],
+      ['a header without a colon', 'nonsense\r\n\r\n'],
+      ['a control character in a header', 'x-name: a\u0001b\r\n\r\n'],
+      ['line feeds alone', 'x-name: 1\ncontent-length: 2\n\nok'],
+      ['a folded header', 'x-name: 1\r\n  2\r\ncontent-length: 0\r\n\r\n'],
+      ['an upgrade', 'connection: upgrade\r\nupgrade: websocket\r\n\r\n'],
+      ['headers that are too large', `x-name: ${'y'.repeat(40_000)}\r\n\r\n`],
+    ]; // prettier-ignore
+    for (const [what, rest] of faults)
+      for (const line of ['200 OK', '204 No Content', '202', '299 Odd', '410 Gone', '500 Oops'])
+        it(`${line} with ${what}`, async () => {
+          const port = await raw((send, end) => {
+            send(`HTTP/1.1 ${line}\r\n${rest}`);
+            end();
+          });
+          const result = await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`));
+          expect(result).to.have.property('httpStatus', Number(line.slice(0, 3)));
+        });
+
+    it('200 after interim responses, with two equal lengths', async () => {
+      const port = await raw((send) =>
+        send(
+          'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 2\r\n\r\nok',
+        ),
+      );
+      const result = await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`));
+      expect(result).to.have.property('httpStatus', 200);
+    });
+  });
+
+  it('counts nothing for a connection that its receiver closes between two requests', async () => {
+    const requests: string[] = [];
+    /** Ends each connection at its second request, before a byte of a response, as idle ones end. */
+    const server = createTlsServer(good, (socket) => {
+      let seen = '';
+      let answered = 0;
+      socket.on('error', () => {});
+      socket.on('data', (chunk: Buffer) => {
+        seen += chunk.toString('latin1');
+        if (answered === 1) socket.destroy();
+        if (answered === 1 || !seen.endsWith('1}')) return;
+        requests.push(seen);
+        answered += 1;
+        socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+      });
+    });
+    const port = await listening(server);
+    const sender = senderWith();
+    for (let count = 0; count < 200; count += 1)
+      expect(await resultOf(sender, to(`https://127.0.0.1:${port}/`))).to.deep.equal({
+        httpStatus: 200,
+        error: null,
+        body: '',
+      });
+    expect(requests).to.have.length(200);
+  });
+
+  it('reports a connection that ends before a byte of a response, also when the request is made once more', async () => {
+    let [connections, requests] = [0, 0];
+    const server = createTlsServer(good, (socket) => {
+      connections += 1;
+      socket.on('error', () => {});
+      socket.on('data', (chunk: Buffer) => {
+        if (!chunk.toString('latin1').endsWith('1}')) return;
+        requests += 1;
+        if (requests > 1) socket.destroy();
+        else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+      });
+    });
+    const port = await listening(server);
+    const sender = senderWith();
+    await sender.send(to(`https://127.0.0.1:${port}/`));
+    // Then the connection is free again.
+    for (let turns = 0; turns < 3; turns += 1) await nextTurn();
+    const result = await resultOf(sender, to(`https://127.0.0.1:${port}/`));
+    expect(result).to.have.property('httpStatus', null);
+    expect([connections, requests]).to.deep.equal([2, 3]);
   });
 
   it('reads at most 16 KiB of an endless response, judges it by its status, and keeps 1 KiB', async () => {
