@@ -18,7 +18,7 @@ const readRole = (argument: string | undefined): Role => {
 };
 
 /**
- * What a newcomer needs on the first start, as plain lines. If clients see another address than the service
+ * Greets a newcomer on the first start, in plain lines. If clients see another address than the service
  * listens on, it shows both. (docs/operations.md#commands)
  */
 const welcome = (

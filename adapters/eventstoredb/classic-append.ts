@@ -55,7 +55,7 @@ export const appendClassically = async (
   }
 };
 
-/** It was made by JSON.stringify, of an object. */
+/** Parses the output of JSON.stringify for an object. */
 const parsed = (json: Buffer): Record<string, unknown> =>
   JSON.parse(json.toString()) as Record<string, unknown>;
 

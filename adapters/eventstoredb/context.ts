@@ -36,7 +36,7 @@ export const usualTimes: EventStoreDbTimes = {
   backoff: { first: 50, longest: 5_000 },
 };
 
-/** What every part of the adapter works with. */
+/** Shared by all parts of the adapter. */
 export interface Context extends Recognition {
   readonly connection: Connection;
   readonly clock: Clock;
@@ -59,7 +59,7 @@ export const unavailable = (error: unknown): EventStoreUnavailable =>
     ? error
     : new EventStoreUnavailable(`EventStoreDB: ${messageOf(error)}`, { cause: error });
 
-/** What gRPC says of a wrong user or password; the client has the same error for a right that is lacking. */
+/** The code of gRPC for a wrong user or password; the client has the same error for a missing right. */
 const unauthenticated = 16;
 
 /**

@@ -12,8 +12,9 @@ import { joinTexts } from './texts.js';
 /** The names of our streams on the server. Everything else in its log belongs to others. */
 export interface ServerNames {
   /**
-   * What each of them begins with, as a regular expression. With a prefix that is all, so that streams in a
-   * category that only a newer version knows are ours, too; without one, streams of others might be meant.
+   * Matches the beginning of each of them, as a regular expression. With a prefix that is all, so that
+   * streams in a category that only a newer version knows are ours, too; without one, it would match streams
+   * of others.
    */
   readonly pattern: string;
   readonly nameOf: (stream: StreamName) => string;
@@ -23,7 +24,7 @@ export interface ServerNames {
   readonly isOfAnother: (name: string) => boolean;
 }
 
-/** What is left of a name that has another prefix, too. An id never has a category and a hyphen in it. */
+/** The rest of a name that has another prefix, too. An id never has a category and a hyphen in it. */
 const otherPrefix = new RegExp(`^[A-Za-z0-9][A-Za-z0-9._-]*?(?:${categories.join('|')})-`);
 
 /** `prefix` comes before every name, so that several deployments can share a server. */
@@ -38,7 +39,7 @@ export const serverNames = (prefix: string): ServerNames => {
   };
 };
 
-/** What tells our events from those of other programs, which are passed over. */
+/** Tells our events from those of other programs, which are skipped. */
 export interface Recognition {
   readonly names: ServerNames;
   readonly foreign: ForeignEvents;

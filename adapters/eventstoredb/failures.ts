@@ -8,7 +8,7 @@ import {
 import { Overdue } from './supervision.js';
 
 /**
- * What the server says about a call that it has not begun, because it starts or looks for its leader. It
+ * The server's messages for a call that it has not begun, because it starts or looks for its leader. That
  * passes. (docs/engines.md#eventstoredb)
  */
 const notReadyDetails = [
@@ -18,7 +18,7 @@ const notReadyDetails = [
   'No leader info available in response',
 ];
 
-/** What gRPC, or the client, says of a call that fails before it is sent. */
+/** Messages of gRPC, or of the client, for a call that fails before it is sent. */
 const unsentDetails = [
   'No connection established',
   'Name resolution failed',

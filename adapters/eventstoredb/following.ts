@@ -32,7 +32,7 @@ interface PageStart {
   readonly after: bigint;
 }
 
-/** What following reads of the server. */
+/** Reads the server's log for followers. */
 export class ServerLog implements LogSource<PageStart> {
   readonly #context: Context;
   readonly #reads: Reads;

@@ -48,10 +48,10 @@ interface StreamPage<Event> {
   readonly foreign: number;
 }
 
-/** What is done to a read before it begins. */
+/** Prepares a read before it begins. */
 type Begin = <Read extends object>(read: Read) => Read;
 
-/** What is wanted of the events of a stream. */
+/** The form in which a stream's events are wanted. */
 interface Form<Event> {
   readonly begin: Begin;
   readonly of: (event: RecordedEvent, resolved: ResolvedEvent) => Event;
@@ -81,7 +81,7 @@ const maxFruitlessSearch: Milliseconds = 100;
 type ReadAll = ReturnType<Session['client']['readAll']>;
 type ReadAllOptions = NonNullable<Parameters<Session['client']['readAll']>[0]>;
 
-/** What is known of the end of the log. */
+/** The known end of the log. */
 interface KnownHead extends LogHead {
   /** Up to this record, nothing of ours follows the head. Null: it is not known. */
   readonly searched: Position | null;
@@ -470,8 +470,8 @@ export class Reads {
   }
 
   /**
-   * What a search finds. It may be silent for as long as what it has before it takes, from a position on,
-   * while the server answers something else.
+   * The results of a search. From a position on, it may be silent for as long as reading everything before it
+   * takes, while the server answers other calls.
    */
   async *ofLog(
     session: Session,

@@ -14,7 +14,7 @@ export interface LogPage<Cursor> {
   readonly isLast: boolean;
 }
 
-/** What following needs of the server. What fails here has been reported when it is thrown. */
+/** The source of the log, for followers. Its failures have been reported when they are thrown. */
 export interface LogSource<Cursor> {
   /** A position as a place to read on from. */
   cursorAt(position: bigint): Cursor;
@@ -49,7 +49,7 @@ const busyBatch = 8;
  */
 export class SharedFollowing<Cursor> {
   readonly #source: LogSource<Cursor>;
-  /** Those that are still being added to. */
+  /** The stretches that are still being added to. */
   readonly #stretches = new Set<Stretch>();
 
   constructor(source: LogSource<Cursor>) {

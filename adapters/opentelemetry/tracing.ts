@@ -19,7 +19,7 @@ const kinds = {
   internal: SpanKind.INTERNAL,
 } satisfies Record<SpanOptions['kind'], SpanKind>;
 
-/** What tracing systems say to each other. The last that was set comes first. */
+/** The state that tracing systems pass to each other. The entry that was set last comes first. */
 const stateOf = (entries: ReadonlyMap<string, string>): TraceState => {
   const without = (key: string) => [...entries].filter(([known]) => known !== key);
   return {
@@ -59,7 +59,7 @@ const below = (parent: SpanOptions['parent']): Context => {
   });
 };
 
-/** What an SDK throws is its own fault: the work that it traces goes on without it. */
+/** Ignores errors of an SDK: the traced work goes on. */
 const harmless = <T>(call: () => T): T | null => {
   try {
     return call();

@@ -5,7 +5,7 @@ import type { PasswordJudge } from '../../application/ports/password-judge.js';
 import { TooManySignIns } from '../../application/ports/passwords.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
-/** What follows is not judged: the time that it takes grows with the square of the length. */
+/** Later characters are not judged: the time grows with the square of the length. */
 const maxJudged = 64;
 const maxWaiting = 10;
 const maxTime: Milliseconds = 5_000;

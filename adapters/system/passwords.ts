@@ -4,7 +4,7 @@ import { lazilySized } from '../../application/memory/lazy-lru.js';
 import { TooManySignIns, type Passwords } from '../../application/ports/passwords.js';
 import type { Entropy } from '../../application/ports/system.js';
 
-/** What a hash costs. 128 × N × r bytes of memory: 32 MiB. */
+/** The cost of a hash. 128 × N × r bytes of memory: 32 MiB. */
 export interface PasswordCost {
   readonly N: number;
   readonly r: number;
@@ -29,7 +29,7 @@ const maxLength = 2_048;
 
 const written = /^scrypt\$(\d+)\$(\d+)\$(\d+)\$([\w-]+)\$[\w-]+$/;
 
-/** What a key is derived under. */
+/** The parameters from which a key is derived. */
 interface Salted {
   readonly cost: PasswordCost;
   readonly salt: Buffer;

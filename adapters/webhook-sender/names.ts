@@ -180,7 +180,7 @@ export class Names {
  */
 const resolverOf = (clock: Clock): Resolve => {
   const hosts = new HostsFile(clock);
-  /** It knows the name servers that the machine had when it was made. */
+  /** A resolver knows the name servers that the machine had when the resolver was made. */
   let known = { madeAt: -Infinity, resolver: new Resolver(queryLimits) };
   const current = (): Resolver => {
     const now = clock.monotonic();

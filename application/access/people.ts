@@ -127,8 +127,8 @@ export interface Invitee {
 }
 
 /**
- * Whose invitation a token is; null if it is over, or was accepted by an account that is none of `isOurs`.
- * That tells nothing of the accounts of the invited address.
+ * Finds the invitation of a token; null if it is over, or was accepted by an account that is none of
+ * `isOurs`. That reveals nothing about accounts of the invited address.
  */
 export const findInvitation = async (
   deps: Pick<PeopleDeps, 'streams' | 'clock'>,

@@ -6,7 +6,7 @@ import { hashOf, newToken, type SessionsDeps } from './sessions.js';
 const minute: Milliseconds = 60_000;
 
 /**
- * What a link is for. `enter`: the operator signs in. `reset`: the owner of an account chooses a new
+ * The purpose of a link. `enter`: the operator signs in. `reset`: the owner of an account chooses a new
  * password.
  */
 const Purpose = z.enum(['enter', 'reset']);

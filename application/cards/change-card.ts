@@ -97,8 +97,8 @@ const change = async (
 };
 
 /**
- * What is to be recorded. `since`: the ledger's revision from before the card was read; null if no credit
- * moves.
+ * A decision about to be recorded. `since`: the ledger's revision from before the card was read; null if no
+ * credit moves.
  */
 interface CardDecision {
   readonly org: OrganizationId;

@@ -34,8 +34,8 @@ const knownDesigns = async (readModels: ReadModels, org: OrganizationId | null):
 };
 
 /**
- * What to send in place of a name that is not known; null if nothing is near, or the names can't be read.
- * (decision 66: a refusal of a name proposes another)
+ * Proposes a replacement for an unknown name; null if nothing is near, or the names can't be read. (decision
+ * 66: a refusal of a name proposes another)
  */
 export const proposer =
   (readModels: ReadModels) =>

@@ -46,8 +46,8 @@ interface End {
 }
 
 /**
- * What a send knows of its key must be no older than its end by either clock, because the monotonic one
- * stands while a machine is suspended. Without a key it knows nothing that ages, and the clock may jump.
+ * Whether the send is over by either clock, because the monotonic one stands still while a machine is
+ * suspended. Without a key nothing that the send knows can expire, and the clock may jump.
  */
 const isOver = ({ clock }: SendCardDeps, { claim }: SendAttempt, end: End): boolean =>
   clock.monotonic() > end.monotonic || (claim !== null && clock.now() > end.now);

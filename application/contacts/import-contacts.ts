@@ -7,7 +7,7 @@ export type FileRow<Contact = object> = {
 } & ({ readonly externalId: string; readonly contact: Contact } | { readonly problem: string });
 
 /**
- * What became of a row: the contact was created or updated, was the same already, or was refused. An error
+ * The outcome of a row: the contact was created or updated, was the same already, or was refused. An error
  * stops the import.
  */
 export type RowOutcome =

@@ -126,9 +126,7 @@ export interface Past<Thing> {
   readonly asOf: AsOf;
 }
 
-/**
- * What a projection that keeps one document per stream would say of a stream at a moment; null if nothing.
- */
+/** The document of a stream at a moment, by a projection that keeps one per stream; null if there is none. */
 export const documentAt = async <Document>(
   store: Pick<EventStore, 'readStream'>,
   projection: Projection<Document>,

@@ -408,8 +408,7 @@ const signedHead = async (
 };
 
 /**
- * What a period spans. It ends where a checkpoint was kept, so that its witnesses have signed it: at or after
- * `to`.
+ * The span of a period. It ends at a kept checkpoint, so that its witnesses have signed it: at or after `to`.
  */
 const spanOf = async (
   deps: ExportDeps,

@@ -24,7 +24,7 @@ const checkpointName = 'reconciler';
 const logPage = 500;
 
 /**
- * What the log leaves to be done: what the reconciler saved last, and what came since. Throws
+ * The open work of the log: the last save of the reconciler, and the events since. Throws
  * EventStoreUnavailable.
  */
 export const openWorkNow = async ({

@@ -46,9 +46,8 @@ export interface KeyRing {
   /** The note for a key, if it is still known. Check `keyOf` before you show it. */
   noted(id: string): JustSealed | null;
   /**
-   * What stands in stores and events for a text that must be found again and could be guessed: its
-   * HMAC-SHA-256 under a key that never changes. Throws PersonalKeysUnavailable, LostIndexKey and
-   * MissingPersonalKey.
+   * Replaces, in stores and events, a text that must be found again and could be guessed by its HMAC-SHA-256
+   * under a key that never changes. Throws PersonalKeysUnavailable, LostIndexKey and MissingPersonalKey.
    */
   hashed(...parts: readonly string[]): Promise<string>;
   /**

@@ -113,9 +113,7 @@ export const sealText = (key: Buffer, keyId: string, iv: Buffer, event: Uuid, pe
   return `{"v":2,"key":"${keyId}","iv":"${iv.toString('base64')}","sealed":"${sealed.toString('base64')}","commit":"${commitmentTo(key)}"}`;
 };
 
-/**
- * What was sealed, as JSON text; null if it was not sealed with this key for this event.
- */
+/** Opens a sealed text, as JSON; null if it was not sealed with this key for this event. */
 export const openText = (key: Buffer, event: Uuid, stored: unknown): string | null => {
   if (!isPlainObject(stored)) return null;
   const { iv, sealed, commit } = stored;

@@ -2,8 +2,8 @@ import type { Milliseconds } from '../../domain/ids.js';
 import type { EventMark } from './event-store.js';
 
 /**
- * What a process keeps between starts: how far it has handled the log, and what it has left to do. It is
- * saved after the work up to there is done.
+ * The state of a process between starts: how far it has handled the log, and its open work. It is saved after
+ * the work up to there is done.
  */
 export interface ProcessCheckpoint {
   readonly position: bigint;

@@ -1,8 +1,8 @@
 import type { FoundRecord, Records } from './records.js';
 
 /**
- * What is kept of files of contacts. `import`: a file that was uploaded, and how far it is saved.
- * `import-part`: what is left of it. `import-bad`: its bad lines. `import-upload`: that some of it is left.
+ * Records of files of contacts. `import`: a file that was uploaded, and how far it is saved. `import-part`:
+ * the rest of it. `import-bad`: its bad lines. `import-upload`: marks that some of it is left.
  */
 export const importKinds = ['import', 'import-part', 'import-bad', 'import-upload'] as const;
 type ImportKind = (typeof importKinds)[number];

@@ -1,7 +1,7 @@
 import type { Milliseconds } from '../../domain/ids.js';
 
 /**
- * What is kept so that people can work: operational records, not domain events, because every event is
+ * Operational records, which people need for their work. They are not domain events, because every event is
  * published.
  */
 export interface StoredRecord<Kind extends string> {

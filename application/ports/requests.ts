@@ -30,7 +30,7 @@ export interface RequestRecord {
   readonly idempotencyKey: string | null;
   readonly wrote: readonly WrittenEvent[];
   /**
-   * What an operator or a person in the console asked for: codes of cards and ids, by which the records are
+   * The subjects of an operator's or a console request: codes of cards and ids, by which the records are
    * found. None for other callers.
    */
   readonly subjects: readonly string[];

@@ -2,8 +2,8 @@ import type { NoteSignature } from '../../domain/signed-note.js';
 import type { WitnessRequest } from '../../domain/witnessing.js';
 
 /**
- * What a witness says: its signatures, the size of the tree that it has signed last, or that this one does
- * not go on from there.
+ * The answer of a witness: its signatures, the size of the tree that it has signed last, or that this one
+ * does not continue from there.
  */
 export type WitnessAsked =
   | { readonly kind: 'signed'; readonly signatures: readonly NoteSignature[] }

@@ -4,8 +4,8 @@ import { EventStoreUnavailable } from '../ports/event-store.js';
 import type { ReadYourWrites } from './read-your-writes.js';
 
 /**
- * What a row says; what its stream says if there is no row or the row may be late. While the event store is
- * away, the row has to do. (decision 34: reads show acknowledged writes; docs/architecture.md#read-path)
+ * Reads a row; reads its stream if there is no row or the row may be late. While the event store is away, the
+ * row has to do. (decision 34: reads show acknowledged writes; docs/architecture.md#read-path)
  */
 export const upToDate = async <T>(
   readYourWrites: ReadYourWrites,

@@ -88,7 +88,7 @@ export interface Started {
 const isOpening = ({ quickAt }: EndpointState, now: Milliseconds): boolean => now - quickAt > connectedFor;
 
 /**
- * Whose deliveries a worker attempts next, and how many at a time: slots go to organizations first, then to
+ * Chooses the next deliveries of a worker, and how many at a time: slots go to organizations first, then to
  * the endpoints of each. It waits for nothing and reads no clock: the worker tells it what has happened and
  * when, and asks what to claim.
  */

@@ -24,7 +24,7 @@ import { ServiceRefused } from './client.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What a backup is, and what a restored directory was made from. */
+/** The description of a backup, and the origin of a restored directory. */
 export interface BackedUp extends CopiedLog {
   readonly path: string;
   readonly files: readonly string[];
@@ -221,7 +221,7 @@ const manifestIn = (folder: string): Manifest => {
   }
 };
 
-/** What stands in a backup, each file as its list says. Throws ServiceRefused. */
+/** The files of a backup, verified against its list. Throws ServiceRefused. */
 const openBackup = (from: string): { readonly log: string; readonly files: readonly string[] } => {
   if (!existsSync(from)) throw refused(`There is no backup at ${from}.`);
   if (isFile(from)) return { log: from, files: [basename(from)] };

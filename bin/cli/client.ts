@@ -161,7 +161,7 @@ const connectionLost = (address: string): string =>
 
 interface Target {
   readonly address: string;
-  /** What comes before the path of each call. */
+  /** The prefix of each call's path. */
   readonly root: string;
   /** The bearer token. Throws if there is none. */
   readonly token: () => string;

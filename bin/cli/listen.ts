@@ -6,7 +6,7 @@ import { keyClient, ServiceRefused, WrongUsage, type OperatorClient } from './cl
 import { untilInterrupted, type LongVerb, type VerbContext } from './long-verbs.js';
 import { orgPath, segment, type Option } from './verb.js';
 
-/** What a program gets that is forwarded to. */
+/** A delivery as it is forwarded to a program. */
 interface Forwardable {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;

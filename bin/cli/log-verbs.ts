@@ -132,7 +132,7 @@ const lastSeen = (path: string): string | null => {
   }
 };
 
-/** What an auditor runs from time to time: is the log of today a continuation of the log of the last time? */
+/** For auditors, from time to time: checks that today's log continues the log of the last check. */
 const logWatch: LongVerb = {
   noun: 'log',
   verb: 'watch',

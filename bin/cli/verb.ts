@@ -9,7 +9,7 @@ export interface Option {
   readonly kind?: 'text' | 'number' | 'flag' | 'list' | 'switch';
 }
 
-/** What was typed: the argument after the verb, and the options by their names in camel case. */
+/** The typed arguments: the argument after the verb, and the options by their names in camel case. */
 export interface CommandInput {
   readonly argument: string;
   readonly text: (name: string) => string | undefined;
@@ -23,7 +23,7 @@ export interface Verb {
   readonly noun: string;
   readonly verb: string;
   readonly description: string;
-  /** What the argument after the verb is; absent if there is none. */
+  /** The name of the argument after the verb; absent if there is none. */
   readonly argument?: string;
   readonly options: readonly Option[];
   /** The irreversible effect, as a question to a person at a terminal; absent if it can be undone. */

@@ -1,7 +1,7 @@
 import { Counter, type Registry } from 'prom-client';
 import type { CountCall } from '../../application/ports/count-call.js';
 
-/** What this process has asked of its servers. */
+/** Counts this process's calls to its servers. */
 export class EngineCalls {
   readonly #engines = new Map<string, Map<string, number>>();
 

@@ -23,7 +23,7 @@ export interface OpenedLog {
   readonly store: EventStore;
   readonly log: RawLog;
   readonly tiles: LogTiles;
-  /** What a backup has to be put in place of if the log is damaged. */
+  /** The store to restore from a backup if the log is damaged. */
   readonly name: string;
   readonly close: () => Promise<void>;
 }

@@ -23,7 +23,7 @@ export interface LogKeys {
   readonly origin: string;
   /** All of them sign, the newest first. */
   readonly signers: readonly NoteSigner[];
-  /** What checkpoints are checked with: those of the signers, then those that no longer sign. */
+  /** The keys that verify checkpoints: those of the signers, then those that no longer sign. */
   readonly vkeys: readonly string[];
 }
 
@@ -64,7 +64,7 @@ const holdsEvents = (dataDir: string): boolean => {
   }
 };
 
-/** What says that a log was signed with a key that is not there; null if nothing does. */
+/** Evidence that a log was signed with a missing key; null if there is none. */
 const signOfLog = ({ dataDir, servers, logHeadFile }: Settings): string | null => {
   if (existsSync(logHeadFile)) return `LOG_HEAD_FILE ${logHeadFile} is there`;
   return servers === null && holdsEvents(dataDir) ? `DATA_DIR ${dataDir} holds a log` : null;

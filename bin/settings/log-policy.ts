@@ -4,7 +4,10 @@ import { parsePolicy, type LogPolicy } from '../../domain/log-policy.js';
 import { openNote, UntrustedNote } from '../../domain/signed-note.js';
 import { WrongSettings, type Settings } from './settings.js';
 
-/** Whose signatures a checkpoint needs, from LOG_POLICY_FILE; null if there is none. Throws WrongSettings. */
+/**
+ * The witnesses whose signatures a checkpoint needs, from LOG_POLICY_FILE; null if there is none. Throws
+ * WrongSettings.
+ */
 export const logPolicy = ({ logPolicyFile: path }: Pick<Settings, 'logPolicyFile'>): LogPolicy | null => {
   if (path === null) return null;
   try {

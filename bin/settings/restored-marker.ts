@@ -25,6 +25,6 @@ export const deliversWebhooks = ({
   return webhooks.delivery ?? !isRestored;
 };
 
-/** What a data directory was restored from, in the words of its mark; null if it was not. */
+/** The origin of a restored data directory, as its mark names it; null if it was not restored. */
 export const restoredFrom = (directory: string): string | null =>
   existsSync(markOf(directory)) ? readFileSync(markOf(directory), 'utf8').trim() : null;

@@ -157,9 +157,9 @@ export const readSettings = (environment: Environment) => {
       'at most 100 letters, digits and . _ - that begin with a letter or digit, and not with the name of a kind of streams such as card-',
     ),
     secretKeyFile,
-    /** What the keys of personal data are encrypted with. */
+    /** The key that encrypts the keys of personal data. */
     personalKeyFile: text('PERSONAL_KEY_FILE', join(dirname(secretKeyFile), 'personal.key')),
-    /** What events get their MACs from. */
+    /** The key for the MACs of events. */
     eventKeyFile: text('EVENT_KEY_FILE', join(dataDir, 'event.key')),
     operatorTokenFile: text('OPERATOR_TOKEN_FILE', join(dataDir, 'operator.token')),
     logKeyFile: text('LOG_KEY_FILE', join(dataDir, 'log.key')),

@@ -30,7 +30,7 @@ import type { MasterKeys } from '../../domain/webhook-signing.js';
 import type { LogKeys } from '../settings/log-keys.js';
 import type { Settings } from '../settings/settings.js';
 
-/** What stands behind the ports in one deployment: files of this process, or servers. */
+/** The implementation of the ports in one deployment: files of this process, or servers. */
 export interface Engine {
   /** With personal data opened. */
   readonly store: EventStore;
@@ -124,10 +124,10 @@ export interface EngineOptions {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly entropy: Entropy;
-  /** What the keys of personal data are encrypted with; null: it stays sealed. Throws UnusableSecretFile. */
+  /** The keys that encrypt the keys of personal data; null: it stays sealed. Throws UnusableSecretFile. */
   readonly personalMasters: () => MasterKeys | null;
   /**
-   * What events get their MACs from; null if the process neither writes nor checks events. `isNew`: the log
+   * The keys for the MACs of events; null if the process neither writes nor checks events. `isNew`: the log
    * is empty, so that the file may be made. Throws UnusableSecretFile.
    */
   readonly eventKeys: ((isNew: boolean) => MasterKeys) | null;

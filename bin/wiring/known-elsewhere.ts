@@ -38,7 +38,7 @@ export const lastHeadIn = ({
   vkeys.length === 0 ? null : headFile(logHeadFile, vkeys.map(parseVkey));
 
 /**
- * What the notary compares the log with, and brings its checkpoints to, where the store is not: the last
+ * The heads outside the store that the notary compares the log with, and brings its checkpoints to: the last
  * signed head, anchors and witnesses; nothing if there is no key. (docs/audit.md#the-notary)
  */
 export const keptElsewhere = async (

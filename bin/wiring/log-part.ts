@@ -42,7 +42,7 @@ export const registerLogMetrics = (
     readonly tiles: LogTiles;
     readonly store: Pick<LogReader, 'readLog'>;
     readonly clock: Clock;
-    /** What is known of the witnesses; none if they are asked by another process. */
+    /** The state of the witnesses; none if they are asked by another process. */
     readonly witnesses: () => readonly WitnessStatus[];
   },
 ): void => {

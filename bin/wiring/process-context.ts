@@ -12,7 +12,7 @@ import type { LogKeys } from '../settings/log-keys.js';
 import type { Role } from './roles.js';
 import type { Settings } from '../settings/settings.js';
 
-/** What a process is given: its settings, its engine, and what belongs to the machine. */
+/** The context of a process: its settings, its engine, and the machine's resources. */
 export interface ProcessContext {
   readonly settings: Settings;
   readonly role: Role;
@@ -23,11 +23,11 @@ export interface ProcessContext {
   readonly log: Logger;
   /** Null if the role has no operator API. */
   readonly operatorToken: string | null;
-  /** What signing secrets are derived from; null if the role signs nothing. */
+  /** The keys from which signing secrets are derived; null if the role signs nothing. */
   readonly keys: MasterKeys | null;
   /** The keys of the log; null if this process has none. */
   readonly logKeys: LogKeys | null;
-  /** What is known of the witnesses of the log, if this process asks them. */
+  /** The state of the witnesses of the log, if this process asks them. */
   readonly witnesses: () => readonly WitnessStatus[];
   /** Certificates that webhook receivers may have beside those that the system trusts. */
   readonly extraCertificates: readonly string[];

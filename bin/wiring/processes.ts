@@ -23,7 +23,7 @@ import { tokens } from './tokens.js';
 /** Something that runs until the signal aborts. */
 export type Process = (signal: AbortSignal) => Promise<void>;
 
-/** What a role runs beside HTTP and the projector. */
+/** The loops of a role beside HTTP and the projector. */
 export const processesOf = (role: Role, container: DependencyContainer): readonly Process[] => [
   logGuard(container),
   (signal) => container.resolve(tokens.unfinished).run(signal),

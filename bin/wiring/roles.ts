@@ -1,4 +1,4 @@
-/** What a process can be started as: one part of the service, or all of it. (docs/operations.md#roles) */
+/** The roles of a process: one part of the service, or all of it. (docs/operations.md#roles) */
 export const roles = ['api', 'projector', 'relay', 'webhooks', 'reconciler', 'notary', 'all'] as const;
 export type Role = (typeof roles)[number];
 

@@ -45,7 +45,7 @@ export interface ServiceOptions {
   readonly open?: typeof openEngine;
   /** Nothing is traced if it is left out. */
   readonly tracing?: Tracing;
-  /** What a hash of a password costs: next to nothing in tests. */
+  /** The cost of a password hash: next to nothing in tests. */
   readonly passwordCost?: PasswordCost;
 }
 

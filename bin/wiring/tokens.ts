@@ -12,7 +12,7 @@ import type { UnfinishedWork } from '../../application/money/unfinished.js';
 import type { ProcessContext } from './process-context.js';
 
 export interface Listeners {
-  /** What clients see. */
+  /** The listener for clients. */
   readonly open: HttpServer;
   /** The operator's own; null if the operator is served by `open`. */
   readonly operator: HttpServer | null;
@@ -20,7 +20,7 @@ export interface Listeners {
 
 const token = <T>(name: string): InjectionToken<T> => Symbol(name);
 
-/** What is taken out of the container, by name and type. */
+/** The container's contents, by name and type. */
 export const tokens = {
   context: token<ProcessContext>('ProcessContext'),
   listeners: token<Listeners>('Listeners'),

@@ -20,8 +20,8 @@ const ownAddresses = (listening: readonly string[]): ReadonlySet<string> =>
   );
 
 /**
- * What a webhook's URL must obey. The service's own host follows BASE_URL, or the port that is known only
- * once the service listens. (decision 56: no webhook may point to the service itself)
+ * The rules for a webhook's URL. The service's own host follows BASE_URL, or the port that is known only once
+ * the service listens. (decision 56: no webhook may point to the service itself)
  */
 export const urlRules = (
   allowedPorts: readonly number[] | null,

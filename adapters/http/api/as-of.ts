@@ -44,7 +44,7 @@ const event = z.object({
   at: instant('When the event occurred.'),
 });
 
-/** What a response as of a moment has besides. */
+/** Further fields of a response as of a moment. */
 export const asOfField = {
   as_of: event
     .nullable()
@@ -59,7 +59,7 @@ export const atParam = momentParam(
 
 export const atQuery = z.object({ at: atParam });
 
-/** What a response as of a moment can be refused with besides. */
+/** Further refusals of a read as of a moment. */
 export const atErrors = ['invalid_parameter', 'log_damaged'] as const;
 
 export const asOfBody = (past: AsOf | null) => ({

@@ -150,7 +150,7 @@ export const deliveryEvents = async function* (
   }
 };
 
-/** What the document says about the stream of deliveries. */
+/** The document's description of the stream of deliveries. */
 export const deliveryStream = {
   description:
     'Each event has `request`: the body and the headers, signed at that moment, to pass on to a program of your own.',
@@ -204,7 +204,6 @@ export const oneDelivery = async (
   id: string,
 ): Promise<JsonResponse> => ({ status: 200, body: deliveryBody(await readDelivery(deps, org, id)) });
 
-/** What became of a test event. */
 export const testResult = z.object({
   http_status: z.int().nullable(),
   error: z.string().nullable(),

@@ -28,7 +28,7 @@ const namesOf = (field: string): readonly string[] => {
 
 // For the document
 
-/** What the document says about a field of a payload, if it isn't the same as for POST /api/v1/cards. */
+/** The document's descriptions of payload fields, where they differ from POST /api/v1/cards. */
 const otherwise: Readonly<Record<string, string>> = {
   name: 'The addressee. Required; or `first_name` and `last_name`, which are joined.',
   message: 'Finished text. Required if the hook has no template; wins over the template.',

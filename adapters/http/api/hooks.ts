@@ -57,7 +57,7 @@ const ready = {
   example,
 };
 
-/** What the call log keeps of an error; null if the client was gone. */
+/** The result of a failed call in the call log; null if the client was gone. */
 const resultOf = (error: unknown): Pick<HookCall, 'status' | 'code'> | null => {
   if (error instanceof ClientGone) return null;
   if (error instanceof OutcomeUnknown) return { status: 0, code: null };

@@ -3,7 +3,9 @@ import type { DocumentedHeader } from '../server/route.js';
 
 const name = 'x-log-event';
 
-/** What a client can keep to show later that an event was acknowledged. (docs/contract.md#responses) */
+/**
+ * The receipt with which a client can show later that an event was acknowledged. (docs/contract.md#responses)
+ */
 export const receiptHeader: Readonly<Record<string, DocumentedHeader>> = {
   [name]: {
     description:

@@ -18,7 +18,6 @@ interface Told {
   readonly endpoints: ReadonlyMap<Uuid, Endpoint>;
 }
 
-/** What endpoints were told of a card. */
 export const deliveriesOf = async (
   { webhooks }: ConsoleDeps,
   org: AdmittedOrg,

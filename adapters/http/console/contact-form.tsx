@@ -45,12 +45,11 @@ const textsOf = (details: ContactDetails | null): Readonly<Record<string, string
       };
 
 interface Props {
-  /** What is known already; null for a new contact. */
+  /** The stored details; null for a new contact. */
   readonly details: ContactDetails | null;
   readonly refused: RefusedForm | null;
 }
 
-/** What the fields of a contact are called. */
 export const contactLabels: Readonly<Record<string, string>> = {
   external_id: 'External id',
   name: 'Name',

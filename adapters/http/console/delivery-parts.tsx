@@ -22,7 +22,7 @@ export const DeliveryStatusBadge = ({ status }: Pick<Delivery, 'status'>) => (
   <Badge tone={words[status].tone}>{words[status].word}</Badge>
 );
 
-/** What an attempt came to, in a word or two. */
+/** The result of an attempt, in a word or two. */
 export const resultOf = ({ httpStatus, error }: DeliveryAttempt): string =>
   error ?? (httpStatus === null ? 'no response' : String(httpStatus));
 

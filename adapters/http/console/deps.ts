@@ -16,7 +16,7 @@ import type { ReadKeysDeps } from '../../../application/access/read-keys.js';
 import type { SendCardDeps } from '../../../application/cards/send-card.js';
 import type { WebhookDeps } from '../../../application/webhooks/webhooks.js';
 
-/** What the pages are made of: the use cases that the API has, too. */
+/** The use cases of the pages, which the API has, too. */
 export interface ConsoleDeps
   extends
     PeopleDeps,

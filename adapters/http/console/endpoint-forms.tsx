@@ -15,7 +15,7 @@ interface Props {
 
 const day = 24 * 60 * 60 * 1000;
 
-/** What people do at once: try the endpoint, and switch it on again. */
+/** Frequent actions: test the endpoint, and enable it again. */
 const Now = ({ context, endpoint }: Props) => (
   <div class="actions">
     {endpoint.disabledReason === null ? null : (
@@ -29,7 +29,7 @@ const Now = ({ context, endpoint }: Props) => (
   </div>
 );
 
-/** What people do more rarely, some of it for good. */
+/** Rare actions, some of them irreversible. */
 const Later = ({ context, endpoint, refused }: Props & { readonly refused: RefusedForm | null }) => {
   const { deps, timeZone } = context;
   const typed = refused?.action === 'change' ? refused.sent : null;

@@ -34,7 +34,6 @@ export const EndpointState = ({ endpoint: { id, disabledReason }, since, zone }:
   );
 };
 
-/** What an endpoint subscribes to, in a line. */
 export const eventsLine = ({ events }: Endpoint): string =>
   events.length === 0 ? 'All events' : events.join(', ');
 

@@ -9,7 +9,7 @@ import { cards, onTheFloor, type CardDocument } from '../../../projections/cards
 import { nothingHere } from './admit.js';
 import type { HouseContext } from './page.js';
 
-/** What is next for a card: what its large button does. */
+/** The next action for a card: the one of its large button. */
 export type Next =
   | { readonly kind: 'queue' }
   | { readonly kind: 'start' | 'done'; readonly step: StepName }
@@ -51,7 +51,7 @@ export interface FloorList {
   readonly due: string;
   readonly today: LocalDate;
   readonly counts: readonly { readonly status: CardStatus; readonly count: string }[];
-  /** Those that came to the floor first. */
+  /** The cards that came to the floor first. */
   readonly first: readonly CardDocument[];
 }
 

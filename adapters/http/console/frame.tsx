@@ -99,7 +99,7 @@ const WhoIsHere = ({ context: { visitor, url } }: { readonly context: Context })
   );
 };
 
-/** What stands around every page of the console. On a telephone the menu unfolds, without a script. */
+/** The frame of every page of the console. On a telephone the menu unfolds, without a script. */
 const Frame = ({ context, here, children }: FrameProps) => (
   <>
     <header class="top">

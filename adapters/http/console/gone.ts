@@ -1,5 +1,5 @@
 import type { Instant } from '../../../domain/ids.js';
 
-/** What stands in place of personal data that is not there: only an erasure makes it erased. */
+/** Takes the place of missing personal data: it counts as erased only after an erasure. */
 export const gone = (erasedAt: Instant | null | undefined): 'erased' | 'unreadable' =>
   erasedAt ? 'erased' : 'unreadable';

@@ -29,7 +29,7 @@ export const reasonInWords = (reason: string | null): string | null =>
 const because = (what: string, reason: string | null): string =>
   reason === null ? what : `${what}: ${reasonInWords(reason)}`;
 
-/** What happened to a card, in a line. */
+/** An event of a card, in a line. */
 export const lineOf = ({ event }: Happening): string => {
   switch (event.type) {
     case 'CardScheduled':

@@ -37,7 +37,7 @@ export const DaysTable = ({ days }: { readonly days: readonly CardDay[] }) => (
   </details>
 );
 
-/** What was sent in the last days: as bars, and as a table. */
+/** The cards sent in the last days: as bars, and as a table. */
 export const LastDays = ({ days }: { readonly days: readonly CardDay[] | null }) => {
   const total = days === null ? undefined : sums(days);
   return (

@@ -51,7 +51,7 @@ const payloadIn = ({ payload }: Draft): JsonObject => {
   }
 };
 
-/** What a call with the draft's payload would come to. Throws what the draft is refused for. */
+/** Previews a call with the draft's payload. Throws the refusal of an invalid draft. */
 export const previewOf = async (context: OrgContext, draft: Draft): Promise<HookPreview> => {
   const { deps, org, by } = context;
   const settings = { org, ...settingsFrom(draft) };

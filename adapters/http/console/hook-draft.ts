@@ -4,7 +4,7 @@ import { newHook } from '../operator/hooks.js';
 import { readAll } from '../schema/read.js';
 import type { Sent } from './page.js';
 
-/** What the editor holds: the settings of the hook, and a payload to try them with. */
+/** The editor's content: the settings of the hook, and a payload to try them with. */
 export interface Draft {
   readonly label: string;
   readonly template: string;

@@ -12,7 +12,7 @@ interface Props {
   readonly context: Context;
 }
 
-/** What the caller would be told. */
+/** The answer that the caller would get. */
 const Verdict = ({ preview: { refusal, heldReason }, context }: Omit<Props, 'hasTemplate'>) =>
   refusal !== null ? (
     <p>
@@ -47,10 +47,7 @@ const missingIn = (pieces: readonly TemplatePiece[]): readonly string[] => [
 
 const ofContact: ReadonlySet<string> = new Set(['company', 'job_title', 'years']);
 
-/**
- * What a call with the sample payload would come to: what the card would say, and what would be wrong with
- * it.
- */
+/** Previews a call with the sample payload: the card's text, and what would be wrong with it. */
 export const PreviewOfHook = ({ preview, hasTemplate, context }: Props) => {
   const { message, pieces, refusal } = preview;
   if (!hasTemplate && refusal?.code === 'missing_message')

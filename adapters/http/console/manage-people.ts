@@ -12,7 +12,7 @@ import type { NoticeName } from './notice.js';
 import { go, type Action, type Context, type Outcome } from './page.js';
 import { paths } from '../web/paths.js';
 
-/** What can be done about the people of an organization, or of the house, on a page that `back` leads to. */
+/** Actions on the members of an organization, or of the house, on a page that `back` leads to. */
 export const peopleActions = <C extends Context & { readonly by: Initiator }>(
   may: Permission,
   orgOf: (context: C) => OrganizationId,

@@ -8,7 +8,7 @@ import { Secret } from '../web/sample.js';
 import type { Url } from '../web/url.js';
 import type { RefusedForm, Sent } from './page.js';
 
-/** What a key with a scope may do, in the words of people. */
+/** The permissions of a key with a scope, in everyday words. */
 const scopeWords: Readonly<Record<Scope, string>> = {
   'cards:send': 'Send cards, each for a credit, and cancel them',
   'cards:read': 'See cards, what happened to them, and how credits were used',

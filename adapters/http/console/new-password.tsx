@@ -3,7 +3,7 @@ import { Field } from '../web/form.js';
 interface Props {
   readonly name: string;
   readonly label: string;
-  /** What else happens when it is set. */
+  /** Other effects of setting it. */
   readonly more?: string;
 }
 

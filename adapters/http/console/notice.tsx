@@ -1,4 +1,4 @@
-/** What forms did, by the word that the address of the page after them carries. */
+/** Confirmations of forms, by the word in the address of the page after them. */
 const notices = {
   keyMade:
     'This form was sent before, and a key is shown only once. If you did not store it, revoke it where it is listed, and make another.',

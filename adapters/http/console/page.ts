@@ -63,10 +63,10 @@ type ContextFor<N extends Need, Path extends string> = N extends 'anyone'
       ? Context<SignedIn> & { readonly by: Initiator }
       : HouseContext;
 
-/** What a form held when it was sent, by the names of its fields; what is left out is ''. */
+/** The content of a sent form, by the names of its fields; '' for a missing one. */
 export type Sent = (field: string) => string;
 
-/** What comes of a form that was sent: another page, or one that shows what is shown only once. */
+/** The result of a sent form: another page, or one whose content is shown only once. */
 export type Outcome =
   | { readonly kind: 'go'; readonly to: Url; readonly cookies: readonly string[] }
   | { readonly kind: 'show'; readonly title: string; readonly body: Html };

@@ -35,7 +35,7 @@ export const drawn = async (
   );
 };
 
-/** What is shown of a page in response to a form: what it says of fields has their labels. */
+/** The page after a refused form: its texts name fields by their labels. */
 export const shownAfterForm = (
   context: Context,
   here: Here | null,
@@ -50,7 +50,7 @@ interface Titled {
   readonly body: Html;
 }
 
-/** What is shown of a page, in the frame of an organization or of none. */
+/** Renders a page in the frame of an organization or of none. */
 export const shown = (
   context: Context,
   here: Here | null,

@@ -58,7 +58,7 @@ export const draftFor = (contact: ContactDocument | null): Draft => {
   return draftOf((name) => known[name] ?? '');
 };
 
-/** What is empty is left out, as in the body of a request. */
+/** Leaves out empty texts, as in the body of a request. */
 const given = (text: string): { readonly value?: string } => (text === '' ? {} : { value: text });
 
 /** The card that the form asks for, each field read or refused on its own. */

@@ -8,7 +8,7 @@ import { Badge } from '../web/parts.js';
 import { Day } from '../web/time.js';
 import { reasonInWords } from './happenings.js';
 
-/** What would come of it, in a line. */
+/** The preview's result, in a line. */
 const Verdict = ({ preview: { refusal, heldReason, window } }: { readonly preview: SendPreview }) =>
   refusal !== null ? (
     <p>

@@ -13,8 +13,8 @@ type Browser = Pick<Context, 'deps' | 'address' | 'browser' | 'requestId'>;
 type About = { readonly account: string } | { readonly mailbox: string };
 
 /**
- * What happens to sessions is told by the log and by no event: it would make the streams grow with use. Ids
- * stand for accounts and for e-mail addresses.
+ * Logs changes of sessions. They are no events, which would make the streams grow with use. Ids stand for
+ * accounts and for e-mail addresses.
  */
 export const tell = (
   { deps, address, browser, requestId }: Browser,

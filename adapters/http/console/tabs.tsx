@@ -5,7 +5,7 @@ import { paths } from '../web/paths.js';
 interface Tab {
   readonly name: string;
   readonly to: string;
-  /** What the visitor needs to see it; nothing more than the others if it is left out. */
+  /** The permission to see it; left out if it needs no more than the others. */
   readonly needs?: Permission;
 }
 

@@ -13,7 +13,6 @@ interface Props {
   readonly form: string;
 }
 
-/** What became of a test event. */
 export const TestResult = ({ result, endpoint, back, form }: Props) => {
   const { httpStatus, error, duration, body } = result;
   const isAccepted = httpStatus !== null && httpStatus >= 200 && httpStatus < 300;

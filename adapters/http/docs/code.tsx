@@ -5,7 +5,7 @@ import { highlighted, type Language } from './highlight.js';
 interface CodeProps {
   readonly language: Language;
   readonly children: string;
-  /** What it is: a file, a terminal. */
+  /** Names the sample: a file, a terminal. */
   readonly title?: string;
   /**
    * Which of the reader's terminals it is typed into. A test types the samples of the quick start: those of

@@ -37,7 +37,6 @@ const exampleOf = (type: PublicEventType): object => ({
   },
 });
 
-/** What webhooks and feeds tell customers. */
 export const eventsPage = (): DocsPage => ({
   ...eventsPlace,
   for: 'customers',

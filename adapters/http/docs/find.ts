@@ -1,7 +1,7 @@
 /** A place of the documentation as search knows it. */
 export interface Entry {
   readonly path: string;
-  /** What a reader sees: the heading, and the page that it is on. */
+  /** The visible title: the heading, and the page that it is on. */
   readonly title: string;
   readonly page: string;
   /** The text below the heading, for matching. */

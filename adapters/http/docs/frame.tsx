@@ -151,7 +151,7 @@ const machinesFor = (page: DocsPage): readonly string[] => [
   '/asyncapi.json',
 ];
 
-/** What stands around every page of the documentation. On a telephone the contents unfold without scripts. */
+/** The frame of every page of the documentation. On a telephone the contents unfold without scripts. */
 export const framed = (page: DocsPage, context: Context, query = ''): Html => (
   <>
     <Top context={context} query={query} />

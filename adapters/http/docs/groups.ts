@@ -12,7 +12,7 @@ interface Titled {
   readonly about: string;
 }
 
-/** What customers call, by the word after `/api/v1/`; words of one group share its entry. */
+/** Groups of customers' operations, by the word after `/api/v1/`; words of one group share its entry. */
 const customers: Readonly<Record<string, Titled>> = {
   cards: { title: 'Cards', about: 'Send a card, look cards up, cancel one, see one before it is written.' },
   contacts: { title: 'Contacts', about: 'The address book.' },
@@ -25,7 +25,7 @@ const customers: Readonly<Record<string, Titled>> = {
   health: { title: 'Health', about: 'For load balancers and monitoring.' },
 };
 
-/** What operators call, by the word after `/operator/v1/`, or after the organization. */
+/** Groups of operators' operations, by the word after `/operator/v1/`, or after the organization. */
 const operators: Readonly<Record<string, Titled>> = {
   organizations: { title: 'Organizations', about: 'Who uses the service, and with which designs.' },
   credits: { title: 'Credits', about: 'Balances, purchases, movements, and whether they add up.' },

@@ -2,7 +2,6 @@ import type { Html } from '../web/prose.js';
 
 export type Language = 'sh' | 'json' | 'js' | 'py' | 'text';
 
-/** What a style sheet colours. */
 type Kind = 'comment' | 'string' | 'word' | 'number' | 'name';
 
 const keywords = (words: string): string => `(?<word>(?<![.\\w])(?:${words.replaceAll(' ', '|')})\\b)`;

@@ -11,7 +11,7 @@ import {
   type Place,
 } from './places.js';
 
-/** What pages know of the service that serves them. */
+/** The service that serves the pages. */
 export interface Context {
   /** The address that clients see. */
   readonly baseUrl: string;
@@ -41,13 +41,13 @@ export interface Part {
   readonly id: string;
   readonly title: string;
   readonly body: Html;
-  /** What search knows of it; without them, the first words of its text. */
+  /** Its text in the search index; by default, the first words of its text. */
   readonly words?: string;
 }
 
 /** A page of the documentation, before the frame is put around it. */
 export interface DocsPage extends Place {
-  /** Whose page it is, which decides about the navigation beside it. */
+  /** The audience, which decides about the navigation beside it. */
   readonly for: 'customers' | 'operators';
   /** True if the title is a word of the API. */
   readonly isCode?: boolean;

@@ -27,7 +27,7 @@ export interface Pages {
   readonly context: Context;
   readonly has: (path: string) => boolean;
   readonly at: (path: string) => DocsPage;
-  /** What is searched. */
+  /** The search index. */
   readonly entries: () => Promise<readonly Indexed[]>;
 }
 

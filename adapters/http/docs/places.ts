@@ -1,7 +1,7 @@
 export interface Place {
   readonly path: string;
   readonly title: string;
-  /** What it is about, in a sentence. */
+  /** A summary, in a sentence. */
   readonly about: string;
 }
 

@@ -48,7 +48,7 @@ const Folded = ({ title, children }: { readonly title: string; readonly children
   </details>
 );
 
-/** What every call with a credential or a body can be refused with; guides say what to do about it. */
+/** Refusals of every call with a credential or a body; guides explain them. */
 const everywhere: ReadonlySet<ErrorCode> = new Set([
   'missing_key', 'malformed_key', 'invalid_key', 'revoked_key', 'missing_scope', 'suspended', 'rate_limited',
   'invalid_request', 'unsupported_media_type', 'body_too_large', 'invalid_json', 'invalid_body', 'invalid_parameter',

@@ -14,7 +14,7 @@ import { searchPage } from './search.js';
 const below = (prefix: string, html: string): string =>
   prefix === '' ? html : html.replaceAll(/ (href|src|action|data-path|data-index)="\//g, ` $1="${prefix}/`);
 
-/** What a page leads to that is served elsewhere. */
+/** Redirects links to pages that are served elsewhere. */
 const led = (html: string, { has, context: { customersAt } }: Pages): string =>
   customersAt === null
     ? html

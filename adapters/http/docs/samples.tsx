@@ -39,7 +39,7 @@ export const Languages = ({ name, samples, terminal }: LanguagesProps) => (
   </fieldset>
 );
 
-/** What comes back: of something that may have been there before, what a new one is answered with. */
+/** A sample response: for an operation that may find an existing thing, the response for a new one. */
 const Response = ({ route }: { readonly route: Route }) => {
   const { responses } = route.operation;
   const [status, response] = Object.entries(responses).toSorted(([a], [b]) => Number(b) - Number(a))[0] ?? [];
@@ -47,7 +47,6 @@ const Response = ({ route }: { readonly route: Route }) => {
   return example === undefined ? null : <Json title={`Response ${status}`} value={example} />;
 };
 
-/** What is sent and what comes back. */
 export const Samples = ({ route, baseUrl }: { readonly route: Route; readonly baseUrl: string }) => (
   <div class="samples">
     <Languages name={route.operation.operationId} samples={samplesOf(route, baseUrl)} />

@@ -19,7 +19,7 @@ const wordsOf = ({ words, body }: Part): string =>
 /** So much of a part is searched: the first words say what it is about. */
 const searched = 240;
 
-/** What search knows of a page: it and its parts, or, of a page about one thing, it with its words. */
+/** The search entries of a page: it and its parts, or, of a page about one thing, it with its words. */
 const entriesIn = ({ path, title, about, parts, shape, for: audience }: DocsPage): readonly Entry[] =>
   shape === 'plain'
     ? [
@@ -40,7 +40,7 @@ const entriesIn = ({ path, title, about, parts, shape, for: audience }: DocsPage
         })),
       ];
 
-/** What search knows of the pages. It takes a moment, in which the service answers others, too. */
+/** Makes the search entries of all pages, and gives way to requests meanwhile. */
 export const entriesOf = async (pages: readonly (() => DocsPage)[]): Promise<readonly Entry[]> => {
   const entries: Entry[] = [];
   for (const page of pages) {

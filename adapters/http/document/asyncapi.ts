@@ -42,7 +42,7 @@ const aggregates: readonly PublishedAggregate[] = [
 
 export const eventTypes: readonly string[] = aggregates.flatMap(({ schemas }) => Object.keys(schemas));
 
-/** What each event means, in a sentence. */
+/** The meaning of each event, in a sentence. */
 const meanings: Readonly<Record<string, string>> = {
   CardScheduled: 'A card was accepted and paid for.',
   CardHeld:

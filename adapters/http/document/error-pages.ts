@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../../../domain/errors.js';
 
 /**
- * What the page about a code says: what it means, and what to do next. `charged` replaces the usual "nothing
- * was charged".
+ * The page about a code: its meaning, and what to do next. `charged` replaces the usual "nothing was
+ * charged".
  */
 export interface ErrorPage {
   readonly means: string;

@@ -1,7 +1,7 @@
 type Node = Readonly<Record<string, unknown>>;
 
 /**
- * What the fields of event data mean, by the end of their path: the longest that fits counts. Texts in
+ * The meanings of fields of event data, by the end of their path: the longest match counts. Texts in
  * Markdown, as in the document.
  */
 const meanings: Readonly<Record<string, string>> = {

@@ -287,7 +287,7 @@ const operationOf = (route: Route, schemaOf: SchemaOf, baseUrl: string): Node =>
   };
 };
 
-/** What the service does and what holds for every request, in paragraphs. */
+/** Describes the service and the rules of every request, in paragraphs. */
 export const description = [
   'Send physical handwritten greeting cards, look them up, keep an address book, accept sends through URLs with a secret token, and get signed webhooks about your cards.',
   'One request sends exactly one card and spends one credit. There is no sandbox. After any 4xx nothing was created and nothing was charged; after a 500 it is safe to try again.',
@@ -295,7 +295,7 @@ export const description = [
   'Times end with `+00:00`. A value that is absent from a response is null.',
 ].join('\n\n');
 
-/** What the operator API is for, in paragraphs. */
+/** Describes the operator API, in paragraphs. */
 const operatorsDescription = [
   'The back office of the service: organizations, credits, keys, designs, hooks, the floor, the log. For the people who run it, with the operator token or with a key of one of them.',
   'Errors, lists and times have the form that they have for customers; unknown query parameters are refused.',
@@ -312,7 +312,7 @@ export const tagDescriptions: Readonly<Record<string, string>> = {
   log: 'The public part of the log: its signed head, and the keys that verify it.',
 };
 
-/** What the service posts to webhook endpoints. */
+/** The webhook operation. */
 const webhookOf = (schemaOf: SchemaOf): Node => ({
   post: {
     operationId: 'receiveCardEvent',

@@ -1,6 +1,6 @@
 import { stepsExample } from '../api/cards.js';
 
-/** What the example of a response shows otherwise than its schema, by operation and status. */
+/** Where the example of a response differs from its schema's, by operation and status. */
 export const responseExamples: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'registerWebhookEndpoint 201': { signing_secret: 'whsec_5dH2qk0v8mQ4xW7sYt1oRz3uLb6nEc9jFa2gKi5pTd0=' },
   'createOperatorKey 201': { label: 'Ada, office', expires_at: '2027-03-01T00:00:00.000+00:00' },

@@ -69,7 +69,7 @@ export interface SampleRequest {
   readonly headers: readonly (readonly [name: string, value: string])[];
   /** Undefined if there is none. */
   readonly body: unknown;
-  /** What the response is read as. */
+  /** The way to read the response. */
   readonly reads: 'json' | 'text' | 'stream';
   /** A header of the response that is shown, too. */
   readonly shows?: string;

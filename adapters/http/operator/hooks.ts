@@ -102,7 +102,7 @@ const hookChange = newHook
   .extend({ paused: optional(z.boolean().meta({ description: 'True pauses the hook, false resumes it.' })) })
   .meta({ id: 'HookChange', description: 'What is left out stays.' });
 
-/** What is null was left out. */
+/** Null means that a field was left out. */
 const readChange = (sent: JsonObject) => {
   const { label, design_id: design, template, signed_by: signedBy, paused } = readAll(hookChange, sent);
   return {

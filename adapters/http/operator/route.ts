@@ -25,7 +25,7 @@ export const floorAccess = withScope('operator:floor');
 export const eventsAccess = withScope('operator:events');
 /** Erasures, and finding what they concern. */
 export const privacyAccess = withScope('operator:privacy');
-/** What only an audit needs. */
+/** For audits alone. */
 export const operatorAccess = withScope('operator:audit');
 /** Only with the operator token. */
 export const rootAccess = { kind: 'operator', scope: null } as const;

@@ -23,7 +23,7 @@ export interface LogRouteDeps {
 }
 
 const plain = 'text/plain; charset=utf-8';
-/** What never changes may be kept forever. */
+/** Immutable files may be cached forever. */
 const forever = { 'cache-control': 'public, max-age=31536000, immutable' };
 
 const whole = /^(0|[1-9][0-9]{0,14})$/;
@@ -84,7 +84,7 @@ const tilePaths = (
 
 const base64 = (hash: Buffer): string => hash.toString('base64');
 
-/** What an auditor fetches: checkpoints, keys, tiles and proofs. (docs/exports.md#tiles-and-proofs) */
+/** Files for auditors: checkpoints, keys, tiles and proofs. (docs/exports.md#tiles-and-proofs) */
 export const logRoutes = (deps: LogRouteDeps): readonly Route[] => {
   const { tiles, vkeys, isPublic } = deps;
   const open = isPublic ? ({ kind: 'public' } as const) : operatorAccess;

@@ -410,7 +410,7 @@ const words: Readonly<Record<string, Words>> = {
   'findings.message': ['What is wrong, in plain words.', 'The balance is 41, and the movements make 40.'],
 };
 
-/** What is said about the field at a path, the longest end of the path first. */
+/** The words for the field at a path, the longest end of the path first. */
 const wordsAt = (path: readonly string[]): readonly Words[] =>
   path.flatMap((_, at) => {
     const found = words[path.slice(at).join('.')];

@@ -93,7 +93,7 @@ export const unknownName = ({ name, meant }: IgnoredName, kind: 'field' | 'param
 const maxShownLength = 100;
 const shown = (name: string): string => truncate(name, maxShownLength);
 
-/** What a header may contain; a comma and a percent sign would not be read back as they were. */
+/** Characters that a header must escape: a comma and a percent sign would not be read back unchanged. */
 const beyondHeader = /[^!#-$&-+\--~]/gu;
 
 const percentEncoded = (character: string): string =>

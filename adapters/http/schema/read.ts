@@ -165,7 +165,7 @@ export const readAll = <S extends z.ZodObject>(schema: S, body: Sent): z.output<
   throw error;
 };
 
-/** What a request has to send: how documents describe it, and how its handler gets it. */
+/** The body of a request: its description in documents, and its values for the handler. */
 export interface Body<Values = unknown> {
   readonly schema: z.ZodObject;
   readonly read: (sent: JsonObject) => Values;

@@ -29,13 +29,13 @@ export type CallerOf<A extends Access> = A extends { kind: 'key' }
     ? OperatorCaller
     : { readonly kind: 'none' };
 
-/** What the rate headers of a response say. */
+/** The content of a response's rate headers. */
 export interface Allowance {
   readonly limit: number;
   readonly remaining: number;
 }
 
-/** What a request was about, as its log line says it: ids and names of fields, never what stands in them. */
+/** The subject of a request in its log line: ids and names of fields, never their values. */
 export interface Subject {
   readonly org?: string;
   readonly hook?: string;

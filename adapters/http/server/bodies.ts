@@ -43,7 +43,7 @@ export const readFile = async (exchange: Exchange): Promise<Upload> => {
   return readUpload(request, (stop) => (exchange.stop = stop));
 };
 
-/** What a handler has left of an upload is given up before the response. */
+/** Discards the rest of an upload before the response. */
 export const giveUpUpload = (exchange: Exchange): void => {
   const { stop } = exchange;
   exchange.stop = null;

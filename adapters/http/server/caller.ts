@@ -153,7 +153,7 @@ interface Options {
 }
 
 export interface Gate {
-  /** What the rate headers say if no key was accepted. (decision 52: what the rate limit counts) */
+  /** The rate headers if no key was accepted. (decision 52: what the rate limit counts) */
   readonly keyless: Allowance;
   /**
    * Throws `missing_key`, `malformed_key`, `invalid_key`, `revoked_key`, and TooManyGuesses where the

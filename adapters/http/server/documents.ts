@@ -33,7 +33,7 @@ const isKnown = (etag: string, ifNoneMatch: string | undefined): boolean =>
     ?.split(',')
     .some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag.slice(2)) === true;
 
-/** What a client gets: all of a document, or word that it has it already. */
+/** The response for a document: all of it, or that the client has it already. */
 export const documentFor = (
   { type, headers, etag, plain, gzip }: SharedDocument,
   sent: IncomingHttpHeaders,

@@ -94,7 +94,7 @@ export interface Refusal {
   readonly param: string | null;
 }
 
-/** What the client is told about an error; null if it gets a 500, which tells it nothing more. */
+/** The refusal for an error; null if the client gets a 500, which has no details. */
 export const refusalOf = (error: unknown): Refusal | null => {
   if (error instanceof DomainError)
     return { status: statusOf(error.code), code: error.code, message: error.message, param: error.param };
@@ -115,9 +115,7 @@ export const refusalOf = (error: unknown): Refusal | null => {
   return null;
 };
 
-/**
- * What a 500 says. Each of them promises that nothing was charged or sent. (docs/contract.md#retry-safety)
- */
+/** The text of a 500. Each promises that nothing was charged or sent. (docs/contract.md#retry-safety) */
 export const failureOf = (code: ErrorCode): Refusal => ({
   status: statusOf(code),
   code,

@@ -32,7 +32,7 @@ export interface Exchange {
   readonly started: number;
   /** For how long rows were late then; null if they were not. */
   readonly lateAtStart: number | null;
-  /** What follows the question mark; mostly empty. */
+  /** The query string; mostly empty. */
   readonly search: string;
   /** True if the percent-encoding of the path is broken. */
   readonly undecodable: boolean;
@@ -45,7 +45,7 @@ export interface Exchange {
   caller: Caller;
   /** True once a route has matched that needs a credential. */
   needsCredential: boolean;
-  /** What the request turned out to be about; null while nothing is known. */
+  /** The subject of the request; null while it is unknown. */
   subject: Subject | null;
   allowance: Allowance;
   /** The end of the minute in which the request was counted, in Unix seconds. */

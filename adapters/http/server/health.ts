@@ -25,7 +25,7 @@ const readyBody = z.object({
 
 const publicly = { kind: 'public' } as const;
 
-/** What load balancers and monitoring systems ask for. (docs/operations.md#health) */
+/** Routes for load balancers and monitoring systems. (docs/operations.md#health) */
 export const healthRoutes = (readiness: Readiness, registry: Registry, version: string): readonly Route[] => [
   route('GET /healthz', {
     id: 'getHealth',

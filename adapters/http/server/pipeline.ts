@@ -16,7 +16,7 @@ import type { HttpRequest, Route, RouteResponse } from './route.js';
 
 export interface PipelineOptions extends Omit<ReplyDeps, 'abortable'> {
   readonly tracing: Tracing;
-  /** What to send in place of a name that is not known; null for nothing. Never rejects. */
+  /** Proposes a replacement for an unknown name; null for none. Never rejects. */
   readonly propose: Propose;
 }
 
@@ -66,7 +66,7 @@ export const pipeline = (options: PipelineOptions): Pipeline => {
       : new DomainError(error.code, `${error.message} Did you mean \`${proposed}\`?`, error.param);
   };
 
-  /** What changes something is a command, with a span of its own. */
+  /** Runs a handler. A change is a command, with a span of its own. */
   const performed = (route: Route, request: HttpRequest, values: unknown): Promise<RouteResponse> =>
     tracing === noTracing || route.method === 'GET'
       ? route.handle(request, values)

@@ -59,7 +59,7 @@ export interface ReplyDeps {
   readonly baseUrl: () => string;
   /** For how long the read models have been late; null if they are not. */
   readonly lateFor: () => Milliseconds | null;
-  /** Is told of every request that needs a credential, once it is over. */
+  /** Called with every request that needs a credential, once it is over. */
   readonly onRequest: (request: Omit<RequestRecord, 'wrote'>) => void;
   readonly abortable: Abortable;
 }

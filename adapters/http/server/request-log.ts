@@ -20,7 +20,7 @@ const textIn = (body: object, name: string): string | undefined => {
   return typeof value === 'string' ? value : undefined;
 };
 
-/** What requests are found by: the code of a card, or an id; null for any other text. */
+/** The key by which requests are found: the code of a card, or an id; null for any other text. */
 export const subjectFrom = (text: string): string | null => {
   const parsed = parseCardCode(text);
   if (parsed.kind === 'code') return parsed.code;
@@ -28,12 +28,12 @@ export const subjectFrom = (text: string): string | null => {
   return speakable.test(lower) ? lower : null;
 };
 
-/** What was asked for, by these values of a path and a query. (`subject` asks for requests.) */
+/** The subjects among these values of a path and a query. (`subject` asks for requests.) */
 export const subjectsIn = (...values: readonly Readonly<Record<string, string>>[]): readonly string[] => [
   ...new Set(values.flatMap(Object.values).flatMap((value: string) => subjectFrom(value) ?? [])),
 ];
 
-/** What a request that succeeded was about. A request that reads changes nothing. */
+/** The subject of a successful change; a request that only reads has none. */
 export const subjectOf = (
   { method, access, body: declared }: Route,
   params: Readonly<Record<string, string>>,
@@ -66,7 +66,7 @@ const actorOf = ({ caller, subject }: Exchange): Actor | null => {
 
 const maxKeyLength = 255;
 
-/** What the request log keeps of a request. */
+/** The request log's record of a request. */
 export const recordOf = (
   exchange: Exchange,
   status: number,
@@ -92,7 +92,7 @@ export const recordOf = (
   };
 };
 
-/** What is at fault, if the operation declares that name: any other is a text of the client. */
+/** The parameter at fault, if the operation declares that name: any other is a text of the client. */
 const namedIn = ({ route }: Exchange, param: string): string | undefined =>
   route !== null &&
   [route.params, route.query, ...(route.body === null ? [] : [route.body.schema])].some((schema) =>

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Allowance } from './access.js';
 
-/** What every response carries. (docs/contract.md#responses) */
+/** The parts of every response. (docs/contract.md#responses) */
 export interface Envelope {
   readonly requestId: string;
   readonly allowance: Allowance;

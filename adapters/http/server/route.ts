@@ -81,7 +81,7 @@ export interface StreamResponse {
    * the iteration does is then broken off, so that no client takes a part for the whole.
    */
   readonly type?: 'text/event-stream' | 'application/jsonl';
-  /** What to send instead of a comment to show that the stream is alive; null for a comment. */
+  /** Sent instead of a comment to show that the stream is alive; null for a comment. */
   readonly beat?: () => ServerSentEvent | null;
   readonly headers?: Headers;
 }
@@ -118,7 +118,7 @@ export interface DocumentedResponse {
   readonly headers?: Readonly<Record<string, DocumentedHeader>>;
 }
 
-/** What the OpenAPI document says about an operation, beside what the route itself says. */
+/** The OpenAPI document's facts about an operation, beside the route itself. */
 export interface Operation {
   readonly operationId: string;
   readonly summary: string;
@@ -167,7 +167,7 @@ export interface Route {
   handle(request: HttpRequest, body: unknown): Promise<RouteResponse>;
 }
 
-/** What every route is told besides method, path and handler. */
+/** The description of a route besides method, path and handler. */
 export interface Description<Params extends z.ZodObject, Query extends z.ZodObject>
   extends
     Partial<Pick<Route, 'failure' | 'undecodable' | 'blank' | 'hidden'>>,

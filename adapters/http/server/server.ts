@@ -85,7 +85,7 @@ export interface HttpOptions {
   readonly baseUrl: () => string;
   /** The address of the server that serves customers; its own if it is left out. */
   readonly publicUrl?: () => string;
-  /** Is told of every request that needs a credential, once it is over. */
+  /** Called with every request that needs a credential, once it is over. */
   readonly onRequest?: (request: Omit<RequestRecord, 'wrote'>) => void;
   /** Proposes a name in place of one that is not known; nothing is proposed if it is left out. */
   readonly propose?: Propose;

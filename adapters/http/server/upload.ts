@@ -14,7 +14,7 @@ export interface Upload {
 }
 
 export const maxFileBytes = 32 * 1024 * 1024;
-/** What fields and boundaries around the file may take. */
+/** Room for the fields and boundaries around the file. */
 const roomAround = 64 * 1024;
 const maxFields = 20;
 

@@ -1,7 +1,7 @@
 interface Bar {
   /** Below the bar. */
   readonly name: string;
-  /** What it stands for, in words. */
+  /** The bar's meaning, in words. */
   readonly title: string;
   readonly value: number;
 }

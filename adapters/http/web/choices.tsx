@@ -1,7 +1,7 @@
 import { Group, LabelledControl } from './form.js';
 
 interface ChecksProps {
-  /** What a refusal calls them. */
+  /** The name that a refusal uses. */
   readonly name: string;
   readonly legend: string;
   readonly hint: string;

@@ -43,7 +43,7 @@ export const documentOf = ({ prefix, title, body, style, modules = [] }: Page): 
     </html>,
   )}`;
 
-/** What every page forbids the browser to do. `posts`: whether the page has forms that change something. */
+/** Restrictions on the browser for every page. `posts`: whether the page has forms that change something. */
 export const pageHeaders = ({ posts }: { readonly posts: boolean }): Readonly<Record<string, string>> => ({
   'content-security-policy': [
     "default-src 'none'",

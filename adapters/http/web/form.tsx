@@ -6,7 +6,7 @@ import type { Url } from './url.js';
 
 /** A form that was refused, and is shown again. */
 export interface ShownRefusal {
-  /** What the form should have done: the name of its action. */
+  /** The action of the form. */
   readonly action: string;
   readonly message: string;
   /** The field at fault, if it is one. */
@@ -33,13 +33,13 @@ const useErrorAt = (name: string): string | null => {
 const idOf = (name: string): string => `field-${name}`;
 
 interface FormProps {
-  /** What the form does: the name of its action. Left out if each of its buttons says so. */
+  /** The form's action. Left out if each of its buttons names one. */
   readonly action?: string;
   /** An id of its own, with which it has one effect however often it is sent. */
   readonly id: string;
   /** Where it is sent; the page's own address if it is left out. */
   readonly to?: Url;
-  /** It has a file, which comes last. */
+  /** The form has a file, which comes last. */
   readonly hasFile?: boolean;
   readonly children: ComponentChildren;
 }
@@ -64,7 +64,6 @@ interface Labelled {
   readonly hint?: Html;
 }
 
-/** What a control says about itself. */
 interface ControlFacts {
   readonly id: string;
   readonly name: string;
@@ -72,7 +71,7 @@ interface ControlFacts {
   readonly 'aria-invalid'?: 'true';
 }
 
-/** What is said about a control: why it was refused, and its notes, to which `described` leads. */
+/** Notes on a control: why it was refused, and hints, to which `described` leads. */
 const useNotes = ({ name, label, hint }: Labelled) => {
   useContext(Labels)?.set(name, label);
   const id = idOf(name);
@@ -234,7 +233,7 @@ export const Choice = ({ value: chosen, options, ...label }: ChoiceProps) => (
 );
 
 interface GroupProps {
-  /** What a refusal calls it. */
+  /** The name that a refusal uses. */
   readonly name: string;
   readonly legend: string;
   readonly hint?: string;

@@ -21,7 +21,7 @@ const typefaces: Readonly<Record<string, string>> = {
   signature: 'Sacramento',
 };
 
-/** What no XML may hold, which a message can: it is held, and not refused. */
+/** Characters that XML can't contain but a message can; such a message is held, not refused. */
 const drawable = (text: string): string => text.replaceAll(/(?!\t)[\p{Cc}\p{Cs}\uFFFE\uFFFF]/gu, '\uFFFD');
 
 interface SheetProps {
@@ -71,7 +71,7 @@ export const SheetLine = ({ hand, layout: { lines, size } }: SheetProps) => (
   </svg>
 );
 
-/** What keeps a message from standing on the card as it is, in words. */
+/** Reasons why a message can't be written as it is, in words. */
 const Doubts = ({ layout: { lines, fits, unknown } }: Pick<SheetProps, 'layout'>) => (
   <>
     {fits ? null : (

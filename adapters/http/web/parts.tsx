@@ -25,7 +25,6 @@ export const PageHeading = ({ title, children }: HeadProps) => (
 
 interface EmptyProps {
   readonly title: string;
-  /** What to do about it. */
   readonly children: ComponentChildren;
   /** A line for a terminal that does it. */
   readonly sample?: string;
@@ -97,7 +96,7 @@ export const Older = ({ to }: { readonly to: Url | null }) =>
 
 interface DangerProps {
   readonly label: string;
-  /** What it leads to, in words, and the form. */
+  /** Explains the consequences, and holds the form. */
   readonly children: ComponentChildren;
 }
 

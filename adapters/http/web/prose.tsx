@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** What a part of a page may be: elements, text, lists of both, nothing. */
+/** A part of a page: elements, text, lists of both, nothing. */
 export type Html = ComponentChildren;
 
 /** A sentence in which `backticks` mark code. */

@@ -5,7 +5,9 @@ import type { MongoDatabase } from './database.js';
 import { MongoPersonalKeys } from '../records/personal-keys.js';
 import { duplicatesOf } from './refusals.js';
 
-/** What can't be made again. Anything else is made of the log, holds for moments, or belongs to others. */
+/**
+ * Collections that can't be rebuilt. All others are made from the log, are short-lived, or belong to others.
+ */
 const kept = new Set([
   'checkpoints', 'deliveries', 'delivery_targets', 'erased_cards', 'hook_calls', 'hook_uses', 'idempotency_keys', 'key_uses', 'log_checkpoints', 'log_damage', 'personal_key_state', 'personal_key_uses', 'personal_keys', 'redrives', 'relayed_endpoints', 'requests', 'sequences', 'sign_in_records',
 ]); // prettier-ignore

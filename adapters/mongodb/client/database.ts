@@ -42,7 +42,7 @@ export type IndexReport = (index: {
 
 const defaultLimits: MongoLimits = { find: 2_000, respond: 10_000, connections: 50, large: 10_000 };
 
-/** What the server can do, for the log. Nothing here needs sessions or change streams. */
+/** The server's capabilities, for the log. Sessions and change streams are not needed. */
 export interface MongoCapabilities {
   readonly version: string;
   readonly replicaSet: boolean;
@@ -88,7 +88,7 @@ export class MongoDatabase {
   readonly #name: string | undefined;
   readonly #bounds: Bounds;
   readonly #indexed = new Map<string, Promise<void>>();
-  /** Those that make indexes. */
+  /** The clients that make indexes. */
   readonly #unhurried = new Set<MongoClient>();
   /** Of the client, by name: to make one takes longer than most of what the driver does for a request. */
   readonly #databases = new Map<string | undefined, Db>();

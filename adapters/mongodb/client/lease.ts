@@ -19,7 +19,7 @@ interface LeaseRow {
   readonly trouble?: string | null;
 }
 
-/** What the machine knows of the processes on it. */
+/** Knows the processes of this machine. */
 export interface Machine {
   /** Names this process, unlike any other on any machine at any time; null if the system can't. */
   readonly self: string | null;

@@ -37,7 +37,7 @@ const withAttempt = (row: EndpointRow, { at, failure, enabledAt, disableAfter }:
   return { ...row, failures, consecutive, lastFailure: failure, state: trips ? 'tripped' : row.state };
 };
 
-/** What the endpoint's row says was counted last. */
+/** The attempts that the endpoint's row counted last. */
 const countedIn = ({ lastCount }: EndpointRow): readonly string[] => lastCount?.attempts ?? [];
 
 /**
@@ -76,7 +76,7 @@ export const readEndpoints = async (
     .find({ _id: { $in: [...new Set(endpoints)] } })
     .toArray();
 
-/** Those whose notes are still in their deliveries. */
+/** The deliveries that still have their notes. */
 const stillNoted = async (
   database: MongoDatabase,
   attempts: readonly UncountedAttempt[],

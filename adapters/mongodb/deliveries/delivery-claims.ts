@@ -15,8 +15,8 @@ import { earliestOf, type MongoDeliveryEndpoints } from './delivery-endpoints.js
 import type { MongoDeliveryWatch } from './delivery-watch.js';
 
 /**
- * What an attempt means for its endpoint stays noted in the delivery until it is counted, and each attempt is
- * counted once: a crash between the two neither loses nor doubles a count.
+ * Notes each attempt's result for its endpoint in the delivery until it is counted, and counts it once: a
+ * crash between the two neither loses nor doubles a count.
  */
 export class MongoDeliveryClaims implements DeliveryClaims {
   readonly #database: MongoDatabase;

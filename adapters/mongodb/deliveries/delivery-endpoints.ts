@@ -20,8 +20,8 @@ import {
 } from './delivery-rows.js';
 
 /**
- * What attempts need to know of the endpoints, one document each. The document of a deleted endpoint stays,
- * so that the endpoint can't come back.
+ * The endpoints' data for attempts, one document each. The document of a deleted endpoint stays, so that the
+ * endpoint can't come back.
  */
 export class MongoDeliveryEndpoints {
   readonly #database: MongoDatabase;
@@ -82,7 +82,7 @@ export class MongoDeliveryEndpoints {
     );
   }
 
-  /** What expired before it was enabled is dropped: its deliveries may be attempted. */
+  /** Drops an earlier expiry: deliveries may be attempted again. */
   async open(endpoint: string): Promise<void> {
     await endpointRows(this.#database).updateOne(
       { _id: { $eq: endpoint }, state: 'opening' },

@@ -70,7 +70,7 @@ export const documentsName = ({
 
 const fieldsOf = (projection: Projection<unknown>): string[] => Object.keys(projection.indexes).toSorted();
 
-/** What the indexes of a build depend on: a projection of another shape needs another build. */
+/** The shape that a build's indexes depend on: a projection of another shape needs another build. */
 export const shapeOf = (projection: Projection<unknown>): string =>
   JSON.stringify([
     fieldsOf(projection),

@@ -11,7 +11,7 @@ import type { SeenBuilds } from './seen-builds.js';
 
 export interface ProjectorWatchOptions {
   readonly database: MongoDatabase;
-  /** What the readers of this process read, too. */
+  /** The builds that the readers of this process share. */
   readonly seen: SeenBuilds;
   readonly releases: Releases;
   readonly clock: Clock;

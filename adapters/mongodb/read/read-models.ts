@@ -15,7 +15,7 @@ import { Batcher } from '../client/batcher.js';
 import { guarded, type MongoDatabase } from '../client/database.js';
 import { SeenBuilds } from './seen-builds.js';
 
-/** What a query asks of a build. */
+/** A query's requirements of a build. */
 interface Needs {
   /** The fields and the agenda by which it finds documents. */
   readonly fields: readonly string[];

@@ -8,8 +8,8 @@ import { shapeOf } from './builds.js';
 import type { MongoDatabase } from '../client/database.js';
 
 /**
- * What the processes have in common that read and feed the same builds: two versions of the service with
- * different projections are different releases, and each has a projector of its own.
+ * The shared name of processes that read and feed the same builds: two versions of the service with different
+ * projections are different releases, and each has a projector of its own.
  */
 export const releaseOf = (projections: readonly Projection<unknown>[]): string => {
   const shapes = projections.map((projection) =>

@@ -21,7 +21,7 @@ export class SeenBuilds {
     this.#clock = clock;
   }
 
-  /** Those of a projection in the order of their generations. */
+  /** A projection's builds in the order of their generations. */
   rows(): readonly BuildRow[] {
     return this.#rows;
   }

@@ -32,7 +32,7 @@ interface SequenceRow {
   readonly last: number;
 }
 
-/** What a hook was used for. It outlives the calls. */
+/** The uses of a hook. They outlive the calls. */
 export interface UseRow {
   readonly _id: string;
   readonly calls: number;

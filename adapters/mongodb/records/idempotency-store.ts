@@ -24,7 +24,7 @@ interface KeyRow {
   readonly ledgerRevision: number;
   readonly claimedAt: string;
   readonly completed: boolean;
-  /** What completed it; absent while it runs. */
+  /** The command that completed it; absent while it runs. */
   readonly completedBy?: string;
   /** The server deletes the row some time after this. */
   readonly until: Date;

@@ -27,7 +27,7 @@ interface TreeDocument {
   readonly roots: Binary;
   readonly position: bigint;
   readonly epoch: bigint;
-  /** What the last extension has changed: it counts before it stands in `log_orgs`. */
+  /** Changes of the last extension: they count before they are in `log_orgs`. */
   readonly pending: readonly Count[];
 }
 

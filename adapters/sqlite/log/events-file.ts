@@ -54,7 +54,7 @@ export interface EventsFile {
    * them is damaged.
    */
   readonly verified: Promise<void>;
-  /** What the run before left in its write-ahead log. */
+  /** The previous run's leftovers in its write-ahead log. */
   readonly left: LeftInWal;
   /** Commits what is waiting, then releases the directory. */
   readonly close: () => Promise<void>;

@@ -10,7 +10,7 @@ import type { Milliseconds } from '../../../domain/ids.js';
  */
 export type UntilCommittedAfter = (position: bigint, signal: AbortSignal) => Promise<void>;
 
-/** What following a log needs: how to read it, and how to wait for more. */
+/** The source of a followed log: how to read it, and how to wait for more. */
 export interface LogSource {
   readonly readLog: (after: bigint, limit: number) => readonly LoggedEvent[];
   /** The position of the last event that was committed. */

@@ -50,7 +50,7 @@ export class SqliteLogReader implements LogReader {
   }
 }
 
-/** What a thread needs to read the log and to be woken by commits. It can be sent to a worker. */
+/** Lets a thread read the log and be woken by commits. It can be sent to a worker. */
 export interface SharedLog {
   readonly path: string;
   readonly head: SharedArrayBuffer;

@@ -66,7 +66,7 @@ function* framesOf(path: string): Generator<Frame> {
   }
 }
 
-/** What the write-ahead log of an earlier run holds. */
+/** The content of an earlier run's write-ahead log. */
 export interface WalContent {
   /** The pages that SQLite will take from it. */
   readonly pages: ReadonlySet<number>;

@@ -35,8 +35,8 @@ const NotaryStart = z.object({
   eventKeys: z.tuple([EventKey]).rest(EventKey),
 });
 /**
- * What the thread starts with: the log, and the keys as they stand in their file; without one nothing is
- * signed. `elsewhere`: for `keptElsewhere`. `eventKeys`: what events get their MACs from.
+ * The start data of the thread: the log, and the keys as in their file; without a key nothing is signed.
+ * `elsewhere`: for `keptElsewhere`. `eventKeys`: for the MACs of events.
  */
 export type NotaryStart = z.input<typeof NotaryStart>;
 
@@ -58,7 +58,7 @@ export type FromNotary =
   | { readonly kind: 'witnesses'; readonly all: readonly WitnessStatus[] }
   | { readonly kind: 'damaged'; readonly position: bigint; readonly reason: string }
   | { readonly kind: 'missing key'; readonly id: string; readonly event: string }
-  /** What went wrong, and is tried again. */
+  /** A failure, which is retried. */
   | { readonly kind: 'failed'; readonly message: string };
 
 /** How long the thread rests after a piece of work, as a multiple of the time that it took. */

@@ -19,7 +19,7 @@ export interface NotaryOptions {
   readonly thread: URL;
   /** The keys that sign, as they stand in their file. None: nothing is signed. */
   readonly signers: readonly string[];
-  /** What events get their MACs from. `isNew`: the log is empty. */
+  /** The keys for the MACs of events. `isNew`: the log is empty. */
   readonly eventKeys: (isNew: boolean) => MasterKeys;
   readonly scrubEvery: Milliseconds;
   /** Says to the thread where heads of the log are kept elsewhere. It is copied to the thread. */

@@ -58,7 +58,7 @@ interface BuildPlace {
   readonly generation: number;
 }
 
-/** What is projected waits while so many documents are removed. */
+/** Projecting waits while this many documents are removed. */
 const removedAtOnce = 500;
 
 const stateOf = ({ generation, checkpoint, event, state }: BuildRow): BuildState => ({

@@ -19,7 +19,7 @@ const EncodedKey = z.object({
   key: z.string().transform((text) => Buffer.from(text, 'base64')),
 });
 
-/** What the thread starts with: the log, and the path of the read models' file. */
+/** The start data of the thread: the log, and the path of the read models' file. */
 const ProjectorStart = z.object({
   log: z.object({
     path: z.string(),

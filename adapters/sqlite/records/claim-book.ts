@@ -48,7 +48,7 @@ interface PendingRow {
   readonly due: number;
 }
 
-/** What a claim needs of a delivery's row. */
+/** The columns of a delivery's row that a claim needs. */
 type ClaimedRow = Pick<
   DeliveryRow,
   'id' | 'event' | 'type' | 'card' | 'occurred_at' | 'traceparent' | 'body' | 'made' | 'allowed'
@@ -154,7 +154,7 @@ export class ClaimBook {
     return claim?.id === id && !claim.isRevoked && known?.state === 'open';
   }
 
-  /** What was claimed is sent no more: its body has changed. */
+  /** Revokes claims of deliveries whose body has changed: they are not sent any more. */
   revoke(changed: readonly { readonly id: string; readonly endpoint: string }[]): void {
     for (const { id, endpoint } of changed) {
       const claim = this.#endpoints.get(endpoint as Uuid)?.claims.get(id);

@@ -38,7 +38,7 @@ export interface SqliteRecordsOptions {
   readonly clock: Clock;
 }
 
-/** What the records of a port are called, and how it says that they can't be reached. */
+/** The names of a port's records, and its error if they can't be reached. */
 interface About<Kind> {
   readonly kinds: readonly Kind[];
   readonly Unavailable: new (message: string, options: ErrorOptions) => Error;

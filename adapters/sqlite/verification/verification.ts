@@ -11,7 +11,7 @@ import { logChecker } from './log-checker.js';
 /** The start reads back at most this many events, in about 2 s. */
 const maxAtStart = 200_000;
 
-/** What the write-ahead log of the run before held: nothing if that run was stopped. */
+/** The content of the previous run's write-ahead log: empty if that run was stopped cleanly. */
 export type LeftInWal = Pick<WalContent, 'commits' | 'lostCommits'>;
 
 /**

@@ -1,7 +1,7 @@
 import type { Gate } from '../gate.js';
 
 /**
- * What the writer's thread starts with. `head` is shared by all threads: the position of the log's last
+ * The start data of the writer's thread. `head` is shared by all threads: the position of the log's last
  * committed event, one 64-bit integer.
  */
 export interface WriterStart {

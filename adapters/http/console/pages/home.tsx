@@ -34,7 +34,7 @@ const deadLetters = async ({ deps, org }: OrgContext) => {
 };
 
 /**
- * What a person has to look at: held cards, endpoints that were switched off, and deliveries that failed for
+ * The cards and endpoints that need a person: held cards, disabled endpoints, and deliveries that failed for
  * good.
  */
 const needsAttention = async (context: OrgContext) => {

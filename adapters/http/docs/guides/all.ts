@@ -12,7 +12,6 @@ import { quickStart } from './quick-start.js';
 import { testing } from './testing.js';
 import { webhooks } from './webhooks.js';
 
-/** What the guides say, by their names. */
 export const guides: Readonly<Record<GuideName, Guide>> = {
   'quick-start': quickStart,
   authentication,

@@ -17,7 +17,7 @@ interface CallProps {
   readonly shows?: string;
   /** Whether the response goes on as things happen. */
   readonly streams?: boolean;
-  /** What the call with curl is typed into. */
+  /** The terminal or file that the call with curl is typed into. */
   readonly title?: string;
   readonly terminal?: number;
 }

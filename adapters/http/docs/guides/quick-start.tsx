@@ -22,7 +22,7 @@ const order = { ...firstRequest.recipient, order: { number: 42 } };
 
 const listen = 'npm run -s cli -- webhook listen --forward-to http://127.0.0.1:3000/';
 
-/** What goes first into a terminal: the key, and where the service is if tools would look elsewhere. */
+/** The first lines in a terminal: the key, and the service's address if tools would look elsewhere. */
 const settings = (baseUrl: string): string =>
   `export API_KEY=hck_…${baseUrl === 'http://127.0.0.1:8080' ? '' : `\nexport BASE_URL=${baseUrl}`}`;
 

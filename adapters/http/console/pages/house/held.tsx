@@ -33,7 +33,7 @@ const oldestHeld = async ({ deps }: HouseContext, last: string) => {
   return { shown: cards.slice(from, from + perPage), more: cards.length > from + perPage };
 };
 
-/** What of each organization is said beside its cards, each asked for once. */
+/** The organizations beside their cards, each loaded once. */
 const ownersOf = async ({ deps }: HouseContext, ids: ReadonlySet<string>) => {
   const known = [...ids].map(async (id) => {
     const org = OrganizationId.parse(id);
