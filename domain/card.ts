@@ -53,8 +53,9 @@ export const readReference = (text: string): string => truncate(text, maxReferen
 
 const Letter = z.object({ recipient: Recipient, message: z.string() });
 type Letter = z.infer<typeof Letter>;
-/** The rest of a letter that was erased or can't be read any more. */
-const noLetter = { recipient: null, message: null };
+/** A letter that may have been erased or can't be read any more: then every field is null. */
+type MaybeLetter = { readonly [Field in keyof Letter]: Letter[Field] | null };
+const noLetter: { readonly [Field in keyof Letter]: null } = { recipient: null, message: null };
 
 const Owed = z.int().min(0).max(1);
 /** Marks an event without an order whose card was sent in the console; otherwise left out. */
@@ -120,11 +121,8 @@ export interface CardProgress {
 }
 
 /** The content of a card's first event. It never changes. */
-export interface Ordered {
+export interface Ordered extends MaybeLetter {
   readonly order: Order;
-  /** Null together with the message if the letter was erased or can't be read any more. */
-  readonly recipient: Recipient | null;
-  readonly message: string | null;
 }
 
 /** A card that exists. It is paid for in every status but blocked, cancelled and failed. */
@@ -220,7 +218,7 @@ const made = (
 
 /** A card after its personal data is erased. */
 const withoutPersonal = (state: MadeCard): MadeCard =>
-  made({ order: { ...state.order, reference: null }, recipient: null, message: null }, state, true);
+  made({ order: { ...state.order, reference: null }, ...noLetter }, state, true);
 
 const evolve = (state: Card, event: CardEvent): Card => {
   if (event.type === 'CardAbandoned') return { status: 'abandoned' };
