@@ -3,10 +3,7 @@ import { files, parseSource, property, read } from '../support/runner/repository
 
 /** Pages that are still to be cleaned. */
 const notYetClean: readonly string[] = [
-  'docs/contract.md',
-  'docs/decisions.md',
   'docs/engines.md',
-  'docs/exports.md',
   'docs/operations.md',
   'docs/scale.md',
   'docs/testing.md',
