@@ -7,8 +7,8 @@ export interface Witness {
 }
 
 /**
- * Whose signatures make a checkpoint valid: c2sp.org/tlog-policy. Logs and witnesses with keys of an unknown
- * algorithm are left out: their signatures are never counted.
+ * The signatures that make a checkpoint valid: c2sp.org/tlog-policy. Logs and witnesses with keys of an
+ * unknown algorithm are left out: their signatures are never counted.
  */
 export interface LogPolicy {
   readonly logs: readonly NoteKey[];

@@ -5,8 +5,8 @@ import { countCharacters, limitedText, truncate } from './text.js';
 export const maxMessageLength = 500;
 
 /**
- * What templates put around the name of a field. Single braces are plain text. (decision 13: what looks like
- * a merge field)
+ * The brackets of templates around the name of a field. Single braces are plain text. (decision 13: what
+ * looks like a merge field)
  */
 const brackets: readonly (readonly [open: string, close: string])[] = [
   ['{{', '}}'],

@@ -59,9 +59,9 @@ const rememberedLedgers = 10_000;
 export const placeName = (code: string, revision: number): string => `${code}@${revision}`;
 
 /**
- * What events leave open of the movements of credits: spends that neither paid for a card nor came back,
- * debts, and orders. It has to observe the events of each stream in their order, and for `since` all of them
- * in the order of the log. (docs/money.md#the-flows)
+ * Open movements of credits: spends that neither paid for a card nor came back, debts, and orders. It has to
+ * observe the events of each stream in their order, and for `since` all of them in the order of the log.
+ * (docs/money.md#the-flows)
  */
 export class OpenMoney {
   /** By slot, because several commands may pay for one. */

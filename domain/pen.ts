@@ -1,6 +1,6 @@
 /**
- * What the pen can't write: everything outside its Latin repertoire. A lone surrogate matches by itself.
- * (decision 14: characters beyond the pen)
+ * The characters that the pen can't write: everything outside its Latin repertoire. A lone surrogate matches
+ * by itself. (decision 14: characters beyond the pen)
  */
 const beyondThePen = /[^\u0020-\u007e\u00a1-\u024f\u2013\u2014\u2018\u2019\u201c\u201d\u2022\u2026\u20ac]/gu;
 

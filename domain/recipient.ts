@@ -39,8 +39,8 @@ export const states: ReadonlySet<string> = new Set([
 /** The longest part of an address, in characters (code points). (decision 15: how long an address may be) */
 const maxPartLength = 200;
 /**
- * What fits on the envelope, in characters: a card with more is held. (decision 15: how long an address may
- * be)
+ * How much fits on the envelope, in characters: a card with more is held. (decision 15: how long an address
+ * may be)
  */
 export const maxLineLength = 50;
 export const maxNameLength = 40;

@@ -48,8 +48,8 @@ export interface Reconciliation {
   /** The balance in the last movement. */
   readonly closing: number;
   /**
-   * What the movements of the period were for: spends that paid for a card, and returns by why they were due.
-   * `void` counts returns of spends whose slot something else filled.
+   * The purposes of the period's movements: spends that paid for a card, and returns by their reason. `void`
+   * counts returns of spends whose slot something else filled.
    */
   readonly cards: {
     readonly paid: number;

@@ -56,8 +56,8 @@ export const signingSecret = (
 };
 
 /**
- * What an attempt signs: the id and type of the delivery, the bytes of the body, the secrets in force (newest
- * first), the time.
+ * The signed parts of an attempt: the id and type of the delivery, the bytes of the body, the secrets in
+ * force (newest first), the time.
  */
 export interface Signable {
   readonly delivery: string;

@@ -21,7 +21,7 @@ export interface CardStep {
   readonly completedAt: Instant | null;
 }
 
-/** What lists and lookups show of a card. */
+/** A card as lists and lookups show it. */
 export interface CardDocument {
   readonly org: string;
   readonly code: string;

@@ -38,7 +38,7 @@ export interface Projection<Document> {
    * folded.
    */
   readonly oneEventEach?: true;
-  /** What the document waits for, such as a day, as a text to sort by; null if it waits for nothing. */
+  /** The document's due date, such as a day, as a text to sort by; null if it waits for nothing. */
   agenda?(document: Document): string | null;
 }
 

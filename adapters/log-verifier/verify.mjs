@@ -337,7 +337,7 @@ const numberChecker = (/** @type {Fields} */ { kind, subject, from = 0 }, /** @t
     kind === 'card' ? `revision ${event?.['revision']}` : `event ${event?.['org_seq']}`;
   const detail = () =>
     isOfAll || shown.length === 0 ? '' : `, from ${numberOf(shown[0])} to ${numberOf(shown.at(-1))}`;
-  /** What the file can't show; null if it leaves no room for it. */
+  /** Claims that the file can't prove; null if it leaves no room for it. */
   const unproven = () => {
     const last = shown.at(-1);
     if (isOfAll || tree.size === (last?.['index'] ?? from - 1) + 1) return null;
@@ -439,7 +439,7 @@ const creditChecker = (/** @type {number} */ from) => {
 
 // The file, from its first line to its last.
 
-/** What was found out: the failure that each check met first, or what it has to tell. */
+/** The findings: the failure that each check met first, or its result. */
 const newReport = () => {
   /** @type {Map<string, { detail: string, failure: string | null }>} */
   const checks = new Map();

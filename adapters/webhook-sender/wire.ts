@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net';
 
-/** What is kept of the beginning of a response, in bytes: the status line, and a few interim responses. */
+/**
+ * How much of the beginning of a response is kept, in bytes: the status line, and a few interim responses.
+ */
 const headBytes = 4 * 1024;
 
 /** The first status that isn't interim. */

@@ -20,7 +20,7 @@ export interface Notarizing extends ReadingBack {
   readonly anchor?: ((checkpoint: Checkpoint, hour: string) => Promise<void>) | null | undefined;
   /** From the end of one scrub to the beginning of the next. */
   readonly scrubEvery: Milliseconds;
-  /** What the error message tells the operator to restore. */
+  /** Tells the operator, in the error message, what to restore. */
   readonly restoreHint: string;
   /** Called with each checkpoint once it is kept. */
   readonly onCheckpoint?: (checkpoint: Checkpoint) => void;

@@ -125,7 +125,7 @@ export interface OwnKeysDeps {
   readonly log: Pick<LogReader, 'head' | 'markAt' | 'readLog'>;
   readonly store: Pick<PersonalKeys, 'mark' | 'missing' | 'wrappers'>;
   readonly masters: MasterKeys;
-  /** What to restore if keys are missing. */
+  /** The store to restore if keys are missing. */
   readonly place: string;
   /** Called if the keys were used with a later state of the log, or with another log. */
   readonly onOther?: (error: OtherLog) => void;

@@ -20,6 +20,8 @@ const pages = files.filter(isPage);
 const vague = /\b(?:nobody|somebody|whoever|everybody|one[’']s)\b/gi;
 /** `--begin-anew` is an option of the command line. */
 const anew = /(?<!begin-)\banew\b/gi;
+/** The first sentence of a comment about a declaration: it names the thing, or begins with its verb. */
+const headless = /^\*\s*(?:\*\s*)?(?:What|Who|Whose|Whoever|Those|That)\b/;
 const limit = /^#?(?:most|longest|largest)[A-Z]/;
 
 const withoutCode = (page: string): string => page.replaceAll(/^```[^]*?^```/gm, '');
@@ -70,6 +72,17 @@ describe('the words of the repository', () => {
       'domain/x.ts: one’s',
       'docs/x.md: everybody',
     ]);
+  });
+
+  it('begin a comment about a declaration with the thing that it names, or its verb', () => {
+    const faults = (path: string, text: string) =>
+      parseSource(path, text).comments.flatMap(({ value }) =>
+        headless.test(value) ? [`${path}: ${value.trim()}`] : [],
+      );
+    expect(product.flatMap((path) => faults(path, read(path)))).to.deep.equal([]);
+    const made =
+      '/** What is kept. */\n/**\n * Those of an owner. */\n/** The kept ones. */\n// What follows.';
+    expect(faults('domain/x.ts', made)).to.have.length(2);
   });
 
   it('are “again” and “rebuilt” where they could be “anew”', () => {

@@ -17,9 +17,9 @@ const hookToken = '0pR7sT2uVx5yZa8bCd1eFg4hIj7kLm0nOp3qRs6tUvA';
 const orderPage = `https://cards.example/cards/${code}`;
 
 /**
- * What the schemas and fields of requests and responses mean, with an example, by the end of their path: the
- * longest that fits counts. A path begins with the name of a schema, or of the operation, and what a schema
- * says itself goes before it. (the document says of every field what it means)
+ * Meanings and examples of the schemas and fields of requests and responses, by the end of their path: the
+ * longest match counts. A path begins with the name of a schema, or of the operation. The schema's own
+ * description wins over this table. (the document says of every field what it means)
  */
 const words: Readonly<Record<string, Words>> = {
   // Schemas

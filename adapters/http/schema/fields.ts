@@ -4,7 +4,7 @@ import { onlyItem } from '../../../domain/email.js';
 import { countCharacters, type TextRule } from '../../../domain/text.js';
 
 /**
- * What is said about a field of a request, beside its type. A field is declared once, as a Zod schema: its
+ * Facts about a field of a request, beside its type. A field is declared once, as a Zod schema: its
  * TypeScript type, its place in the OpenAPI document, its check and its reading all come from that. Before a
  * schema sees a value, `read.ts` has trimmed strings and removed nulls; a blank is then the empty string.
  */
