@@ -9,7 +9,7 @@ export class MissingEventKey extends FinalError {
     readonly event: string,
   ) {
     super(
-      `EVENT_KEY_FILE lacks the key ${id}, which the event ${event} names. Restore the file from a backup, or add that line again, below the newest. Lines are never removed. If no process ever had that key, the event was not written by this service: docs/operations.md, "Events that the service did not write".`,
+      `EVENT_KEY_FILE lacks the key ${id}, which the event ${event} names. Restore the file from a backup, or add that line again, below the newest. Lines are never removed. If no process ever had that key, the event was not written by this service: docs/incidents.md, "Events that the service did not write".`,
     );
   }
 }

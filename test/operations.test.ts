@@ -136,13 +136,15 @@ describe('docs/operations.md', () => {
     expect(asked.flat().filter((name) => !known.has(name))).to.deep.equal([]);
   });
 
-  it('has a section for each alert, and every alert says what is wrong', () => {
-    const anchors = [...page.matchAll(/^#+ (.*)$/gm)].map(
-      ([, heading = '']) =>
-        `operations.md#${heading
-          .toLowerCase()
-          .replaceAll(/[^a-z0-9 -]/g, '')
-          .replaceAll(' ', '-')}`,
+  it('or docs/incidents.md has a section for each alert, and every alert says what is wrong', () => {
+    const anchors = ['operations.md', 'incidents.md'].flatMap((name) =>
+      [...read(`docs/${name}`).matchAll(/^#+ (.*)$/gm)].map(
+        ([, heading = '']) =>
+          `${name}#${heading
+            .toLowerCase()
+            .replaceAll(/[^a-z0-9 -]/g, '')
+            .replaceAll(' ', '-')}`,
+      ),
     );
     for (const { alert, annotations } of rules()) {
       expect(anchors, alert).to.include(annotations.runbook);

@@ -25,7 +25,7 @@ export const ifRestored = '(was an older copy put back on purpose? Then say so: 
 
 const missing = (place: string, what: string): UnusableHead =>
   new UnusableHead(
-    `${place} is missing, the head of the log that was signed last, but ${what}. Restore it, or lead LOG_HEAD_FILE to where it is: every notary needs the same one. Where it is lost, or the log is to be signed from now on: log accept-restore --begin-anew (docs/operations.md, "The log was restored").`,
+    `${place} is missing, the head of the log that was signed last, but ${what}. Restore it, or lead LOG_HEAD_FILE to where it is: every notary needs the same one. Where it is lost, or the log is to be signed from now on: log accept-restore --begin-anew (docs/incidents.md, "The log was restored").`,
   );
 
 interface Signed {
@@ -55,7 +55,7 @@ const assertNew = async ({ metadata }: StoredEvent, heads: SignedHeads): Promise
   const { occurredAt } = JSON.parse(metadata) as EventMetadata;
   if (((await heads.since()) ?? 0) - Date.parse(occurredAt) <= maxBeginning) return;
   throw new UnusableHead(
-    `${heads.place} says that nothing was signed yet, but the log has events since ${occurredAt}: the key was made later. Restore the key and the head that the log was signed with. If it was never signed: log accept-restore --begin-anew (docs/operations.md, "The log was restored").`,
+    `${heads.place} says that nothing was signed yet, but the log has events since ${occurredAt}: the key was made later. Restore the key and the head that the log was signed with. If it was never signed: log accept-restore --begin-anew (docs/incidents.md, "The log was restored").`,
   );
 };
 

@@ -56,13 +56,13 @@ export const organizationsIn = ({ byOrganization }: Pick<UnreadableEvents, 'byOr
 
 /**
  * The keys that are there are not those of the log, or not all of them.
- * (docs/operations.md#keys-of-personal-data-are-lost)
+ * (docs/incidents.md#keys-of-personal-data-are-lost)
  */
 export class LostKeys extends FinalError {
   constructor(found: UnreadableEvents, place: string) {
     super(
       `Keys of personal data are missing from ${place}: ${found.events} events can't be read, and no erasure covers them. They are of ${organizationsIn(found)}; the newest occurred at ${found.newest}. ` +
-        `Restore ${place} from a backup that was made after that; or, if there is none, give the keys up: "personal give-up". (docs/operations.md#keys-of-personal-data-are-lost)`,
+        `Restore ${place} from a backup that was made after that; or, if there is none, give the keys up: "personal give-up". (docs/incidents.md#keys-of-personal-data-are-lost)`,
     );
   }
 }

@@ -170,7 +170,7 @@ export const spotCheck = async (
 
 /**
  * Looks at random rows until the signal aborts, for a hundredth of the time at most.
- * (docs/operations.md#rows-that-differ)
+ * (docs/incidents.md#rows-that-differ)
  */
 export const runSpotChecks = async (
   deps: SpotCheckDeps,

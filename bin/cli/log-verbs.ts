@@ -110,7 +110,7 @@ const accept: LongVerb = {
       given === null ? 'a head that is lost' : `the head of ${count(given.size)} events, ${given.root}`;
     show(
       { given_up: given, events },
-      `HeadGivenUp records that ${what}, is given up. The log goes on from its ${count(events)} events: start the service. Checkpoints that others hold may contradict it from now on: docs/operations.md, "The log was restored".`,
+      `HeadGivenUp records that ${what}, is given up. The log goes on from its ${count(events)} events: start the service. Checkpoints that others hold may contradict it from now on: docs/incidents.md, "The log was restored".`,
     );
   },
 };

@@ -83,7 +83,7 @@ export const logKeys = (settings: Settings, entropy: Entropy, make: boolean): Lo
   const sign = known === null ? signOfLog(settings) : null;
   if (sign !== null)
     throw new UnusableSecretFile(
-      `LOG_KEY_FILE ${path} is missing, but ${sign}. Restore it from its backup: another key would be that of another log. Where it is lost: docs/operations.md, "log.key is lost".`,
+      `LOG_KEY_FILE ${path} is missing, but ${sign}. Restore it from its backup: another key would be that of another log. Where it is lost: docs/incidents.md, "log.key is lost".`,
     );
   const text = known ?? `${signerText(signerFrom(newOrigin(settings), 'note', entropy.bytes(seedBytes)))}\n`;
   const lines = text.split('\n').map((line) => line.trim());

@@ -16,11 +16,11 @@ import { read } from '../support/runner/repository.js';
 import { distributedWiring } from '../support/runner/wiring.js';
 import { eventually } from '../support/time/eventually.js';
 
-const page = read('docs/operations.md');
+const pages = `${read('docs/operations.md')}\n${read('docs/incidents.md')}`;
 
-/** The commands of the page below a heading, up to the next one, as they stand. */
+/** The commands below a heading, up to the next one, as they stand. */
 const commandsBelow = (heading: string): readonly string[] => {
-  const [, below = ''] = page.split(new RegExp(`^#+ ${heading}$`, 'm'));
+  const [, below = ''] = pages.split(new RegExp(`^#+ ${heading}$`, 'm'));
   const [section = ''] = below.split(/^#+ /m);
   return [...section.matchAll(/```sh\n(.*?)```/gs)].flatMap(([, block = '']) =>
     block
@@ -123,7 +123,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'incident pages, run as the
   });
 
   it('Back up, then MongoDB is lost: every card has its recipient, and Idempotency-Keys of the backup hold', async () => {
-    // The first command of the page is for a data directory.
+    // The first command is for a data directory.
     const [, records = '', keys = '', ...more] = commandsBelow('Back up');
     expect(more).to.deep.equal([]);
     await run(records);
