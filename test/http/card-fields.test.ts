@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { newCard } from '../../adapters/http/api/card-fields.js';
 import { settableClock } from '../support/http/http.js';
 import {
   aCard,
@@ -501,6 +502,15 @@ describe('the fields of POST /api/v1/cards', () => {
         codes.push((await post(body)).code);
       }
       expect(codes).to.deep.equal(order.map(([code]) => code));
+    });
+    it('reports the first that is declared, if it and all after it are wrong', async () => {
+      const names = Object.keys(newCard.shape);
+      const reported: unknown[] = [];
+      for (const at of names.keys()) {
+        const wrongFields = Object.fromEntries(names.slice(at).map((name) => [name, [{}]]));
+        reported.push((await post(wrongFields)).param);
+      }
+      expect(reported).to.deep.equal(names);
     });
     it('reports fields before holds and holds before an empty balance', async () => {
       const { api } = await service.tenant({ credits: 0 });
