@@ -32,7 +32,7 @@ export const auditEvents = events({
     by: z.string(),
   },
   /**
-   * Keys of personal data were lost: so many events can't be read, up to the time of the `newest`, although
+   * Keys of personal data were lost: this many events can't be read, up to the time of the `newest`, although
    * no erasure covers them.
    */
   KeysLost: {

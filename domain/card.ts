@@ -30,7 +30,7 @@ export const Order = z.object({
    * request a code belongs to. (docs/money.md, rule 7: a card names its request)
    */
   request: z.string(),
-  /** `console`: a person sent it, and webhooks say nothing of it but that it was written and mailed. */
+  /** `console`: a person sent it; its only webhooks are for written and mailed. */
   source: z.object({ kind: z.enum(['api', 'hook', 'console']), id: z.string() }),
   /** `copied`: this send makes the organization's copy of the collection card. */
   design: z.object({ id: Uuid, slug: z.string().nullable(), copied: z.boolean() }),
@@ -99,7 +99,7 @@ export const cardEvents = events({
 export type CardEvent = EventOf<typeof cardEvents>;
 export type FirstEvent = Extract<CardEvent, { type: 'CardScheduled' | 'CardHeld' }>;
 
-/** Every status of a card: first those on its way to the carrier, in order, then the others. */
+/** All statuses of a card: first those on the way to the carrier, in order, then the others. */
 export const cardStatuses = [
   'pending', 'queued', 'in_production', 'written', 'packed', 'posted', 'blocked', 'cancelled', 'failed',
 ] as const; // prettier-ignore
@@ -332,8 +332,8 @@ export const queue = (state: Card): CardEvent[] => {
 };
 
 /**
- * Reports a step of a card on the floor. A step can start once those before it are completed, and again after
- * it failed. (decision 33: statuses of a step)
+ * Reports a step of a card on the floor. A step can start once all earlier steps are completed, and again
+ * after it failed. (decision 33: statuses of a step)
  */
 export const reportStep =
   (step: StepName, status: ReportedStatus, machine: string | null) =>
@@ -395,8 +395,8 @@ export const erase =
   };
 
 /**
- * Whether a slot was filled by the command that paid for it, given the event that stands there: then the
- * spend is not void. (docs/money.md, rule 4)
+ * Whether the event in a slot was written by the command that paid for the slot: then the spend is not void.
+ * (docs/money.md, rule 4)
  */
 export const isFilledByPayer = (
   { command }: Slot,

@@ -7,8 +7,8 @@ const longest = 4 * maxEmailLength;
 const named = /<([^<>]*@[^<>]*)>/;
 
 /**
- * An e-mail address as it is kept and compared, wherever it comes from: nothing invisible, NFC, lower case,
- * and of `Name <address>` the address. (decision 75: one reading of an e-mail address)
+ * Normalises an e-mail address from any source: nothing invisible, NFC, lower case, and only the address of
+ * `Name <address>`. (decision 75: one reading of an e-mail address)
  */
 export const foldEmail = (text: string): string => {
   // No address is as long, and normalising takes long.
@@ -46,8 +46,8 @@ export const onlyItem = (value: unknown): unknown =>
   Array.isArray(value) && value.length === 1 ? (value[0] as unknown) : value;
 
 /**
- * The address in a payload; null if it has none. A refusal: there is one, and it can't be told which.
- * (decision 75: one reading of an e-mail address)
+ * The address in a payload; null if it has none. A refusal if it has one that can't be identified. (decision
+ * 75: one reading of an e-mail address)
  */
 export const emailIn = (sent: unknown): Captured<string | null> =>
   capture(() => {

@@ -13,7 +13,7 @@ export const events = <S extends Shapes>(shapes: S): EventSchemas<S> =>
     Object.entries(shapes).map(([type, shape]) => [type, z.object(shape)]),
   ) as EventSchemas<S>;
 
-/** The union of what `events({...})` describes: `{ type, data }`. */
+/** The union of the events that `events({...})` describes: `{ type, data }`. */
 export type EventOf<Schemas extends Readonly<Record<string, z.ZodObject>>> = {
   [Type in keyof Schemas & string]: { readonly type: Type; readonly data: z.infer<Schemas[Type]> };
 }[keyof Schemas & string];
@@ -49,7 +49,7 @@ export interface EventMetadata {
   readonly keyId: string | null;
   /** The version of the hash chain. */
   readonly chain: 2;
-  /** Stands for the personal data in the hash: the digest of its sealed text. */
+  /** Represents the personal data in the hash: the digest of its sealed text. */
   readonly personal: { readonly digest: string } | null;
   readonly hash: string;
   /** Proves, to a holder of the key, that the service wrote the event; absent if another program did. */
@@ -57,8 +57,8 @@ export interface EventMetadata {
 }
 
 /**
- * An event as it stands in its stream. Revisions count from 0. `position` is null if the engine doesn't give
- * positions when it reads a stream.
+ * An event in its stream. Revisions count from 0. `position` is null if the engine doesn't give positions
+ * when it reads a stream.
  */
 export interface RecordedEvent<Event extends DomainEvent = DomainEvent> {
   readonly id: Uuid;
@@ -70,20 +70,20 @@ export interface RecordedEvent<Event extends DomainEvent = DomainEvent> {
   readonly metadata: EventMetadata;
 }
 
-/** An event as it stands in the log of all streams. */
+/** An event in the log of all streams. */
 export interface LoggedEvent<Event extends DomainEvent = DomainEvent> extends RecordedEvent<Event> {
   readonly position: bigint;
 }
 
-/** One aggregate: how its streams are named, what may be in them, and what they add up to. */
+/** One aggregate: its stream names, its events, and the state that they add up to. */
 export interface Aggregate<State, Event extends DomainEvent> {
   readonly category: Category;
   readonly schemas: Readonly<Record<Event['type'], z.ZodObject>>;
   readonly initial: State;
   readonly evolve: (state: State, event: Event) => State;
   /**
-   * Says that each event carries the whole state, so that the last one is enough to load it, however long the
-   * stream is. `evolve` then ignores the state before.
+   * Each event carries the whole state, so that the last one is enough to load it, however long the stream
+   * is. `evolve` then ignores the state before.
    */
   readonly lastEventIsState?: true;
   /** Raised when the shape of an event changes; `upcast` lifts older data to today's shape. */
@@ -91,14 +91,14 @@ export interface Aggregate<State, Event extends DomainEvent> {
   readonly upcast?: (type: string, data: object, version: number) => object;
 }
 
-/** Whether events of an aggregate may hold personal data, in a part `personal`: their schemas say so. */
+/** Whether the schemas of an aggregate's events have a part `personal`. */
 export const holdsPersonal = ({
   schemas,
 }: {
   readonly schemas: Readonly<Record<string, z.ZodObject>>;
 }): boolean => Object.values(schemas).some(({ shape }) => 'personal' in shape);
 
-/** A newer version of the service wrote the event: this one can't tell what it means. */
+/** A newer version of the service wrote the event, and this one can't interpret it. */
 export class UnknownEvent extends FinalError {
   constructor({ stream, revision, type, metadata }: RecordedEvent, known: number) {
     super(

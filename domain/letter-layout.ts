@@ -165,7 +165,7 @@ export interface Layout {
 }
 
 /**
- * How a message stands on the card: in the largest writing in which it fits, with its own line breaks. Words
+ * Lays a message out on the card: in the largest writing in which it fits, with its own line breaks. Words
  * are broken only if they are longer than a line. (decision 65: a message that doesn't fit the card)
  */
 export const layOut = (message: string, handwriting: string): Layout => {

@@ -174,7 +174,7 @@ export const verifyConsistency = (
   return old.equals(older.root) && now.equals(newer.root);
 };
 
-/** The hashes of a tile level whose root is that of the subtree. They stand side by side in one tile. */
+/** The hashes of a tile level under the subtree's root, side by side in one tile. */
 export const hashesUnder = ({
   height,
   index,
@@ -184,7 +184,7 @@ export const hashesUnder = ({
   return { level, from: index * count, count };
 };
 
-/** The root over hashes that stand side by side, of which there are a power of two. */
+/** The root over adjacent hashes, whose number is a power of two. */
 export const foldHashes = (hashes: Buffer): Hash => {
   let row = hashesIn(hashes);
   while (row.length > 1)

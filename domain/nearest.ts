@@ -27,8 +27,8 @@ const distance = (a: string, b: string): number => {
 };
 
 /**
- * How far apart two folded names are; null if they have nothing to do with each other. At most a third of the
- * longer one may be mistyped. One that is the beginning of the other comes after those.
+ * The distance of two folded names; null if they are unrelated. At most a third of the longer one may be
+ * mistyped. A prefix of the other name ranks last.
  */
 const apart = (a: string, b: string): number | null => {
   const allowed = Math.floor(Math.max(a.length, b.length) / 3);

@@ -9,7 +9,7 @@ import { CommandId, derivedUuid, OrganizationId } from './ids.js';
  * ledger. (decision 69: what a purchase answers, and when it is repeated)
  */
 export const purchaseEvents = events({
-  /** `ledgerRevision`: of the ledger, from before the movement could stand in it. */
+  /** `ledgerRevision`: of the ledger, from before it could contain the movement. */
   PurchaseOrdered: {
     org: OrganizationId,
     reference: z.string(),

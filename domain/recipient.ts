@@ -57,7 +57,7 @@ const limited = limitedText(maxPartLength, () =>
   invalid(`A part of an address may have at most ${maxPartLength} characters.`),
 );
 
-/** The rule of a part of an address: what holds for every part, then `read`. */
+/** The rule of a part of an address: the common checks, then `read`. */
 const partRule = <T>(read: (text: string) => T): TextRule<T> =>
   Object.assign(
     (text: string): T | null => {

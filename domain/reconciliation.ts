@@ -139,7 +139,7 @@ const found = (
   message: string,
 ): readonly Finding[] => [{ code, subject, position, message }];
 
-/** A movement beside what it is for, and beside the movement that undoes it. */
+/** Judges a movement by its purpose, and by the movement that undoes it. */
 const judge = (
   { stored, event }: RecordedMovement,
   facts: StreamFacts,

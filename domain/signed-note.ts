@@ -8,7 +8,7 @@ import { createPrivateKey, createPublicKey, hash, sign, verify, type KeyObject }
 /** Signs the text itself, as a log does, or the text with the time before it, as a witness does. */
 export type SignatureKind = 'note' | 'cosignature';
 
-/** A key that notes are checked with. Name and id together say which key has signed. */
+/** A key that verifies notes. Name and id together identify it. */
 export interface NoteKey {
   /** Of a log: its origin. */
   readonly name: string;
@@ -257,7 +257,7 @@ export interface TreeHead {
 export const checkpointText = ({ origin, size, root }: TreeHead): string =>
   `${origin}\n${size}\n${root.toString('base64')}\n`;
 
-/** Reads the text of a checkpoint. What extension lines say is passed over. Throws UntrustedNote. */
+/** Parses the text of a checkpoint. Extension lines are skipped. Throws UntrustedNote. */
 export const parseCheckpointText = (text: string): TreeHead => {
   const [origin = '', digits = '', base64 = '', ...extensions] = text.split('\n');
   const root = fromBase64(base64);

@@ -9,10 +9,7 @@ const invisible = /[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u
 /** The text without zero-width characters and bidi controls. */
 export const stripInvisible = (text: string): string => text.replace(invisible, '');
 
-/**
- * The text without what doesn't show, and then without white space at both ends. (decision 15: how long an
- * address may be)
- */
+/** Strips invisible characters, then white space at both ends. (decision 15: how long an address may be) */
 export const clean = (text: string): string => stripInvisible(text).trim();
 
 const blank = /^[\s\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]*$/;

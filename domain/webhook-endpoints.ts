@@ -186,8 +186,8 @@ const sameList = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((value, at) => value === b[at]);
 
 /**
- * Changes what an endpoint subscribes to and how its owner calls it; undefined for what stays. A repeat
- * records nothing. Throws `not_found`. (decision 67: endpoints are their owner's, too)
+ * Changes an endpoint's subscription and description; undefined keeps a value. A repeat records nothing.
+ * Throws `not_found`. (decision 67: endpoints are their owner's, too)
  */
 export const change =
   (

@@ -25,7 +25,7 @@ export interface SecretRef {
 }
 
 /**
- * `whsec_` and base64 of 32 bytes: what the receiver is given. (decision 59: secrets, rotation, Standard
+ * `whsec_` and base64 of 32 bytes, as the receiver gets it. (decision 59: secrets, rotation, Standard
  * Webhooks)
  */
 export type SigningSecret = Brand<string, 'SigningSecret'>;

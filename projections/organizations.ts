@@ -23,7 +23,7 @@ export interface OrganizationDocument {
 
 /**
  * The account, the designs and the house hand of each organization. All of them are in one list, and their
- * agenda is the name: so those whose names begin alike are found, whatever their case.
+ * agenda is the name, so that a search by the beginning of a name finds them, whatever their case.
  */
 export const organizations = projection({
   name: 'organizations',

@@ -17,7 +17,7 @@ export class BufferedKeyUses {
   constructor(rows: KeyUseRows, clock: Clock) {
     this.#rows = rows;
     const { signal } = this.#stopping;
-    // What can't be saved stays fresh until the next time.
+    // Uses that can't be saved stay fresh until the next save.
     const onError = () => undefined;
     this.#saving = untilAborted({ clock, signal, pause: saveInterval, onError }, () => this.#save());
   }

@@ -3,8 +3,8 @@ import type { RateLimiter } from '../ports/rate-limiter.js';
 import type { Clock } from '../ports/system.js';
 
 /**
- * Counts a try for each of these subjects in turn, before any work is done for it. `perMinute`: how many each
- * may have in a clock minute. Throws `rate_limited` at the first that has had more; those after it are not
+ * Counts a try for each of these subjects in turn, before any work is done for it. `perMinute`: the limit of
+ * each in a clock minute. Throws `rate_limited` at the first that is over its limit; later subjects are not
  * counted.
  */
 export const countTries = async (

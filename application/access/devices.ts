@@ -9,13 +9,13 @@ export type Device = Pick<Credential, 'account' | 'epoch'>;
 /** Tokens that browsers keep to show that they have signed in before: only the service can make them. */
 export interface Devices {
   sign(device: Device): string;
-  /** Null for what was not signed here. */
+  /** Null if it was not signed here. */
   read(signed: string): Device | null;
 }
 
 const form = /^([0-9a-f-]{36})\.([0-9a-f-]{36})\.([\w-]{43})$/;
 
-/** Signs with a key that is derived from the newest master key; what an older one has signed stays good. */
+/** Signs with a key that is derived from the newest master key; signatures of older keys stay valid. */
 export const devicesWith = (masters: MasterKeys): Devices => {
   const keys = masters.map(({ key }) => Buffer.from(hkdfSync('sha256', key, '', 'device cookie', 32)));
   const macs = (account: string, epoch: string): readonly Buffer[] =>

@@ -8,7 +8,7 @@ import { hashOf } from './sessions.js';
 const formTtl: Milliseconds = 24 * 60 * 60 * 1000;
 
 const Kept = z.object({
-  /** Tells the tries of one form apart. */
+  /** Distinguishes the tries of one form. */
   try: z.string(),
   since: z.number(),
   /** Where the form led; null while it is at work. */
@@ -53,9 +53,7 @@ export const claimForm = async (
   return { kind: 'claimed', held: { ...found, data, ends, version: found.version + 1 }, tookOver: true };
 };
 
-/**
- * Notes where the form led. If that fails, a repeat does what was done already, which every action allows.
- */
+/** Notes the result of the form. If that fails, a repeat runs the action again, which every action allows. */
 export const completeForm = async (
   { signInRecords }: Pick<FormDeps, 'signInRecords'>,
   held: FoundSignInRecord,

@@ -167,7 +167,7 @@ export const acceptFor = async (
   await execute(deps, account, id, newCommand(deps, by, null), joinOrganization(person, org));
 };
 
-/** A password that is chosen, the field that holds it, and where the choice comes from. */
+/** A chosen password, the field that holds it, and the client that chose it. */
 export interface Chosen {
   readonly password: string;
   readonly param: string;
@@ -203,7 +203,7 @@ export const hashOfNew = async (
 /** How many accounts of one e-mail address have a password. */
 export const maxAccounts = 50;
 
-/** Makes room for one more by those that open nothing any more. Throws `invalid_transition`. */
+/** Makes room for one more by removing invitations that are over. Throws `invalid_transition`. */
 const assertRoom = async (deps: PeopleDeps, mailbox: Uuid): Promise<void> => {
   const known = await credentialsOf(deps, mailbox);
   if (known.length < maxAccounts) return;
@@ -219,8 +219,8 @@ const assertRoom = async (deps: PeopleDeps, mailbox: Uuid): Promise<void> => {
 
 /**
  * Accepts an invitation for a new account, which opens this organization alone, and gives it its first
- * password. A repeat of the same form goes on where it broke off, and changes no password. Throws `not_found`
- * for those that are not accepted, `invalid_parameter`, `invalid_transition`.
+ * password. A repeat of the same form continues where it broke off, and changes no password. Throws
+ * `not_found` for accounts that are not accepted, `invalid_parameter`, `invalid_transition`.
  */
 export const joinAnew = async (
   deps: PeopleDeps,

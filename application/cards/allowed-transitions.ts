@@ -65,8 +65,8 @@ interface ExportLine {
 }
 
 /**
- * The events of cards in an export that the service's own rules do not allow after those before them. Cards
- * whose beginning is not in the export are passed over.
+ * Events of cards in an export that break the service's own rules about transitions. Cards whose beginning is
+ * not in the export are skipped.
  */
 export const forbiddenTransitions = (file: string): readonly string[] => {
   const states = new Map<StreamName, Card>();

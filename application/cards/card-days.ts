@@ -29,7 +29,7 @@ const unavailable = (error: unknown): null => {
 };
 
 /**
- * The last days, oldest first, those without cards included; null while they are counted for the first time.
+ * The last days, oldest first, including days without cards; null while they are counted for the first time.
  * In a time zone that is not whole hours from UTC, an hour belongs to the day on which it begins.
  */
 export const readCardDays = async (

@@ -19,8 +19,8 @@ export interface CardForOperator {
 }
 
 /**
- * Every event of a card, oldest first, or of a send that was abandoned: those up to a moment, or all (null).
- * Throws `card_not_found`, also if there was no such card yet, DamagedStream, EventStoreUnavailable.
+ * All events of a card or of an abandoned send, oldest first, up to a moment (null: all). Throws
+ * `card_not_found`, also if there was no such card yet, DamagedStream, EventStoreUnavailable.
  */
 export const cardHistory = async (
   { store }: Pick<ReadCardsDeps, 'store'>,

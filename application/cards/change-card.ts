@@ -35,8 +35,8 @@ export interface ChangedCard {
 type DecideCard = (state: Card) => readonly CardEvent[];
 
 /**
- * Decides on a card and records every event; the credits that they owe come back with them. Throws what the
- * decision throws, `card_not_found` (also for a card of another organization), EventStoreUnavailable and
+ * Decides on a card and records every event; the credits that they owe come back with them. Throws the
+ * decision's errors, `card_not_found` (also for a card of another organization), EventStoreUnavailable and
  * TooContended if nothing was written, OutcomeUnknown. (docs/money.md#the-flows)
  */
 export const changeCard = (
@@ -46,13 +46,13 @@ export const changeCard = (
   decide: DecideCard,
 ): Promise<ChangedCard> => change(deps, target, command, decide, null);
 
-/** Cancels a card, and returns its credit. Throws what `changeCard` throws. */
+/** Cancels a card, and returns its credit. Throws the errors of `changeCard`. */
 export const cancelCard = (deps: ChangeCardDeps, target: CardOf, command: Command): Promise<ChangedCard> =>
   change(deps, target, command, cancel, 'return');
 
 /**
- * Releases a held card, for a credit. Throws `no_credits` if the balance is empty, and what `changeCard`
- * throws.
+ * Releases a held card, for a credit. Throws `no_credits` if the balance is empty, and the errors of
+ * `changeCard`.
  */
 export const releaseCard = (
   deps: ChangeCardDeps,

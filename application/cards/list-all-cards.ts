@@ -14,7 +14,7 @@ export interface AllCardsQuery {
   readonly startingAfter: string | null;
 }
 
-/** A card, and what the page after it begins with. */
+/** A card, and the cursor of the page after it. */
 export interface ListedCard {
   readonly card: CardDocument;
   readonly cursor: string;
@@ -45,9 +45,9 @@ type Row = Stored<CardDocument>;
 const newestFirst = (a: Row, b: Row): number => (a.created < b.created ? 1 : -1);
 
 /**
- * Cards of all organizations, or of one: those that need a person first, then the others, each newest first;
- * with a status, those alone. Each status is asked for on its own, because there is an index for that, and an
- * order of statuses would need another. Throws `invalid_cursor`, ReadModelsUnavailable.
+ * Cards of all organizations, or of one: first the cards that need a person, then the others, each newest
+ * first; with a status, only that one. Each status is a query of its own, because there is an index for that,
+ * and an order of statuses would need another. Throws `invalid_cursor`, ReadModelsUnavailable.
  */
 export const listAllCards = async (
   readModels: ReadModels,

@@ -61,7 +61,7 @@ export interface SendRequest {
   readonly command: Command;
   readonly source: Order['source'];
   readonly idempotency: Pick<KeyClaim, 'key' | 'body'> | null;
-  /** Called once the key is claimed. Throws the refusals that precede those of the fields. */
+  /** Called once the key is claimed. Throws refusals that precede the refusals of fields. */
   readonly draft: () => CardDraft | Promise<CardDraft>;
 }
 
@@ -112,8 +112,8 @@ export const hashedIdempotency = async (
 export const requestOf = ({ command, idempotency }: SendRequest): string => idempotency?.key ?? command.id;
 
 /**
- * Makes the card's first event of the draft's fields and of what they name. Throws the refusal of the first
- * wrong field; the design is the last one. (decision 2: of several wrong fields, one is reported)
+ * Makes the card's first event from the draft's fields and the things that they name. Throws the refusal of
+ * the first wrong field; the design is the last one. (decision 2: of several wrong fields, one is reported)
  */
 export const placeOrder = async (
   { streams, organizations, planning }: PlaceOrderDeps,

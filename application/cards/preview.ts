@@ -7,7 +7,7 @@ import { organizationOf } from '../organizations/administer.js';
 import type { WriteDeps } from '../writing/execute.js';
 import { lookUp, placeOrder, type CardDraft, type PlaceOrderDeps, type SendRequest } from './place-order.js';
 
-/** How a message would stand on the card. Nothing was sent, spent or recorded. */
+/** The layout of a message on the card. Nothing was sent, spent or recorded. */
 export interface LetterPreview extends Layout {
   /** The canonical name of the handwriting. */
   readonly hand: string;
@@ -33,7 +33,7 @@ export const previewLetter = async (
 export interface SendPreview {
   /** The message, if there is one that a card can have, in its handwriting. */
   readonly letter: { readonly message: string; readonly hand: string } | null;
-  /** Why it would be refused; null if it wouldn't be. Says nothing of credits. */
+  /** The refusal that a send would get; null if none. Credits are not checked. */
   readonly refusal: DomainError | null;
   /** Why it would be held; null if it wouldn't be. */
   readonly heldReason: string | null;
@@ -49,9 +49,7 @@ const orNull = async <T>(work: () => Promise<T>): Promise<T | null> => {
   }
 };
 
-/**
- * Looks what a card would come to, by the functions that a send goes through. Throws EventStoreUnavailable.
- */
+/** Previews a send, with the functions of a send. Throws EventStoreUnavailable. */
 export const previewSend = async (
   deps: PlaceOrderDeps,
   request: Omit<SendRequest, 'draft'>,

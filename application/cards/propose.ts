@@ -9,7 +9,7 @@ import type { ReadModels } from '../ports/read-models.js';
 /** How many names of the catalogue an unknown one is compared with. */
 const maxCompared = 1_000;
 
-/** Names under which something may be asked for, and what to send for each. */
+/** Names that may be asked for, and the name to send for each. */
 type Offers = ReadonlyMap<string, string>;
 
 const offeredHands = async (readModels: ReadModels): Promise<Offers> => {

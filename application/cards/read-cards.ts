@@ -17,8 +17,8 @@ export interface ReadCardsDeps {
 }
 
 /**
- * The canonical form of the code that a client wrote. Throws `missing_id`, and `card_not_found` for what
- * can't be a code. (decision 23: how forgiving a code is read)
+ * The canonical form of the code that a client wrote. Throws `missing_id`, and `card_not_found` for an
+ * impossible code. (decision 23: how forgiving a code is read)
  */
 export const codeFrom = (text: string): CardCode => {
   const parsed = parseCardCode(text);

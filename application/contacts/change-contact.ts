@@ -28,7 +28,7 @@ export const replaceContact = (
   { details, seen }: { readonly details: ContactDetails; readonly seen: string },
 ): Promise<void> => change(deps, id, command, replaceSeenContact(org, details, seen, command.at));
 
-/** Deletes a contact in the same way: its details are erased. Throws what `replaceContact` throws. */
+/** Deletes a contact in the same way: its details are erased. Throws the errors of `replaceContact`. */
 export const removeContact = (
   deps: SaveContactDeps,
   id: Uuid,

@@ -18,7 +18,7 @@ export interface ImportOptions<Contact> {
   readonly save: (contact: Contact, line: number) => Promise<RowOutcome>;
   readonly onBadRow: (line: number, reason: string) => void;
   readonly onProgress: (progress: ImportProgress) => void;
-  /** When it aborts, the rows under way are finished and no more are begun. */
+  /** When it aborts, the rows under way are finished and no more are started. */
   readonly signal: AbortSignal;
 }
 

@@ -27,11 +27,11 @@ export interface ImportDeps extends WaitingRowsDeps, SealRowDeps {
   readonly clock: Clock;
 }
 
-/** How long it is shown what came of a file. */
+/** How long the result of a file is shown. */
 const importTtl: Milliseconds = 7 * 24 * 60 * 60 * 1000;
 /** After this, the process that works on imports removes the remaining rows and destroys their keys. */
 const rowsTtl: Milliseconds = importTtl + 24 * 60 * 60 * 1000;
-/** Of one organization, with those that are over. */
+/** Per organization, including finished ones. */
 const maxKept = 200;
 /** How many rows are shown before they are saved. */
 const rowsShown = 5;
@@ -53,12 +53,12 @@ export const ContactImport = z.object({
   upload: z.string(),
   parts: z.int(),
   rows: z.int(),
-  /** The part to save next, and how often that was begun. */
+  /** The next part to save, and its number of tries. */
   next: z.int(),
   tries: z.int(),
-  /** Which try saved a part, where that was not the first: what other tries found bad does not count. */
+  /** The try that saved a part, if it was not the first: bad lines of other tries don't count. */
   savedBy: z.record(z.string(), z.int()),
-  /** Rows that are through, and what became of them. */
+  /** Processed rows, and their results. */
   through: z.int(),
   created: z.int(),
   updated: z.int(),
@@ -134,8 +134,8 @@ const tooManyRows = (): DomainError =>
   );
 
 /**
- * Keeps the rows in parts, of which one is in memory. Returns how many parts and rows they were. If it fails,
- * what was kept is removed.
+ * Keeps the rows in parts, of which one is in memory. Returns the numbers of parts and rows. If it fails,
+ * everything that was kept is removed.
  */
 const keepRows = async (
   deps: ImportDeps,
@@ -182,10 +182,10 @@ export interface NewImport {
 }
 
 /**
- * Keeps a file of contacts, so that it is saved from then on, whatever happens to this process; one with the
- * same id changes nothing. Throws `rate_limited` if the organization has too many under way,
- * `invalid_parameter` if it has had too many, what the rows throw, and PersonalKeysUnavailable; then nothing
- * of it is saved. After ImportsUnavailable it may be: the same id again tells.
+ * Keeps a file of contacts, so that it is saved from then on, whatever happens to this process; a repeat with
+ * the same id changes nothing. Throws `rate_limited` if the organization has too many under way,
+ * `invalid_parameter` if it has had too many, the errors of the rows, and PersonalKeysUnavailable; then
+ * nothing of it is saved. After ImportsUnavailable it may be saved: repeat with the same id.
  */
 export const beginImport = async (
   deps: ImportDeps,
@@ -230,7 +230,7 @@ export const beginImport = async (
     await removeUpload(deps, upload, { to: kept.parts });
 };
 
-/** Saves nothing more of it. What is saved stays. Throws ImportsUnavailable. */
+/** Stops saving it. Saved rows stay. Throws ImportsUnavailable. */
 export const stopImport = async (
   deps: Pick<ImportDeps, 'importRecords'>,
   org: OrganizationId,

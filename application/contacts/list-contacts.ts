@@ -25,8 +25,8 @@ const rowOf = async (readModels: ReadModels, org: OrganizationId, startingAfter:
 };
 
 /**
- * As `listContacts`, as they were at a moment, without those that were deleted since. Throws also `not_found`
- * if the organization was not there yet, DamagedStream.
+ * As `listContacts`, at a moment in the past, without contacts that were deleted since. Also throws
+ * `not_found` if the organization was not there yet, DamagedStream.
  */
 export const listContactsAt = async (
   deps: Pick<WriteDeps, 'store' | 'streams'> & { readonly readModels: ReadModels },

@@ -48,10 +48,10 @@ const pause: Milliseconds = 1_000;
 const uploadTimeout: Milliseconds = 20 * 60 * 1000;
 /** A part that fails so often, and not because a store is away, ends its import. */
 const maxTries = 20;
-/** The bad lines that an import tells; the others are only counted. */
+/** The bad lines that an import lists; further ones are only counted. */
 const maxBadLines = 1_000;
 
-/** The command of a line: always the same, so that a part that is begun again finds what it wrote. */
+/** The command of a line. It is always the same, so that a repeated part finds its own writes. */
 const commandOf = ({ clock }: RunImportsDeps, work: FoundImport, line: number): Command => ({
   id: CommandId.parse(derivedUuid('import', work.id, line)),
   org: work.org,
@@ -64,7 +64,7 @@ interface ImportLine {
   readonly org: OrganizationId;
   readonly externalId: string;
   readonly command: Command;
-  /** When the file was uploaded: what was deleted since stays deleted. */
+  /** When the file was uploaded: contacts that were deleted since stay deleted. */
   readonly uploadedAt: Instant;
 }
 
@@ -134,7 +134,7 @@ const note = async (
 ): Promise<void> => {
   if ((await changeImport(deps, begun, came)) !== null) return;
   const now = await findImport(deps, begun.org, begun.id);
-  // No other process has begun the part since.
+  // No other process has started the part since.
   if (now?.status === 'stopped' && now.next === begun.next && now.tries === begun.tries)
     await changeImport(deps, now, came);
 };
@@ -147,7 +147,7 @@ async function* inTurns<T>({ clock }: RunImportsDeps, rows: readonly T[]): Async
   }
 }
 
-/** Saves one part, and notes that. Throws what stopped it: then it is begun again. */
+/** Saves one part, and notes that. Throws the error that stopped it; then the part is repeated. */
 const savePart = async (
   deps: RunImportsDeps,
   work: FoundImport,
@@ -192,7 +192,7 @@ const savePart = async (
   });
 };
 
-/** Does the next part of an import; false if nothing is left of it, or it has not begun. */
+/** Does the next part of an import; false if it is finished, or has not started. */
 const goOn = async (deps: RunImportsDeps, upload: Upload, signal: AbortSignal): Promise<boolean> => {
   const { importRecords, clock } = deps;
   const record = await importRecords.find('import', upload.import);
@@ -236,8 +236,8 @@ const giveUpOn = async (deps: RunImportsDeps, upload: Upload, error: unknown): P
 };
 
 /**
- * Does one part of every import that waits, in turn, until nothing is left. One that fails does not hold up
- * the others: it is left for the next time, and what the first failed with is thrown at the end.
+ * Does one part of each waiting import in turn, until all are done. A failed import does not hold up the
+ * others: it is left for the next time, and the first failure is thrown at the end.
  */
 export const workOnImports = async (deps: RunImportsDeps, signal: AbortSignal): Promise<void> => {
   const failed = new Map<string, unknown>();
@@ -256,7 +256,7 @@ export const workOnImports = async (deps: RunImportsDeps, signal: AbortSignal): 
   for (const error of failed.values()) throw error;
 };
 
-/** Saves what was uploaded, until the signal aborts. Only one may run at a time. */
+/** Saves uploaded files, until the signal aborts. Only one may run at a time. */
 export const runImports = (
   deps: RunImportsDeps,
   signal: AbortSignal,

@@ -6,7 +6,7 @@ import type { Clock } from '../ports/system.js';
 
 /** How many files an organization may have at work or waiting, and a process may be reading. */
 export const maxFiles = { ofOrganization: 3, ofProcess: 6 };
-/** Files are counted in pieces of so many bytes, and each as one piece more. */
+/** Files are counted in pieces of this many bytes, and each as one piece more. */
 const piece = 8 * 1024 * 1024;
 /** Of an organization, in a clock minute. */
 const maxPieces = 12;

@@ -25,7 +25,7 @@ const maxParts = 2_000;
 /** An upload whose rows wait, or that is under way. */
 const Upload = z.object({
   org: z.string().transform((id) => id as OrganizationId),
-  /** The import that it becomes, if it comes to its end. */
+  /** The id of the import once the upload is complete. */
   import: z.string(),
   at: Instant,
 });
@@ -41,7 +41,7 @@ const OpenRow = z.object({
 /** A row of a file as it waits: the contact as it was sent, or why the row has none. */
 export type WaitingRow = z.infer<typeof OpenRow> | z.infer<typeof BadRow>;
 
-/** A row as it is stored: what it says of a person is sealed as in an event, with a key of the row alone. */
+/** A stored row: its personal data is sealed as in an event, with a key of the row alone. */
 const SealedRow = z.object({ line: z.int(), sealed: z.object({ key: z.string() }).loose() });
 const StoredRow = z.union([SealedRow, BadRow]);
 export type StoredRow = z.infer<typeof StoredRow>;
@@ -67,7 +67,7 @@ export const addUpload = async (
   await importRecords.add({ kind: 'import-upload', id, owner: uploadOwner, data, ends });
 };
 
-/** Seals what a row says of a person. Throws PersonalKeysUnavailable. */
+/** Seals the personal data of a row. Throws PersonalKeysUnavailable. */
 export const sealRow = async (
   { personalKeys, entropy }: SealRowDeps,
   upload: string,
@@ -139,7 +139,7 @@ const openedPart = async (
 };
 
 /**
- * The rows of a part, at most so many, a row whose key is destroyed as a bad one; null if the part is gone.
+ * The rows of a part, up to a limit; a row whose key is destroyed counts as bad. Null if the part is gone.
  * Throws ImportsUnavailable and PersonalKeysUnavailable.
  */
 export const readPart = async (
@@ -165,7 +165,7 @@ export const removePart = async (deps: WaitingRowsDeps, upload: string, part: nu
   await deps.importRecords.remove('import-part', partId(upload, part));
 };
 
-/** Removes the parts of an upload from one on, and what announced it. */
+/** Removes the parts of an upload from one on, and its announcement. */
 export const removeUpload = async (
   deps: WaitingRowsDeps,
   upload: string,

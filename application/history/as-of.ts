@@ -37,8 +37,8 @@ export const momentOf = async (
 };
 
 /**
- * Whether an event stands in its stream at a moment. Throws `invalid_parameter` if the event store doesn't
- * give positions of a single stream (EventStoreDB before 22.6), and the moment is no event's.
+ * Whether an event was in its stream at a moment. Throws `invalid_parameter` if the event store doesn't give
+ * positions of a single stream (EventStoreDB before 22.6), and the moment is no event's.
  */
 export const isBy = (moment: Moment, { position, metadata }: RecordedEvent): boolean => {
   if (moment.position !== null && position !== null) return position <= moment.position;

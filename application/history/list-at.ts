@@ -9,9 +9,9 @@ const pageSize = 200;
 const atOnce = 16;
 
 /**
- * A page of an organization's things as they were at a moment, newest first. The read model says which
- * streams there are, and the streams how they were. `before`: where the page before ended. Throws
- * DamagedStream, ReadModelsUnavailable, EventStoreUnavailable.
+ * A page of an organization's things at a moment, newest first. The read model knows the streams, and the
+ * streams know the past. `before`: the end of the previous page. Throws DamagedStream, ReadModelsUnavailable,
+ * EventStoreUnavailable.
  */
 export const listAt = async <Document>(
   { store, readModels }: { readonly store: EventStore; readonly readModels: ReadModels },

@@ -35,8 +35,8 @@ export const openHook = async (streams: Streams, token: string): Promise<OpenedH
 
 /**
  * Sends the card that a payload asks for. The hook is loaded again, because it may have been paused or
- * deleted while the body was on its way. Throws `invalid_hook`, `hook_disabled`, and what `sendCard` throws.
- * (docs/contract.md#sending-through-a-hook)
+ * deleted while the body was on its way. Throws `invalid_hook`, `hook_disabled`, and the errors of
+ * `sendCard`. (docs/contract.md#sending-through-a-hook)
  */
 export const fireHook = async (
   deps: SendCardDeps,
@@ -62,7 +62,7 @@ export interface ComposedHook {
   readonly sources: TemplateSources | null;
 }
 
-/** Composes what a hook sends, for a call and for a preview of one. */
+/** Composes a hook's card, for a call and for a preview of one. */
 export const composeHook = async (
   { streams, planning }: Pick<SendCardDeps, 'streams' | 'planning'>,
   { org, template, signedBy, design }: Omit<MadeHook, 'status' | 'label'>,

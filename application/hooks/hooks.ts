@@ -57,8 +57,8 @@ export const makeHook = async (
 };
 
 /**
- * Changes settings of a hook and whether it is paused, all or nothing; what is not named stays. Throws
- * `not_found`, `design_not_found`. (decision 49: a hook's design is checked now and at every fire)
+ * Changes settings of a hook and whether it is paused, all or nothing; settings that aren't named stay.
+ * Throws `not_found`, `design_not_found`. (decision 49: a hook's design is checked now and at every fire)
  */
 export const updateHook = async (
   deps: HookDeps,

@@ -20,8 +20,8 @@ export interface HookPreview {
 }
 
 /**
- * Looks what a hook with these settings makes of a payload, by the functions that a call goes through. Says
- * nothing of credits. Throws EventStoreUnavailable.
+ * Previews a call of a hook with these settings and a payload, with the functions of a call. Credits are not
+ * checked. Throws EventStoreUnavailable.
  */
 export const previewHook = async (
   deps: PlaceOrderDeps,

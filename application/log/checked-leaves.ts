@@ -30,8 +30,8 @@ const parsed = (metadata: string): ReadMetadata | null => {
 };
 
 /**
- * Checks that an event's hash follows from what is stored and from the event before it in its stream. Throws
- * DamagedLog.
+ * Checks that an event's hash follows from its stored texts and from the event before it in its stream.
+ * Throws DamagedLog.
  */
 export const checkedEvent = (previous: string | null, event: StoredEvent): CheckedEvent => {
   const metadata = parsed(event.metadata);
@@ -60,9 +60,9 @@ const assertOurs = (
 const rememberedStreams = 50_000;
 
 /**
- * Checks the events that follow in the log. Throws DamagedLog at the first that does not follow from the one
- * before it in its stream, or that the service did not write; and MissingEventKey. `covered`: so many of them
- * are compared with what was signed, too.
+ * Checks the next events of the log. Throws DamagedLog at the first that does not follow from the one before
+ * it in its stream, or that the service did not write; and MissingEventKey. `covered`: this many of them are
+ * compared with the signed tree, too.
  */
 export type CheckEvents = (
   events: readonly StoredEvent[],
@@ -103,7 +103,7 @@ export const eventChecker = (
   };
 };
 
-/** The leaves of events. `counts`: how many events of each organization stand before them; it counts on. */
+/** The leaves of events. `counts`: how many events of each organization precede them; it is updated. */
 export const leavesOf = (
   events: readonly CheckedEvent[],
   counts: Map<OrganizationId | null, number>,
@@ -118,14 +118,14 @@ export const leavesOf = (
     }
   });
 
-/** The entry that an event would have, as it says itself; null for one that can't be read. */
+/** The entry of an event by its own texts; null if it can't be read. */
 export const entryOf = ({ stream, revision, metadata }: StoredEvent, orgSeq: number): Buffer | null => {
   const { org, hash } = parsed(metadata) ?? {};
   if (org === undefined || typeof hash !== 'string') return null;
   return entryBytes({ stream, revision, hash, org, orgSeq });
 };
 
-/** The leaf that an event would have, as it says itself; null for one that can't be read. */
+/** The leaf of an event by its own texts; null if it can't be read. */
 export const leafOf = (event: StoredEvent, orgSeq: number): Hash | null => {
   const entry = entryOf(event, orgSeq);
   return entry && leafHash(entry);

@@ -33,7 +33,7 @@ const triesOfAWrite = 5;
 
 /**
  * Copies every event of a log to an empty store, in the order of the log, text for text. It can be stopped
- * anywhere and begun again. Throws DamagedLog, MissingEventKey, NoCopy and EventStoreUnavailable.
+ * anywhere and resumed. Throws DamagedLog, MissingEventKey, NoCopy and EventStoreUnavailable.
  */
 export const copyLog = async (
   { from, to, macs }: CopyLogDeps,

@@ -2,9 +2,8 @@ import { DomainError, FinalError } from '../../domain/errors.js';
 import type { LogTiles } from '../ports/log-tiles.js';
 
 /**
- * The event log is not as it was written. `position`: that of the first event that is known to be unreadable
- * or changed; where the log ends too early, of the last event before what is missing. `restore`: what a
- * backup has to be put in place of.
+ * The event log was changed or damaged. `position`: of the first event that is known to be unreadable or
+ * changed; where the log ends too early, of its last event. `restore`: the store to restore from a backup.
  */
 export class DamagedLog extends FinalError {
   constructor(

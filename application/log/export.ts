@@ -64,16 +64,16 @@ export interface ExportOptions {
 const format = 'handwritten-card-service/export/v1';
 const statementHeading = 'handwritten-card-service/statement/v1';
 
-/** How long an export waits until what was written before it is signed. */
+/** How long an export waits for the signature of the events before it. */
 const signatureTimeout: Milliseconds = 30_000;
-/** How long an export waits for witnesses: without them, it is still what the log has signed. */
+/** How long an export waits for witnesses: without them, it is still signed by the log. */
 const witnessTimeout: Milliseconds = 5_000;
 const pollInterval: Milliseconds = 50;
 
 /** The tree that an export belongs to: that of a checkpoint. */
 type Tree = Checkpoint;
 
-/** One tile of leaves, and the events that they stand for. */
+/** One tile of leaves, and their events. */
 interface ExportedTile {
   readonly start: number;
   readonly after: bigint;
@@ -86,7 +86,7 @@ interface ExportedLeaf {
   readonly event: StoredEvent;
 }
 
-/** Reads a tile with its events. Throws DamagedLog where they are not what was notarized. */
+/** Reads a tile with its events. Throws DamagedLog where they differ from the notarized ones. */
 const readTile = async ({ tiles, raw }: Pick<ExportDeps, 'tiles' | 'raw'>, n: number, size: number) => {
   const start = n * tileWidth;
   await turnAlone();
@@ -104,7 +104,7 @@ const readTile = async ({ tiles, raw }: Pick<ExportDeps, 'tiles' | 'raw'>, n: nu
   return { start, after: found.after, leaves };
 };
 
-/** How many events stand in the log up to a position. */
+/** How many events the log has up to a position. */
 const countUpTo = async (
   deps: Pick<ExportDeps, 'tiles' | 'raw'>,
   position: bigint,
@@ -118,7 +118,7 @@ const countUpTo = async (
 
 type ProofOf = (index: number) => Promise<readonly Hash[]>;
 
-/** Inclusion proofs of the leaves of a tile: what they have in common is made once. */
+/** Inclusion proofs of the leaves of a tile: their common part is computed once. */
 const proofsOf = async (tiles: LogTiles, { start, leaves }: ExportedTile, size: number): Promise<ProofOf> => {
   if (leaves.length < tileWidth) return (index: number) => inclusionProof(tiles, index, size);
   const rows: Hash[][] = [leaves.map(({ hash }) => hash)];
@@ -137,7 +137,7 @@ const proofsOf = async (tiles: LogTiles, { start, leaves }: ExportedTile, size: 
 };
 
 const rememberedStreams = 50_000;
-/** After so many events other work has its turn. */
+/** After this many events other work has a turn. */
 const checkedPerTurn = 64;
 
 /** The event before another one in its stream. */
@@ -245,7 +245,7 @@ async function* leavesOfStream(
   }
 }
 
-/** Of a card everything is read before the first byte is sent: damage is told by a status. */
+/** A card is read completely before the first byte is sent, so that damage can still set the status. */
 async function* cardParts(
   deps: ExportDeps,
   options: ExportOptions,
@@ -286,7 +286,7 @@ async function* organizationParts(
   }
 }
 
-/** Whether the event before this one in its stream stands before a position. */
+/** Whether the event before this one in its stream is before a position. */
 const isBefore = async (
   { store }: ExportDeps,
   { stream, revision }: StoredEvent,
@@ -298,8 +298,8 @@ const isBefore = async (
 };
 
 /**
- * Shows that an organization's event before its first one of a period stands before the period: nothing of
- * the organization is left out between them. Null if that is its first event at all.
+ * Shows that an organization's last event before a period precedes the period: nothing of the organization is
+ * left out between them. Null if there is none.
  */
 const eventBefore = async (
   deps: ExportDeps,
@@ -364,7 +364,7 @@ const sizeAt = async (
   return isEnd ? lastBefore(deps, moment, begins, size) : begins;
 };
 
-/** Of events whose times run apart by what clocks may, the last one before a time counts. */
+/** The last event before a time, as far as clocks may differ. */
 const lastBefore = async (
   deps: ExportDeps,
   time: Milliseconds,
@@ -549,7 +549,7 @@ export const exportLog = async (
   }
 };
 
-/** Begins an iteration, so that what fails at once fails here. */
+/** Starts an iteration, so that early failures are thrown here. */
 const begun = async (pieces: AsyncGenerator<string>): Promise<AsyncIterable<string>> => {
   const first = await pieces.next();
   return (async function* rest() {

@@ -61,7 +61,7 @@ const hashTail = hashField.length + 64 + 2;
 const macField = ',"mac":"';
 
 /**
- * The text of an event's metadata up to its hash: what exports show and proofs rest on. Inside a JSON string
+ * The text of an event's metadata up to its hash, which exports show and proofs rest on. Inside a JSON string
  * every quotation mark has a backslash before it, so no field of metadata can be part of one.
  */
 export const withoutMac = (metadata: string): string => {
@@ -83,7 +83,7 @@ const withoutHash = (metadata: string): { readonly covered: string; readonly has
 };
 
 const splitData = (data: object): { readonly data: string; readonly personal: string | null } => {
-  // What is left out of an object keeps a field with the name __proto__, which an assignment would drop.
+  // Rest syntax keeps a field with the name __proto__, which an assignment would drop.
   const { personal, ...rest }: { readonly personal?: unknown } = data;
   if (personal === undefined) return { data: JSON.stringify(data), personal: null };
   return { data: JSON.stringify(rest), personal: JSON.stringify(personal) };
@@ -120,7 +120,7 @@ export interface Link {
 /** The texts of an event's data, with everything personal apart. */
 export interface ProtectedData {
   readonly data: string;
-  /** `stamp` stands for the text in the hash. */
+  /** `stamp` represents the text in the hash. */
   readonly personal: {
     readonly text: string;
     readonly stamp: Exclude<EventMetadata['personal'], null>;
@@ -128,7 +128,7 @@ export interface ProtectedData {
   } | null;
 }
 
-/** Says how the data of an event is stored. */
+/** The stored form of an event's data. */
 export type Protect = (event: Pick<UnsealedEvent, 'id' | 'type' | 'data'>) => ProtectedData;
 
 /** How personal data is sealed, and a wait until that can be done without waiting. */
@@ -141,8 +141,8 @@ export interface PersonalSeal {
 export type Sign = EventMacs['sign'];
 
 /**
- * Chains an event to the one before it in its stream, see `linkHash`, and signs the hash. Of personal data
- * the hash covers only what stands for it, so that the data can be erased later.
+ * Chains an event to the one before it in its stream, see `linkHash`, and signs the hash. The hash covers a
+ * digest of personal data, so that the data can be erased later.
  */
 export const seal = (link: Link, event: UnsealedEvent, protect: Protect, sign: Sign): NewEvent => {
   const { data, personal } = protect(event);
@@ -199,8 +199,8 @@ const personalVerifies = (personal: string | null, stamp: EventMetadata['persona
     : digestOf('sha256', personal, 'hex') === stamp.digest;
 
 /**
- * The hash of an event, if the event, as it is stored, is what was recorded after the event with the hash
- * `previous` in its stream (null: as the first); null if it is not.
+ * The hash of a stored event, if it is the one that was recorded after the event with the hash `previous` in
+ * its stream (null: as the first); else null.
  */
 export const verifiedHash = (previous: string | null, event: RawEvent): string | null => {
   const { metadata, personal } = event;
@@ -212,7 +212,7 @@ export const verifiedHash = (previous: string | null, event: RawEvent): string |
   return personalVerifies(personal, parseMetadata(metadata).personal) ? hash : null;
 };
 
-/** Says why an event does not verify. */
+/** Explains why an event does not verify. */
 export const whyDamaged = ({ metadata }: RawEvent): string => {
   const version = /,"chain":(\d+),"personal":/.exec(metadata)?.[1] ?? 'none';
   return version === String(chain)

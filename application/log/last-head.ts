@@ -60,7 +60,7 @@ const assertNew = async ({ metadata }: StoredEvent, heads: SignedHeads): Promise
 };
 
 /**
- * Makes sure, before anything is signed, that the keys are those of the log, and that its last signed head is
+ * Ensures, before anything is signed, that the keys belong to the log, and that its last signed head is
  * there; writes down the head of the empty tree if the log is a new one. Throws UnusableHead.
  */
 export const assertLastHead = async ({ log, tiles, heads, sign }: Signed): Promise<void> => {
@@ -91,8 +91,8 @@ export const assertNotSetBack = async (signed: Signed, last: bigint): Promise<vo
 };
 
 /**
- * The damage that a reader is told of: what is known, or that the tree is not the one that was signed last.
- * The notary may be making a lost tree again, or may not have looked yet.
+ * The damage to report to readers: known damage, or a tree that differs from the last signed one. The notary
+ * may be rebuilding a lost tree, or may not have looked yet.
  */
 const damageOf = async (tiles: LogTiles, heads: SignedHeads): Promise<LogDamage | null> => {
   const head = await heads.last().catch((error: unknown) => {

@@ -49,7 +49,7 @@ export const entryBundle = async (log: NotarizedLog, n: number, width: number): 
     }),
   );
 
-/** Where an event stands in the log, once it was notarized; null before, and if there is none. */
+/** The place of an event in the notarized log; null until it is notarized, and if there is none. */
 export const placeOf = async (
   log: NotarizedLog,
   stream: StreamName,

@@ -39,7 +39,7 @@ export const frontierAt = async (tiles: Tiles, size: number): Promise<Frontier> 
   roots: await rootsOver(tiles, { start: 0, end: size }),
 });
 
-/** The hashes that show that a leaf stands in the tree of a size. Throws RangeError and MissingTiles. */
+/** The hashes that prove that a leaf is in the tree of a size. Throws RangeError and MissingTiles. */
 export const inclusionProof = (tiles: Tiles, index: number, size: number): Promise<readonly Hash[]> =>
   rootsAlong(tiles, inclusionPath(index, size));
 

@@ -36,7 +36,7 @@ const pollInterval: Milliseconds = 500;
 /** While events come: a batch costs the same however few they are, and the tree is signed once a second. */
 const gathersFor: Milliseconds = 250;
 const signInterval: Milliseconds = 1_000;
-/** How long a process that is told to end waits for witnesses. */
+/** How long a stopping process waits for witnesses. */
 const lastSignature: Milliseconds = 1_000;
 
 /**
@@ -74,7 +74,7 @@ export const runNotary = async (deps: Notarizing, signal: AbortSignal): Promise<
   });
 };
 
-/** Notarizes what the log holds now, and signs it. Throws DamagedLog. */
+/** Notarizes and signs the log as it is now. Throws DamagedLog. */
 export const notarizeNow = (deps: Notarizing, onProgress: (events: number) => void = () => undefined) =>
   recordingDamage(deps, async () => {
     const { signal } = new AbortController();
@@ -96,8 +96,8 @@ export const scrubNow = (deps: Notarizing, onProgress: (events: number) => void 
   });
 
 /**
- * Makes the tree again from the first event, and compares it with every checkpoint that is kept. Signs
- * nothing. Throws DamagedLog if one of them says otherwise.
+ * Rebuilds the tree from the first event, and compares it with every kept checkpoint. Signs nothing. Throws
+ * DamagedLog if one of them differs.
  */
 export const rebuildTree = async (
   deps: Notarizing,
@@ -196,7 +196,7 @@ class Notary {
     const events = await log.readStored(tree.position, batchSize);
     const last = events.at(-1);
     if (last === undefined) {
-      // Another notary may have added what this one expected.
+      // Another notary may have added the leaves that this one expected.
       this.size = Math.max(this.size, tree.size);
       await this.#prove();
       const missing = this.#unproven.at(-1);
@@ -209,7 +209,7 @@ class Notary {
     }
     const signed = this.#unproven.findLast(({ root }) => root !== null)?.size ?? 0;
     const checked = await this.#check(events, signed - tree.size).catch(async (error: unknown) => {
-      // What doesn't follow may follow from a change further back: if that can be read, it is named.
+      // A break may come from a change further back: if that can be read, it is named.
       if (error instanceof DamagedLog)
         await readBack(this.#deps).catch((earlier: unknown) => {
           if (earlier instanceof DamagedLog && earlier.position < error.position) throw earlier;
@@ -273,7 +273,7 @@ class Notary {
     await anchor?.(newest, hour).then(() => (this.#anchored = hour), onError);
   }
 
-  /** After every event was found as it was written: what was said about damage no longer holds. */
+  /** Clears reported damage after every event was found unchanged. */
   async scrubbed(events: number): Promise<void> {
     const { tiles, onScrubbed } = this.#deps;
     if ((await tiles.damage()) !== null) await tiles.reportDamage(null);

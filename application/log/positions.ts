@@ -6,7 +6,7 @@ export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b);
 export const smallest = (positions: readonly bigint[]): bigint =>
   positions.reduce((least, position) => (position < least ? position : least));
 
-/** The largest of a position and those of the writes that were appended. */
+/** The largest of a position and the positions of appended writes. */
 export const lastPosition = (position: bigint, outcomes: readonly WriteOutcome[]): bigint =>
   outcomes.reduce(
     (last, outcome) => (outcome.kind === 'appended' ? larger(last, outcome.position) : last),

@@ -28,7 +28,7 @@ const beginning = async ({ store, clock }: PublishEventsDeps, signal: AbortSigna
   position: await store.positionBefore({ time: clock.now() - publishedAgain }, signal),
 });
 
-/** A crash repeats what was published since. */
+/** A crash repeats all events published since the last save. */
 const saveInterval: Milliseconds = 200;
 
 /** How far publishing has come, saved now and then: each save is a request to the database. */
@@ -66,9 +66,9 @@ class PublishProgress {
 }
 
 /**
- * Publishes the log in order until the signal aborts, each event at least once: a crash repeats those after
- * the checkpoint. Without one it begins with the events of the last seven days. Only one may run at a time.
- * (docs/architecture.md#following-the-events)
+ * Publishes the log in order until the signal aborts, each event at least once: a crash repeats the events
+ * after the checkpoint. Without one it begins with the events of the last seven days. Only one may run at a
+ * time. (docs/architecture.md#following-the-events)
  */
 export const publishEvents = async (
   deps: PublishEventsDeps,

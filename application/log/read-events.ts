@@ -123,8 +123,8 @@ export const listEvents = async (
 };
 
 /**
- * The public events of an organization, oldest first, then live, until the signal aborts: those after the
- * event `after`, or all (null). At least once, in log order. Throws `invalid_cursor`, ReadModelsUnavailable.
+ * The public events of an organization after the event `after` (null: all), oldest first, then live, until
+ * the signal aborts. At least once, in log order. Throws `invalid_cursor`, ReadModelsUnavailable.
  */
 export const followEvents = async (
   deps: ReadEventsDeps,

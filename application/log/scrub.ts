@@ -58,9 +58,8 @@ export const assertRoot = async (
 };
 
 /**
- * The events that the last leaves stand for are where they were: before the log goes on, what follows must be
- * new. Where they are not, the whole log is read back, to name the first event that is wrong. Throws
- * DamagedLog.
+ * Checks that the events of the last leaves are unmoved: before the log continues, later events must be new.
+ * If they moved, the whole log is read back, to name the first wrong event. Throws DamagedLog.
  */
 export const assertEnd = async (deps: ReadingBack, { size }: LogTree): Promise<void> => {
   if (size === 0) return;
@@ -87,7 +86,7 @@ const noneIfDamaged = (error: unknown): readonly StoredEvent[] => {
   throw error;
 };
 
-/** The position of the event that a leaf stands for. */
+/** The position of a leaf's event. */
 const positionOf = async (tiles: LogTiles, log: RawLog, index: number): Promise<bigint> => {
   const tile = await tiles.leaves(Math.floor(index / tileWidth));
   const events = await log.readStored(tile?.after ?? 0n, (index % tileWidth) + 1);
@@ -126,7 +125,7 @@ export class Scrub {
     return new Scrub(deps, tree, known);
   }
 
-  /** For a tree that is being made again: it is compared with what it has reached. */
+  /** For a tree that is being rebuilt: it is compared as far as it is. */
   static async ofUnproven(deps: ReadingBack): Promise<Scrub> {
     return new Scrub(deps, await deps.tiles.tree(), await knownHeads(deps));
   }
@@ -142,7 +141,7 @@ export class Scrub {
   /** Reads one batch back. True when all that was notarized at the beginning has been read. */
   async step(): Promise<boolean> {
     return this.#step().catch(async (error: unknown) => {
-      // Tiles that have gone say nothing about the log: they are made again, and compared on the way.
+      // Missing tiles say nothing about the log: they are rebuilt, and compared on the way.
       if ((await this.#deps.tiles.tree()).size < this.#tree.size)
         throw new Error('the tree has become smaller: it will be compared with the log again');
       throw error;
@@ -187,7 +186,7 @@ export class Scrub {
     return true;
   }
 
-  /** Where the first of these events stands that is not, as it says itself, what its leaf stands for. */
+  /** The position of the first of these events that differs from its leaf. */
   async #firstWrong(events: readonly StoredEvent[]): Promise<bigint | null> {
     let tile: Awaited<ReturnType<LogTiles['leaves']>> = null;
     for (const [at, event] of events.entries()) {

@@ -42,7 +42,7 @@ export const externalEvent = (
 /** Small, because each event is written out before another task has a turn. */
 const batchSize = 100;
 
-/** The event without what says something about a person. Its digest stays, and the hash chain with it. */
+/** The event without its personal data. Its digest stays, and the hash chain with it. */
 export const withoutPersonal = (event: LoggedEvent): LoggedEvent => {
   const { id, stream, revision, position, type, metadata } = event;
   return { id, stream, revision, position, type, data: withheldData(event), metadata };
@@ -73,7 +73,7 @@ export class LogWatch implements AsyncIterable<LoggedEvent> {
     return this.#position;
   }
 
-  /** Whether it passes over events, so that `position` tells more than the last one that was handed out. */
+  /** Whether it skips events, so that `position` is ahead of the last event that was handed out. */
   get skips(): boolean {
     return !isAnything(this.options.filter);
   }

@@ -12,7 +12,7 @@ export interface WitnessStatus {
   readonly name: string;
   /** Why it does not sign, in words: it has signed another tree, or a larger one. Null if it signs. */
   readonly refusal: string | null;
-  /** The largest size that it has signed since this process has begun, and its time; zeros for none. */
+  /** The largest size that it has signed since this process started, and its time; zeros for none. */
   readonly size: number;
   readonly time: number;
 }
@@ -27,12 +27,12 @@ export interface WitnessesDeps {
   readonly onStatus?: (all: readonly WitnessStatus[]) => void;
 }
 
-/** So many witnesses refuse that the policy's quorum can't sign this log any more. */
+/** Too many witnesses refuse for the policy's quorum to sign this log any more. */
 export class RefusedByWitnesses extends Error {
   override readonly name = 'RefusedByWitnesses';
 }
 
-/** A witness does not sign because of what it has signed before. */
+/** A witness refuses because of an earlier signature. */
 class Refused extends Error {}
 
 /** One that gives no answer, or refuses, is asked again after this time: it must not hold up the others. */
@@ -77,8 +77,8 @@ export class Witnesses {
   }
 
   /**
-   * Asks for signatures on a head, and returns its note with those that it got; what can't be reached is
-   * reported. Throws RefusedByWitnesses if those that do not refuse are too few for the policy.
+   * Asks for signatures on a head, and returns its note with the signatures; unreachable witnesses are
+   * reported. Throws RefusedByWitnesses if too few are left for the policy.
    */
   async bring(head: SignedHead, signal: AbortSignal): Promise<string> {
     const { policy, onStatus } = this.#deps;
