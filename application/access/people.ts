@@ -222,7 +222,7 @@ const assertRoom = async (deps: PeopleDeps, mailbox: Uuid): Promise<void> => {
  * password. A repeat of the same form continues where it broke off, and changes no password. Throws
  * `not_found` for accounts that are not accepted, `invalid_parameter`, `invalid_transition`.
  */
-export const joinAnew = async (
+export const joinWithNewAccount = async (
   deps: PeopleDeps,
   request: Request,
   org: OrganizationId,

@@ -42,7 +42,7 @@ export const brought = async (
   return found;
 };
 
-/** The movement, or null and a revision of the ledger up to which it does not stand there. */
+/** The movement, or null and a revision of the ledger up to which it is absent. */
 const find = async (
   store: EventStore,
   org: OrganizationId,

@@ -23,9 +23,9 @@ export interface CreditPurchase {
 }
 
 /**
- * Returns the balance that this purchase leaves. A repeat with the same reference returns the same and buys
- * nothing. Throws `not_found`, `invalid_transition` for a reference that stands for another amount. (decision
- * 69: what a purchase answers, and when it is repeated)
+ * Returns the balance after this purchase. A repeat with the same reference returns the same and buys
+ * nothing. Throws `not_found`, `invalid_transition` for a reference that was used with another amount.
+ * (decision 69: what a purchase answers, and when it is repeated)
  */
 export const addCredits = async (
   deps: CreditDeps,
@@ -124,8 +124,8 @@ export interface BalanceAt {
 
 /**
  * The balance after the last movement at a moment. Movements are recorded in the order of their revisions,
- * and their times follow it but for those of requests that overlapped, so the place is found by halving.
- * Throws `not_found` if the organization was not there yet, EventStoreUnavailable.
+ * and their times follow it except for overlapping requests, so the place is found by bisection. Throws
+ * `not_found` if the organization was not there yet, EventStoreUnavailable.
  */
 export const readBalanceAt = async (
   deps: WriteDeps,

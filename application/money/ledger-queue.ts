@@ -19,8 +19,8 @@ export interface Transfer {
   readonly command: Command;
   readonly movements: readonly Movement[];
   /**
-   * A revision of the ledger from before the causes could exist. Absent if this transfer is what brings them
-   * into being. (docs/money.md, rule 2: look for your own cause before you repeat)
+   * A revision of the ledger from before the causes could exist. Absent if this transfer itself creates them.
+   * (docs/money.md, rule 2: look for your own cause before you repeat)
    */
   readonly since?: number;
   /** Written in the same commit, by a store that commits several streams at once. */
@@ -30,7 +30,7 @@ export interface Transfer {
 }
 
 export type Transferred =
-  /** `position`: of the last event of all. `balance`: what the transfer's last movement leaves. */
+  /** `position`: of the last event of all. `balance`: after the transfer's last movement. */
   | { readonly kind: 'moved'; readonly position: bigint; readonly balance: number }
   /** One of the transfer's writes met a conflict, and no credit moved. */
   | { readonly kind: 'conflict' };
@@ -84,9 +84,9 @@ const maxRememberedOrganizations = 10_000;
 /**
  * Moves credits. One write is in flight per organization; transfers that arrive meanwhile are folded into the
  * next append, each movement with its own cause. After a conflict or an unknown outcome, the ledger is read,
- * and searched from before the cause for whatever may stand there, before anything is decided again.
+ * and searched from before the cause for its movement, before anything is decided again.
  *
- * Nothing is refused before the ledger was read.
+ * Refusals always follow a read of the ledger.
  */
 export class LedgerQueue {
   readonly #lanes = new Map<OrganizationId, Lane>();
@@ -104,7 +104,7 @@ export class LedgerQueue {
   ) {}
 
   /**
-   * Throws what a movement's `decide` throws, EventStoreUnavailable and TooContended if no credit moved,
+   * Throws the errors of a movement's `decide`, EventStoreUnavailable and TooContended if no credit moved,
    * OutcomeUnknown.
    */
   move(transfer: Transfer): Promise<Transferred> {
@@ -148,7 +148,7 @@ export class LedgerQueue {
     return together > maxGroupToWaitFor ? 1 : together;
   }
 
-  /** Resolves when so many transfers are here, or when they have taken too long. */
+  /** Resolves when this many transfers are here, or after a timeout. */
   async #arrivalOf(expected: number, lane: Lane): Promise<void> {
     const complete = new AbortController();
     lane.onArrival = () => {
@@ -188,8 +188,8 @@ export class LedgerQueue {
   }
 
   /**
-   * The ledger as it is now. Looks for the movements that may stand in it already, and resolves the transfers
-   * that need no other. (docs/money.md, rule 2: look for your own cause before you repeat)
+   * Reads the ledger, searches it for movements that it may already have, and resolves the transfers that
+   * need no other. (docs/money.md, rule 2: look for your own cause before you repeat)
    */
   async #look(org: OrganizationId, transfers: readonly Waiting[]): Promise<Loaded<Ledger>> {
     const { streams } = this.deps;
@@ -208,7 +208,7 @@ export class LedgerQueue {
       if (last !== undefined && transfer.open.length === 0)
         transfer.resolve({
           kind: 'moved',
-          // What was committed with it follows it.
+          // Writes of the same commit follow it.
           position: hasWrites ? (await this.deps.store.head()).position : await positionOf(this.deps, last),
           balance: parseEvent(ledger, last).data.balance,
         });

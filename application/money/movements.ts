@@ -64,9 +64,8 @@ export async function* movementsAfter(
 }
 
 /**
- * A revision of the ledger from before anything that begins now. One that is remembered will do: it only
- * makes a search for what was begun longer. (docs/money.md, rule 2: look for your own cause before you
- * repeat)
+ * A revision of the ledger from before anything that begins now. A cached one will do: it only makes searches
+ * longer. (docs/money.md, rule 2: look for your own cause before you repeat)
  */
 export const ledgerRevisionBefore = async (
   { streams }: { readonly streams: Streams },

@@ -43,7 +43,7 @@ export class OpenWork extends OpenMoney {
     for (const copy of saved?.copies ?? []) this.#copies.set(copy.id, copy);
   }
 
-  /** When the oldest piece of it was begun; null if there is none. */
+  /** When the oldest piece began; null if there is none. */
   get oldest(): Milliseconds | null {
     const begun = [...this.spends, ...this.debts, ...this.copies, ...this.orders].map(({ at }) =>
       Date.parse(at),

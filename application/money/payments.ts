@@ -36,13 +36,13 @@ export interface Owed {
 
 /** Card events that nothing is paid for. */
 export interface CardRecord extends CardWrite {
-  /** Which of them owe credits; those come back. */
+  /** The events that owe credits, which come back. */
   readonly owed: readonly Owed[];
   /** The result of `before`, from before the card was read; null if nothing is owed. */
   readonly since: number | null;
 }
 
-/** `isComplete`: what was to be done besides is done. */
+/** `isComplete`: the other work is done, too. */
 export interface PaymentResult {
   readonly position: bigint;
   readonly isComplete: boolean;
@@ -56,10 +56,10 @@ export interface ReferencedPurchase {
 }
 
 /**
- * Moves credits together with what they are for. Two ways lead there: one commit for several streams
+ * Moves credits together with their purpose. There are two ways: one commit for several streams
  * (`one-commit.ts`), or the rules of docs/money.md for streams that are written one after the other
- * (`two-streams.ts`). All throw EventStoreUnavailable and TooContended if nothing was written and nothing
- * stays charged, and OutcomeUnknown; what is left then is found and closed without the caller.
+ * (`two-streams.ts`). All methods throw EventStoreUnavailable and TooContended if nothing was written and
+ * nothing stays charged, and OutcomeUnknown; then the open work is found and closed without the caller.
  */
 export interface Payments {
   /** A revision of the organization's ledger from before anything that begins after the call. */
@@ -71,7 +71,7 @@ export interface Payments {
    */
   pay(payment: Payment): Promise<PaymentResult | null>;
 
-  /** Writes card events, and returns what they owe. Null if the card has changed: nothing is written then. */
+  /** Writes card events, and returns their debts. Null if the card has changed: nothing is written then. */
   record(record: CardRecord): Promise<PaymentResult | null>;
 
   /**

@@ -46,9 +46,9 @@ export const openWorkNow = async ({
 const atOnce = 16;
 
 /**
- * Closes the work that has been open for long enough and that no earlier call has in hand. A failure doesn't
- * keep the rest waiting; after the signal aborts, nothing more is begun. Returns how much it closed, and what
- * went wrong.
+ * Closes work that has been open for long enough and that no earlier call has reserved. A failure doesn't
+ * keep the rest waiting; after the signal aborts, nothing more is started. Returns how much it closed, and
+ * the failures.
  */
 export const closeOpenWork = async (
   deps: ReconcilerDeps,
@@ -177,7 +177,7 @@ export const runReconciler = async (
   };
   const act = async (): Promise<void> => {
     if (hasJustJumped()) return;
-    // What falls due meanwhile doesn't wait for a piece that takes long.
+    // Work that falls due meanwhile doesn't wait for a slow piece.
     const passing: Promise<void> = pass().finally(() => passes.delete(passing));
     passes.add(passing);
     await withTimeout(clock, passTimeout, passing, () => undefined);

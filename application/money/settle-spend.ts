@@ -22,7 +22,7 @@ export interface Spend {
   readonly since: number;
 }
 
-/** For what is settled without a request. */
+/** The command of settlements without a request. */
 export const reconcilerCommand = (deps: WriteDeps, org: OrganizationId): Command => ({
   id: CommandId.parse(deps.entropy.uuid()),
   org,
@@ -41,8 +41,8 @@ export const returnCredit = (
 ): Promise<Transferred> => ledgers.move({ org, command, movements: [returnOf(cause, org, amount)], since });
 
 /**
- * Decides what became of a spend: takes its slot if that is still empty, and returns the credit unless the
- * spend's own command has filled the slot. The one way in which the credit of a void spend comes back.
+ * Decides the fate of a spend: takes its slot if that is still empty, and returns the credit unless the
+ * spend's own command has filled the slot. The credit of a void spend comes back only this way.
  * (docs/money.md, rule 4: take the slot before you call a spend void)
  */
 export const settleSpend = async (

@@ -16,13 +16,13 @@ import type { UnfinishedWork } from './unfinished.js';
 
 export interface TwoStreamsDeps extends SettlingDeps {
   readonly checkpoints: Checkpoints;
-  /** Gets what is left with an unknown outcome. */
+  /** Settles writes whose outcome is unknown. */
   readonly unfinished: UnfinishedWork;
 }
 
 /**
- * Payments on a store that writes one stream at a time: the ledger and the card are two appends, and what a
- * process leaves between them is finished by `UnfinishedWork` and by the reconciler. (docs/money.md)
+ * Payments on a store that writes one stream at a time: the ledger and the card are two appends, and
+ * `UnfinishedWork` and the reconciler finish work that a process leaves between them. (docs/money.md)
  */
 export const twoStreamPayments = (deps: TwoStreamsDeps): Payments => ({
   before: async (org) => (await deps.streams.load(ledger, org)).revision,
@@ -115,7 +115,7 @@ const buyOnce = async (
   const id = purchaseIdOf(org, wanted.reference);
   const order = { org, ...wanted, ledgerRevision: revision };
   const { state } = await execute(deps, purchase, id, command, (known) => {
-    // What would be refused must not be ordered.
+    // A purchase that would be refused must not be ordered.
     if (known === null) decidePurchase(id, wanted.amount, wanted.reason)(before);
     return orderPurchase(order)(known);
   });

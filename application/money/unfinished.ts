@@ -28,7 +28,7 @@ export interface UnfinishedDeps extends SettlingDeps {
   readonly report: (error: unknown) => void;
 }
 
-/** `closed`: nothing is left of it. `absent`: it was not begun, as far as can be seen. */
+/** `closed`: it is finished. `absent`: it has not begun, as far as can be seen. */
 type Found = 'closed' | 'absent';
 
 interface UnfinishedPiece {
@@ -74,7 +74,7 @@ export class UnfinishedWork {
     this.#add(() => this.#lookAtDebt(debt));
   }
 
-  /** Finishes what comes, until the signal aborts. What is left then is the reconciler's. */
+  /** Finishes work as it comes, until the signal aborts. Remaining work is the reconciler's. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const stop = (): void => this.#wake();

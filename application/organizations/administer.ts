@@ -53,7 +53,7 @@ import type { LedgerQueue } from '../money/ledger-queue.js';
 import { lookUp } from '../cards/place-order.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 
-/** For the use cases of the back office. When a call returns, reads show what it changed. */
+/** For the use cases of operators. When a call returns, reads show its changes. */
 export interface AdministrationDeps extends WriteDeps {
   readonly ledgers: LedgerQueue;
   readonly readYourWrites: ReadYourWrites;
@@ -287,8 +287,8 @@ export const offerHandwriting = async (
 };
 
 /**
- * Offers the handwritings and collection cards of a new deployment. What was ever offered before stays as it
- * is, also if it was withdrawn.
+ * Offers the handwritings and collection cards of a new deployment. Items that were ever offered before stay
+ * unchanged, even if they were withdrawn.
  */
 export const stockCatalogue = async (deps: AdministrationDeps): Promise<void> => {
   const initiator: Initiator = { actor: { kind: 'system', id: 'catalogue' }, requestId: null };

@@ -95,7 +95,7 @@ export class RememberedOrganizations implements Organizations {
     if (known !== undefined && known.row === row && remembered !== null && this.#isRecent(known))
       return { owner: remembered, isRemembered: true };
     if (row === null) return { owner: await this.streams.load(organization, org), isRemembered: false };
-    // It was begun after a look at the same row, so it has all that this one has to.
+    // That read began after a look at the same row, so it has all that this one needs.
     const reading = this.#reading.get(org);
     if (reading?.row === row) return { owner: await reading.owner, isRemembered: true };
     return { owner: await this.#readAfter(org, row), isRemembered: false };

@@ -43,7 +43,7 @@ const pageOf = async (
 };
 
 /**
- * The organizations, newest first; those whose names begin alike by name. Throws `invalid_cursor` and, like
+ * The organizations, newest first; matches of a name's beginning by name. Throws `invalid_cursor` and, like
  * the others here, ReadModelsUnavailable and EventStoreUnavailable.
  */
 export const listOrganizations = async (

@@ -42,8 +42,8 @@ const assertContact = async (deps: EraseDeps, org: OrganizationId, id: string): 
 };
 
 /**
- * Records that the personal data of cards and contacts is erased; the shredder then destroys its keys.
- * Everything is looked at before anything is recorded; what is erased already stays so. Throws `not_found`,
+ * Records that the personal data of cards and contacts is erased; the shredder then destroys its keys. All
+ * subjects are checked before anything is recorded; erased ones stay erased. Throws `not_found`,
  * `card_not_found`, and `invalid_transition` for a card that the floor still needs.
  * (docs/operations.md#erase-personal-data)
  */

@@ -39,8 +39,7 @@ export interface KeyRing {
   /** A key that was loaded; null if it is destroyed or lost. */
   keyOf(id: string): Buffer | null;
   /**
-   * Keeps for a while, in memory alone, what was sealed with a key: this process reads it next, more than
-   * once.
+   * Caches, in memory alone, the data that was sealed with a key: this process reads it next, more than once.
    */
   note(id: string, sealed: JustSealed): void;
   /** The note for a key, if it is still known. Check `keyOf` before you show it. */
@@ -51,11 +50,11 @@ export interface KeyRing {
    */
   hashed(...parts: readonly string[]): Promise<string>;
   /**
-   * Looks whether the keys that are given out next are still in the store; if not, others take their place.
-   * Throws PersonalKeysUnavailable, and what `onMissing` throws.
+   * Checks that the next keys are still in the store; if not, others take their place. Throws
+   * PersonalKeysUnavailable, and the errors of `onMissing`.
    */
   check(): Promise<void>;
-  /** Destroys keys for good; those that are gone already are passed over. Throws PersonalKeysUnavailable. */
+  /** Destroys keys for good; missing ones are skipped. Throws PersonalKeysUnavailable. */
   destroy(ids: readonly string[]): Promise<void>;
 }
 
@@ -67,7 +66,7 @@ export interface JustSealed {
 
 export interface KeyRingOptions {
   readonly store: PersonalKeys;
-  /** Settles once it is known whether the keys are those of the log; null or absent: they are. */
+  /** Settles once the keys are known to belong to the log; null or absent: they do. */
   readonly admitted?: Promise<void> | null;
   /** Called when a block turns out not to be there, before anything is read without it. */
   readonly onMissing?: () => Promise<void>;
@@ -94,9 +93,7 @@ const cacheTtl: Milliseconds = 5_000;
 /** While the store is away or slow, a block is still trusted for this long. */
 const fallbackTtl: Milliseconds = 600_000;
 const refreshTimeout: Milliseconds = 500;
-/**
- * With fewer unused keys than this, the next blocks are made: some are always ahead of those that are used.
- */
+/** With fewer unused keys than this, the next blocks are made, so that some are always ahead. */
 const supply = 4 * keysInBlock;
 /** Each addition is a sync of the disk, and the thread that answers waits for it. */
 const addedAtOnce = 4;
@@ -135,7 +132,7 @@ const wrap = ({ id, key }: MasterKey, iv: Buffer, number: number, keys: Buffer):
   return { wrappedBy: id, iv, sealed };
 };
 
-/** Null if the block is not what was stored under its number, or was given up. */
+/** Null if the block differs from the one stored under its number, or was given up. */
 const unwrap = (masters: MasterKeys, { number, wrappedBy, iv, sealed }: StoredBlock): Buffer | null => {
   if (wrappedBy === givenUp) return null;
   const master = masters.find(({ id }) => id === wrappedBy);
@@ -169,14 +166,14 @@ export const newBlock = (
   number: number,
 ): WrappedBlock => wrap(masters[0], entropy.bytes(ivBytes), number, entropy.bytes(blockBytes));
 
-/** Whether the keys of a block are lost: it is not what was stored, or what it is encrypted with is gone. */
+/** Whether the keys of a block are lost: the block was changed, or its master key is gone. */
 export const isLost = (masters: MasterKeys, block: StoredBlock): boolean =>
   !masters.some(({ id }) => id === block.wrappedBy) || unwrap(masters, block) === null;
 
 /** The block of a key; null for an id that this service did not make. */
 export const blockOf = (id: string): number | null => placeOf(id)?.block ?? null;
 
-/** Numbers of blocks are drawn from so many bytes that two stores of keys never have the same one. */
+/** Numbers of blocks are drawn from so many bytes that two stores of keys never share one. */
 const numberBytes = 6;
 
 const slotIn = (keys: Buffer, slot: number): Buffer => keys.subarray(slot * keyBytes, (slot + 1) * keyBytes);
@@ -197,7 +194,7 @@ export const keyRing = ({
   entropy,
 }: KeyRingOptions): KeyRing => {
   const opened = new LRUCache<number, OpenedBlock>(lazilySized(maxOpened));
-  /** The oldest first: a cache that moves what was read last would cost a send more. */
+  /** Oldest first: a cache that moves recently read entries would cost a send more. */
   const noted = new Map<string, JustSealed>();
   const unused: PersonalKey[] = [];
   let filling: Promise<void> | null = null;
@@ -398,7 +395,7 @@ export const noKeys: KeyRing = {
 export interface Rotated {
   /** Blocks that are encrypted with the newest key now, and were not before. */
   readonly wrapped: number;
-  /** Blocks that are not what was stored: their keys are lost. */
+  /** Blocks that were changed or damaged: their keys are lost. */
   readonly unreadable: number;
 }
 

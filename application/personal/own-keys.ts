@@ -47,7 +47,7 @@ export class UnreadableCount {
 
 const maxNamed = 20;
 
-/** For people: how many events of which organizations there are, those with the most of them first. */
+/** Counts of events by organization, largest first, in words. */
 export const organizationsIn = ({ byOrganization }: Pick<UnreadableEvents, 'byOrganization'>): string => {
   const all = [...byOrganization].toSorted(([, one], [, other]) => other - one);
   const named = all.slice(0, maxNamed).map(([org, count]) => `${org ?? 'the house'} (${count})`);
@@ -55,8 +55,7 @@ export const organizationsIn = ({ byOrganization }: Pick<UnreadableEvents, 'byOr
 };
 
 /**
- * The keys that are there are not those of the log, or not all of them.
- * (docs/incidents.md#keys-of-personal-data-are-lost)
+ * The keys belong to another log, or some are missing. (docs/incidents.md#keys-of-personal-data-are-lost)
  */
 export class LostKeys extends FinalError {
   constructor(found: UnreadableEvents, place: string) {
@@ -131,7 +130,7 @@ export interface OwnKeysDeps {
   readonly onOther?: (error: OtherLog) => void;
 }
 
-/** The blocks of keys that the log uses, and that are not there. Reads what came after the mark. */
+/** The blocks of keys that the log uses and that are missing. Reads the events after the mark. */
 export const missingBlocks = async ({
   log,
   store,
@@ -144,7 +143,7 @@ export const missingBlocks = async ({
 };
 
 /**
- * Makes sure that each block of keys is there that sealed events use, unless erasures cover all of those.
+ * Ensures that each block of keys used by sealed events is there, unless erasures cover all of those events.
  * Throws LostKeys, MissingPersonalKey, PersonalKeysUnavailable and EventStoreUnavailable.
  */
 export const assertOwnKeys = async (deps: OwnKeysDeps): Promise<void> => {
@@ -159,8 +158,8 @@ export const assertOwnKeys = async (deps: OwnKeysDeps): Promise<void> => {
 };
 
 /**
- * For a block that was there when the process began: a single one that is lost leaves its events unreadable.
- * Throws LostKeys if more are, or all, and what `assertOwnKeys` throws.
+ * For a block that was there when the process started: a single lost block leaves its events unreadable.
+ * Throws LostKeys if more are lost, or all, and the errors of `assertOwnKeys`.
  */
 export const assertOthersThere = async (deps: OwnKeysDeps): Promise<void> => {
   if ((await missingBlocks(deps)).size > 1 || (await deps.store.wrappers()).length === 0)

@@ -17,13 +17,13 @@ const tagBytes = 16;
 
 const commitmentHead = Buffer.from('handwritten-card-service/personal-key/v1\n');
 
-/** GCM does not bind a ciphertext to one key, so a sealed text says which key it was sealed with. */
+/** GCM does not bind a ciphertext to one key, so a sealed text identifies its key. */
 const commitmentTo = (key: Buffer): string =>
   digestOf('sha256', Buffer.concat([commitmentHead, key]), 'base64');
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The events whose reason a person has typed, or that says what is wrong with a letter. */
+/** Events whose reason was typed by a person, or describes what is wrong with a letter. */
 const withReason: ReadonlySet<string> = new Set(['CardHeld', 'CardFailed']);
 /** The events of which nothing but the reason is personal: they have no part `personal`. */
 const withoutPart: ReadonlySet<string> = new Set(['CardFailed']);
@@ -132,8 +132,8 @@ export const openText = (key: Buffer, event: Uuid, stored: unknown): string | nu
 };
 
 /**
- * The data of an event with its personal part as it was recorded; `personal: null` without its key. What this
- * process has just sealed with that key, for that event, need not be opened.
+ * The data of an event with its personal part as it was recorded; `personal: null` without its key. Data that
+ * this process has just sealed with that key, for that event, need not be opened.
  */
 const openedData = (
   event: RecordedEvent,
@@ -184,7 +184,7 @@ class SealedOriginal extends ReturnsItsArgument {
   }
 }
 
-/** The event as the log holds it, with its personal data sealed: what the hash chain covers. */
+/** The event as the log holds it, with its personal data sealed: the hash chain covers this form. */
 export const asStored = (event: RecordedEvent): RecordedEvent => SealedOriginal.storedOf(event);
 
 /**

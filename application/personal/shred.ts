@@ -60,7 +60,7 @@ const assertKnown = (event: LoggedEvent): void => {
   if (category === 'contact') schemaOf(contact, event);
 };
 
-/** Rows are looked for first: what names their contact can't be read without the keys. */
+/** Rows are searched first: the data that names their contact can't be read without the keys. */
 const shred = async (deps: ShredderDeps, erased: readonly LoggedEvent[]): Promise<void> => {
   const { keys, contacts } = await erasedBy(deps, erased);
   await eraseWaitingRows(deps, contacts);
@@ -68,9 +68,9 @@ const shred = async (deps: ShredderDeps, erased: readonly LoggedEvent[]): Promis
 };
 
 /**
- * Follows the log, destroys the keys of what was erased, and notes which blocks of keys are in use, until the
- * signal aborts. Its place is kept with the keys: where those are restored from a backup, everything that was
- * erased since is erased again. Only one may run at a time. (docs/architecture.md#personal-data)
+ * Follows the log, destroys the keys of erased data, and notes which blocks of keys are in use, until the
+ * signal aborts. Its checkpoint is kept with the keys: after the keys are restored from a backup, all later
+ * erasures are repeated. Only one may run at a time. (docs/architecture.md#personal-data)
  */
 export const runShredder = async (
   deps: ShredderDeps,

@@ -13,13 +13,13 @@ const maxRemembered = 10_000;
 const maxWaiting = 1_000;
 
 /**
- * Counts the events that can't be read although no erasure covers them, each once, and tells of the first of
+ * Counts the events that can't be read although no erasure covers them, each once, and reports the first of
  * each block of keys.
  */
 export class Unreadable {
   readonly #store: Pick<EventStore, 'readStream'>;
   readonly #tell: OnUnopened;
-  /** Events that were looked at, and blocks that were told of. */
+  /** Events that were counted, and blocks that were reported. */
   readonly #seen = new LRUCache<string, true>({ max: maxRemembered });
   readonly #waiting: RecordedEvent[] = [];
   #isLooking = false;
@@ -64,7 +64,7 @@ export class Unreadable {
 
 const rest: Milliseconds = 50;
 
-/** Looks for the key of every event of the log, with rests, and notes those that have none. */
+/** Looks for the key of every event of the log, with rests, and notes the events without one. */
 export const compareKeys = async (
   {
     store,

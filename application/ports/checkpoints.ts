@@ -9,7 +9,7 @@ export interface ProcessCheckpoint {
   readonly position: bigint;
   /** The event at the position; absent at the beginning. */
   readonly event?: EventMark;
-  /** When the oldest of the work that is left was begun; absent if there is none. */
+  /** When the oldest open work began; absent if there is none. */
   readonly openSince?: Milliseconds;
   /** JSON, in a form of the process's own. */
   readonly state: unknown;

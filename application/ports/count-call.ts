@@ -1,4 +1,4 @@
-/** Counts what an engine is asked for, by the kind of call. */
+/** Counts calls to an engine, by their kind. */
 export type CountCall = (call: string, times?: number) => void;
 
 export const uncounted: CountCall = () => undefined;

@@ -23,8 +23,8 @@ export interface Deliveries {
 /** The relay's state of the endpoints at its position in the log, which saves it reading their streams. */
 export interface RelayMemory {
   /**
-   * Keeps what the relay knows of an organization's endpoints after the event at `position`. An older
-   * position changes nothing.
+   * Keeps the relay's state of an organization's endpoints after the event at `position`. An older position
+   * changes nothing.
    */
   rememberEndpoints(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void>;
 

@@ -53,18 +53,17 @@ export interface DeliveryClaims {
   dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>>;
 
   /**
-   * Claims due deliveries of each endpoint up to its limit, those that were due first, and of the same time
-   * those that were made first; none if the endpoint is disabled, tripped or deleted. Returns an entry for
-   * every endpoint in `limits`. Where several processes share the store, a delivery that was found due by an
-   * earlier call keeps its place if it is changed, and there may be fewer than are due: `next` is not later
-   * than `now` then.
+   * Claims due deliveries of each endpoint up to its limit, earliest due first, then earliest made first;
+   * none if the endpoint is disabled, tripped or deleted. Returns an entry for every endpoint in `limits`.
+   * Where several processes share the store, a delivery that was found due by an earlier call keeps its place
+   * if it is changed, and there may be fewer than are due: `next` is not later than `now` then.
    */
   claim(limits: ReadonlyMap<Uuid, number>, now: Milliseconds): Promise<ReadonlyMap<Uuid, EndpointClaims>>;
 
   /**
    * Whether a claim still holds and its endpoint is open: asked at the last moment before an attempt starts.
-   * Where several processes share the store, what another did is known a second after the claim at the
-   * latest, because it may not start any later. Never throws.
+   * Where several processes share the store, changes by another process are known a second after the claim at
+   * the latest, because it may not start any later. Never throws.
    */
   mayStart(claim: DeliveryClaim): boolean;
 

@@ -81,7 +81,7 @@ export interface Redriven {
 
 /** An adapter may count no further than 100,000. */
 export interface QueueDepth {
-  /** Deliveries that wait, without those of endpoints that nothing is sent to. */
+  /** Pending deliveries, without endpoints that nothing is sent to. */
   readonly pending: number;
   readonly deadLetters: number;
   /** Of each organization, the due time of the oldest delivery that could be attempted now. */
@@ -98,18 +98,18 @@ export interface DeliveryChange {
 
 /**
  * The deliveries: one row for each event and endpoint, `pending` until it is delivered, exhausted, or dropped
- * with a reason. The rows decide what is sent; queues only hint at them.
+ * with a reason. The rows decide what is sent; queues only carry hints.
  */
 export interface DeliveryLog {
   /**
-   * Adds deliveries, each named once; one whose id exists stays as it is. Those of deleted endpoints are
-   * added as dropped. Returns the ids of those that were added.
+   * Adds deliveries, each named once; existing ids are unchanged. Deliveries of deleted endpoints are added
+   * as dropped. Returns the added ids.
    */
   insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]>;
 
   /**
-   * Drops the pending rows of deleted endpoints, and of disabled ones those whose window has ended, some at a
-   * time. Returns how many it dropped.
+   * Drops the pending rows of deleted endpoints, and of disabled ones after their window, some at a time.
+   * Returns how many it dropped.
    */
   dropExpired(now: Milliseconds): Promise<number>;
 
@@ -121,8 +121,8 @@ export interface DeliveryLog {
   removeEnded(before: Milliseconds): Promise<number>;
 
   /**
-   * Finishes what `redrive` has begun, also before a restart, some rows at a time. Returns the endpoints to
-   * which something became due.
+   * Continues redrives, also from before a restart, some rows at a time. Returns the endpoints to which
+   * something became due.
    */
   continueRedrives(): Promise<ReadonlySet<Uuid>>;
 
@@ -139,8 +139,8 @@ export interface DeliveryLog {
   ): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'>;
 
   /**
-   * Makes dead letters due now, each for one more attempt, but not those of deleted or unknown endpoints.
-   * What one step can't do is left to `continueRedrives`.
+   * Makes dead letters due now, each for one more attempt, except for deleted or unknown endpoints. Rows
+   * beyond one step are left to `continueRedrives`.
    */
   redrive(
     org: OrganizationId,
@@ -150,8 +150,8 @@ export interface DeliveryLog {
   ): Promise<Redriven>;
 
   /**
-   * Adds the deliveries that are missing, each named once. Makes those that are exhausted or dropped due as
-   * in `rows`, with at least one more attempt. Returns how many it added or made due.
+   * Adds the missing deliveries, each named once. Makes exhausted and dropped ones due as in `rows`, with at
+   * least one more attempt. Returns how many it added or made due.
    */
   replay(rows: readonly NewDelivery[]): Promise<number>;
 
@@ -166,18 +166,18 @@ export interface DeliveryLog {
   get(org: OrganizationId, id: string): Promise<Delivery | null>;
 
   /**
-   * Takes everything personal out of a card's deliveries: out of what was sent, and out of the responses.
-   * Those that are pending are dropped. None that is stored or attempted later holds anything personal, and
-   * once this returns, no attempt starts that would send it.
+   * Removes everything personal from a card's deliveries: from the bodies, and from the responses. Pending
+   * ones are dropped. Deliveries that are stored or attempted later hold nothing personal, and once this
+   * returns, no attempt starts that would send it.
    */
   erase(card: string, now: Milliseconds): Promise<void>;
 
   depth(now: Milliseconds): Promise<QueueDepth>;
 
   /**
-   * Every change of an organization's deliveries from now on, until the signal aborts; those of one delivery
-   * in their order. Of several changes by another process, or of what `erase` takes out of a delivery that
-   * has ended, a watcher may see the last one only, or none.
+   * Every change of an organization's deliveries from now on, until the signal aborts; changes of one
+   * delivery come in their order. Of several changes by another process, or of erasures in an ended delivery,
+   * a watcher may see only the last one, or none.
    */
   watch(org: OrganizationId, signal: AbortSignal): AsyncIterable<DeliveryChange>;
 }

@@ -16,11 +16,11 @@ export interface Hint {
 }
 
 /**
- * Tells workers, wherever they run, what to look at. Hints may repeat, come late or get lost: the rows
- * decide, and workers sweep them.
+ * Tells workers in any process where to look. Hints may repeat, come late or get lost: the rows decide, and
+ * workers sweep them.
  */
 export interface DeliveryQueue {
-  /** Never rejects: a sweep finds what could not be announced. */
+  /** Never rejects: a sweep finds deliveries that could not be announced. */
   announce(hints: readonly Hint[]): Promise<void>;
   /** Calls `notify` with every hint until the signal aborts. */
   listen(notify: (hint: Hint) => void, signal: AbortSignal): Promise<void>;

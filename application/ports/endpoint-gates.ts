@@ -50,8 +50,8 @@ export interface EndpointGates {
   /**
    * Adds an endpoint, or replaces an older version of it; the same version again changes nothing. A new
    * `enabledAt` sets the consecutive failures to 0. If the endpoint becomes active, pending rows whose window
-   * has ended by `now` are dropped; once they are, the others can be claimed. What one step can't drop is
-   * left to `dropExpired`.
+   * has ended by `now` are dropped; after that the others can be claimed. Rows beyond one step are left to
+   * `dropExpired`.
    */
   upsertEndpoint(endpoint: DeliveryEndpoint, now: Milliseconds): Promise<void>;
 
@@ -62,7 +62,7 @@ export interface EndpointGates {
   resetFailures(endpoint: Uuid): Promise<void>;
 
   /**
-   * Deletes an endpoint and drops what is pending for it; what one step can't drop is left to `dropExpired`.
+   * Deletes an endpoint and drops its pending deliveries; rows beyond one step are left to `dropExpired`.
    * When this resolves, no earlier claim can start any more. An attempt that has started is still recorded: a
    * success makes its delivery delivered.
    */

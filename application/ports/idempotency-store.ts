@@ -34,9 +34,9 @@ export class IdempotencyUnavailable extends Error {
 
 /**
  * Idempotency keys, remembered for 24 hours from `claimedAt`, per organization: a claim is answered as of its
- * own `claimedAt`, however late it comes here. Every change is a
- * compare-and-set on (owner, code, running); it returns false if the claim has changed hands. (docs/money.md,
- * rule 6: claims are compared and set) All throw IdempotencyUnavailable.
+ * own `claimedAt`, however late it comes here. Every change is a compare-and-set on (owner, code, running);
+ * it returns false if the claim has changed hands. (docs/money.md, rule 6: claims are compared and set) All
+ * methods throw IdempotencyUnavailable.
  */
 export interface IdempotencyStore {
   claim(wanted: KeyClaim): Promise<ClaimOutcome>;

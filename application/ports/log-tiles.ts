@@ -1,12 +1,12 @@
 import type { Instant, OrganizationId } from '../../domain/ids.js';
 import type { Frontier, Hash } from '../../domain/merkle.js';
 
-/** A leaf of the log of the log, and which event it stands for. */
+/** A leaf of the log of the log, and its event. */
 export interface Leaf {
   readonly hash: Hash;
   readonly position: bigint;
   readonly org: OrganizationId | null;
-  /** How many events of the organization stand before it. */
+  /** How many events of the organization precede it. */
   readonly orgSeq: number;
 }
 
@@ -49,17 +49,17 @@ export class ForkedLog extends Error {
 }
 
 /**
- * The log of the log: a tree over all events, in tiles of 256 hashes, and the checkpoints that were signed.
- * What a promise has settled for is durable. Everything throws EventStoreUnavailable if the storage can't be
+ * The log of the log: a tree over all events, in tiles of 256 hashes, and the signed checkpoints. Writes are
+ * durable when their promises settle. All methods throw EventStoreUnavailable if the storage can't be
  * reached.
  */
 export interface LogTiles {
   tree(): Promise<LogTree>;
 
   /**
-   * Adds leaves to a tree of size `from`, the last of which stands for the event at position `to`. All or
-   * nothing. Returns false, and adds nothing, if the tree has another size or a later epoch has written. No
-   * leaves: the tree is taken over for the epoch.
+   * Adds leaves to a tree of size `from`; the last one is for the event at position `to`. All or nothing.
+   * Returns false, and adds nothing, if the tree has another size or a later epoch has written. Without
+   * leaves, the epoch takes the tree over.
    */
   extend(from: number, leaves: readonly Leaf[], to: bigint, epoch: number): Promise<boolean>;
 
@@ -69,15 +69,15 @@ export interface LogTiles {
   /** Null if there is no leaf in that tile. */
   leaves(tile: number): Promise<LeafTile | null>;
 
-  /** The tile of level 0 in which the event at a position stands, if it was notarized. */
+  /** The tile of level 0 for the event at a position, if it was notarized. */
   tileOf(position: bigint): Promise<number>;
 
   /** How many events of each organization the tree holds. */
   counts(orgs: readonly (OrganizationId | null)[]): Promise<ReadonlyMap<OrganizationId | null, number>>;
 
   /**
-   * Keeps a checkpoint. Of those of one hour the last one stays forever. Throws ForkedLog if a checkpoint of
-   * that size with another root is kept.
+   * Keeps a checkpoint. The last one of each hour stays forever. Throws ForkedLog if a checkpoint of that
+   * size with another root is kept.
    */
   keep(checkpoint: Checkpoint): Promise<void>;
 

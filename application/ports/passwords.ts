@@ -9,8 +9,8 @@ export class TooManySignIns extends Error {
  */
 export interface Passwords {
   /**
-   * A text that holds the hash, its salt and its cost. It shares the salt of those that it is `like`, unless
-   * hashes cost more today: so equal passwords have equal hashes.
+   * A text that holds the hash, its salt and its cost. It shares the salt of the hashes that it is `like`,
+   * unless hashes cost more today: so equal passwords have equal hashes.
    */
   hash(password: string, like: readonly string[], from: string): Promise<string>;
   /**

@@ -33,16 +33,17 @@ export interface ShredderMark {
 }
 
 /**
- * The keys of personal data. What `add`, `replace` and `saveMark` have written is durable when they resolve.
- * Everything throws PersonalKeysUnavailable.
+ * The keys of personal data. Writes by `add`, `replace` and `saveMark` are durable when they resolve. All
+ * methods throw PersonalKeysUnavailable.
  *
- * The mark lies here and nowhere else: a store that is restored from a backup has its old mark, so that what
- * was erased since is erased again, and blocks that came into use since are looked for.
+ * The mark is kept only here: a store that is restored from a backup has its old mark, so that later erasures
+ * are repeated, and blocks that came into use since are looked for.
  */
 export interface PersonalKeys {
   /**
-   * Block 0, whose first key names what must be found again. It is added, as `make` returns it, to a store
-   * without blocks: of several callers at once all get the same one. Null if there are others, and not this.
+   * Block 0, whose first key hashes texts that must be found again. It is added, as `make` returns it, to a
+   * store without blocks: several concurrent callers all get the same one. Null if there are other blocks,
+   * but not this.
    */
   first(make: (number: number) => WrappedBlock): Promise<StoredBlock | null>;
 

@@ -2,17 +2,19 @@ import { FinalError } from '../../domain/errors.js';
 import type { StreamName } from '../../domain/ids.js';
 import type { RawEvent } from '../log/hash-chain.js';
 
-/** An event as the store keeps it, where it stands in the log. */
+/** A stored event at its position in the log. */
 export interface StoredEvent extends RawEvent {
   readonly position: bigint;
 }
 
-/** An event of a stream. Not every store says where in the log it stands. */
+/** An event of a stream. Not every store knows its position in the log. */
 export interface PlacedEvent extends RawEvent {
   readonly position: bigint | null;
 }
 
-/** A newer version of the service wrote the event: what this one can't read, it must not leave out either. */
+/**
+ * A newer version of the service wrote the event: this one can't read it, and must not leave it out either.
+ */
 export class UnknownCategory extends FinalError {
   constructor(event: string) {
     super(

@@ -57,8 +57,8 @@ export interface ReadModels {
   get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null>;
   page<Document>(projection: Projection<Document>, query: PageQuery): Promise<readonly Stored<Document>[]>;
   /**
-   * For the operator alone: the only query beside `agenda` that tells organizations apart by nothing. Fails
-   * while the build that readers see is of a version without the index.
+   * For the operator alone: the only query beside `agenda` across all organizations. Fails while the build
+   * that readers see is of a version without the index.
    */
   pageAcross<Document>(
     projection: Projection<Document>,

@@ -41,6 +41,6 @@ export interface Records<Kind extends string> {
   removeAllOf(kind: Kind, owner: string, except: string | null): Promise<void>;
   /** All of an owner, in the order of their ids. */
   listOf(kind: Kind, owner: string): Promise<readonly FoundRecord<Kind>[]>;
-  /** Removes what has ended, of the kinds of this port. For the upkeep, at long intervals. */
+  /** Removes ended records of this port's kinds. For the upkeep, at long intervals. */
   removeEnded(): Promise<void>;
 }

@@ -1,20 +1,20 @@
 import type { Actor } from '../../domain/events.js';
 import type { Instant, Milliseconds, StreamName } from '../../domain/ids.js';
 
-/** Where an event stands that a request has written. */
+/** The place of an event that a request has written. */
 export interface WrittenEvent {
   readonly stream: StreamName;
   readonly revision: number;
 }
 
-/** One request to the API, and what became of it: an operational record, not a domain event. */
+/** One request to the API, and its outcome: an operational record, not a domain event. */
 export interface RequestRecord {
   /** `req_…` */
   readonly id: string;
   /** When it came. */
   readonly at: Instant;
   readonly method: string;
-  /** The path as it is documented, without what stands in it. */
+  /** The path as it is documented, without its values. */
   readonly route: string;
   /** 0 if the connection was dropped because the outcome was unknown. */
   readonly status: number;
@@ -49,7 +49,7 @@ export interface RequestRows {
   find(id: string): Promise<RequestRecord | null>;
   /** Requests that have the subject, the newest first. */
   about(subject: string, after: RequestPlace | null, limit: number): Promise<readonly RequestRecord[]>;
-  /** Removes what came before, bit by bit, until the signal aborts. */
+  /** Removes earlier requests, bit by bit, until the signal aborts. */
   removeOld(before: Milliseconds, signal: AbortSignal): Promise<void>;
 }
 

@@ -9,8 +9,8 @@ export const signInKinds = ['session', 'link', 'form', 'password'] as const;
 type SignInKind = (typeof signInKinds)[number];
 
 /**
- * Of what a browser holds only its SHA-256 is kept, as the id. The owner is the account that a record belongs
- * to, or `root` for the operator.
+ * The id is the SHA-256 of a browser's secret, which isn't kept. The owner is the account that a record
+ * belongs to, or `root` for the operator.
  */
 export type FoundSignInRecord = FoundRecord<SignInKind>;
 

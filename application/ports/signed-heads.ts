@@ -2,7 +2,7 @@ import { FinalError } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Checkpoint } from './log-tiles.js';
 
-/** A head of the tree, and the note that says so. */
+/** A head of the tree, and its signed note. */
 export type SignedHead = Omit<Checkpoint, 'at'>;
 
 /** The head of the tree at some time. */
@@ -19,7 +19,7 @@ export interface SignedHeads {
   /** Where that is, in words for the operator. */
   readonly place: string;
 
-  /** Null if there is none. Throws UnusableHead if no key of the log has signed what is there. */
+  /** Null if there is none. Throws UnusableHead if no key of the log has signed the stored one. */
   last(): Promise<SignedHead | null>;
 
   /** When the last one was written; null if there is none. */

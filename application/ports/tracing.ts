@@ -2,7 +2,7 @@ export type SpanAttributes = Readonly<Record<string, string | number | boolean>>
 
 export interface SpanOptions {
   readonly kind: 'server' | 'client' | 'internal';
-  /** The span that it belongs below, if it is not the one in which it is begun. */
+  /** The parent span, if it is not the current one. */
   readonly parent?: { readonly traceparent: string; readonly tracestate?: string };
   readonly attributes?: SpanAttributes;
 }
@@ -21,7 +21,7 @@ export interface Span {
   }): void;
 }
 
-/** Tells a tracing system what takes how long. None of it throws, and nothing depends on it. */
+/** Reports durations to a tracing system. None of it throws, and nothing depends on it. */
 export interface Tracing {
   begin(name: string, options: SpanOptions): Span;
 }

@@ -13,8 +13,8 @@ export interface WebhookRequest {
 }
 
 /**
- * The result of one attempt. `httpStatus`: that of the response, however the rest of it came; null without a
- * status line. `error` says in plain words what went wrong. `body`: the first 1 KiB of the response as text.
+ * The result of one attempt. `httpStatus`: of the response, however the rest of it came; null without a
+ * status line. `error`: the failure in plain words. `body`: the first 1 KiB of the response as text.
  */
 export interface AttemptResult {
   readonly httpStatus: number | null;

@@ -47,8 +47,7 @@ const firstPause: Milliseconds = 100;
 const maxPause: Milliseconds = 5_000;
 
 /**
- * One build of a projection, with the documents known in memory, and those that are changed but not saved
- * yet.
+ * One build of a projection, with the documents in memory, and the ones that are changed but not saved yet.
  */
 interface OpenBuild {
   readonly projection: Projection<unknown>;
@@ -91,7 +90,7 @@ const groupOf = (builds: readonly OpenBuild[]): BuildGroup => {
   return { builds, position: first?.checkpoint ?? 0n, event: first?.event, unsaved: 0 };
 };
 
-/** Whether what is folded must be saved before more is folded. */
+/** Whether folded changes must be saved before more is folded. */
 const isFull = ({ unsaved, builds }: BuildGroup): boolean =>
   unsaved >= maxUnsavedEvents || builds.some(({ changed }) => changed.size >= maxUnsavedDocuments);
 
@@ -255,7 +254,7 @@ export class Projector {
     for (const build of builds)
       if (build.hidden || (await this.#isLate(build.checkpoint, furthest))) late.push(build);
     const live = builds.filter((build) => !late.includes(build));
-    // Without one to catch up with, those that are late go on as the live ones.
+    // Without one to catch up with, the late builds go on as the live ones.
     this.#live = groupOf(live.length === 0 ? late : live);
     this.#catchingUp = late.length === 0 || live.length === 0 ? [] : [groupOf(late)];
   }
@@ -400,7 +399,7 @@ export class Projector {
     });
   }
 
-  /** Saves documents and checkpoints of what is folded. */
+  /** Saves documents and checkpoints of folded events. */
   async #save(group: BuildGroup): Promise<void> {
     const { position, builds } = group;
     if (builds.every(({ checkpoint }) => checkpoint >= position)) return;

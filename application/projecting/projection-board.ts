@@ -188,7 +188,7 @@ export class ProjectionBoard implements ProjectorReports {
     if (areSeveral === (this.#severalSince !== null)) return;
     const now = this.#clock.monotonic();
     this.#severalSince = areSeveral ? now : null;
-    // Until every process knows, some go on acknowledging what these projections may lack.
+    // Until every process knows, some still acknowledge writes that these projections may lack.
     if (!areSeveral) this.#headDueFrom = now + noticedWithin;
     this.#changed.abort(noError);
   }

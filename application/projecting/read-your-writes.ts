@@ -24,7 +24,7 @@ export interface ReadYourWrites {
 }
 
 /**
- * For any number of processes: none knows what the others have acknowledged, so the write waits until the
+ * For any number of processes: none knows the others' acknowledged writes, so the write waits until the
  * projections have passed it.
  */
 export const writesWait = (board: ProjectionBoard): ReadYourWrites => ({
@@ -36,7 +36,7 @@ export const writesWait = (board: ProjectionBoard): ReadYourWrites => ({
 
 /**
  * For the one process that writes the log and knows its head: a read waits until the projections have passed
- * what was committed before it, and no write waits. While a projection catches up with the log, which may
+ * everything committed before it, and no write waits. While a projection catches up with the log, which may
  * take long, queries show what there is and writes wait instead.
  */
 export const readsWait = (board: ProjectionBoard, head: () => bigint): ReadYourWrites => {
@@ -55,7 +55,7 @@ export const readsWait = (board: ProjectionBoard, head: () => bigint): ReadYourW
   };
 };
 
-/** The same queries, each after what a read has to wait for. */
+/** The same queries, each after the wait that read-your-writes needs. */
 export const currentReadModels = (readModels: ReadModels, readYourWrites: ReadYourWrites): ReadModels => {
   const current = async (): Promise<ReadModels> => {
     await readYourWrites.beforeRead();

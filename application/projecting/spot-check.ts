@@ -13,7 +13,7 @@ import { streamPages } from '../writing/stream-pages.js';
 import { untilAborted } from '../timing/until-aborted.js';
 import type { ProjectorStatus } from './projection-board.js';
 
-/** A row that is not what its events make of it. Nothing here says anything about a person. */
+/** A row that differs from its folded events. It holds no personal data. */
 export interface Difference {
   readonly projection: string;
   readonly key: string;
@@ -35,7 +35,7 @@ export interface SpotCheckDeps {
 }
 
 const pause: Milliseconds = 10_000;
-/** Of a process's time at most one part in so many. */
+/** At most one part in this many of a process's time. */
 const share = 100;
 /** A longer stream is passed over: to fold it would hold up others. */
 const maxEvents = 5_000;
@@ -86,7 +86,7 @@ const compare = async (deps: SpotCheckDeps, subject: Subject): Promise<RowVerdic
   const { projection, stream, key } = subject;
   const last = await deps.store.readLast(stream);
   if (last !== null && last.revision >= maxEvents) return 'not known';
-  // Asked before the row is read: whatever stands up to here is in it.
+  // Asked before the row is read: the row has everything up to here.
   const checkpoint = checkpointOf(deps, projection);
   if (checkpoint === null) return 'not known';
   const row = await deps.readModels.get(projection, key);
@@ -125,7 +125,7 @@ const anyNeighbour = async (
   return { projection, stream: streamName(projection.category, row.key), key: row.key };
 };
 
-/** The documents to look at this time: those that a random event has made, and another of their lists. */
+/** The documents to check this time: the ones of a random event, and another of their lists. */
 const chosen = async (deps: SpotCheckDeps): Promise<readonly Subject[]> => {
   const picked = await anyEvent(deps);
   if (picked === null) return [];
@@ -147,8 +147,8 @@ const chosen = async (deps: SpotCheckDeps): Promise<readonly Subject[]> => {
 };
 
 /**
- * Compares some random rows with what their events make of them. Returns those that differ: a row may be
- * late, or an erasure under way. `suspects`: those of the last time; what differs again is reported.
+ * Compares some random rows with their folded events. Returns the ones that differ: a row may be late, or an
+ * erasure under way. `suspects`: the last result; rows that differ again are reported.
  */
 export const spotCheck = async (
   deps: SpotCheckDeps,

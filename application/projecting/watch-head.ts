@@ -3,7 +3,7 @@ import type { Clock } from '../ports/system.js';
 import { untilAborted } from '../timing/until-aborted.js';
 import { headInterval, type ProjectionBoard } from './projection-board.js';
 
-/** Tells a board that other processes share the log with how long the log is, until the signal aborts. */
+/** Tells a board the length of a log that other processes share, until the signal aborts. */
 export const watchHead = (
   board: ProjectionBoard,
   log: Pick<LogReader, 'head'>,

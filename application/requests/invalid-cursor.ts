@@ -1,8 +1,7 @@
 import { DomainError } from '../../domain/errors.js';
 
 /**
- * The refusal of a cursor. `what` names the entries of the list and whose they are: `card of this
- * organization`.
+ * The refusal of a cursor. `what` names the entries of the list and their owner: `card of this organization`.
  */
 export const invalidCursor = (what: string): DomainError =>
   new DomainError(

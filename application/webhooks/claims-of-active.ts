@@ -6,8 +6,8 @@ import type { Suspensions } from '../organizations/suspensions.js';
 const lookAgainAfter: Milliseconds = 10_000;
 
 /**
- * The same claims, without those of organizations that are suspended: their deliveries wait, and go out once
- * the suspension has ended.
+ * The same claims, without suspended organizations: their deliveries wait, and go out once the suspension has
+ * ended.
  */
 export const claimsOfActive = (
   claims: DeliveryClaims,

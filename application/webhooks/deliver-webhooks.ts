@@ -28,7 +28,7 @@ export interface DeliveryDeps extends Omit<AttemptDeps, 'deliveries' | 'report'>
   readonly slots?: Partial<Slots>;
   /** Lets others have the thread. */
   readonly giveWay?: () => Promise<void>;
-  /** How often to look for what no hint has announced. */
+  /** How often to look for deliveries without a hint. */
   readonly sweepEvery?: Milliseconds;
 }
 
@@ -52,7 +52,7 @@ const failurePause: Milliseconds = 1_000;
 /** How long attempts may take to end after the signal. */
 const stopTimeout: Milliseconds = 4_000;
 
-/** Does what the schedule says: claims, makes attempts, and tells it what came of them. */
+/** Follows the schedule: claims deliveries, makes attempts, and reports their results to it. */
 class Worker {
   readonly #schedule: Schedule;
   readonly #routes = new LRUCache<Uuid, Route>(lazilySized(routesKept));
@@ -87,7 +87,7 @@ class Worker {
     this.#goOn();
   }
 
-  /** The schedule goes by the monotonic clock: what rests doesn't rest longer because a clock is set back. */
+  /** The schedule uses the monotonic clock: setting the clock back doesn't prolong a rest. */
   #lookAt(route: Route, due: Milliseconds): void {
     const { clock } = this.deps;
     const now = clock.monotonic();
@@ -126,7 +126,7 @@ class Worker {
     for (const [endpoint, due] of await claims.dueTimes()) this.notify({ endpoint, due });
   }
 
-  /** Asks for all routes that are missing at once. What can't be had now is left to the next sweep. */
+  /** Asks for all missing routes at once. Routes that can't be had now are left to the next sweep. */
   async #askForRoutes(): Promise<void> {
     if (this.#isRouting) return;
     this.#isRouting = true;
@@ -146,7 +146,7 @@ class Worker {
     this.#isRouting = false;
   }
 
-  /** Sleeps until the schedule changes by itself, or is changed so that this comes earlier. */
+  /** Sleeps until the schedule is due, or becomes due earlier. */
   async #sleepUntilDue(): Promise<void> {
     const { clock } = this.deps;
     const woken = new AbortController();
@@ -242,11 +242,11 @@ class Worker {
   }
 
   /**
-   * Waits a while for the running attempts. Those that take longer are cut off and made again later, as if
-   * the process had died.
+   * Waits a while for the running attempts. Slower ones are cut off and made again later, as if the process
+   * had died.
    */
   async #end(): Promise<void> {
-    // What is being claimed now won't start, and is released.
+    // Deliveries that are being claimed now won't start, and are released.
     const ended = Promise.resolve(this.#claiming).then(() => Promise.all(this.#attempts));
     await withTimeout(this.deps.clock, stopTimeout, ended, () => null);
     this.#ending.abort();

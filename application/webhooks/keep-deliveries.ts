@@ -24,9 +24,9 @@ const dropExpiredEvery = (policy: DeliveryPolicy): Milliseconds =>
   Math.min(usualPause, Math.max(1_000, windowOf(policy) / 10));
 
 /**
- * Does what touches many deliveries, some at a time and after the answer: drops what deleted and disabled
- * endpoints left, finishes redrives, removes what ended long ago. Until the signal aborts; any number of
- * processes may do it.
+ * Does work on many deliveries, some at a time and after the answer: drops the leftovers of deleted and
+ * disabled endpoints, finishes redrives, removes long-ended deliveries. Until the signal aborts; any number
+ * of processes may do it.
  */
 export const keepDeliveries = async (
   { log, queue, clock, policy, keep }: UpkeepDeps,

@@ -95,8 +95,8 @@ export interface PublicEventsOptions {
 }
 
 /**
- * Makes public events of what events of cards announce. Only the beginning of a card's stream is read, and
- * only if this process doesn't know the card and no read model shows it: any number can be asked for at once.
+ * Makes public events from events of cards. Only the beginning of a card's stream is read, and only if this
+ * process doesn't know the card and no read model shows it: any number can be asked for at once.
  */
 export class PublicEvents {
   readonly #cards: LRUCache<string, CardFacts>;
@@ -159,7 +159,7 @@ export class PublicEvents {
     return shown;
   }
 
-  /** The stream can tell what no row does. */
+  /** Falls back to the stream if there is no row. */
   async #shown(stream: StreamName): Promise<CardFacts | null> {
     try {
       const row = await this.#readModels?.get(cards, idOf(stream));

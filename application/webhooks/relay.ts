@@ -147,7 +147,7 @@ interface Planned {
 const maxUnsaved = 1_000;
 /** From outside a relay is as late as its checkpoint. */
 const saveInterval: Milliseconds = 5_000;
-/** How many events may wait for the store, beside those that are being stored. */
+/** How many events may wait for the store, beside the ones that are being stored. */
 const maxWaiting = 1_000;
 
 /**
@@ -233,8 +233,8 @@ class Outbox {
 const maxHints = 5_000;
 
 /**
- * Tells workers of deliveries without waiting for it: a sweep finds what a hint should have told. Deliveries
- * that existed already are announced too, because a crash may have lost their hints.
+ * Sends hints to workers without waiting: a sweep finds deliveries whose hint was lost. Deliveries that
+ * existed already are announced too, because a crash may have lost their hints.
  */
 class Hints {
   readonly #underWay = new Set<Promise<void>>();
@@ -286,7 +286,7 @@ const applyToEndpoints = async (
   progress.endpoints.set(org, state);
 };
 
-/** After the deliveries of all events before it were made: none of them keeps what was erased. */
+/** Runs after the deliveries of all earlier events were made, so that none of them keeps erased data. */
 const eraseDeliveries = async ({ deps, publicEvents }: RelayRun, { stream }: LoggedEvent): Promise<void> => {
   publicEvents.forget(stream);
   await deps.deliveries.log.erase(idOf(stream), deps.clock.now());
@@ -299,7 +299,7 @@ interface RelayRun {
   readonly outbox: Outbox;
 }
 
-/** Events that no event of an endpoint stands between: their deliveries can be made at the same time. */
+/** Events without an endpoint's event between them: their deliveries can be made at the same time. */
 const plan = ({ deps, publicEvents, progress }: RelayRun, events: readonly LoggedEvent[]): Planned => {
   const rowsOf = async (logged: LoggedEvent): Promise<readonly NewDelivery[]> =>
     categoryOf(logged.stream) === card.category ? fanOut(deps, publicEvents, progress, logged) : [];
@@ -329,8 +329,8 @@ const batchSize = 100;
 /**
  * Reads the log in order and makes one delivery per event and subscribed endpoint, until the signal aborts.
  * Only one relay may run at a time. Without a checkpoint it starts at the beginning, and records deliveries
- * of events that are older than the retry window as dropped; of those that would be removed by now it makes
- * none. (docs/architecture.md#delivery-of-webhooks)
+ * of events that are older than the retry window as dropped; it makes none that would be removed by now.
+ * (docs/architecture.md#delivery-of-webhooks)
  */
 export const runRelay = async (
   deps: RelayDeps,

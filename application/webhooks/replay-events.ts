@@ -16,10 +16,9 @@ const mayBeFor = (org: OrganizationId, from: Place, { stream, metadata }: Logged
   ('position' in from || Date.parse(metadata.occurredAt) >= from.time);
 
 /**
- * Sends an endpoint every event from a place in the log on that it subscribes to and that was not delivered.
- * Deliveries that were exhausted or dropped become due again under their ids, and missing ones are made.
- * Returns how many of either there were, or null if the signal aborted: a repeat does what is left. Throws
- * `not_found`.
+ * Sends an endpoint all undelivered events that it subscribes to, from a place in the log on. Exhausted and
+ * dropped deliveries become due again under their ids, and missing ones are made. Returns how many of either
+ * there were, or null if the signal aborted: a repeat does the rest. Throws `not_found`.
  */
 export const replayEvents = async (
   deps: WebhookDeps,

@@ -8,8 +8,8 @@ const freshFor: Milliseconds = 100;
 /** How long an endpoint rests whose name could not be resolved. */
 const restAfterUnresolved: Milliseconds = 60_000;
 /**
- * The parts of what is free that an organization may take. A slot of one in flight may be held for the whole
- * time of an attempt, a fresh one only for a moment.
+ * The parts of the free slots that an organization may take. A slot of one in flight may be held for the
+ * whole time of an attempt, a fresh one only for a moment.
  */
 const partOfInFlight = 1 / 4;
 const partOfFresh = 1;
@@ -69,7 +69,7 @@ interface EndpointState {
   readonly org: OrganizationState;
   readonly host: HostState;
   inFlight: number;
-  /** Failures and slow responses in a row. Each halves what the endpoint may hold. */
+  /** Failures and slow responses in a row. Each halves the endpoint's cap. */
   strikes: number;
   restsUntil: Milliseconds;
   touchedAt: Milliseconds;
@@ -102,7 +102,7 @@ export class Schedule {
   /** When to look at an endpoint again, and the earliest of these times. */
   readonly #dueTimes = new Map<EndpointState, Milliseconds>();
   #firstDue: Milliseconds = Infinity;
-  /** Oldest first; those before `#firstFresh` are done with. */
+  /** Oldest first; entries before `#firstFresh` are done with. */
   #freshAttempts: Started[] = [];
   #firstFresh = 0;
   #fresh = 0;
@@ -174,7 +174,7 @@ export class Schedule {
       }
     }
     for (const [endpoint, count] of granted) {
-      // Counted only for this call: what is claimed of them counts once it starts.
+      // Counted only for this call: claimed deliveries count once they start.
       this.#count(endpoint, -count);
       this.#countFresh(endpoint.org, -count);
       this.#endTurn(endpoint);
@@ -280,8 +280,8 @@ export class Schedule {
   }
 
   /**
-   * The endpoint of the organization that gets its next slot. Those that can't have one lose their turn;
-   * those that need a connection keep it if no more may be opened for now.
+   * The endpoint of the organization that gets its next slot. Endpoints that can't have one lose their turn;
+   * endpoints that need a connection keep it if no more may be opened for now.
    */
   #nextOf(org: OrganizationState, now: Milliseconds, isOpened: boolean): EndpointState | null {
     for (const endpoint of org.turns) {
@@ -330,7 +330,7 @@ export class Schedule {
     this.#countFresh(started.endpoint.org, -1);
   }
 
-  /** Ends what is no longer fresh. */
+  /** Retires attempts that are no longer fresh. */
   #age(now: Milliseconds): void {
     for (
       let oldest = this.#freshAttempts[this.#firstFresh];

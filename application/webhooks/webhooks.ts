@@ -61,7 +61,7 @@ const changeEndpoints = (
   decide: (state: WebhookEndpoints) => readonly WebhookEvent[],
 ): Promise<Executed<WebhookEndpoints, WebhookEvent>> => execute(deps, webhookEndpoints, org, command, decide);
 
-/** Tells the workers of a change at once. The relay tells them too, a little later. */
+/** Notifies the workers of a change at once. The relay does, too, a little later. */
 const notifyWorkers = async (deps: WebhookDeps, org: OrganizationId, endpoint: Endpoint): Promise<void> => {
   const { deliveries, queue, clock } = deps;
   try {
@@ -119,7 +119,7 @@ export const registerEndpoint = async (
 };
 
 /**
- * Deletes an endpoint and drops what is queued for it. When this returns, nothing is sent to it any more. An
+ * Deletes an endpoint and drops its queued deliveries. When this returns, nothing is sent to it any more. An
  * unknown id changes nothing. (decision 57: deleting and listing endpoints)
  */
 export const deleteEndpoint = async (
@@ -328,7 +328,7 @@ export const readDelivery = async (
   return found;
 };
 
-/** Tells the workers to look at an endpoint now. */
+/** Makes the workers look at an endpoint now. */
 export const announce = ({ queue, clock }: WebhookDeps, endpoint: Delivery['endpoint']): Promise<void> =>
   queue.announce([{ endpoint, delivery: null, attempt: 0, due: clock.now() }]);
 

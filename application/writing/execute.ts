@@ -14,7 +14,7 @@ export interface WriteDeps {
   readonly entropy: Entropy;
 }
 
-/** Events, and what else the caller wants to know of the decision. */
+/** Events, and an answer for the caller. */
 export interface Decision<Event, Answer> {
   readonly events: readonly Event[];
   readonly answer: Answer;
@@ -34,8 +34,8 @@ export interface Executed<State, Event, Answer = undefined> extends Decision<Eve
 
 /**
  * Loads an aggregate, decides, and appends the events if there are any; after a conflict it starts over.
- * Events and answer are those of the last decision. Throws what the decision throws, EventStoreUnavailable
- * and TooContended if nothing was written, OutcomeUnknown.
+ * Events and answer are from the last decision. Throws the decision's errors, EventStoreUnavailable and
+ * TooContended if nothing was written, OutcomeUnknown.
  */
 export const execute = <State, Event extends DomainEvent, Answer = undefined>(
   deps: WriteDeps,
@@ -46,7 +46,7 @@ export const execute = <State, Event extends DomainEvent, Answer = undefined>(
 ): Promise<Executed<State, Event, Answer>> =>
   retry(deps, async () => decideOn(deps, aggregate, await deps.streams.load(aggregate, id), command, decide));
 
-/** Appends what is decided on a state; null after a conflict. */
+/** Decides on a state and appends the events; null after a conflict. */
 const decideOn = async <State, Event extends DomainEvent, Answer>(
   deps: WriteDeps,
   aggregate: Aggregate<State, Event>,
@@ -60,15 +60,18 @@ const decideOn = async <State, Event extends DomainEvent, Answer>(
   return appended && { ...decision, state: appended.loaded.state, position: appended.position };
 };
 
-/** `recorded`: what stood in the stream already, so that nothing was decided; `position` is then its own. */
+/**
+ * `recorded`: events that were in the stream already, so that nothing was decided; `position` is then their
+ * own.
+ */
 export interface ExecutedOnce<State, Event> extends Executed<State, Event> {
   readonly recorded: RecordedEvent | null;
 }
 
 /**
  * As `execute`, for a command that may come again, even while it is under way elsewhere: before each decision
- * it looks in the stream for what the command has recorded, or one of those that `follow` it, which it must
- * not undo. (docs/money.md, rule 2: look for your own cause before you repeat)
+ * it searches the stream for the command's events, or for a command that `follow`s it, which it must not
+ * undo. (docs/money.md, rule 2: look for your own cause before you repeat)
  */
 export const executeOnce = <State, Event extends DomainEvent>(
   deps: WriteDeps,
@@ -94,7 +97,7 @@ export const executeOnce = <State, Event extends DomainEvent>(
   });
 };
 
-/** Events alone are a decision whose answer is undefined, as `Decide` says. */
+/** Events alone are a decision whose answer is undefined, as in `Decide`. */
 const decisionOf = <Event, Answer>(
   decided: Decision<Event, Answer> | readonly Event[],
 ): Decision<Event, Answer> =>

@@ -11,7 +11,7 @@ const maxPause: Milliseconds = 200;
 /**
  * Calls `attempt` until it returns a value; null means that another writer was faster, or that the outcome is
  * unknown. The first retry follows at once, later ones after a growing pause with jitter. Throws TooContended
- * after 5 s, and what `attempt` throws.
+ * after 5 s, and the errors of `attempt`.
  */
 export const retry = async <T>(
   { clock, entropy }: { readonly clock: Clock; readonly entropy: Entropy },

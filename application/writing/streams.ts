@@ -137,14 +137,14 @@ export class Streams {
     }
     if (loaded.revision < after) {
       const now = await this.load(aggregate, id);
-      // What was appended between the two reads has to be shown, too.
+      // Events appended between the two reads have to be shown, too.
       return now.revision > after ? this.loadAfter(aggregate, id, after, observe) : now;
     }
     if (loaded !== known) this.#remember(loaded);
     return loaded;
   }
 
-  /** The next load reads the stream: what is known of it lacks something that was appended. */
+  /** The next load reads the stream: the cached state lacks an appended event. */
   forget({ stream }: Pick<Loaded<unknown>, 'stream'>): void {
     this.#cache.delete(stream);
   }

@@ -7,7 +7,7 @@ export const noSpan: Span = { traceparent: null, within: (work) => work(), end: 
 
 export const noTracing: Tracing = { begin: () => noSpan };
 
-/** Does the work in a span of its own, which in the end says about the result what `describe` says. */
+/** Does the work in a span of its own, whose attributes are what `describe` returns for the result. */
 export const inSpan = async <T>(
   tracing: Tracing,
   name: string,

@@ -8,7 +8,7 @@ import {
   findInvitation,
   hashOfNew,
   inviteMember,
-  joinAnew,
+  joinWithNewAccount,
   listMembers,
   maxAccounts,
   removeMember,
@@ -61,7 +61,14 @@ const invited = async (people: PeopleWorld, where: OrganizationId, member: NewMe
     token,
     idBy,
     join: (form: string, password: string) =>
-      joinAnew(people, { requestId: null }, where, token, { id: idBy(form), person }, chosen(password)),
+      joinWithNewAccount(
+        people,
+        { requestId: null },
+        where,
+        token,
+        { id: idBy(form), person },
+        chosen(password),
+      ),
     joinWith: (id: Uuid) => acceptFor(people, { requestId: null }, where, token, { id, person }),
   };
 };
@@ -77,7 +84,14 @@ describe('people', () => {
     const id = newAccountIdOf(invitationIdOf(token), 'a form');
     const person = { name: 'Ada B.', email: 'ada@example.com' };
     const request = { requestId: 'req_7', traceparent };
-    const joined = await joinAnew(people, request, org, token, { id, person }, chosen('a long password'));
+    const joined = await joinWithNewAccount(
+      people,
+      request,
+      org,
+      token,
+      { id, person },
+      chosen('a long password'),
+    );
     expect([joined.account, await roleIn(people, org, id)]).to.deep.equal([id, 'owner']);
     expect(await accountOf(people, id)).to.deep.equal({ status: 'open', person, organizations: [org] });
     const recorded = (await people.store.readLog(0n, 100)).filter(({ stream }) =>

@@ -1,5 +1,5 @@
 import type { Device } from '../../../../application/access/devices.js';
-import { acceptFor, findInvitation, joinAnew } from '../../../../application/access/people.js';
+import { acceptFor, findInvitation, joinWithNewAccount } from '../../../../application/access/people.js';
 import { readAccount } from '../../../../application/organizations/read-accounts.js';
 import { OrganizationId, type Uuid } from '../../../../domain/ids.js';
 import { house, invitationIdOf, newAccountIdOf } from '../../../../domain/members.js';
@@ -95,7 +95,14 @@ export const joinPage = page({
         const joining = { email: person.email, name };
         const link = tokenIn(context);
         const chosen = await goodPassword(context, { ...joining, password, field: 'password', link });
-        const joined = await joinAnew(context.deps, context, org, link, { id, person: joining }, chosen);
+        const joined = await joinWithNewAccount(
+          context.deps,
+          context,
+          org,
+          link,
+          { id, person: joining },
+          chosen,
+        );
         return entered(context, org, joined);
       },
     },
