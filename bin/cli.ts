@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { runCommandLine } from './cli/program.js';
 
-// What it writes, such as a backup, holds names, addresses and secrets.
+// Its output, such as a backup, holds names, addresses and secrets.
 process.umask(0o077);
 
 // The reader of the output may have seen enough, as in `… | head`.

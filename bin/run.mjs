@@ -1,6 +1,6 @@
-// The entry point of a bare checkout: installs what the lockfile names, builds if a source has changed, and
-// then becomes the program that was asked for. It runs before any dependency is installed, so it uses none.
-// Its own messages go to standard error: standard output belongs to the program.
+// The entry point of a bare checkout: installs the lockfile's packages, builds if a source has changed, and
+// then becomes the requested program. It runs before any dependency is installed, so it uses none. Its own
+// messages go to standard error: standard output belongs to the program.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';

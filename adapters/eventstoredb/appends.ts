@@ -16,7 +16,7 @@ const maxBytesInBatch = 65_536;
 /** While the server has said nothing for this part of the time that an append may take, none is sent. */
 const silentPart = 1 / 3;
 
-/** Appends to streams, and finds out what came of an append whose response was lost. */
+/** Appends to streams, and finds out the outcome of an append whose response was lost. */
 export class Appends {
   readonly #context: Context;
   readonly #reads: Reads;
@@ -93,9 +93,9 @@ export class Appends {
   }
 
   /**
-   * After a failure, and before the first call of all, nothing is appended until a read was answered: what a
-   * server that hangs may have got has an open outcome, and what it was never sent can be refused. One read
-   * serves all that wait. Throws EventStoreUnavailable.
+   * After a failure, and before the very first call, nothing is appended until a read was answered: writes to
+   * a server that hangs have an open outcome, and writes that were never sent can be refused. All waiting
+   * writes share one read. Throws EventStoreUnavailable.
    */
   async #assertAnswers({ stream }: StreamWrite): Promise<void> {
     const { connection, times } = this.#context;

@@ -162,7 +162,7 @@ export class BatchAppends {
     }
   }
 
-  /** The call is over: what it was to carry may be stored or not, unless it never began. */
+  /** Ends the call: its appends may be stored or not, unless the call never began. */
   #end(call: BatchCall | null, reason: unknown): void {
     if (call === null || call !== this.#call) return;
     this.#call = null;
@@ -222,7 +222,10 @@ const unimplemented = 12;
 const denials: ReadonlySet<unknown> = new Set([7, 16]);
 const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : null);
 
-/** Mostly the server gives back the form that it got; what it says of itself has the other one. */
+/**
+ * Reads an id in either form: the server mostly echoes the form that it got, and uses the other one for its
+ * own ids.
+ */
 const idOf = (uuid: UUID | undefined): string => {
   const parts = uuid?.getStructured();
   if (parts === undefined) return uuid?.getString() ?? '';

@@ -59,9 +59,7 @@ export const appendClassically = async (
 const parsed = (json: Buffer): Record<string, unknown> =>
   JSON.parse(json.toString()) as Record<string, unknown>;
 
-/**
- * Any failure that proves nothing leaves the outcome open, even one whose code stands for another elsewhere.
- */
+/** Any failure that proves nothing leaves the outcome open, even one whose code means another elsewhere. */
 const effectOf = (error: unknown): AppendFailed['effect'] => {
   if (wasRefused(error)) return 'refused';
   return isNotReady(error) || wasUnsent(error) ? 'none' : 'open';

@@ -88,8 +88,8 @@ export class Connection {
 
   /**
    * Reports that a call of a session failed; one error that ended many appends counts once. A session that
-   * was replaced since is ignored. So are a denial and, from a single server, that it is not ready: it
-   * answered, and would say the same to another client. (In a cluster another node may know the leader.)
+   * was replaced since is ignored. So are a denial and a single server's answer that it is not ready: another
+   * client would get the same answer. (In a cluster another node may know the leader.)
    */
   failed(session: Session, error: unknown): void {
     if (session !== this.#session || session.replaced.aborted || isDenial(error)) return;
@@ -124,7 +124,7 @@ export class Connection {
   }
 }
 
-/** A denial, or what was made of it for people to read. */
+/** A denial, or its explanation for people. */
 const isDenial = (error: unknown): boolean =>
   error instanceof AccessDeniedError || (error instanceof Error && error.cause instanceof AccessDeniedError);
 

@@ -13,7 +13,7 @@ export interface EventStoreDbTimes {
   /** How long the outcome of an append is looked for before it counts as `unknown`. */
   readonly settle: Milliseconds;
   /**
-   * How long what certainly had no effect is tried again while another node, or the same, may soon answer.
+   * How long to retry calls that certainly had no effect, while another node, or the same, may soon answer.
    */
   readonly patience: Milliseconds;
   /** The longest silence in the middle of a read. */
@@ -63,8 +63,8 @@ export const unavailable = (error: unknown): EventStoreUnavailable =>
 const unauthenticated = 16;
 
 /**
- * Says what to do about a call that was denied, by default a read of `$all`; any other error stays as it is.
- * `what`: what the user may not do.
+ * Explains a denied call, by default a read of `$all`; any other error stays unchanged. `what`: the denied
+ * action.
  */
 export const explainDenial = (
   error: unknown,

@@ -9,8 +9,8 @@ const counted: Readonly<Record<string, string>> = {
 };
 
 /**
- * Counts the calls of a client from now on (a batch counts its own appends), those that its own methods make
- * included.
+ * Counts the calls of a client from now on, including calls by its own methods (a batch counts its own
+ * appends).
  */
 export const countCalls = (client: EventStoreDBClient, count: CountCall): void => {
   for (const [method, call] of Object.entries(counted)) {

@@ -25,8 +25,8 @@ export interface EventStoreDbSettings {
   /** `esdb://` or `esdb+discover://`: one node or a cluster, with or without TLS. */
   readonly url: string;
   /**
-   * Before the name of every stream: the server leaves everything else out of what it hands over. Without
-   * one, it hands over what others write under names that begin like ours, too.
+   * The prefix of every stream's name: the server filters by it. Without one, it also sends events of others
+   * under names that begin like ours.
    */
   readonly prefix?: string;
   readonly clock: Clock;

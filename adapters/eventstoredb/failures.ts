@@ -54,13 +54,13 @@ export const isAway = (error: unknown): boolean =>
   wasUnsent(error) ||
   (error instanceof Replaced && !(error.cause instanceof Overdue));
 
-/** Whether the server refused what it was asked, and would refuse it again. */
+/** Whether the server refused the call, and would refuse it again. */
 export const wasRefused = (error: unknown): boolean =>
   error instanceof AccessDeniedError ||
   error instanceof InvalidArgumentError ||
   error instanceof MaxAppendSizeExceededError;
 
-/** The client, and what it had in hand, was given up for a new one. `cause`: the last of its failures. */
+/** The client, with its pending calls, was replaced. `cause`: the last of its failures. */
 export class Replaced extends Error {
   override readonly name = 'Replaced';
 }
@@ -85,5 +85,5 @@ export class AppendFailed extends Error {
   }
 }
 
-/** Whether a text is one of those that a server which is not ready gives as the reason of one append. */
+/** Whether a text is a reason that a server which is not ready gives for a failed append. */
 export const saysNotReady = (message: string): boolean => beginsWithOne(message, notReadyDetails);

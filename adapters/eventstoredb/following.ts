@@ -23,7 +23,7 @@ const pageSize = 1_000;
  * clients sending, half as many batches brought a tenth more sends.
  */
 const gathersFor: Milliseconds = 5;
-/** How many events may come ahead of those that are taken. */
+/** How many events may be buffered ahead of the reader. */
 const subscribedAhead = 500;
 
 /** Where a page begins: `after` is exclusive, the position itself inclusive. */
@@ -129,8 +129,8 @@ export class ServerLog implements LogSource<PageStart> {
 }
 
 /**
- * One subscription to our streams, until it fails. The server's checkpoints run ahead of what was handled, so
- * they aren't asked for. Events that come twice are dropped. The start of a subscription is exclusive.
+ * One subscription to our streams, until it fails. The server's checkpoints run ahead of the handled events,
+ * so they aren't asked for. Repeated events are dropped. The start of a subscription is exclusive.
  */
 async function* subscription(
   context: Context,

@@ -8,7 +8,7 @@ export interface ForeignEvent {
   readonly type: string;
 }
 
-/** So many are told apart; the same one comes to every reader. */
+/** How many foreign events are remembered; the same one comes to every reader. */
 const toldApart = 10_000;
 
 /** Counts the events of other programs that were passed over, each once, and reports the first. */

@@ -33,7 +33,7 @@ import { keepingTexts, storedEvent } from './stored-texts.js';
 import { Overdue, supervised, type Source } from './supervision.js';
 
 /**
- * Where a read of `$all` or a subscription begins. The commit position stands for both halves of a server's
+ * The start of a read of `$all` or a subscription. The commit position serves as both halves of a server's
  * position: our events are written with two equal halves.
  */
 const startAfter = (position: bigint): ReadPosition =>
@@ -91,7 +91,7 @@ interface KnownHead extends LogHead {
 
 const nothingKnown: KnownHead = { position: 0n, event: null, searched: null, hasUnknown: false };
 
-/** Where in `$all` a record stands. The two halves differ for what others write in transactions. */
+/** The place of a record in `$all`. The two halves differ for transactions of other programs. */
 const placeOf = ({ event, commitPosition }: AllStreamResolvedEvent): Position =>
   event?.position ?? { commit: commitPosition ?? 0n, prepare: commitPosition ?? 0n };
 
@@ -188,7 +188,7 @@ export class Reads {
       }
       return events;
     });
-    // What comes before it is given first.
+    // Earlier events are returned first.
     if (found.length === 0 && stop.at !== null) throw stop.at;
     if (found.length === 0) await this.passedOver(began);
     return found;
@@ -216,7 +216,7 @@ export class Reads {
     return this.#nextSearch;
   }
 
-  /** Where a read or a subscription begins that looks for what follows a position. */
+  /** The start of a read or a subscription for the events after a position. */
   startAfter(after: bigint): ReadPosition {
     const { position, searched, hasUnknown } = this.#head;
     const isSearched = searched !== null && !hasUnknown && position <= after && after < searched.commit;
@@ -240,7 +240,7 @@ export class Reads {
       await this.head().catch(() => undefined);
   }
 
-  /** The end of the log is read before it is searched: what comes later is not taken for searched. */
+  /** The end of the log is read before it is searched, so that later events don't count as searched. */
   async #searchHead(session: Session): Promise<LogHead> {
     const last = await this.#lastRecord(session, this.#context.times.read);
     const end = last === null ? null : placeOf(last);
@@ -511,7 +511,7 @@ export class Reads {
   }
 }
 
-/** Says what to do about a read of the log that was refused; any other error stays as it is. */
+/** Explains a refused read of the log; any other error stays unchanged. */
 const explained = (error: unknown, context: Context): unknown =>
   error instanceof Error && error.message.includes('The combination of')
     ? new EventStoreUnavailable(

@@ -15,7 +15,7 @@ interface Tried {
 }
 
 /**
- * How long to wait before what certainly had no effect is tried again; null: give up. A server that is
+ * How long to wait before a retry of a call that certainly had no effect; null: give up. A server that is
  * starting or has lost its leader, and a cluster with a node less, are given their time. So is a server that
  * was starting and can't be reached now: each of its refusals makes the client close its connection, also
  * under calls that other requests are about to make. A single server that is gone is asked once more at once,

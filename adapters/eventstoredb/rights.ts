@@ -84,7 +84,7 @@ const metadataOf = async (client: EventStoreDBClient): Promise<Metadata> => {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** One name may stand without a list around it. */
+/** A single name may lack the list around it. */
 const readersOf = (value: unknown): readonly string[] => {
   if (typeof value === 'string') return [value];
   return Array.isArray(value) ? value.map(String) : usualReaders;

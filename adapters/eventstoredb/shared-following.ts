@@ -37,7 +37,7 @@ export interface Following {
 }
 
 const usualBatch = 500;
-/** So many at the head of the log are of several writers, and more of them are on their way. */
+/** This many at the head of the log come from several writers, and more of them are on their way. */
 const busyBatch = 8;
 
 /**
@@ -87,15 +87,15 @@ export class SharedFollowing<Cursor> {
     }
   }
 
-  /** So many events after a position, if they have been decoded for a follower; else null. */
+  /** A number of events after a position, if they have been decoded for a follower; else null. */
   decoded(after: bigint, count: number): readonly LoggedEvent[] | null {
     const events = this.#covering(after)?.after(after, count) ?? [];
     return events.length === count ? events : null;
   }
 
   /**
-   * The events of one stretch, until it ends or its reader has fallen out. Throws what the stretch ended
-   * with.
+   * The events of one stretch, until it ends or its reader has fallen out. Throws the error that ended the
+   * stretch.
    */
   async *#stretchOf(
     reader: StretchReader,
@@ -132,7 +132,7 @@ export class SharedFollowing<Cursor> {
       if (other === stretch) isOlder = false;
       else if (!other.leadsOnFrom(stretch.to)) continue;
       else if (other.covers(stretch.to) || (isOlder && other.meets(stretch))) return other;
-      // Both are at the head, and what this one has read already is on its way to the other.
+      // Both are at the head, and the events that this one has read are on their way to the other.
       else if (stretch.atHead && other.live) return other;
     }
     return null;

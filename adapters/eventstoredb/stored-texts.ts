@@ -5,7 +5,7 @@ import { splitText } from './texts.js';
 
 type ClientEvent = NonNullable<ResolvedEvent['event']>;
 
-/** A message of the server with an event in it: what the generated code of the client makes of it. */
+/** A message of the server with an event in it, as the client's generated code parses it. */
 interface Message {
   getEvent(): {
     getEvent(): { getData_asU8(): Uint8Array; getCustomMetadata_asU8(): Uint8Array } | undefined;
@@ -24,7 +24,7 @@ const isTransform = (read: object): read is { _transform: Transform } =>
 
 /**
  * A read of the client that keeps the exact texts of each event beside it: the client itself parses them and
- * throws them away. To be called before the read has begun. (docs/engines.md#eventstoredb)
+ * throws them away. Call it before the read starts. (docs/engines.md#eventstoredb)
  */
 export const keepingTexts = <Read extends object>(read: Read): Read => {
   if (!isTransform(read)) throw new Error('the client of EventStoreDB makes its reads in another way');

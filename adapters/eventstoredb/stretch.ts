@@ -6,11 +6,11 @@ export interface StretchReader {
   position: bigint;
   /** How many it takes at a time. */
   readonly batch: number;
-  /** Where it goes on after the stretch that it stands in; null if that is not known. */
+  /** The stretch to continue with after the current one; null if it is not known. */
   next: Stretch | null;
 }
 
-/** So many events that every reader has taken are kept, for readers that come a little later. */
+/** How many events that every reader has taken are kept for readers that come a little later. */
 const keptForOthers = 1_000;
 /** A reader that is further behind than this falls out. */
 const maxEvents = 10_000;
@@ -93,7 +93,7 @@ export class Stretch {
     return this.#events.slice(first, first + limit);
   }
 
-  /** Adds events to the end. Those that it has are left out. */
+  /** Adds events to the end, without the ones that it has. */
   add(events: readonly LoggedEvent[]): void {
     for (const event of events) {
       if (event.position <= this.#to) continue;

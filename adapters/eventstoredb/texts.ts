@@ -18,7 +18,7 @@ export const splitText = (text: string): { readonly data: string; readonly perso
   return { data: `${before}${after}`, personal };
 };
 
-/** The text of an object with the field `personal` at its end: what `splitText` takes apart. */
+/** The text of an object with the field `personal` at its end; `splitText` is the inverse. */
 export const joinTexts = ({ data, personal }: Pick<StoredTexts, 'data' | 'personal'>): string =>
   personal === null ? data : `${data.slice(0, -1)}${data === '{}' ? '' : ','}${field}${personal}}`;
 

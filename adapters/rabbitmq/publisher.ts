@@ -35,8 +35,8 @@ export interface PublisherOptions {
 const usualConfirmTimeout: Milliseconds = 5_000;
 
 /**
- * amqplib writes each message to the socket by itself, in the next turn of the event loop. What is published
- * together goes out in one write: a write costs more than all else of a message.
+ * amqplib writes each message to the socket by itself, in the next turn of the event loop. Messages that are
+ * published together go out in one write: a write costs more than all else of a message.
  * (docs/engines.md#rabbitmq)
  */
 const writeTogether = ({ connection }: { readonly connection: object }): void => {

@@ -58,9 +58,9 @@ export const syncFile = (path: string): void => {
 };
 
 /**
- * Copies events.db as it is at one moment, also while the service runs: one read transaction covers what
- * stands in the file and in its write-ahead log. The copy is checked and durable when this returns; before
- * that it has another name. Throws what `checkCopy` throws.
+ * Copies events.db as it is at one moment, also while the service runs: one read transaction covers the file
+ * and its write-ahead log. The copy is checked and durable when this returns; before that it has another
+ * name. Throws the errors of `checkCopy`.
  */
 export const copyEvents = (from: string, to: string): CopiedLog => {
   const unfinished = `${to}.unfinished`;

@@ -136,8 +136,8 @@ export const openForWriting = (path: string): Database => {
 };
 
 /**
- * Moves the write-ahead log into the file, so that it holds only what is written from now on. False if a
- * reader or a full disk prevents that, which does no harm. Throws if the file is damaged.
+ * Moves the write-ahead log into the file, so that it holds only later writes. False if a reader or a full
+ * disk prevents that, which does no harm. Throws if the file is damaged.
  */
 export const emptyWriteAheadLog = (database: Database): boolean => {
   try {
@@ -148,7 +148,7 @@ export const emptyWriteAheadLog = (database: Database): boolean => {
   }
 };
 
-/** How often write-ahead logs are emptied in which something may stand that was erased. */
+/** How often write-ahead logs that may hold erased data are emptied. */
 export const emptyInterval: Milliseconds = 5_000;
 
 /**

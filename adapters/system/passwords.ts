@@ -22,7 +22,7 @@ const maxWaiting = 40;
 const maxRemembered = 10_000;
 
 /**
- * As much as 256 characters can be before they are composed. What follows is left out: normalising takes
+ * As long as 256 characters can be before they are composed. Later ones are ignored: normalising takes
  * quadratic time for a long run of combining marks.
  */
 const maxLength = 2_048;
@@ -145,8 +145,8 @@ export class ScryptPasswords implements Passwords {
   }
 
   /**
-   * The one whose network had a turn least recently comes first, so that many tries of few cost those few
-   * alone. Among equals the newest does: under a flood, those that wait long have been given up.
+   * The client whose network had a turn least recently comes first, so that many tries of few clients delay
+   * only those few. Among equals the newest comes first: under a flood, the oldest have been given up.
    */
   #inOrder(): readonly Waiting[] {
     const turnOf = ({ from }: Waiting): number => this.#turns.peek(from) ?? 0;

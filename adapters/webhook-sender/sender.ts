@@ -264,7 +264,7 @@ export class UndiciWebhookSender implements WebhookSender {
     const literal = withoutBrackets(host);
     const family = isIP(literal);
     if (family !== 0) return [{ address: literal, family }];
-    // Not what was remembered: the address may have been changed for the registration.
+    // Not the cached address: it may have been changed for the registration.
     this.#names.forget(host);
     const found = this.#names.addressesOf(host, org, vettingTimeout).catch(() => []);
     const addresses = await withTimeout(this.#options.clock, vettingTimeout, found, () => []);

@@ -9,7 +9,7 @@ const headBytes = 4 * 1024;
 const statusLine = /^(?:HTTP\/1\.[01] 1\d\d[^]*?\r?\n\r?\n)*HTTP\/1\.[01] ([2-5]\d\d)[ \r\n]/;
 
 /**
- * A connection as its requests and responses pass by. undici tells nothing of a response whose headers it
+ * A connection as its requests and responses pass by. undici reports nothing of a response whose headers it
  * can't parse; here its status line can be read all the same.
  */
 export class Wire {

@@ -73,7 +73,7 @@ const secretsOf = ({
   'log.key': logKeyFile,
 });
 
-/** On servers the log is backed up later: the head is of what it holds. */
+/** On servers the log is backed up later, so its copy holds this head. */
 const kept = (settings: Settings) => ({ ...secretsOf(settings), [headName]: settings.logHeadFile });
 
 /** After the events: a key is in its file before anything is derived from it. */
@@ -94,7 +94,7 @@ const assertSame = (from: string, places: Readonly<Record<string, string>>): voi
   }
 };
 
-/** Copies the files of a backup to their places, but for those that are there. */
+/** Copies the files of a backup to their places, except for existing ones. */
 const putBack = (from: string, places: Readonly<Record<string, string>>): void => {
   for (const [name, place] of Object.entries(places))
     if (existsSync(join(from, name)) && !existsSync(place)) copyFile(join(from, name), place);
@@ -128,7 +128,7 @@ const withServers = async <T>(
   }
 };
 
-/** Copies what lies in MongoDB and can't be made again; of a name that ends in `.keys` the keys alone. */
+/** Copies the records in MongoDB that can't be rebuilt; for a name that ends in `.keys` the keys alone. */
 const backUpServers = (to: string, servers: Servers, settings: Settings): Promise<BackedUp> =>
   withServers(servers, settings, async ({ log, database }) => {
     assertNew(to);
@@ -166,9 +166,9 @@ const copyFile = (from: string, to: string): void => {
 };
 
 /**
- * Copies what the embedded engine can't make again, also while the service runs. `to`: a new or empty folder,
- * which gets the secret files, too; or a name that ends in `.db`, for the events without them. The copy has
- * been read back when this returns. Throws WrongUsage, ServiceRefused.
+ * Copies the embedded engine's data that can't be rebuilt, also while the service runs. `to`: a new or empty
+ * folder, which gets the secret files, too; or a name that ends in `.db`, for the events without them. The
+ * copy has been read back when this returns. Throws WrongUsage, ServiceRefused.
  */
 const backUpFiles = (to: string, settings: Settings): BackedUp => {
   const { dataDir, logHeadFile } = settings;
@@ -178,7 +178,7 @@ const backUpFiles = (to: string, settings: Settings): BackedUp => {
   if (isFile(to)) return { path: to, files: [basename(to)], ...copied(() => copyEvents(source, to)) };
   makeDirectory(to);
   const names = [logName];
-  // Before the events: what was signed is in the log.
+  // Before the events, so that everything signed is in the log.
   const head = existsSync(logHeadFile) ? readFileSync(logHeadFile) : null;
   const log = copied(() => copyEvents(source, join(to, logName)));
   if (head !== null) {
@@ -195,8 +195,8 @@ const backUpFiles = (to: string, settings: Settings): BackedUp => {
 };
 
 /**
- * Backs up what can't be made again, also while the service runs: with files everything, on servers what lies
- * in MongoDB. Throws WrongUsage, ServiceRefused.
+ * Backs up data that can't be rebuilt, also while the service runs: with files everything, on servers the
+ * records in MongoDB. Throws WrongUsage, ServiceRefused.
  */
 export const backUp = async (to: string, environment: Environment): Promise<BackedUp> => {
   const settings = readSettings(environment);
@@ -261,7 +261,9 @@ const restoreFiles = (from: string, settings: Settings): BackedUp => {
   return { path: dataDir, files, ...whole };
 };
 
-/** Puts a backup back; on servers, what is missing in MongoDB. Throws WrongUsage, ServiceRefused. */
+/**
+ * Restores a backup; on servers, the records that are missing in MongoDB. Throws WrongUsage, ServiceRefused.
+ */
 export const restore = async (from: string, environment: Environment): Promise<BackedUp> => {
   const settings = readSettings(environment);
   const { servers } = settings;

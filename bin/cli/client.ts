@@ -45,13 +45,13 @@ export interface OperatorClient {
    */
   readonly pieces: (call: OperatorCall) => AsyncIterable<Uint8Array>;
   /**
-   * Yields the data of each server-sent event until the signal aborts, or the stream says that it is done.
-   * Throws ServiceRefused, and Unreachable if the service ends the stream before or can't be reached.
+   * Yields the data of each server-sent event until the signal aborts, or the stream reports its end. Throws
+   * ServiceRefused, and Unreachable if the service ends the stream before or can't be reached.
    */
   readonly stream: (
     call: OperatorCall,
     signal: AbortSignal,
-    /** Called once the service has begun its response. */
+    /** Called when the response starts. */
     onOpen?: () => void,
   ) => AsyncIterable<string>;
 }
@@ -68,7 +68,7 @@ const portIn = (environment: Environment, name: string): number | null => {
   return text === '' ? null : Number(text);
 };
 
-/** Where a client connects to reach what listens on every address of this machine. */
+/** The address at which a client reaches a listener on all addresses of this machine. */
 const reachable = (host: string): string => (host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host);
 
 const httpAddress = (host: string, port: number): string =>
@@ -153,7 +153,7 @@ const messageOf = (text: string, status: number): string => {
   }
 };
 
-/** Whether a mark says that a stream has come to its end. */
+/** Whether a mark ends a stream. */
 const isEnd = (mark: string): boolean => (JSON.parse(mark) as { readonly done?: boolean }).done === true;
 
 const connectionLost = (address: string): string =>

@@ -1,4 +1,4 @@
-/** The shells that can be told. */
+/** The supported shells. */
 export const shells = ['bash', 'zsh'] as const;
 
 interface Word {

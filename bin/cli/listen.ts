@@ -41,7 +41,7 @@ const describe = ({ delivery, attempt }: StreamedChange): string => {
 /** As long as the service itself waits for a response. (docs/contract.md#retries) */
 const forwardTimeout = 10_000;
 
-/** `fetch` only says that it failed; its cause says why. */
+/** The cause of an error of `fetch`, whose own message only says that it failed. */
 const reasonOf = (error: unknown): string => {
   const { cause } = error instanceof Error ? error : { cause: undefined };
   return messageOf(cause instanceof Error && cause.message !== '' ? cause : error);
@@ -103,7 +103,6 @@ const wanted = (endpoints: readonly ListedEndpoint[], id: string | undefined): L
   return found;
 };
 
-/** Where what is heard goes. */
 interface Output {
   readonly url: string | undefined;
   readonly json: boolean;

@@ -47,7 +47,7 @@ const withLastAttempt = (row: Fields): Fields => {
   return { error, ...row, attempts: `${attempts.length}${last}` };
 };
 
-/** The errors stand at the end, as long as they are. */
+/** A table with the errors in its last column, however long they are. */
 const table = (listed: readonly Fields[]): string => {
   const rows = listed.map(withLastAttempt);
   const hasErrors = rows.some(({ error = null }) => error !== null);

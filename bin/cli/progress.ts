@@ -7,7 +7,7 @@ export interface ProgressOutput {
   readonly monotonic: () => Milliseconds;
 }
 
-/** Says how far long work has come: nothing for the first seconds, then a line every few seconds. */
+/** Reports the progress of long work: nothing for the first seconds, then a line every few seconds. */
 export const progressOn = ({ complain, monotonic }: ProgressOutput): ((text: () => string) => void) => {
   let next = monotonic() + reportInterval;
   return (text) => {

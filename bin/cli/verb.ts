@@ -54,11 +54,11 @@ interface More {
 }
 
 /**
- * A verb that is one call. `words`: noun, verb and what the argument is: `hook update <id>`. `call`: method
- * and path, such as `PATCH /organizations/{org}/hooks/{id}`, with the options and the argument that belong
- * into the path; the other options are the query of a GET and the fields of any other body, under their names
- * in the API. Those after a question mark are always part of the query. With `--house` the path has no
- * organization.
+ * A verb that is one call. `words`: noun, verb and the name of the argument: `hook update <id>`. `call`:
+ * method and path, such as `PATCH /organizations/{org}/hooks/{id}`, with the options and the argument that
+ * belong in the path; the other options are the query of a GET and the fields of any other body, under their
+ * names in the API. Options after a question mark are always part of the query. With `--house` the path has
+ * no organization.
  */
 export const verb = (
   words: string,
@@ -103,8 +103,7 @@ export const verb = (
   };
 };
 /**
- * Turns what commander parsed into a CommandInput, whose members throw WrongUsage for a value of the wrong
- * kind.
+ * Turns commander's result into a CommandInput, whose members throw WrongUsage for a value of the wrong kind.
  */
 export const parseInput = (
   argument: string,

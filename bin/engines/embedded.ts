@@ -48,8 +48,8 @@ const logCrashRecovery = async ({ left, eventStore }: EventsFile, log: Logger): 
 const probeBytes = 65_536;
 
 /**
- * Throws MissingEventKey if EVENT_KEY_FILE lacks the key of the newest event, as one from an old backup may.
- * What else is wrong with the event the notary finds.
+ * Throws MissingEventKey if EVENT_KEY_FILE lacks the key of the newest event, as a file from an old backup
+ * may. The notary finds any other fault of the event.
  */
 const assertNewestKey = async ({ eventStore, raw }: EventsFile, macs: EventMacs): Promise<void> => {
   const { position } = await eventStore.head();

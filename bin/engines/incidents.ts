@@ -6,7 +6,7 @@ import type { Clock } from '../../application/ports/system.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
-/** Says that the log ends before the place up to which its keys of personal data were used. */
+/** Reports that the log ends before the place up to which its keys of personal data were used. */
 export const otherLogSaid =
   (log: Logger) =>
   ({ message }: OtherLog): void =>
@@ -15,7 +15,7 @@ export const otherLogSaid =
       'the keys of personal data were used with a later state of the log: what is erased only there is unreadable here',
     );
 
-/** Counts events that can't be read, and says so once for each block of keys. */
+/** Counts events that can't be read, and reports them once for each block of keys. */
 export const watchUnreadable = (store: EventStore, log: Logger): Unreadable =>
   new Unreadable(store, ({ stream, revision, metadata: { org, keyId } }) =>
     log.error(

@@ -29,7 +29,7 @@ const beginningOf = (pid: number): string | null => {
 
 const nameOf = (where: string, pid: number, beginning: string): string => `${where} ${pid} ${beginning}`;
 
-/** This machine, as far as Linux tells of it; elsewhere nothing is known. */
+/** This machine, as far as Linux describes it; elsewhere nothing is known. */
 export const thisMachine = (): Machine => {
   try {
     const where = numbering();

@@ -90,7 +90,7 @@ export const openMongoStores = (
   };
   const personalKeys = masters === null ? noKeys : ringWith(masters);
   const unreadable = watchUnreadable(raw, log);
-  // Without what keys are encrypted with, nothing is to be read.
+  // Without master keys, nothing is to be read.
   const opener = masters === null ? personalKeys : { ...personalKeys, unopened: unreadable.note };
   const store = openedEvents(raw, opener, clock);
   const onIncident = incidentLog(log, clock, 'projector');
@@ -198,7 +198,7 @@ export const openMongoStores = (
   };
 };
 
-/** Says in the log that the clock of this process differs from the database's. */
+/** Logs that the clock of this process differs from the database's. */
 const clockLog =
   (log: EngineOptions['log']) =>
   (ahead: Milliseconds): void => {
@@ -252,7 +252,10 @@ interface Projecting {
   /** Called with the reason why the projector makes no progress. */
   readonly onIncident: (reason: string) => void;
   readonly fail: (error: FinalError) => void;
-  /** Whether the projector of this process tells the board itself how far it is: no look is needed. */
+  /**
+   * Whether the projector of this process reports its progress to the board itself, so that no polling is
+   * needed.
+   */
   readonly feeding: { isHere: boolean };
 }
 
@@ -262,7 +265,7 @@ const keysPollInterval: Milliseconds = 2_000;
 /** Builds are kept for longer than this after a projector has said that it feeds them. */
 const keepAliveInterval: Milliseconds = 10 * 60_000;
 
-/** Projects the log, and rebuilds what is asked for, while the lease is held. */
+/** Projects the log, and runs requested rebuilds, while the lease is held. */
 const project = async (
   { database, clock, board, releases, store, onError, onIncident, fail, feeding }: Projecting,
   { epoch, signal, say }: HeldLease,

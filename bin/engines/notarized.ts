@@ -27,7 +27,7 @@ const withoutKeys = (): never => {
 export const macsOf = ({ eventKeys }: Pick<EngineOptions, 'eventKeys'>): EventMacs =>
   eventKeys === null ? { sign: withoutKeys, verifies: withoutKeys } : eventMacs(eventKeys(false));
 
-/** Ends the process if the log is damaged, or only says so. (docs/incidents.md#a-damaged-log) */
+/** Ends the process if the log is damaged, or only reports it. (docs/incidents.md#a-damaged-log) */
 const damageHandler =
   ({ settings, log, fail }: EngineOptions) =>
   (error: DamagedLog): void => {

@@ -3,14 +3,14 @@ import type { Clock } from '../../application/ports/system.js';
 import { withTimeout } from '../../application/timing/with-timeout.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
-/** The gauges of one scrape share what is measured. */
+/** How long a measurement serves the gauges of a scrape. */
 const scrapeTtl: Milliseconds = 500;
 /** How long a scrape waits for something that is measured for it. */
 const scrapeTimeout: Milliseconds = 500;
 
 /**
- * Measures when it is asked and the last time is long enough ago: `pause` says how long, of something that
- * took so long. Returns what was found last; null before that, and after a failure.
+ * Measures on demand, if the last measurement is old enough: `pause` returns the age for the time that a
+ * measurement took. Returns the last result; null before the first, and after a failure.
  */
 export const measured = <Found>(
   clock: Clock,
@@ -33,7 +33,7 @@ export const measured = <Found>(
   };
 };
 
-/** Registers a gauge of what is read at each scrape; while that is null, the gauge is left out. */
+/** Registers a gauge whose value is read at each scrape; while that is null, the gauge is left out. */
 export const registerGauge = (
   registry: Registry,
   name: string,
@@ -52,7 +52,7 @@ export const registerGauge = (
   });
 };
 
-/** The same for several values, each with a label of its own; what is not read is left out. */
+/** The same for several values, each with a label of its own; missing values are left out. */
 export const registerGauges = (
   registry: Registry,
   [name, label]: readonly [name: string, label: string],

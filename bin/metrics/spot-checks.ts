@@ -3,7 +3,7 @@ import { Counter, type Registry } from 'prom-client';
 import type { SpotCheckDeps } from '../../application/projecting/spot-check.js';
 import { allProjections } from '../../projections/all.js';
 
-/** Counts the rows that were compared with their events, and logs those that differ. */
+/** Counts the rows that were compared with their events, and logs differences. */
 export const spotCheckReports = (
   registry: Registry,
   log: Pick<Logger, 'error'>,

@@ -11,7 +11,7 @@ const restsFor = 100;
 
 /**
  * Registers the numbers of cards and credits. It counts when it is scraped and the last count is old; while
- * it does, or can't, the last numbers are shown. `warn` hears of the first failure of several in a row.
+ * it does, or can't, the last numbers are shown. `warn` is called with the first failure of several in a row.
  */
 export const registerTotals = (
   registry: Registry,

@@ -78,7 +78,7 @@ export const openLog = async (
 
 /**
  * Gives up the head of the log that was signed last. Throws DataDirectoryInUse while the embedded service
- * runs, UnusableSecretFile, and what `acceptRestore` throws.
+ * runs, UnusableSecretFile, and the errors of `acceptRestore`.
  */
 export const acceptRestoreOf = async (
   settings: Settings,

@@ -60,7 +60,7 @@ export const rotateKeysOf = async (
 
 /**
  * Gives up the keys of personal data that are missing. Throws DataDirectoryInUse while the embedded service
- * runs, and what `giveUpKeys` throws.
+ * runs, and the errors of `giveUpKeys`.
  */
 export const giveUpKeysOf = async (settings: Settings, by: string): Promise<UnreadableEvents> => {
   const masters = mastersOf(settings);

@@ -23,7 +23,7 @@ export interface LogKeys {
   readonly origin: string;
   /** All of them sign, the newest first. */
   readonly signers: readonly NoteSigner[];
-  /** The keys that verify checkpoints: those of the signers, then those that no longer sign. */
+  /** The keys that verify checkpoints: first the signers', then keys that no longer sign. */
   readonly vkeys: readonly string[];
 }
 
@@ -72,9 +72,8 @@ const signOfLog = ({ dataDir, servers, logHeadFile }: Settings): string | null =
 
 /**
  * The keys of the log from LOG_KEY_FILE: a signing key per line, the newest first, and below them the vkeys
- * of those that no longer sign. If there is no file, `make` says whether to make one, together with the head
- * of the empty tree; null if not. A key is never made for a log that there is already. Throws
- * UnusableSecretFile.
+ * of keys that no longer sign. If there is no file, `make` decides whether to make one, together with the
+ * head of the empty tree; null if not. A key is never made for an existing log. Throws UnusableSecretFile.
  */
 export const logKeys = (settings: Settings, entropy: Entropy, make: boolean): LogKeys | null => {
   const { logKeyFile: path, logOrigin } = settings;

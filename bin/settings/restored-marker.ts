@@ -12,8 +12,8 @@ export const markRestored = (directory: string, from: object): void =>
   writeFileSync(markOf(directory), `${JSON.stringify(from)}\n`, { mode: 0o600 });
 
 /**
- * Whether webhooks are delivered: as WEBHOOK_DELIVERY says; if it says nothing, everywhere but in a restored
- * copy, whose original may still be delivering. `on` ends that for good. (docs/operations.md#restore)
+ * Whether webhooks are delivered: as WEBHOOK_DELIVERY says; by default, everywhere but in a restored copy,
+ * whose original may still be delivering. `on` ends that for good. (docs/operations.md#restore)
  */
 export const deliversWebhooks = ({
   dataDir,

@@ -20,7 +20,7 @@ import { eventMacs, type EventMacs } from '../../domain/event-mac.js';
 import type { MasterKey, MasterKeys } from '../../domain/webhook-signing.js';
 import type { Settings } from './settings.js';
 
-/** A file of secrets is missing, can't be read, or does not hold what it should. */
+/** A file of secrets is missing, can't be read, or has the wrong content. */
 export class UnusableSecretFile extends Error {
   override readonly name = 'UnusableSecretFile';
 }
@@ -65,7 +65,7 @@ export const readIfExists = (path: string): string | null => {
   }
 };
 
-/** File systems that know no hard links say so in these ways. */
+/** Errors of file systems without hard links. */
 const withoutLinks: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 /** Gives a file its name, which no file may have. */
@@ -150,8 +150,8 @@ const parseMasterKey = (file: KeyFile, path: string, line: string): MasterKey =>
 };
 
 /**
- * The master keys from their file, newest first. If there is no file, `make` says whether to make one. Throws
- * UnusableSecretFile. (docs/operations.md#settings)
+ * The master keys from their file, newest first. If there is no file, `make` decides whether to make one.
+ * Throws UnusableSecretFile. (docs/operations.md#settings)
  */
 export const masterKeys = (
   path: string,

@@ -318,7 +318,7 @@ const baseUrl = (value: string): string | undefined => {
   return username === '' && password === '' && !/[?#]/.test(value) ? value.replace(/\/+$/, '') : undefined;
 };
 
-/** A prefix such as `card-` would make streams of one deployment look like those of another. */
+/** A prefix such as `card-` would make streams of two deployments look alike. */
 const isPrefix = (value: string): boolean =>
   /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(value) &&
   !categories.some((category) => value.startsWith(`${category}-`));

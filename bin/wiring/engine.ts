@@ -82,7 +82,7 @@ export interface Engine {
   /** How many events of other programs, under names of ours, were passed over. */
   foreignEvents(): number;
   readiness(): Promise<readonly Part[]>;
-  /** Writes what is still buffered, and closes files and connections. */
+  /** Writes buffered data, and closes files and connections. */
   close(): Promise<void>;
 }
 
@@ -108,8 +108,7 @@ export type Stores = Omit<
 };
 
 /**
- * How long to wait for a process that shows no sign of life. Tests shorten it; what is absent has its
- * default.
+ * How long to wait for a process without a sign of life. Tests shorten it; absent values have their defaults.
  */
 export interface Timeouts {
   /** Until another process takes over work that only one does at a time. */

@@ -30,7 +30,7 @@ export const elsewhereOf = (
 const policyOf = async (settings: Pick<Settings, 'logPolicyFile'>): Promise<LogPolicy | null> =>
   settings.logPolicyFile === null ? null : (await import('../settings/log-policy.js')).logPolicy(settings);
 
-/** The last signed head of the log; null where no key says which are the log's. */
+/** The last signed head of the log; null where no key identifies the log's heads. */
 export const lastHeadIn = ({
   logHeadFile,
   vkeys,

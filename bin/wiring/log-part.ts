@@ -19,7 +19,7 @@ export const logPart = async (tiles: LogTiles): Promise<Part> => {
     const detail = newest === null ? 'no checkpoint yet' : `${newest.size} events signed at ${newest.at}`;
     return { name, ready: true, detail };
   } catch {
-    // Another part says that the storage can't be reached.
+    // Another part reports that the storage can't be reached.
     return { name, ready: true, detail: null };
   }
 };

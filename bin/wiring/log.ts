@@ -17,8 +17,8 @@ const isOutage = (fields: unknown): fields is object =>
 
 /**
  * Logs to standard output: JSON lines, or colored text on a terminal. While a store is away every request and
- * every loop meets that: of lines about it there is one a second, which says as `left_out` how many were not
- * written since the one before.
+ * every loop fails in the same way: such lines are limited to one a second, whose `left_out` counts the lines
+ * that were dropped since the one before.
  */
 export const makeLog = async (level: string, clock: Clock): Promise<Logger> => {
   let leftOut = 0;

@@ -3,7 +3,10 @@ import type { Sealing } from '../../application/writing/streams.js';
 import { macsOfLog } from '../settings/secret-files.js';
 import type { Settings } from '../settings/settings.js';
 
-/** For what is recorded beside the service: nothing of it is personal. Throws UnusableSecretFile. */
+/**
+ * Sealing for events that are recorded beside the service, which hold nothing personal. Throws
+ * UnusableSecretFile.
+ */
 export const plainSealing = (settings: Settings, entropy: Entropy): Sealing => ({
   ready: () => Promise.resolve(),
   seal: ({ data }) => ({ data: JSON.stringify(data), personal: null }),

@@ -29,7 +29,7 @@ export interface ProcessContext {
   readonly logKeys: LogKeys | null;
   /** The state of the witnesses of the log, if this process asks them. */
   readonly witnesses: () => readonly WitnessStatus[];
-  /** Certificates that webhook receivers may have beside those that the system trusts. */
+  /** Certificates that are accepted from webhook receivers beside the system's. */
   readonly extraCertificates: readonly string[];
   readonly timeouts: Timeouts;
   /** Nothing is traced if it is left out. */

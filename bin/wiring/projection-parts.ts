@@ -84,7 +84,7 @@ export const registerProjectionMetrics = (
   measure: (checkpoints: readonly bigint[]) => Promise<LogLag>,
 ): void => {
   const projections = measured(clock, async () => {
-    // In this order: what was passed before the head is read can't be beyond it.
+    // In this order: positions that were passed before the head is read can't be beyond it.
     const now = status().projections;
     return { now, lag: await measure(now.map(({ checkpoint }) => checkpoint)).catch(() => null) };
   });

@@ -36,7 +36,7 @@ export interface ServiceOptions {
   readonly log: Logger;
   /** Ends the process, for an error that it can't go on with. */
   readonly fail: (error: unknown) => void;
-  /** Certificates (PEM) that webhook receivers may have beside those that the system trusts: for tests. */
+  /** Certificates (PEM) that are accepted from webhook receivers beside the system's: for tests. */
   readonly extraCertificates?: readonly string[];
   /** A prefix of every name in RabbitMQ and every stream in EventStoreDB: for tests that share servers. */
   readonly namespace?: string;
@@ -68,7 +68,7 @@ export interface Service {
   readonly prepared: Promise<string | null>;
   /** Makes a link with which the operator enters the console; null if this process serves none. */
   makeLink(): Promise<string | null>;
-  /** Stops accepting requests, finishes what is running, and closes files and connections. */
+  /** Stops accepting requests, finishes the running ones, and closes files and connections. */
   stop(): Promise<void>;
 }
 
@@ -211,7 +211,8 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
     let prepared: Promise<string | null>;
     let port: number;
     if (engine.hasServers) {
-      // Servers may come later than this process: it serves what it can, and goes on preparing meanwhile.
+      // Servers may come later than this process: it serves as much as it can, and goes on preparing
+      // meanwhile.
       port = await listen();
       run();
       prepared = untilDone({ clock, log, signal: stopping.signal }, async () => {

@@ -2,7 +2,7 @@ import type { Tracing } from '../../application/ports/tracing.js';
 import { noTracing } from '../../application/writing/traced.js';
 import { version } from '../settings/version.js';
 
-/** Where the API of OpenTelemetry, in its version 1, keeps what an SDK has registered. */
+/** Where version 1 of the OpenTelemetry API keeps its registered SDK. */
 const registered = Symbol.for('opentelemetry.js.api.1');
 
 const hasTracer = (): boolean => {

@@ -4,7 +4,7 @@ import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { hostSet, type WebhookUrlRules } from '../../domain/webhook-url.js';
 
-/** The addresses that a listener is reached at: those of this machine, if it listens on all of them. */
+/** The addresses of a listener: all of this machine's, if it listens on all of them. */
 const addressesOf = (hostname: string): readonly string[] => {
   if (hostname !== '0.0.0.0' && hostname !== '[::]') return [hostname];
   const all = Object.values(networkInterfaces()).flatMap((of = []) => of.map(({ address }) => address));

@@ -20,9 +20,9 @@ const insertedAtOnce = 500;
 const exact = { promoteValues: false, useBigInt64: false } as const;
 
 /**
- * Copies every collection of ours that can't be made again into a folder, a file each, as mongodump would;
- * the keys of personal data last, so that they are not older than what they open. Returns the names of the
- * files.
+ * Copies every collection of ours that can't be rebuilt into a folder, a file each, as mongodump would; the
+ * keys of personal data last, so that they are not older than the data that they open. Returns the names of
+ * the files.
  */
 export const dumpRecords = async (
   database: MongoDatabase,
@@ -48,7 +48,7 @@ export const dumpRecords = async (
   return files;
 };
 
-/** Documents stand one behind the other, each begins with its length. */
+/** The documents of a file, one after the other; each begins with its length. */
 const documentsIn = (path: string): readonly Document[] => {
   const bytes = readFileSync(path);
   const documents: Document[] = [];
@@ -61,8 +61,8 @@ const documentsIn = (path: string): readonly Document[] => {
 };
 
 /**
- * Puts back what is not there; replaces nothing. The place of the shredder goes back to that of the copy, so
- * that what was erased since is erased again.
+ * Restores missing records; replaces nothing. The shredder's position goes back to the copy's, so that later
+ * erasures are repeated.
  */
 export const loadRecords = async (
   database: MongoDatabase,

@@ -18,7 +18,7 @@ const laneBatch = 500;
 const laneTimeout: Milliseconds = 500;
 
 /**
- * Gathers items for work that is cheaper for many at once: what is added while one batch is under way goes
+ * Gathers items for work that is cheaper for many at once: items that come while one batch is under way go
  * into the next. If a batch fails, it fails for every item in it.
  */
 export class Batcher<Item, Result> {

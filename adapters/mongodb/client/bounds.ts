@@ -24,7 +24,7 @@ export class Bounds {
   readonly #longest: Milliseconds;
   /**
    * In the order in which they began, and so become overdue. One sleep serves all of them: a timer for each
-   * would cost a third of what the driver does.
+   * would cost a third of the driver's own work.
    */
   readonly #pending = new Set<PendingRequest>();
   readonly #stopped = new AbortController();
@@ -49,7 +49,7 @@ export class Bounds {
     });
   }
 
-  /** Ends every request as overdue: those that are pending, and from now on any other at once. */
+  /** Ends every request as overdue: the pending ones, and from now on any other at once. */
   stop(): void {
     this.#stopped.abort();
     for (const { giveUp } of this.#pending) giveUp();
@@ -85,7 +85,7 @@ const callOf = (of: object, method: string): string => {
 
 /**
  * The same database, collection or cursor, with every promise that its methods return passed through `limit`,
- * which also gets what was asked for; likewise for the collections and cursors that they return.
+ * which also gets the name of the call; likewise for the collections and cursors that they return.
  */
 export const bounded = <Of extends object>(
   of: Of,
@@ -98,7 +98,7 @@ export const bounded = <Of extends object>(
       if (typeof value !== 'function') return value;
       return (...args: unknown[]): unknown => {
         const result: unknown = Reflect.apply(value, target, args);
-        // What a cursor is told before its first request is no request.
+        // Configuring a cursor before its first request is no request.
         const asked = cursorOf === '' ? String(property) : cursorOf;
         if (result instanceof Promise) return limit(result, callOf(target, asked));
         return result instanceof Collection || result instanceof AbstractCursor

@@ -63,8 +63,8 @@ const acceptsWrites = ({ servers }: TopologyDescription): boolean =>
   [...servers.values()].some((server) => server.isWritable);
 
 /**
- * For every request, whatever the connection string says: what was acknowledged survives the loss of a
- * server, and every read shows it.
+ * For every request, whatever the connection string says: acknowledged writes survive the loss of a server,
+ * and every read shows them.
  */
 const guarantees: DbOptions = {
   readPreference: ReadPreference.primary,
@@ -90,7 +90,7 @@ export class MongoDatabase {
   readonly #indexed = new Map<string, Promise<void>>();
   /** The clients that make indexes. */
   readonly #unhurried = new Set<MongoClient>();
-  /** Of the client, by name: to make one takes longer than most of what the driver does for a request. */
+  /** Of the client, by name: making one takes longer than most of the driver's work for a request. */
   readonly #databases = new Map<string | undefined, Db>();
   readonly #writes: WriteHealth;
   #client: MongoClient;
@@ -99,8 +99,8 @@ export class MongoDatabase {
   #isClosed = false;
 
   /**
-   * `count` hears of every request, by method and collection; what the driver sends again, and further
-   * batches of a cursor, not. Throws if the connection string can't be read.
+   * `count` is called with every request, by method and collection, but not with the driver's retries and
+   * further batches of a cursor. Throws if the connection string can't be read.
    */
   constructor(url: string, clock: Clock, limits: Partial<MongoLimits> = {}, count: CountCall = uncounted) {
     this.#url = url;
@@ -184,8 +184,8 @@ export class MongoDatabase {
   }
 
   /**
-   * A collection with its indexes. A request waits for those that are being made no longer than for anything
-   * else, and making them goes on. Throws a MongoError.
+   * A collection with its indexes. A request waits for unfinished ones no longer than for anything else, and
+   * making them goes on. Throws a MongoError.
    */
   async indexed<Schema extends Document>(
     name: string,
@@ -255,8 +255,7 @@ export class MongoDatabase {
     if (this.#isClosed) throw new MongoAway();
     const client = this.#client;
     try {
-      // If the first attempt to connect has failed, the driver refuses everything until it is told to
-      // connect.
+      // If the first attempt to connect has failed, the driver refuses everything until `connect` is called.
       await this.#bounds.limit(client.connect());
       await this.#requests().command({ ping: 1 });
       if (client === this.#client) this.#isAway = this.#isClosed;

@@ -9,7 +9,7 @@ import { recordIndexes } from '../records/records.js';
 import { releaseIndexes } from '../read/releases.js';
 import { requestIndexes } from '../records/requests.js';
 
-/** Every collection with indexes, but those of read models, which get theirs while they are empty. */
+/** All collections with indexes, except for read models, which get their indexes while they are empty. */
 const indexes = {
   builds: buildIndexes,
   deliveries: deliveryIndexes,

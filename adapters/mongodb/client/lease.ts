@@ -43,11 +43,11 @@ export interface MongoLeaseOptions {
 }
 
 export interface HeldLease {
-  /** Larger than the epoch of every earlier owner: a fence against what an earlier owner writes late. */
+  /** Larger than the epoch of every earlier owner: a fence against late writes of an earlier owner. */
   readonly epoch: number;
   /** Aborts when the lease is lost, or may be. */
   readonly signal: AbortSignal;
-  /** Tells the other processes why the work gets nowhere, or with null that it does again. */
+  /** Tells the other processes why the work makes no progress, or with null that it does again. */
   readonly say: (trouble: string | null) => Promise<void>;
 }
 

@@ -9,7 +9,7 @@ import {
   type Uncounted,
 } from './delivery-rows.js';
 
-/** An attempt that was recorded in its delivery, and what it means for its endpoint. */
+/** An attempt that was recorded in its delivery, and its effect on its endpoint. */
 export interface UncountedAttempt {
   readonly delivery: string;
   readonly endpoint: string;
@@ -108,12 +108,12 @@ const cleared = new LRUCache<string, string>(lazilySized(clearedKept));
 
 /**
  * Counts attempts for their endpoints in the order given, and removes the notes from their deliveries. Each
- * attempt is counted once, however often and by whomever. Returns the endpoints as they are then. If this
- * throws, `countLeftovers` counts the rest. `known`: the endpoints as they were before the notes were
- * written.
+ * attempt is counted once, even if several processes count it repeatedly. Returns the endpoints as they are
+ * then. If this throws, `countLeftovers` counts the rest. `known`: the endpoints as they were before the
+ * notes were written.
  *
- * An endpoint's row names only what was counted last. So the notes of that are removed before the next count
- * takes its place; and a note that is still there after the row was read was not counted, if the row is
+ * An endpoint's row names only the attempts of the last count. So their notes are removed before the next
+ * count replaces it; and a note that is still there after the row was read was not counted, if the row is
  * unchanged.
  */
 export const countAttempts = async (

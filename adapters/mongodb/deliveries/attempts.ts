@@ -45,7 +45,7 @@ const defaultAttemptTime: Milliseconds = 10_000;
 export const startsWithin: Milliseconds = 1_000;
 /** How many attempts one write records at most. */
 const recordBatch = 200;
-/** Due deliveries that one query reads: those without a free slot yet need no second query. */
+/** Due deliveries that one query reads: the ones without a free slot yet need no second query. */
 const lookahead = 100;
 
 interface Recording {
@@ -211,7 +211,7 @@ export class MongoAttempts {
       .toArray();
     for (const { _id, endpoint } of rows)
       this.#startable.get(Uuid.parse(endpoint))?.delete(_id as DeliveryId);
-    // Those of other processes start soon or never.
+    // Attempts of other processes start soon or never.
     if (rows.length > 0) await this.#clock.sleep(startsWithin);
   }
 
@@ -410,9 +410,9 @@ export class MongoAttempts {
   }
 
   /**
-   * Writes attempts into their deliveries and returns those whose claim still held. One that an earlier try
-   * has written, whose response was lost, is recognized by the claim in its note. What the receiver of an
-   * erased card's delivery responded is left out.
+   * Writes attempts into their deliveries and returns the ones whose claim still held. An attempt that an
+   * earlier try has written, whose response was lost, is recognized by the claim in its note. The receiver's
+   * response is left out if the card is erased.
    */
   async #write(
     recordings: readonly Recording[],

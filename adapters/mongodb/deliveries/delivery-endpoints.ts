@@ -35,8 +35,8 @@ export class MongoDeliveryEndpoints {
   }
 
   /**
-   * Inserts an endpoint or replaces an older version of it. Returns what became of one that was there: it is
-   * `off` now, is `opening` (its deliveries may be attempted once those that expired are dropped), or is `as
+   * Inserts an endpoint or replaces an older version of it. Returns the new state of an existing one: it is
+   * `off` now, is `opening` (its deliveries may be attempted once the expired ones are dropped), or is `as
    * before`.
    */
   async upsert(wanted: DeliveryEndpoint, now: Milliseconds): Promise<'off' | 'opening' | 'as before'> {

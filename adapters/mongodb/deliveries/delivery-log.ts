@@ -115,7 +115,7 @@ export class MongoDeliveryLog implements DeliveryLog {
   removeEnded(before: Milliseconds): Promise<number> {
     return guarded(DeliveriesUnavailable, async () => {
       const deliveries = await deliveryRows(this.#database);
-      // The server removes them too, if it can; this is for those that can't.
+      // The server removes them too, if it can; this is for servers that can't.
       const ended = { removeAt: { $lte: new Date(before + this.#keep) } };
       let count = 0;
       for (;;) {

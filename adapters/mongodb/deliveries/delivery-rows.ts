@@ -50,7 +50,7 @@ export interface DeliveryRow {
   /** Absent if there is none. */
   readonly traceparent?: string;
   readonly body: string;
-  /** Its card was erased: neither this body nor those of attempts hold anything personal ever again. */
+  /** Its card was erased: neither this body nor the bodies of attempts hold anything personal ever again. */
   readonly erased: boolean;
   readonly status: DeliveryStatus;
   readonly attempts: readonly DeliveryAttempt[];
@@ -123,8 +123,8 @@ export const endpointIndexes: readonly IndexDescription[] = [
 ];
 
 /**
- * The deliveries, with their indexes and those of the endpoints. Throws a MongoError while the server is
- * known to be away.
+ * The deliveries, with their indexes and the endpoints'. Throws a MongoError while the server is known to be
+ * away.
  */
 export const deliveryRows = async (database: MongoDatabase): Promise<Collection<DeliveryRow>> => {
   await database.indexed<EndpointRow>('delivery_targets', endpointIndexes);

@@ -14,7 +14,7 @@ const clockDifference: Milliseconds = 5_000;
 const changesKept = 10_000;
 
 /**
- * Shows watchers how deliveries change: changes of this process at once, those of others when it looks for
+ * Shows watchers how deliveries change: changes of this process at once, changes of others when it polls for
  * them.
  */
 export class MongoDeliveryWatch {
@@ -36,7 +36,7 @@ export class MongoDeliveryWatch {
   }
 
   /**
-   * Shows deliveries that this process has changed. Never rejects: what fails now is found by the next look.
+   * Shows deliveries that this process has changed. Never rejects: a failed one is found by the next poll.
    */
   async announce(ids: readonly DeliveryId[]): Promise<void> {
     if (!this.#changes.hasWatchers || ids.length === 0) return;
@@ -79,8 +79,8 @@ export class MongoDeliveryWatch {
   }
 
   /**
-   * Shows what other processes change: every delivery that was made, and the last of several changes between
-   * two looks. Never rejects.
+   * Shows changes by other processes: every delivery that was made, and the last of several changes between
+   * two polls. Never rejects.
    */
   async #lookForChanges(org: OrganizationId, signal: AbortSignal): Promise<void> {
     const began = this.#clock.now();

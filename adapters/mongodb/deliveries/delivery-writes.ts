@@ -40,8 +40,8 @@ export class MongoDeliveryWrites {
   }
 
   /**
-   * Inserts the deliveries that are missing, at most one chunk, and returns which these were. Those of
-   * deleted endpoints are dropped, and those of erased cards hold nothing personal.
+   * Inserts the missing deliveries, at most one chunk, and returns which these were. Deliveries of deleted
+   * endpoints are dropped, and deliveries of erased cards hold nothing personal.
    */
   async insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
     if (rows.length === 0) return [];

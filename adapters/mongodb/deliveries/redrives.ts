@@ -33,9 +33,7 @@ export interface MongoRedrivesOptions {
   readonly keep: Milliseconds;
 }
 
-/**
- * Redrives, one chunk of dead letters at a time. What is left of them is stored, so that any process goes on.
- */
+/** Redrives, one chunk of dead letters at a time. The rest is stored, so that any process can continue. */
 export class MongoRedrives {
   readonly #options: MongoRedrivesOptions;
 
@@ -89,7 +87,7 @@ export class MongoRedrives {
         row.position >= redrive.fromPosition &&
         (redrive.toPosition === null || row.position <= redrive.toPosition) &&
         (redrive.endpoint === null || row.endpoint === redrive.endpoint) &&
-        // Not those that became dead letters since.
+        // Without dead letters that are newer.
         (row.removeAt?.getTime() ?? 0) <= now + keep,
     );
     const known = new Set(

@@ -13,8 +13,8 @@ interface RelayedRow {
 const relayedRows = (database: MongoDatabase) => database.collection<RelayedRow>('relayed_endpoints');
 
 /**
- * Stores the endpoints of an organization as the relay knows them after the event at a position. Changes
- * nothing if what is stored is as new or newer.
+ * Stores the relay's state of an organization's endpoints after the event at a position. Changes nothing if
+ * the stored one is as new or newer.
  */
 export const rememberEndpoints = async (
   database: MongoDatabase,

@@ -32,7 +32,7 @@ export interface BuildRow {
 
 /**
  * A document in its build's collection. It is kept as JSON text, because its keys may be anything and a
- * rebuild must reproduce it byte for byte. What lists filter and sort by stands in fields beside it.
+ * rebuild must reproduce it byte for byte. Fields beside it hold the values by which lists filter and sort.
  */
 export interface DocumentRow {
   readonly _id: string;

@@ -116,8 +116,8 @@ export class MongoProjectionStore implements ProjectionStore {
   }
 
   /**
-   * Says that these builds are fed, and removes those that were retired, or fed last, an hour ago, and
-   * collections without a build. To be called a few times an hour.
+   * Keeps these builds alive, and removes builds that were retired, or last kept alive, an hour ago, and
+   * collections without a build. Call it a few times an hour.
    */
   keep(projections: readonly Projection<unknown>[]): Promise<void> {
     return guarded(ReadModelsUnavailable, async () => {

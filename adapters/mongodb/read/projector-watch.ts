@@ -17,7 +17,7 @@ export interface ProjectorWatchOptions {
   readonly clock: Clock;
   readonly projections: readonly Projection<unknown>[];
   readonly board: ProjectionBoard;
-  /** Whether the projector of this process is at work, which tells the board itself. */
+  /** Whether the projector of this process is at work, and reports to the board itself. */
   readonly isFedHere?: () => boolean;
   /** How long without a sign of life until a projector counts as down. */
   readonly downAfter?: Milliseconds;
@@ -86,7 +86,7 @@ export const watchProjector = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const lease = projectorLease(releaseOf(projections));
-  /** The last sign of life. What is seen at first may be a dead owner's. */
+  /** The last sign of life. The first one may be a dead owner's. */
   let pulse: { readonly text: string; readonly changedAt: Milliseconds } | null = null;
   let down: string | null = null;
   const lookForPulse = every(pulseInterval, clock, async () => {

@@ -37,7 +37,7 @@ export class MongoReadModels implements ReadModels {
   /** By collection. */
   readonly #lookups = new Map<string, Batcher<string, DocumentRow | null>>();
 
-  /** `seen`: shared with what acknowledges writes in this process. */
+  /** `seen`: shared with the code that acknowledges writes in this process. */
   constructor({
     database,
     clock,
@@ -173,7 +173,7 @@ export class MongoReadModels implements ReadModels {
     });
   }
 
-  /** The documents of the build that readers see, which must have what a query needs. */
+  /** The documents of the build that readers see, which must support the query. */
   async #documentsOf(projection: Projection<unknown>, needs: Needs): Promise<Collection<DocumentRow>> {
     const row = await this.#seen.toRead(projection);
     if (row === null) throw new ReadModelNotBuilt(projection);

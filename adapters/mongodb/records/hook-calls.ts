@@ -71,9 +71,8 @@ export interface MongoHookCallsOptions {
 }
 
 /**
- * The call log of the inbound hooks, one document per call, and one per hook with what it was used for. A
- * call that is no longer among the newest of its hook gets the time of its end, after which the server
- * removes it.
+ * The call log of the inbound hooks, one document per call, and one per hook with its uses. A call that is no
+ * longer among the newest of its hook gets the time of its end, after which the server removes it.
  */
 export class MongoHookCalls implements HookCalls {
   readonly #database: MongoDatabase;

@@ -56,7 +56,7 @@ const claimOf = ({ org, key, body, code, owner, ledgerRevision, claimedAt }: Key
   claimedAt: Instant.parse(claimedAt),
 });
 
-/** Whether a row is what this very claim wrote. */
+/** Whether this very claim wrote a row. */
 const isBy = ({ owner, code }: KeyClaim, row: KeyRow): boolean => row.owner === owner && row.code === code;
 
 /**

@@ -15,7 +15,7 @@ import { hashBytes, hashesIn, tileWidth } from '../../../domain/merkle.js';
 import { guarded, sendAll, type MongoDatabase } from '../client/database.js';
 import { isDuplicate } from '../client/refusals.js';
 
-/** The empty text stands for no organization. */
+/** The empty text means no organization. */
 interface Count {
   readonly org: string;
   readonly events: bigint;
@@ -64,8 +64,8 @@ const tileId = (level: number, n: number): string => `${level}/${n}`;
 
 /**
  * The log of the log in MongoDB, without transactions: the tiles are written first, then the one document
- * that says how many of their hashes count, by compare-and-set on its size. Tiles of notaries that overlap
- * hold the same hashes; a shorter one never replaces a longer one.
+ * with the number of valid hashes, by compare-and-set on its size. Tiles of notaries that overlap hold the
+ * same hashes; a shorter one never replaces a longer one.
  */
 export class MongoLogTiles implements LogTiles {
   readonly #database: MongoDatabase;
@@ -125,7 +125,7 @@ export class MongoLogTiles implements LogTiles {
   leaves(tile: number): Promise<LeafTile | null> {
     return this.#guarded(async () => {
       const [row, { size }] = await Promise.all([this.#rowOf(0, tile), this.tree()]);
-      // What a notary wrote that did not come to the end does not count.
+      // Hashes of a notary that broke off don't count.
       const count = Math.min(tileWidth, size - tile * tileWidth);
       return row === null || count <= 0
         ? null
@@ -201,7 +201,7 @@ export class MongoLogTiles implements LogTiles {
   reset(): Promise<void> {
     return this.#guarded(async () => {
       const tree = await this.tree();
-      // First what says that tiles count; then they may go one by one.
+      // First the document that makes tiles count; then they may go one by one.
       await this.#tree().updateOne(
         { _id: { $eq: 'tree' } },
         { $set: { size: 0n, roots: asBinary(Buffer.alloc(0)), position: 0n, pending: [] } },

@@ -27,7 +27,7 @@ interface Hit {
 export interface MongoRateLimiterOptions {
   readonly database: MongoDatabase;
   readonly clock: Clock;
-  /** Always counts what this process sees, and counts alone while MongoDB is away. */
+  /** Always counts this process's requests, and counts alone while MongoDB is away. */
   readonly fallback: RateLimiter;
   /** How long a request waits for its count at most. */
   readonly timeout?: Milliseconds;

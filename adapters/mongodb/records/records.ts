@@ -52,8 +52,8 @@ interface MongoRecordsOptions {
 type Unavailable = typeof SignInUnavailable | typeof ImportsUnavailable;
 
 /**
- * The records of some kinds, one document each. The collection has the name of its first kinds: those of
- * signing in.
+ * The records of some kinds, one document each. The collection is named after its first kinds, for signing
+ * in.
  */
 class MongoRecords<Kind extends string> implements Records<Kind> {
   readonly #database: MongoDatabase;

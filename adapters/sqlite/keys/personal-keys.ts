@@ -51,9 +51,9 @@ const eventFrom = (text: string | null): EventMark | null =>
 export const keysPath = (directory: string): string => join(directory, 'keys.db');
 
 /**
- * The keys of personal data in a file of their own, so that a copy of the log never holds them. What is
- * overwritten there is overwritten with zeros, and the journal is deleted with each commit: there is no
- * write-ahead log in which an older block could be found.
+ * The keys of personal data in a file of their own, so that a copy of the log never holds them. Overwritten
+ * data is overwritten with zeros, and the journal is deleted with each commit: there is no write-ahead log in
+ * which an older block could be found.
  */
 export const openPersonalKeys = (
   path: string,

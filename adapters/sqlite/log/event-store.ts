@@ -40,8 +40,7 @@ const maxKnownHeads = 100_000;
 const largePage = 100;
 
 /**
- * The event log in events.db. Only this process writes it, so what was just written need not be read from the
- * file.
+ * The event log in events.db. Only this process writes it, so recent writes need not be read from the file.
  */
 export class SqliteEventStore implements EventStore {
   readonly #options: SqliteEventStoreOptions;
@@ -177,7 +176,7 @@ export class SqliteEventStore implements EventStore {
   }
 }
 
-/** Throws a RangeError for what no caller may ask: no write, a write without events, a stream twice. */
+/** Throws a RangeError for an invalid call: no write, a write without events, a stream twice. */
 const assertValid = (writes: readonly StreamWrite[]): void => {
   if (writes.length === 0 || writes.some(({ events }) => events.length === 0))
     throw new RangeError('an append needs at least one event per stream');

@@ -27,7 +27,7 @@ export interface EventsFileOptions {
   readonly onUnwritten?: (error: NotWritten) => void;
   /** The log turned out to be damaged: end the process with exit code 1. */
   readonly onDamage: (error: DamagedLog) => void;
-  /** Absent: the log is not notarized, and only what the start reads is read back. */
+  /** Absent: the log is not notarized, and only the events that the start reads are read back. */
   readonly notary?: NotaryOptions;
   /** Whether the log is opened although it is damaged, for commands that must go on. */
   readonly opensDamaged?: boolean;
@@ -56,7 +56,7 @@ export interface EventsFile {
   readonly verified: Promise<void>;
   /** The previous run's leftovers in its write-ahead log. */
   readonly left: LeftInWal;
-  /** Commits what is waiting, then releases the directory. */
+  /** Commits waiting writes, then releases the directory. */
   readonly close: () => Promise<void>;
 }
 
@@ -128,8 +128,8 @@ export const openEventsFile = async ({
 };
 
 /**
- * Checks what the start waits for. Damage is reported instead of thrown if the log is to be opened all the
- * same.
+ * Runs the checks that the start waits for. Damage is reported instead of thrown if the log is to be opened
+ * all the same.
  */
 const checkedLog = async (
   database: Database,

@@ -31,7 +31,7 @@ interface Frame {
   readonly commits: boolean;
   /** Whether it was written since the log was last restarted. */
   readonly current: boolean;
-  /** Whether its checksum and those of all frames before it are right: SQLite will use it. */
+  /** Whether its checksum and the checksums of all frames before it are right: SQLite will use it. */
   readonly whole: boolean;
 }
 

@@ -160,7 +160,7 @@ export const serveNotary = async (
     } else if (!stop.signal.aborted) report(error);
   };
   try {
-    // After damage there is nothing to sign: what is to be done is not for this process.
+    // After damage there is nothing to sign, and this process can't repair it.
     await untilAborted({ clock, signal: stop.signal, pause: 1_000, onError }, async () => {
       if (!isOver) await notarize();
     });

@@ -17,12 +17,12 @@ import type { FromNotary, NotaryStart, ToNotary } from './notary-thread.js';
 export interface NotaryOptions {
   /** The module that runs the notary in a thread of its own: it calls `serveNotary`. */
   readonly thread: URL;
-  /** The keys that sign, as they stand in their file. None: nothing is signed. */
+  /** The keys that sign, as in their file. None: nothing is signed. */
   readonly signers: readonly string[];
   /** The keys for the MACs of events. `isNew`: the log is empty. */
   readonly eventKeys: (isNew: boolean) => MasterKeys;
   readonly scrubEvery: Milliseconds;
-  /** Says to the thread where heads of the log are kept elsewhere. It is copied to the thread. */
+  /** Tells the thread where heads of the log are kept elsewhere. It is copied to the thread. */
   readonly elsewhere?: unknown;
   /** Makes sure, before anything else is done with the log, that it can be the one that was signed last. */
   readonly assertNotSetBack?: (
@@ -38,8 +38,8 @@ export interface NotaryOptions {
 }
 
 /**
- * Runs the notary in a thread of low priority, and passes on what it writes. It reads back every event that
- * is in the log at the start, and new ones as they come.
+ * Runs the notary in a thread of low priority, and passes on its writes. It reads back every event that is in
+ * the log at the start, and new ones as they come.
  */
 export class NotaryThread {
   readonly #worker: Worker;

@@ -35,7 +35,7 @@ const storedEvent = ([
 
 /**
  * The log in events.db as it is stored. Positions have no gap there, and the index by stream leads to the
- * same rows: what is otherwise is damage.
+ * same rows: any difference is damage.
  */
 export class SqliteRawLog implements RawLog {
   readonly #inGate: InsideGate;

@@ -16,7 +16,7 @@ export interface TreeExtension {
     readonly after: number;
     readonly orgSeqs: Uint8Array;
   }[];
-  /** How many events each organization has now; the empty text stands for none. */
+  /** How many events each organization has now; the empty text means none. */
   readonly counts: readonly (readonly [org: string, events: number])[];
 }
 

@@ -38,7 +38,9 @@ export const storedOf = <Document>([key, created, position, json]: DocumentRow):
   return { key, created: BigInt(created), position: BigInt(position), document };
 };
 
-/** Whether an error means that the file is damaged: SQLite says so, or a document isn't JSON any more. */
+/**
+ * Whether an error means that the file is damaged: from SQLite, or because a document isn't JSON any more.
+ */
 export const isDamaged = (error: unknown): boolean =>
   error instanceof SyntaxError || isDamage(errcodeOf(error));
 
@@ -95,7 +97,7 @@ export class SqliteProjectionStore implements ProjectionStore {
   readonly #inGate: InsideGate;
   #database: Database;
   #builds = new Map<string, OpenBuild>();
-  /** Statements that move the checkpoints of several builds, by the conditions of those builds. */
+  /** Statements that move the checkpoints of several builds, by the builds' conditions. */
   #checkpoints = new Map<string, Statement>();
   /** The tables that were retired at the last tidying. */
   #retired: ReadonlySet<string> = new Set();
@@ -184,7 +186,7 @@ export class SqliteProjectionStore implements ProjectionStore {
 
   /**
    * Removes the builds that were retired before the last call, because no erasure reaches them and nothing
-   * reads or feeds them by then; and empties the write-ahead log, in which erased content may stand.
+   * reads or feeds them by then; and empties the write-ahead log, which may hold erased content.
    */
   async tidy(): Promise<void> {
     const retired = this.#guard(() => this.#places("state = 'retired'"));
@@ -368,7 +370,7 @@ const openOrReplace = (path: string): Database => {
   }
 };
 
-/** Commits need no fsync: what a power loss takes away is projected again. */
+/** Commits need no fsync: events that a power loss takes away are projected again. */
 const openFile = (path: string): Database => {
   const database = new DatabaseSync(path, { timeout: 1000 });
   try {

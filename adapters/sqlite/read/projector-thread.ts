@@ -98,7 +98,7 @@ export const serveProjector = async (
   try {
     await Promise.all([
       projector.run(stop.signal),
-      // What fails is the projector's to report: it meets it, too.
+      // The projector meets the same failures, and reports them.
       untilAborted({ clock, signal: stop.signal, pause: emptyInterval, onError: () => undefined }, () =>
         store.tidy(),
       ),

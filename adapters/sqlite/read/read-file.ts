@@ -21,7 +21,7 @@ export interface ReadFileOptions {
   /** DATA_DIR. */
   readonly directory: string;
   readonly log: SharedLog;
-  /** The file of the keys of personal data, and what they are encrypted with. */
+  /** The file of the keys of personal data, and the keys that encrypt it. */
   readonly keys: { readonly path: string; readonly masters: MasterKeys };
   readonly clock: Clock;
   /** The module of the projector's thread. It calls `serveProjector`. */
@@ -41,7 +41,7 @@ export interface ReadFile {
   status(): ProjectorStatus;
   /** Starts a new build of a projection beside the one in use. Returns false for an unknown name. */
   rebuild(name: string): Promise<boolean>;
-  /** Saves what is projected, then ends the thread. */
+  /** Saves projected changes, then ends the thread. */
   close(): Promise<void>;
 }
 
@@ -68,8 +68,8 @@ const readCheckpoints = (path: string): readonly { readonly name: string; readon
 };
 
 /**
- * Opens or makes read.db, and starts the projector's thread. Resolves when the projector has begun to catch
- * up. Throws CheckpointPastHead if a projection has seen events that the log doesn't have.
+ * Opens or makes read.db, and starts the projector's thread. Resolves when the projector starts to catch up.
+ * Throws CheckpointPastHead if a projection has seen events that the log doesn't have.
  */
 export const openReadFile = async (options: ReadFileOptions): Promise<ReadFile> => {
   const path = join(options.directory, 'read.db');

@@ -30,7 +30,7 @@ import {
 /** How long a reader uses the build that it knows without checking whether another one is active. */
 const cacheTtl: Milliseconds = 1_000;
 
-/** So many index entries take half a millisecond. */
+/** Counting this many index entries takes half a millisecond. */
 const countedAtOnce = 10_000;
 type CountRow = readonly [count: number, last: number | null];
 

@@ -78,7 +78,7 @@ export class ClaimBook {
     for (const row of rows) this.setEndpoint(row);
   }
 
-  /** Takes over what the writer has stored of an endpoint. A deletion that is under way still counts. */
+  /** Adopts the writer's stored row of an endpoint. A deletion that is under way still counts. */
   setEndpoint(row: EndpointRow): void {
     const known = this.#endpoints.get(row.endpoint as Uuid);
     const lastFailure = row.last_failure ?? '';

@@ -130,11 +130,10 @@ const schema = `
   create table if not exists relayed_endpoints (org text primary key, position integer not null, endpoints text not null) strict, without rowid;
 `;
 
-/** The last attempts with one more, of an erased card without what the receiver responded. */
+/** The last attempts with one more; of an erased card without the receiver's response. */
 const withAttempt = `json_insert(iif(made < ${attemptsKept}, attempts, json_remove(attempts, '$[0]')), '$[#]', json(
   iif(exists (select 1 from erased_cards where erased_cards.card = deliveries.card), json_set(?1, '$.body', null), ?1)))`;
 
-/** Attempts without what the receivers responded. */
 const withoutBodies = (attempts: string): string =>
   JSON.stringify((JSON.parse(attempts) as readonly object[]).map((attempt) => ({ ...attempt, body: null })));
 
@@ -219,8 +218,8 @@ export const deliveryOperations = (database: Database) => {
     return row;
   };
   /**
-   * Drops the first pending rows of a deleted endpoint, of a disabled one those whose window has ended, of
-   * one that opens those whose window had ended then.
+   * Drops the first pending rows of a deleted endpoint; of a disabled one, the rows whose window has ended;
+   * of one that opens, the rows whose window had ended then.
    */
   const dropSome = (endpoint: string, now: number): readonly ChangedDelivery[] => {
     const known = endpointRow(endpoint);
@@ -324,7 +323,7 @@ export const deliveryOperations = (database: Database) => {
         return rows.map(({ id, endpoint }) => ({ id, endpoint }));
       },
 
-      /** Returns the ids of those that did not exist. */
+      /** Returns the ids that did not exist. */
       insertDeliveries: (rows: readonly DeliveryInput[]): readonly string[] =>
         rows.filter(insertOne).map(({ id }) => id),
 
@@ -400,7 +399,7 @@ export const deliveryOperations = (database: Database) => {
         );
         for (const row of ended) removeRow.run(row.seq);
         const last = rows.at(-1);
-        // Rows are in the order in which they were made: those after a younger one are younger still.
+        // Rows are in the order in which they were made: later ones are younger.
         const isLast = last === undefined || rows.length < rowsPerStep || last.occurred_at > before;
         return { removed: ended.length, last: isLast ? null : last.seq };
       },
@@ -467,7 +466,7 @@ export const deliveryOperations = (database: Database) => {
         return revived;
       },
 
-      /** Returns the ids of those that were added, and of those that were revived. */
+      /** Returns the ids of added rows, and of revived ones. */
       replayDeliveries: (
         rows: readonly DeliveryInput[],
       ): { readonly added: readonly string[]; readonly revived: readonly string[] } => {

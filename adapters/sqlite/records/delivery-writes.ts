@@ -8,7 +8,7 @@ import type { InputOf, OperationName, OutputOf } from '../writer/operations.js';
 import type { SqliteWriter } from '../writer/writer.js';
 import { deliveryOf, type DeliveryRow } from './delivery-rows.js';
 
-/** Writes of the delivery store, and what watchers are shown of them. */
+/** Writes of the delivery store, and their reports to watchers. */
 export class DeliveryWrites {
   readonly changes = new DeliveryChanges();
   readonly #writer: SqliteWriter;

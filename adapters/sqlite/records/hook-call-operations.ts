@@ -18,7 +18,7 @@ const schema = `
   create table if not exists hook_uses (hook text primary key, fires integer not null, last_fired_at text not null) strict, without rowid;
 `;
 
-/** Records hook calls, and counts those that made a card: each is a fire of the hook. */
+/** Records hook calls, and counts the ones that made a card: each is a fire of the hook. */
 export const hookCallOperations = (database: Database) => {
   database.exec(schema);
   const insert = database.prepare(

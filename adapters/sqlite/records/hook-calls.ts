@@ -118,9 +118,7 @@ export class SqliteHookCalls implements HookCalls {
     });
   }
 
-  /**
-   * Of the calls of a hook that are not among the newest, the numbers of those that are old, oldest first.
-   */
+  /** The numbers of a hook's old calls that are not among its newest, oldest first. */
   #oldOf(hook: string, before: Milliseconds): readonly number[] {
     const rows = this.#read(() => {
       const found: readonly { readonly number: number; readonly at: string }[] = this.#oldest.all(

@@ -3,7 +3,7 @@ import type { Milliseconds } from '../../../domain/ids.js';
 import type { Database } from '../database.js';
 import type { OperationSet } from '../writer/operation-set.js';
 
-// The table has the name of its first kinds: those of signing in.
+// The table is named after its first kinds, for signing in.
 const schema = `
   create table if not exists sign_in_records (
     kind text not null,
@@ -21,7 +21,7 @@ const schema = `
 type Timed<T> = T & { readonly now: Milliseconds };
 type Place = Pick<StoredRecord<string>, 'kind' | 'id'>;
 
-/** The changes of records. Those that have ended count as gone. */
+/** The changes of records. Ended ones count as gone. */
 export const recordOperations = (database: Database) => {
   database.exec(schema);
   const add = database.prepare(`

@@ -1,7 +1,7 @@
 import type { Database } from '../database.js';
 import type { OperationSet } from '../writer/operation-set.js';
 
-/** A request: its id, when it came, all of it as JSON, and what finds it. */
+/** A request: its id, when it came, all of it as JSON, and its subjects. */
 type Saved = readonly [id: string, at: string, record: string, subjects: readonly string[]];
 
 const schema = `

@@ -16,8 +16,8 @@ export type LeftInWal = Pick<WalContent, 'commits' | 'lostCommits'>;
 
 /**
  * Throws DamagedLog if the file is shorter than its header says, or if its write-ahead log is broken before
- * its end. Call it before SQLite opens the file for writing: SQLite fills a gap with zeros, and drops what it
- * can't read of the write-ahead log. (docs/engines.md#sqlite)
+ * its end. Call it before SQLite opens the file for writing: SQLite fills a gap with zeros, and drops the
+ * unreadable part of the write-ahead log. (docs/engines.md#sqlite)
  */
 export const assertWhole = (path: string): LeftInWal => {
   const header = readHeader(path);
@@ -41,8 +41,8 @@ export const assertWhole = (path: string): LeftInWal => {
 
 /**
  * The part of the check that the start waits for: the last event can be read, positions have no gap, and the
- * events that are not notarized yet are read back. If those are too many, because the notary could not keep
- * up with the load, only the newest are read, in about 2 s. Throws DamagedLog and CheckpointPastHead.
+ * events that are not notarized yet are read back. If they are too many, because the notary could not keep up
+ * with the load, only the newest are read, in about 2 s. Throws DamagedLog and CheckpointPastHead.
  */
 export const checkLog = (database: Database): void => {
   try {

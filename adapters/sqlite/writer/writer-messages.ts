@@ -15,7 +15,7 @@ export interface WriteRequest {
   readonly input: unknown;
 }
 
-/** `empty`: the write-ahead log is to be emptied if it may hold what was deleted since it was. */
+/** `empty`: empties the write-ahead log if it may hold deleted data. */
 export type ToWriter =
   | { readonly kind: 'run'; readonly requests: readonly WriteRequest[] }
   | { readonly kind: 'empty' }

@@ -18,7 +18,7 @@ import type { FromWriter, ToWriter, WriteReply, WriteRequest, WriterStart } from
 /** Larger groups gain nothing, and all writes in them wait longer. */
 const maxGroup = 1000;
 
-/** The names of operations that delete or overwrite what must not be found any more. */
+/** The names of operations that delete or overwrite data that must not be found any more. */
 const deletes = /^(erase|remove)/;
 
 /** A commit may or may not be on disk. */

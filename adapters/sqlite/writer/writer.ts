@@ -87,12 +87,12 @@ export class SqliteWriter {
     this.#listeners.push(listener);
   }
 
-  /** Empties the write-ahead log if it may hold what was deleted, as soon as no reader needs it. */
+  /** Empties the write-ahead log if it may hold deleted data, as soon as no reader needs it. */
   emptyLog(): void {
     if (this.#state === 'running') this.#post({ kind: 'empty' });
   }
 
-  /** Commits what is waiting, then ends the thread. */
+  /** Commits waiting writes, then ends the thread. */
   async close(): Promise<void> {
     if (this.#state !== 'running') return;
     this.#send();
