@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { z } from 'zod';
 import { jsonSchemaOf, type JsonSchema } from '../../adapters/http/schema/json-schema.js';
-import { readAll } from '../../adapters/http/schema/read.js';
+import { parseValues } from '../../adapters/http/schema/read.js';
 import { capture } from '../../domain/errors.js';
 import { operationsOf, readDocument } from '../support/http/document.js';
 import { exampleFor, routes } from '../support/http/operations.js';
@@ -51,7 +51,9 @@ const leaves: readonly Leaf[] = sent.flatMap(({ at, schema }) => {
     at: `${at}: ${path.join('.')}`,
     schema: leaf,
     refusal: (value) => {
-      const read = capture(() => readAll(schema, withValue(good, path, value) as Record<string, unknown>));
+      const read = capture(() =>
+        parseValues(schema, withValue(good, path, value) as Record<string, unknown>),
+      );
       return 'refusal' in read && read.refusal.param === path.join('.') ? read.refusal.message : null;
     },
   }));
@@ -87,7 +89,7 @@ describe('the limits of requests', () => {
   it('are tried in requests that are otherwise accepted', () => {
     for (const { at, schema } of sent)
       expect(
-        capture(() => readAll(schema, exampleFor(jsonSchemaOf(schema)))),
+        capture(() => parseValues(schema, exampleFor(jsonSchemaOf(schema)))),
         at,
       ).to.have.property('value');
   });

@@ -14,9 +14,9 @@ import {
   type SentCountry,
 } from '../../../domain/recipient.js';
 import { capture, unwrap } from '../../../domain/errors.js';
-import { optionalText, says, text, textOr } from '../schema/fields.js';
+import { optionalText, annotations, text, textOr } from '../schema/fields.js';
 
-import { readFields } from '../schema/read.js';
+import { parseFields } from '../schema/read.js';
 
 /** The country of an address. It may be left out: cards are mailed inside the US only. */
 export const country = textOr<SentCountry>(
@@ -79,7 +79,7 @@ const recipient = z
   })
   .meta({
     id: 'NewRecipient',
-    ...says({ code: 'invalid_recipient', hint: 'one address as an object (one card per request)' }),
+    ...annotations({ code: 'invalid_recipient', hint: 'one address as an object (one card per request)' }),
   });
 
 /**
@@ -139,7 +139,7 @@ export const newCard = z
 
 /** Reads the fields of a new card, wherever they were sent. */
 export const readCardFields = (body: Readonly<Record<string, unknown>>): CardFields => {
-  const fields = readFields(newCard, body);
+  const fields = parseFields(newCard, body);
   return {
     recipient: capture(() => withinUs(unwrap(fields.recipient), 'recipient')),
     message: fields.message,

@@ -12,8 +12,8 @@ import { readEmail } from '../../../domain/email.js';
 import { unwrap } from '../../../domain/errors.js';
 import { addressPart, readState, readZip, withinUs } from '../../../domain/recipient.js';
 import { country } from './card-fields.js';
-import { optional, optionalText, says } from '../schema/fields.js';
-import { readFields } from '../schema/read.js';
+import { optional, optionalText, annotations } from '../schema/fields.js';
+import { parseFields } from '../schema/read.js';
 
 const address = z
   .object({
@@ -28,7 +28,7 @@ const address = z
     country,
   })
   .meta(
-    says({
+    annotations({
       code: 'invalid_recipient',
       description: 'As much of it as is known. Every part that is sent must have the right form.',
     }),
@@ -115,7 +115,7 @@ export const contactRecord = z
  * `invalid_recipient`, `invalid_birthday` or `invalid_date`: the first in the order of the fields.
  */
 export const readContact = (body: Readonly<Record<string, unknown>>): ContactDetails => {
-  const fields = readFields(contactRecord, body);
+  const fields = parseFields(contactRecord, body);
   return {
     externalId: unwrap(fields.external_id),
     ...composeNames(unwrap(fields.name), unwrap(fields.first_name), unwrap(fields.last_name)),

@@ -6,7 +6,7 @@ import { isPlainObject } from '../../../domain/plain-object.js';
 import { ownProperty, scalarText, type Payload } from '../../../domain/template.js';
 import { isBlank } from '../../../domain/text.js';
 import { exampleMessage, exampleRecipient, newCard, readCardFields } from './card-fields.js';
-import { says } from '../schema/fields.js';
+import { annotations } from '../schema/fields.js';
 import { jsonSchemaOf, type JsonSchema } from '../schema/json-schema.js';
 import type { JsonObject } from '../schema/read.js';
 
@@ -78,7 +78,7 @@ export const hookPayload = z
     recipient: z
       .looseObject(ofRecipient)
       .meta(
-        says({
+        annotations({
           code: 'invalid_recipient',
           description:
             'May contain any of the fields of the recipient; they win over those at the top level.',

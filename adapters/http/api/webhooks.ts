@@ -35,8 +35,8 @@ import {
   testResult,
 } from './deliveries.js';
 import { byKey } from './cards.js';
-import { maxDescriptionLength, optional, optionalText, says, text } from '../schema/fields.js';
-import { readAll, readFields, type JsonObject, whole } from '../schema/read.js';
+import { maxDescriptionLength, optional, optionalText, annotations, text } from '../schema/fields.js';
+import { parseValues, parseFields, type JsonObject, whole } from '../schema/read.js';
 import { instant, listOf, timestampAt, wholeList } from './responses.js';
 import { route, type HttpRequest, type Route } from '../server/route.js';
 import type { KeyCaller } from '../server/access.js';
@@ -47,7 +47,7 @@ const tags = ['webhooks'];
 const eventTypes = (description: string) =>
   z
     .array(z.enum(publicEventTypes))
-    .meta(says({ code: 'invalid_events', description, examples: [['card.created', 'card.mailed']] }));
+    .meta(annotations({ code: 'invalid_events', description, examples: [['card.created', 'card.mailed']] }));
 
 const endpointChange = z
   .object({
@@ -60,7 +60,7 @@ const endpointChange = z
       .string()
       .refine((sent) => countCharacters(sent) <= maxDescriptionLength)
       .meta({
-        ...says({ description: 'A label of your own choice; empty for none. Omit it to keep it.' }),
+        ...annotations({ description: 'A label of your own choice; empty for none. Omit it to keep it.' }),
         maxLength: maxDescriptionLength,
       })
       .optional(),
@@ -95,7 +95,7 @@ const newEndpoint = z
 
 /** Reads what an endpoint is registered with. Throws `invalid_url`. */
 export const readRegistration = (body: JsonObject): Registration => {
-  const { url, events, description } = readFields(newEndpoint, body);
+  const { url, events, description } = parseFields(newEndpoint, body);
   return { url: unwrap(url), events: capture(() => unwrap(events) ?? []), description };
 };
 
@@ -103,7 +103,7 @@ export const readRegistration = (body: JsonObject): Registration => {
  * Reads what changes of an endpoint; undefined for what stays. Throws `invalid_events`, `invalid_parameter`.
  */
 export const readEndpointChange = (body: JsonObject): EndpointChange => {
-  const { events, description } = readAll(endpointChange, body);
+  const { events, description } = parseValues(endpointChange, body);
   return {
     ...(events !== null && { events }),
     ...(description !== undefined && { description: description || null }),

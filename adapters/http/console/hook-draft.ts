@@ -1,7 +1,7 @@
 import type { HookSettings } from '../../../domain/hook.js';
 import { exampleRecipient } from '../api/card-fields.js';
 import { newHook } from '../operator/hooks.js';
-import { readAll } from '../schema/read.js';
+import { parseValues } from '../schema/read.js';
 import type { Sent } from './page.js';
 
 /** The editor's content: the settings of the hook, and a payload to try them with. */
@@ -36,7 +36,7 @@ export const draftFrom = (sent: Sent): Draft => ({
 export const settingsFrom = ({ label, template, signedBy, design }: Draft): HookSettings => {
   // Browsers send the line breaks of the network, which no template has that came over the API.
   const lines = template.replaceAll('\r\n', '\n');
-  const read = readAll(newHook, { label, template: lines, signed_by: signedBy, design_id: design });
+  const read = parseValues(newHook, { label, template: lines, signed_by: signedBy, design_id: design });
   return {
     label: read.label,
     template: read.template,

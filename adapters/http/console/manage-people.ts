@@ -4,7 +4,7 @@ import type { Initiator } from '../../../application/writing/commands.js';
 import type { OrganizationId } from '../../../domain/ids.js';
 import type { Permission } from '../../../domain/permissions.js';
 import { newMember, roleChange } from '../operator/people.js';
-import { readAll } from '../schema/read.js';
+import { parseValues } from '../schema/read.js';
 import type { Url } from '../web/url.js';
 import { idFrom } from './admit.js';
 import { linkShown } from './members-parts.js';
@@ -29,7 +29,11 @@ export const peopleActions = <C extends Context & { readonly by: Initiator }>(
       may,
       again,
       run: async (context, sent) => {
-        const member = readAll(newMember, { email: sent('email'), name: sent('name'), role: sent('role') });
+        const member = parseValues(newMember, {
+          email: sent('email'),
+          name: sent('name'),
+          role: sent('role'),
+        });
         const organization = orgOf(context);
         const { token, expires } = await inviteMember(context.deps, context.by, organization, member);
         const path = context.url(paths.join, { organization, invitation: token });
@@ -48,7 +52,7 @@ export const peopleActions = <C extends Context & { readonly by: Initiator }>(
     changeRole: {
       may,
       run: async (context, sent) => {
-        const { role } = readAll(roleChange, { role: sent('role') });
+        const { role } = parseValues(roleChange, { role: sent('role') });
         await changeRole(context.deps, context.by, orgOf(context), idFrom(sent('member')), role);
         return go(back(context, { done: 'roleChanged' }));
       },

@@ -1,7 +1,7 @@
 import { scopes, type Scope } from '../../../domain/api-key.js';
 import { DomainError } from '../../../domain/errors.js';
 import { newKey } from '../operator/customers.js';
-import { readAll } from '../schema/read.js';
+import { parseValues } from '../schema/read.js';
 import { Field, Form, Group } from '../web/form.js';
 import { block, type Html } from '../web/prose.js';
 import { Secret } from '../web/sample.js';
@@ -30,7 +30,7 @@ export const readNewKey = (sent: Sent) => {
     scopes: wanted,
     requests_per_minute: limit === '' ? null : Number(limit),
   };
-  const { label, requests_per_minute: requestsPerMinute } = readAll(newKey, body);
+  const { label, requests_per_minute: requestsPerMinute } = parseValues(newKey, body);
   return { label, scopes: wanted, requestsPerMinute };
 };
 

@@ -42,7 +42,7 @@ import {
   wholeCard,
 } from '../api/cards.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/as-of.js';
-import { maxReasonLength, optionalText, says, text } from '../schema/fields.js';
+import { maxReasonLength, optionalText, annotations, text } from '../schema/fields.js';
 import { whole } from '../schema/read.js';
 import { byOperator, floorAccess, type OperatorRequest, operatorRoute } from './route.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from '../api/responses.js';
@@ -117,7 +117,10 @@ export const stepReport = z.object({
   status: z.enum(reportedStatuses),
   machine: optionalText({ maxLength: 200 }),
 });
-const stepParams = z.object({ card_code: pathCode, step: z.enum(steps).meta(says({ code: 'not_found' })) });
+const stepParams = z.object({
+  card_code: pathCode,
+  step: z.enum(steps).meta(annotations({ code: 'not_found' })),
+});
 
 const change = (decide: (state: Card) => CardEvent[], by: typeof changeCard = changeCard) => ({ decide, by });
 

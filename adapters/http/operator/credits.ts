@@ -11,7 +11,7 @@ import { readBalance, type ReadAccountsDeps } from '../../../application/organiz
 import { maxBalance } from '../../../domain/credits.js';
 import { movementBody, movementList, movementRow } from '../api/credit-movements.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/as-of.js';
-import { maxReasonLength, optionalText, says, text } from '../schema/fields.js';
+import { maxReasonLength, optionalText, annotations, text } from '../schema/fields.js';
 import { whole } from '../schema/read.js';
 import { byOperator, orgOf, pageQuery, operatorRoute } from './route.js';
 import { pageOf } from '../api/responses.js';
@@ -23,7 +23,7 @@ const amount = z
   .int()
   .min(1)
   .max(maxBalance)
-  .meta({ ...says({ code: 'invalid_parameter' }), maximum: maxBalance });
+  .meta({ ...annotations({ code: 'invalid_parameter' }), maximum: maxBalance });
 export const purchase = z.object({
   amount,
   reason: optionalText({ maxLength: maxReasonLength }),

@@ -15,7 +15,7 @@ import { DomainError } from '../../../domain/errors.js';
 import { asOfField, atErrors, momentFrom, pastPage } from '../api/as-of.js';
 import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { maxLabelLength, optional, optionalText } from '../schema/fields.js';
-import { readAll, whole, type JsonObject } from '../schema/read.js';
+import { parseValues, whole, type JsonObject } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { byOperator, operatorRoute, orgOf, pageAtQuery, pageQuery } from './route.js';
 
@@ -104,7 +104,7 @@ const hookChange = newHook
 
 /** Null means that a field was left out. */
 const readChange = (sent: JsonObject) => {
-  const { label, design_id: design, template, signed_by: signedBy, paused } = readAll(hookChange, sent);
+  const { label, design_id: design, template, signed_by: signedBy, paused } = parseValues(hookChange, sent);
   return {
     ...(label !== null && { label }),
     ...(design !== null && { design }),

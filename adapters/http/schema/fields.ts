@@ -8,7 +8,7 @@ import { countCharacters, type TextRule } from '../../../domain/text.js';
  * TypeScript type, its place in the OpenAPI document, its check and its reading all come from that. Before a
  * schema sees a value, `read.ts` has trimmed strings and removed nulls; a blank is then the empty string.
  */
-export interface Facts {
+export interface FieldMeta {
   readonly description?: string;
   readonly examples?: readonly unknown[];
   /**
@@ -23,14 +23,14 @@ export interface Facts {
 }
 
 /** Facts in the form in which Zod keeps them and the document shows them. */
-export const says = ({ code, codes, hint, ...rest }: Facts) => ({
+export const annotations = ({ code, codes, hint, ...rest }: FieldMeta) => ({
   ...rest,
   ...(code !== undefined && { 'x-error-code': code }),
   ...(codes !== undefined && { 'x-error-codes': codes }),
   ...(hint !== undefined && { 'x-hint': hint }),
 });
 
-interface TextFacts extends Facts {
+interface TextFacts extends FieldMeta {
   /** In characters (code points). A rule of the domain brings its own limit. */
   readonly maxLength?: number;
   readonly pattern?: RegExp;
@@ -56,7 +56,7 @@ const numberAsText = (value: unknown): unknown =>
   typeof value === 'number' && Number.isFinite(value) ? String(value) : value;
 
 /**
- * The text as it is sent, with what the document says about it. `longest` is the limit of the rule that reads
+ * The text as it is sent, with its description in the document. `longest` is the limit of the rule that reads
  * it.
  */
 const sentText = (base: z.ZodString, facts: TextFacts, longest?: number): z.ZodType<string> => {
@@ -66,7 +66,7 @@ const sentText = (base: z.ZodString, facts: TextFacts, longest?: number): z.ZodT
   const limited =
     maxLength === undefined ? shaped : shaped.refine((sent) => countCharacters(sent) <= maxLength);
   const described = limited.meta({
-    ...says(rest),
+    ...annotations(rest),
     ...(limit !== undefined && { maxLength: limit }),
     ...(pattern !== undefined && { pattern: pattern.source }),
     ...(blank !== undefined && { 'x-blank': blank }),
@@ -130,9 +130,12 @@ export const optional = <S extends z.ZodType>(schema: S) =>
   schema.optional().transform((value): NonNullable<z.output<S>> | null => value ?? null);
 
 /** One of these strings, exactly; null if it is left out or blank. */
-export const optionalChoice = <const V extends string>(values: readonly V[], facts: Facts = {}) =>
+export const optionalChoice = <const V extends string>(values: readonly V[], facts: FieldMeta = {}) =>
   optional(
-    z.preprocess((value) => (value === '' ? undefined : value), z.enum(values).meta(says(facts)).optional()),
+    z.preprocess(
+      (value) => (value === '' ? undefined : value),
+      z.enum(values).meta(annotations(facts)).optional(),
+    ),
   );
 
 const wholeNumber = /^-?\d+$/;
@@ -153,7 +156,7 @@ export const pageLimit = z.preprocess(
     .int()
     .min(0)
     .meta({
-      ...says({
+      ...annotations({
         description: 'How many rows to return. Absent, empty or 0 means 50; more than 200 means 200.',
         code: 'invalid_parameter',
         hint: 'a whole number from 0; 0 means the default of 50, more than 200 means 200',

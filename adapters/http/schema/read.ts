@@ -147,7 +147,7 @@ const readField = (schema: z.ZodObject, name: string, sent: Sent): Captured<unkn
 };
 
 /** Reads the fields of a body, each on its own. */
-export const readFields = <S extends z.ZodObject>(schema: S, body: Sent): FieldsOf<S> => {
+export const parseFields = <S extends z.ZodObject>(schema: S, body: Sent): FieldsOf<S> => {
   const sent = sentFor(schema, body);
   const whole: { readonly data?: Sent } = z.safeParse(schema, sent);
   const fields: Record<string, Captured<unknown>> = {};
@@ -157,7 +157,7 @@ export const readFields = <S extends z.ZodObject>(schema: S, body: Sent): Fields
 };
 
 /** Reads a body, or throws the first refusal in the order in which the schema declares its fields. */
-export const readAll = <S extends z.ZodObject>(schema: S, body: Sent): z.output<S> => {
+export const parseValues = <S extends z.ZodObject>(schema: S, body: Sent): z.output<S> => {
   const sent = sentFor(schema, body);
   const { data, error } = z.safeParse(schema, sent);
   if (error === undefined) return data;
@@ -174,7 +174,7 @@ export interface Body<Values = unknown> {
 /** A body whose values its handler gets, or that is refused. */
 export const whole = <S extends z.ZodObject>(schema: S): Body<z.output<S>> => ({
   schema,
-  read: (sent) => readAll(schema, sent),
+  read: (sent) => parseValues(schema, sent),
 });
 
 /**

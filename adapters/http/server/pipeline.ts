@@ -2,10 +2,10 @@ import type { Tracing } from '../../../application/ports/tracing.js';
 import { inSpan, noTracing } from '../../../application/writing/traced.js';
 import { DomainError, UnknownName, type ErrorCode } from '../../../domain/errors.js';
 import type { OrganizationId } from '../../../domain/ids.js';
-import { atField, readAll, type JsonObject } from '../schema/read.js';
+import { atField, parseValues, type JsonObject } from '../schema/read.js';
 import type { Caller } from './access.js';
 import { admission } from './admission.js';
-import { Abortable, AdmittedRequest } from './admitted-request.js';
+import { Abortable, RouteRequest } from './route-request.js';
 import { giveUpUpload, readBody } from './bodies.js';
 import type { Exchange } from './exchange.js';
 import { noteIgnored, queryOf } from './query.js';
@@ -67,14 +67,14 @@ export const pipeline = (options: PipelineOptions): Pipeline => {
   };
 
   /** Runs a handler. A change is a command, with a span of its own. */
-  const performed = (route: Route, request: HttpRequest, values: unknown): Promise<RouteResponse> =>
+  const callHandler = (route: Route, request: HttpRequest, values: unknown): Promise<RouteResponse> =>
     tracing === noTracing || route.method === 'GET'
       ? route.handle(request, values)
       : inSpan(tracing, `command ${route.operation.operationId}`, { kind: 'internal' }, () =>
           route.handle(request, values),
         );
 
-  const handle = async (
+  const admitAndCall = async (
     exchange: Exchange,
     route: Route,
     params: Readonly<Record<string, string>>,
@@ -84,12 +84,12 @@ export const pipeline = (options: PipelineOptions): Pipeline => {
     // A hook reads its body when its token is known.
     const declared = route.access.kind === 'hook' ? null : route.body;
     const body = declared === null ? empty : await readBody(exchange);
-    const place = readAll(route.params, params);
+    const place = parseValues(route.params, params);
     const sent = queryOf(route, exchange.search);
     noteIgnored(exchange, route, sent, body);
-    const request = new AdmittedRequest(exchange, place, readAll(route.query, sent), body, abortable);
+    const request = new RouteRequest(exchange, place, parseValues(route.query, sent), body, abortable);
     try {
-      const response = await performed(route, request, declared?.read(body));
+      const response = await callHandler(route, request, declared?.read(body));
       const subjects = exchange.caller.kind === 'key' ? [] : subjectsIn(params, { ...sent, subject: '' });
       exchange.subject = { ...exchange.subject, ...subjectOf(route, params, body, response), subjects };
       return response;
@@ -108,7 +108,7 @@ export const pipeline = (options: PipelineOptions): Pipeline => {
   ): Promise<void> => {
     try {
       exchange.route = route;
-      const response = await exchange.span.within(() => handle(exchange, route, params));
+      const response = await exchange.span.within(() => admitAndCall(exchange, route, params));
       await reply.respond(exchange, route, response);
     } catch (error) {
       await reply.refuse(exchange, error, route.failure);

@@ -5,7 +5,7 @@ import type { Clock } from '../../../application/ports/system.js';
 import { DomainError, type ErrorCode } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { traceIdOf } from '../../../domain/traceparent.js';
-import type { Abortable } from './admitted-request.js';
+import type { Abortable } from './route-request.js';
 import { retryAfter, TooManyGuesses, type Gate } from './caller.js';
 import { documentFor, type SharedDocument } from './documents.js';
 import {

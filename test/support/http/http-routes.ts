@@ -4,7 +4,7 @@ import {
   optionalChoice,
   optionalText,
   pageLimit,
-  says,
+  annotations,
   text,
 } from '../../../adapters/http/schema/fields.js';
 import { whole } from '../../../adapters/http/schema/read.js';
@@ -27,7 +27,10 @@ export const cardBody = z.object({
       zip: text({ pattern: /^\d{5}$/, hint: 'five digits, as a string' }),
     })
     .meta(
-      says({ code: 'invalid_recipient', hint: 'an object with one address: one request sends one card' }),
+      annotations({
+        code: 'invalid_recipient',
+        hint: 'an object with one address: one request sends one card',
+      }),
     ),
   message: text({ code: 'missing_message' }, shortMessage),
   arrive_on: optionalText({
@@ -37,7 +40,9 @@ export const cardBody = z.object({
     hint: 'a date like 2026-05-04',
   }),
   reference: optionalText({ number: 'text' }),
-  events: optional(z.array(z.enum(['card.created', 'card.mailed'])).meta(says({ code: 'invalid_events' }))),
+  events: optional(
+    z.array(z.enum(['card.created', 'card.mailed'])).meta(annotations({ code: 'invalid_events' })),
+  ),
   count: optional(z.int().min(1).max(9)),
 });
 

@@ -7,7 +7,7 @@ import { DomainError } from '../../../../domain/errors.js';
 import { derivedUuid, Instant } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
 import { purchase } from '../../operator/credits.js';
-import { readAll } from '../../schema/read.js';
+import { parseValues } from '../../schema/read.js';
 import { Field, Form, Refusal } from '../../web/form.js';
 import { Bars } from '../../web/chart.js';
 import { Empty, PageHeading, Older } from '../../web/parts.js';
@@ -27,7 +27,7 @@ const days = 30;
 const numberIn = (text: string): unknown => (/^\d{1,15}$/.test(text) ? Number(text) : text);
 
 const purchaseIn = (sent: Sent) =>
-  readAll(purchase, {
+  parseValues(purchase, {
     amount: numberIn(sent('amount')),
     reason: sent('reason'),
     reference: sent('reference'),

@@ -4,7 +4,7 @@ import { listCollection } from '../../../../application/organizations/read-colle
 import { derivedUuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
 import { newDesign } from '../../operator/customers.js';
-import { readAll } from '../../schema/read.js';
+import { parseValues } from '../../schema/read.js';
 import { Cover } from '../../web/cover.js';
 import { Field, Form, Refusal, Submit } from '../../web/form.js';
 import { Badge, Empty, PageHeading } from '../../web/parts.js';
@@ -18,7 +18,7 @@ const maxOffered = 100;
 
 const back = ({ url, org }: OrgContext, done: NoticeName) => go(url(paths.designs, { org }, { done }));
 
-const nameIn = (sent: Sent): string => readAll(newDesign, { name: sent('name') }).name;
+const nameIn = (sent: Sent): string => parseValues(newDesign, { name: sent('name') }).name;
 
 export const designsPage = page({
   path: paths.designs,

@@ -3,7 +3,7 @@ import { addToDoNotMail, removeFromDoNotMail } from '../../../../application/org
 import { listDoNotMail } from '../../../../application/organizations/operator-lists.js';
 import { may } from '../../../../domain/permissions.js';
 import { doNotMail } from '../../operator/customers.js';
-import { readAll } from '../../schema/read.js';
+import { parseValues } from '../../schema/read.js';
 import { Field, Form, Refusal, Submit } from '../../web/form.js';
 import { Empty, Older } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
@@ -17,7 +17,7 @@ const perPage = 50;
 
 const back = ({ url, org }: OrgContext, done: NoticeName) => go(url(paths.doNotMail, { org }, { done }));
 
-const emailIn = (sent: Sent): string => readAll(doNotMail, { email: sent('email') }).email;
+const emailIn = (sent: Sent): string => parseValues(doNotMail, { email: sent('email') }).email;
 
 export const doNotMailPage = page({
   path: paths.doNotMail,

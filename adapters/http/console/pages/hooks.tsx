@@ -2,7 +2,7 @@ import { newCommand } from '../../../../application/writing/commands.js';
 import { listHooks, makeHook, type ListedHook } from '../../../../application/hooks/hooks.js';
 import { may } from '../../../../domain/permissions.js';
 import { newHook } from '../../operator/hooks.js';
-import { readAll } from '../../schema/read.js';
+import { parseValues } from '../../schema/read.js';
 import { Field, Form, Refusal } from '../../web/form.js';
 import { Badge, Empty, Older, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
@@ -94,7 +94,7 @@ export const hooksPage = page({
       may: 'hooks.manage',
       again: ({ url, org }) => url(paths.hooks, { org }, { done: 'hookMade' }),
       run: async ({ deps, by, org, url }, sent) => {
-        const { label } = readAll(newHook, { label: sent('label') });
+        const { label } = parseValues(newHook, { label: sent('label') });
         const settings = { label, design: null, template: null, signedBy: null };
         const { id, token } = await makeHook(deps, org, settings, newCommand(deps, by, org));
         const address = `${deps.baseUrl()}/api/v1/hooks/${token}`;

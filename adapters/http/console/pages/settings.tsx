@@ -3,7 +3,7 @@ import { readAccount, readHandwritings } from '../../../../application/organizat
 import { layOut } from '../../../../domain/letter-layout.js';
 import { may } from '../../../../domain/permissions.js';
 import { organizationChange } from '../../operator/organizations.js';
-import { readAll } from '../../schema/read.js';
+import { parseValues } from '../../schema/read.js';
 import { Field, Form, Refusal } from '../../web/form.js';
 import { SheetLine } from '../../web/letter.js';
 import { newForm } from '../answer.js';
@@ -83,7 +83,7 @@ export const settingsPage = page({
       may: 'settings.write',
       run: async ({ deps, by, org, url }, sent) => {
         const sentFields = { name: sent('name'), house_hand: sent('house_hand') };
-        const { name, house_hand: houseHand } = readAll(organizationChange, sentFields);
+        const { name, house_hand: houseHand } = parseValues(organizationChange, sentFields);
         await changeOrganization(deps, by, org, { name, houseHand, isSuspended: null });
         return go(url(paths.settings, { org }, { done: 'settingsSaved' }));
       },

@@ -5,10 +5,10 @@ import {
   optionalChoice,
   optionalText,
   pageLimit,
-  says,
+  annotations,
   text,
 } from '../../../../adapters/http/schema/fields.js';
-import { atField, readAll, readFields, type JsonObject } from '../../../../adapters/http/schema/read.js';
+import { atField, parseValues, parseFields, type JsonObject } from '../../../../adapters/http/schema/read.js';
 import { capture, DomainError } from '../../../../domain/errors.js';
 import { limitedText } from '../../../../domain/text.js';
 import { cardBody } from '../../../support/http/http-routes.js';
@@ -19,7 +19,7 @@ const even = (sent: string): string => {
 };
 
 const read = (schema: z.ZodObject, body: JsonObject): unknown => {
-  const result = capture(() => readAll(schema, body));
+  const result = capture(() => parseValues(schema, body));
   return 'refusal' in result ? [result.refusal.code, result.refusal.param] : result.value;
 };
 
@@ -35,7 +35,7 @@ describe('reading fields', () => {
     kind: optionalChoice(['a', 'b']),
     count: optional(z.int().min(1)),
     on: optional(z.boolean()),
-    tags: optional(z.array(z.enum(['x', 'y'])).meta(says({ code: 'invalid_events' }))),
+    tags: optional(z.array(z.enum(['x', 'y'])).meta(annotations({ code: 'invalid_events' }))),
   });
   const nothing = {
     note: null,
@@ -111,7 +111,7 @@ describe('reading fields', () => {
     const broken = (): string => {
       throw new Error('a defect');
     };
-    expect(() => readAll(z.object({ name: text({}, broken) }), { name: 'x' })).to.throw('a defect');
+    expect(() => parseValues(z.object({ name: text({}, broken) }), { name: 'x' })).to.throw('a defect');
   });
   it('names the list in a refusal, not its item', () => {
     expect(read(schema, { name: 'Ada', tags: ['x', ' y '] })).to.deep.equal({
@@ -127,7 +127,7 @@ describe('reading fields', () => {
   });
   it('says in the error message what would be right', () => {
     const message = (body: JsonObject): string => {
-      const result = capture(() => readAll(schema, body));
+      const result = capture(() => parseValues(schema, body));
       return 'refusal' in result ? result.refusal.message : '';
     };
     expect(message({})).to.equal('`name` is required.');
@@ -144,7 +144,7 @@ describe('reading fields', () => {
     const good = { recipient, message: 'Hi' };
     it('refuses with messages that say what is empty and what may be a number', () => {
       const told = (body: JsonObject): string => {
-        const result = capture(() => readAll(cardBody, { recipient, message: 'Hi', ...body }));
+        const result = capture(() => parseValues(cardBody, { recipient, message: 'Hi', ...body }));
         return 'refusal' in result ? result.refusal.message : '';
       };
       expect(told({ arrive_on: ' ' })).to.equal('`arrive_on` is empty: fill it in, or leave it out.');
@@ -182,7 +182,7 @@ describe('reading fields', () => {
       ]);
     });
     it('returns each field’s value or refusal on request', () => {
-      const fields = readFields(cardBody, {
+      const fields = parseFields(cardBody, {
         recipient,
         message: 'x'.repeat(21),
         arrive_on: '',
@@ -197,7 +197,7 @@ describe('reading fields', () => {
 
   describe('from text', () => {
     const limitOf = (limit: string): unknown => {
-      const result = capture(() => readAll(z.object({ limit: pageLimit }), { limit }));
+      const result = capture(() => parseValues(z.object({ limit: pageLimit }), { limit }));
       return 'refusal' in result ? [result.refusal.code, result.refusal.param] : result.value.limit;
     };
     it('reads a page limit', () => {
@@ -211,7 +211,7 @@ describe('reading fields', () => {
         ['9'.repeat(30), 200],
       ] as const)
         expect(limitOf(sent), sent).to.equal(limit);
-      expect(readAll(z.object({ limit: pageLimit }), {})).to.deep.equal({ limit: 50 });
+      expect(parseValues(z.object({ limit: pageLimit }), {})).to.deep.equal({ limit: 50 });
     });
     it('refuses a page limit that is not a whole number', () => {
       for (const sent of ['1.5', '-1', '-0', 'x', '1e2', '0x10'])

@@ -8,7 +8,7 @@ import {
   listWholeCollection,
 } from '../../../../../application/organizations/operator-lists.js';
 import { collectionCard, collectionSlug, handwritingName } from '../../../operator/catalogue.js';
-import { readAll } from '../../../schema/read.js';
+import { parseValues } from '../../../schema/read.js';
 import { Field, Form, Refusal, Submit } from '../../../web/form.js';
 import { Badge, PageHeading } from '../../../web/parts.js';
 import { newForm } from '../../answer.js';
@@ -25,13 +25,13 @@ const hand = z.object({ name: handwritingName });
 const back = ({ url }: HouseContext) => go(url(paths.catalogue, {}, { done: 'catalogueChanged' }));
 
 const putCard = async (context: HouseContext, sent: Sent, active: boolean) => {
-  const { slug, title } = readAll(slugAndTitle, { slug: sent('slug'), title: sent('title') });
+  const { slug, title } = parseValues(slugAndTitle, { slug: sent('slug'), title: sent('title') });
   await publishCollectionCard(context.deps, context.by, slug, title, active);
   return back(context);
 };
 
 const putHand = async (context: HouseContext, sent: Sent, active: boolean) => {
-  await offerHandwriting(context.deps, context.by, readAll(hand, { name: sent('name') }).name, active);
+  await offerHandwriting(context.deps, context.by, parseValues(hand, { name: sent('name') }).name, active);
   return back(context);
 };
 

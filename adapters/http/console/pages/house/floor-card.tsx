@@ -13,7 +13,7 @@ import {
   type ReportedStatus,
 } from '../../../../../domain/card.js';
 import { stepReport, withReason } from '../../../operator/cards.js';
-import { readAll } from '../../../schema/read.js';
+import { parseValues } from '../../../schema/read.js';
 import { Refusal } from '../../../web/form.js';
 import { PageHeading } from '../../../web/parts.js';
 import { Day } from '../../../web/time.js';
@@ -36,11 +36,11 @@ const change = async (context: HouseContext, decide: (state: Card) => CardEvent[
 const report = (status: ReportedStatus) => (context: HouseContext, sent: Sent) => {
   const step = steps.find((known) => known === sent('step'));
   if (step === undefined) throw nothingHere();
-  const { machine } = readAll(stepReport, { status, machine: sent('machine') });
+  const { machine } = parseValues(stepReport, { status, machine: sent('machine') });
   return change(context, reportStep(step, status, machine), machine ?? '');
 };
 
-const reasonIn = (sent: Sent): string => readAll(withReason, { reason: sent('reason') }).reason;
+const reasonIn = (sent: Sent): string => parseValues(withReason, { reason: sent('reason') }).reason;
 
 const canBeHeld = new Set(['pending', 'queued']);
 const canFail = new Set(['in_production', 'written', 'packed']);

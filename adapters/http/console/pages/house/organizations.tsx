@@ -3,7 +3,7 @@ import { inviteMember } from '../../../../../application/access/people.js';
 import { listOrganizations } from '../../../../../application/organizations/read-organizations.js';
 import { newMember } from '../../../operator/people.js';
 import { newOrganization } from '../../../operator/organizations.js';
-import { readAll } from '../../../schema/read.js';
+import { parseValues } from '../../../schema/read.js';
 import { Field, Form, Refusal, Search } from '../../../web/form.js';
 import { Badge, Empty, PageHeading, Older, Table } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
@@ -17,11 +17,11 @@ const perPage = 50;
 
 /** Read before anything is made, so that a wrong address refuses all of it. */
 const ownerIn = (sent: Sent) =>
-  readAll(newMember, { email: sent('email'), name: sent('owner'), role: 'owner' });
+  parseValues(newMember, { email: sent('email'), name: sent('owner'), role: 'owner' });
 
 const make = async ({ deps, by, url, origin, ...context }: HouseContext, sent: Sent) => {
   const wanted = { name: sent('name'), house_hand: sent('house_hand') };
-  const { name, house_hand: hand } = readAll(newOrganization, wanted);
+  const { name, house_hand: hand } = parseValues(newOrganization, wanted);
   const owner = ownerIn(sent);
   const { id } = await openOrganization(deps, by, name, hand);
   const { token, expires } = await inviteMember(deps, by, id, owner);

@@ -34,7 +34,7 @@ export class Abortable {
 }
 
 /** An exchange as a handler sees it. It is a class so that a request costs one object and no closures. */
-export class AdmittedRequest implements HttpRequest {
+export class RouteRequest implements HttpRequest {
   readonly id: string;
   readonly traceparent: string;
   readonly caller: Caller;
