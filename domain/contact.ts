@@ -209,7 +209,7 @@ const limitedName = limitedText(maxContactTextLength, nameTooLong, (text) =>
  * `invalid_parameter` if it is too long. (decision 42: names and identifiers of a contact)
  */
 export const readName = Object.assign((text: string): string | null => limitedName(text) || null, {
-  longest: maxContactTextLength,
+  maxLength: maxContactTextLength,
 });
 
 /**

@@ -27,7 +27,7 @@ export const readEmail: TextRule = Object.assign(
       throw refusal(`An e-mail address has at most ${maxEmailLength} characters.`);
     return email === '' ? null : email;
   },
-  { longest: maxEmailLength },
+  { maxLength: maxEmailLength },
 );
 
 /** The same, where it must look like an address. Throws `invalid_parameter`. */
@@ -38,7 +38,7 @@ export const readMailbox: TextRule = Object.assign(
       throw refusal('This must be an e-mail address, such as ada@example.com.');
     return email;
   },
-  { longest: maxEmailLength },
+  { maxLength: maxEmailLength },
 );
 
 /** A list of one is that one. */

@@ -4,8 +4,8 @@ import { foldName } from './text.js';
 /** The part of the card that is written on, in points (72 to the inch). */
 export const panel = { width: 4.25 * 72, height: 6.25 * 72 } as const;
 /** The sizes in which the pen writes, in points. */
-const largest = 24;
-const smallest = 14;
+const maxSize = 24;
+const minSize = 14;
 /** From one line to the next, in sizes. */
 export const lineHeight = 1.3;
 
@@ -13,7 +13,7 @@ export const lineHeight = 1.3;
 export const roomAt = (size: number): number => Math.floor(panel.height / (lineHeight * size));
 
 /** How many lines the card has room for in the smallest writing. (decision 65: a message that doesn't fit) */
-export const maxLines = roomAt(smallest);
+export const maxLines = roomAt(minSize);
 
 /** The widths of characters in ems, by their codes. */
 interface Hand {
@@ -138,7 +138,7 @@ const breaksOf = (hand: Hand, message: string, columns: number): Breaks => {
 
 /** How many lines the message takes in the smallest writing. */
 export const fewestLines = (message: string, handwriting: string): number =>
-  breaksOf(handFor(handwriting), message, panel.width / smallest).length / 2;
+  breaksOf(handFor(handwriting), message, panel.width / minSize).length / 2;
 
 const linesOf = (message: string, breaks: Breaks): readonly string[] =>
   Array.from({ length: breaks.length / 2 }, (_, n) => message.slice(breaks[2 * n], breaks[2 * n + 1]));
@@ -170,10 +170,10 @@ export interface Layout {
  */
 export const layOut = (message: string, handwriting: string): Layout => {
   const hand = handFor(handwriting);
-  for (let size = largest; ; size--) {
+  for (let size = maxSize; ; size--) {
     const breaks = breaksOf(hand, message, panel.width / size);
     const fits = breaks.length / 2 <= roomAt(size);
-    if (fits || size === smallest)
+    if (fits || size === minSize)
       return { lines: linesOf(message, breaks), size, fits, unknown: unknownIn(hand, message) };
   }
 };

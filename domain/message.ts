@@ -66,5 +66,5 @@ export const readMessage = Object.assign(
     if (field !== null) throw broken(field);
     return message;
   },
-  { longest: maxMessageLength },
+  { maxLength: maxMessageLength },
 );

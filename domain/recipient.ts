@@ -67,7 +67,7 @@ const partRule = <T>(read: (text: string) => T): TextRule<T> =>
         throw invalid('A part of an address must be one line without control characters.');
       return read(part);
     },
-    { longest: maxPartLength },
+    { maxLength: maxPartLength },
   );
 
 /** A name, a street line or a city. Throws `invalid_recipient`. (decision 15: how long an address may be) */

@@ -57,23 +57,22 @@ export const normaliseText = (text: string): string =>
 
 /**
  * Reads a text: returns its value, or null if nothing of the text shows, which counts as blank. Throws a
- * DomainError. `longest` is the largest number of characters (code points) that it accepts; the OpenAPI
- * document states it.
+ * DomainError. `maxLength`, in characters (code points), is stated by the OpenAPI document.
  */
 export interface TextRule<T = string> {
   (text: string): T | null;
-  readonly longest?: number;
+  readonly maxLength?: number;
 }
 
 /** NFC makes at most four characters one: a text more than four times too long stays too long. */
 const shrinks = 4;
 
 /**
- * The rule of a text of at most `longest` characters, counted in the form that `keep` gives it. `tooLong`
+ * The rule of a text of at most `maxLength` characters, counted in the form that `keep` gives it. `tooLong`
  * makes the refusal from the number of characters.
  */
 export const limitedText = (
-  longest: number,
+  maxLength: number,
   tooLong: (length: number) => Error,
   keep: (text: string) => string = normaliseText,
 ) => {
@@ -82,12 +81,12 @@ export const limitedText = (
     if (length > limit) throw tooLong(length);
   };
   const read = (text: string): string => {
-    if (text.length > shrinks * longest) refuseOver(shrinks * longest, clean(text));
+    if (text.length > shrinks * maxLength) refuseOver(shrinks * maxLength, clean(text));
     const kept = keep(text);
-    refuseOver(longest, kept);
+    refuseOver(maxLength, kept);
     return kept;
   };
-  return Object.assign(read, { longest });
+  return Object.assign(read, { maxLength });
 };
 
 /**

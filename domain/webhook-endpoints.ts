@@ -153,7 +153,7 @@ export const endpointOf = ({ endpoints }: WebhookEndpoints, id: string): Endpoin
 
 /**
  * Registers an endpoint; if the URL has one already, it stays as it is. Throws `too_many_endpoints` if there
- * are `most` of them. (decision 55: registering an endpoint again)
+ * are `maxEndpoints` of them. (decision 55: registering an endpoint again)
  */
 export const register =
   (wanted: {
@@ -163,15 +163,15 @@ export const register =
     readonly description: string | null;
     readonly key: string;
     readonly at: Instant;
-    readonly most?: number;
+    readonly maxEndpoints?: number;
   }) =>
   (state: WebhookEndpoints): WebhookEvent[] => {
     if (endpointOfUrl(state, wanted.url) !== null) return [];
-    const { most = Infinity } = wanted;
-    if (state.endpoints.length >= most)
+    const { maxEndpoints: limit = Infinity } = wanted;
+    if (state.endpoints.length >= limit)
       throw new DomainError(
         'too_many_endpoints',
-        `This organization has ${state.endpoints.length} webhook endpoints, and no more than ${most} are allowed. Delete one that is not used any more.`,
+        `This organization has ${state.endpoints.length} webhook endpoints, and no more than ${limit} are allowed. Delete one that is not used any more.`,
       );
     const { id, url, events: subscribed, description, key, at } = wanted;
     return [

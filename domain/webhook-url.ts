@@ -126,4 +126,4 @@ const normalisedUrl = (text: string): WebhookUrl => {
  * most 2,048 characters. `checkTarget` checks whether webhooks may be sent there. Throws `invalid_url`.
  * (decision 56: which URLs are accepted, and when two are one)
  */
-export const readWebhookUrl: TextRule<WebhookUrl> = Object.assign(normalisedUrl, { longest: maxUrlLength });
+export const readWebhookUrl: TextRule<WebhookUrl> = Object.assign(normalisedUrl, { maxLength: maxUrlLength });

@@ -38,9 +38,9 @@ export const appendClassically = async (
   try {
     // The call's own deadline doesn't cover the search for a server: without this time it may stay pending
     // forever.
-    const longest = time * 2;
-    const result = await withTimeout(clock, longest, client.appendToStream(name, proposed, options), () => {
-      throw new Overdue(`no response within ${longest} ms`);
+    const timeout = time * 2;
+    const result = await withTimeout(clock, timeout, client.appendToStream(name, proposed, options), () => {
+      throw new Overdue(`no response within ${timeout} ms`);
     });
     if (!result.success) return { kind: 'conflict' };
     return {

@@ -23,7 +23,7 @@ export interface EventStoreDbTimes {
   /** The shortest time between two replacements of the client. */
   readonly replace: Milliseconds;
   /** The wait before the first repetition. It doubles each time, up to the longest; half of it is random. */
-  readonly backoff: { readonly first: Milliseconds; readonly longest: Milliseconds };
+  readonly backoff: { readonly first: Milliseconds; readonly max: Milliseconds };
 }
 
 export const usualTimes: EventStoreDbTimes = {
@@ -33,7 +33,7 @@ export const usualTimes: EventStoreDbTimes = {
   read: 3_000,
   watchdog: 10_000,
   replace: 1_000,
-  backoff: { first: 50, longest: 5_000 },
+  backoff: { first: 50, max: 5_000 },
 };
 
 /** Shared by all parts of the adapter. */
@@ -48,9 +48,9 @@ export interface Context extends Recognition {
 }
 
 export const backoffOf =
-  ({ first, longest }: EventStoreDbTimes['backoff'], entropy: Entropy) =>
+  ({ first, max }: EventStoreDbTimes['backoff'], entropy: Entropy) =>
   (failures: number): Milliseconds => {
-    const wait = Math.min(first * 2 ** Math.min(failures, 20), longest);
+    const wait = Math.min(first * 2 ** Math.min(failures, 20), max);
     return wait - entropy.below(Math.ceil(wait / 2));
   };
 

@@ -23,9 +23,9 @@ export class JudgingThread implements PasswordJudge {
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 
-  constructor(program = new URL('./judging-thread.js', import.meta.url), longest = maxTime) {
+  constructor(program = new URL('./judging-thread.js', import.meta.url), timeout = maxTime) {
     this.#program = program;
-    this.#maxTime = longest;
+    this.#maxTime = timeout;
   }
 
   async judge(password: string, known: readonly string[]): Promise<string | null> {

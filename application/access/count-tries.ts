@@ -13,6 +13,6 @@ export const countTries = async (
   tooMany = 'There were too many tries. Wait a minute.',
 ): Promise<void> => {
   const now = clock.now();
-  for (const [subject, most] of Object.entries(perMinute))
-    if ((await rateLimiter.hit(subject, now)) > most) throw new DomainError('rate_limited', tooMany);
+  for (const [subject, limit] of Object.entries(perMinute))
+    if ((await rateLimiter.hit(subject, now)) > limit) throw new DomainError('rate_limited', tooMany);
 };

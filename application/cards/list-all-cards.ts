@@ -54,9 +54,9 @@ export const listAllCards = async (
   { limit, status, reference, org, startingAfter }: AllCardsQuery,
 ): Promise<readonly ListedCard[]> => {
   const { isWaiting, before } = await placeOf(readModels, startingAfter);
-  const of = (wanted: CardStatus, most: number, from: bigint | null): Promise<readonly Row[]> => {
+  const of = (wanted: CardStatus, limit: number, from: bigint | null): Promise<readonly Row[]> => {
     const where = { status: wanted, ...(reference !== null && { reference }) };
-    const query = { where, limit: most, ...(from !== null && { before: from }) };
+    const query = { where, limit, ...(from !== null && { before: from }) };
     return org === null ? readModels.pageAcross(cards, query) : readModels.page(cards, { ...query, org });
   };
   const listed = (rows: readonly Row[], mark = ''): readonly ListedCard[] =>

@@ -123,11 +123,11 @@ const openedPart = async (
   deps: WaitingRowsDeps,
   upload: string,
   part: number,
-  most = Infinity,
+  maxRows = Infinity,
 ): Promise<readonly OpenedRow[] | null> => {
   const found = await deps.importRecords.find('import-part', partId(upload, part));
   if (found === null) return null;
-  const rows = Part.parse(found.data).rows.slice(0, most);
+  const rows = Part.parse(found.data).rows.slice(0, maxRows);
   await deps.personalKeys.load(rows.flatMap((row) => ('sealed' in row ? [row.sealed.key] : [])));
   const opened: OpenedRow[] = [];
   const giveWay = givingWay(deps.clock);
@@ -146,9 +146,9 @@ export const readPart = async (
   deps: WaitingRowsDeps,
   upload: string,
   part: number,
-  most?: number,
+  maxRows?: number,
 ): Promise<readonly WaitingRow[] | null> =>
-  (await openedPart(deps, upload, part, most))?.map(({ row }) => row) ?? null;
+  (await openedPart(deps, upload, part, maxRows))?.map(({ row }) => row) ?? null;
 
 const keysOf = (rows: readonly OpenedRow[]): readonly string[] =>
   rows.flatMap(({ key }) => (key === null ? [] : [key]));

@@ -262,11 +262,11 @@ export class LedgerQueue {
  */
 const takeDisjoint = (queue: Waiting[]): Waiting[] => {
   const touched = new Set<StreamName | Uuid>();
-  const most = Math.min(maxGroup, Math.max(minGroup, Math.ceil(queue.length / 2)));
+  const maxTaken = Math.min(maxGroup, Math.max(minGroup, Math.ceil(queue.length / 2)));
   let count = 0;
   for (const { movements, writes = [] } of queue) {
     const touches = [...movements.map(({ id }) => id), ...writes.map(({ stream }) => stream)];
-    if (count === most || touches.some((name) => touched.has(name))) break;
+    if (count === maxTaken || touches.some((name) => touched.has(name))) break;
     for (const name of touches) touched.add(name);
     count++;
   }

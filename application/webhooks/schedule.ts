@@ -156,11 +156,11 @@ export class Schedule {
     const granted = new Map<EndpointState, number>();
     let opening = this.#opening;
     const served = new Set<OrganizationState>();
-    const most = Math.min(this.#slots.inFlight, this.#inFlight + together);
+    const maxInFlight = Math.min(this.#slots.inFlight, this.#inFlight + together);
     for (let before = -1; before < this.#inFlight;) {
       before = this.#inFlight;
       for (const org of this.#waiting) {
-        if (this.#fresh >= fresh || this.#inFlight >= most) break;
+        if (this.#fresh >= fresh || this.#inFlight >= maxInFlight) break;
         if (!mayTake(org.fresh, fresh - this.#fresh, partOfFresh)) continue;
         if (!mayTake(org.inFlight, this.#slots.inFlight - this.#inFlight, partOfInFlight)) continue;
         const endpoint = this.#nextOf(org, now, opening >= (this.#slots.opening ?? Infinity));

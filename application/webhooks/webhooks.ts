@@ -110,7 +110,15 @@ export const registerEndpoint = async (
     deps,
     org,
     command,
-    register({ id, url, events, description, key: keys[0].id, at: command.at, most: deps.maxEndpoints }),
+    register({
+      id,
+      url,
+      events,
+      description,
+      key: keys[0].id,
+      at: command.at,
+      maxEndpoints: deps.maxEndpoints,
+    }),
   );
   const endpoint = endpointOfUrl(state, url) ?? endpointOf(state, id);
   if (registered.length === 0) return { endpoint, secret: null };

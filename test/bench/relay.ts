@@ -34,7 +34,7 @@ const endpointsOf = (): WebhookEndpoints =>
     description: null,
     key: 'bench',
     at: clock.instant(),
-    most: 100,
+    maxEndpoints: 100,
   })(webhookEndpoints.initial).reduce(webhookEndpoints.evolve, webhookEndpoints.initial);
 
 interface Relayed {

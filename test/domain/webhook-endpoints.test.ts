@@ -30,7 +30,7 @@ const registered = register({
   description: 'CRM',
   key: 'k1',
   at,
-  most: 100,
+  maxEndpoints: 100,
 });
 const codeOf = (decide: () => unknown): string => {
   try {
@@ -73,14 +73,22 @@ describe('webhook endpoints', () => {
 
   it('are one per URL: a second registration records nothing, whatever its events', () => {
     expect(
-      register({ id: other, url, events: [], description: null, key: 'k1', at, most: 100 })(
+      register({ id: other, url, events: [], description: null, key: 'k1', at, maxEndpoints: 100 })(
         after(registered),
       ),
     ).to.deep.equal([]);
   });
 
   it('free their URL when they are deleted', () => {
-    const again = register({ id: other, url, events: [], description: null, key: 'k1', at, most: 100 });
+    const again = register({
+      id: other,
+      url,
+      events: [],
+      description: null,
+      key: 'k1',
+      at,
+      maxEndpoints: 100,
+    });
     expect(after(registered, remove(id), again))
       .to.deep.include({ deleted: [id] })
       .and.to.have.nested.property('endpoints[0].id', other);
@@ -149,7 +157,7 @@ describe('webhook endpoints', () => {
         description: null,
         key: 'k1',
         at,
-        most: 2,
+        maxEndpoints: 2,
       });
     expect(codeOf(() => more(3)(after(more(1), more(2))))).to.equal('too_many_endpoints');
     expect(codeOf(() => more(2)(after(more(1), more(2))))).to.equal('accepted');

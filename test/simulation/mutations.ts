@@ -133,7 +133,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   'cause-twice-in-a-group': {
     rule: 'Money, rule 1: a cause is in an append once',
     file: 'application/money/ledger-queue.js',
-    text: 'if (count === most || touches.some((name) => touched.has(name)))',
+    text: 'if (count === maxTaken || touches.some((name) => touched.has(name)))',
     instead: 'if (count === most)',
     tests: money,
   },

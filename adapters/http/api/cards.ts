@@ -117,7 +117,7 @@ export const cardRow = z
   })
   .meta({ id: 'CardRow' });
 
-/** Steps of production, nothing but the first begun. */
+/** Steps of production, of which at most the first has started. */
 export const stepsExample = (first: 'pending' | 'in_progress') =>
   steps.map((step, at) => ({ step, status: at === 0 ? first : 'pending', completed_at: null }));
 
@@ -180,7 +180,7 @@ export const pathCode = text({
 });
 export const cardCodeParam = z.object({ card_code: pathCode });
 
-/** Documents of the version before say nothing of it. */
+/** Documents of the version before lack it. */
 const goneOf = ({
   erasedAt: at,
   recipient: to,

@@ -92,7 +92,7 @@ async function* checked(
   checkText(decoder);
 }
 
-/** The fields that each column holds: the key column is the external_id, and what else its name says. */
+/** The fields of each column: the key column is the external_id, and also the field that its name means. */
 const columnsFrom = (
   headings: readonly string[],
   { key, keyIsNamed }: FileOptions,
@@ -147,7 +147,7 @@ const count = (cells: readonly string[], what: RegExp): number =>
 
 /**
  * Yields the rows of a CSV file in order, from pieces of its bytes, without reading the whole file first.
- * Throws UnreadableFile, and what the pieces throw.
+ * Throws UnreadableFile, and the errors of the pieces.
  */
 export async function* contactRows(
   pieces: AsyncIterable<Buffer>,

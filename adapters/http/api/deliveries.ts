@@ -21,7 +21,7 @@ import { placeFrom } from './as-of.js';
 import { instant, listOf, pageOf, timestampAt } from './responses.js';
 import type { JsonResponse, ServerSentEvent, TextResponse } from '../server/route.js';
 
-// What operators and owners of endpoints see and say about deliveries.
+// Deliveries as operators and owners of endpoints see and change them.
 
 /** One event on its way to one endpoint. */
 export const delivery = z
@@ -187,7 +187,7 @@ export const testQuery = z.object({
   }),
 });
 
-/** Sends a test event, and says what became of it. */
+/** Sends a test event, and returns its result. */
 export const tested = async (
   deps: WebhookDeps,
   org: OrganizationId,

@@ -121,9 +121,9 @@ const find = (sources: readonly Payload[], ...names: readonly string[]): unknown
 const wrongType = (value: unknown): unknown => (typeof value === 'string' ? undefined : value);
 
 /**
- * Reads what a form tool or a shop posts to a hook. It looks for every field of a card, under its name and
- * its alias; for those of the recipient inside `recipient`, too. It refuses nothing itself: the rules of the
- * card's fields do, in their order. (decision 47: which of two values wins in a payload)
+ * Reads a payload that a form tool or a shop posts to a hook. It looks for every field of a card, under its
+ * name and its alias; for the recipient's fields inside `recipient`, too. It refuses nothing itself: the
+ * rules of the card's fields do, in their order. (decision 47: which of two values wins in a payload)
  */
 export const readHookPayload = (payload: JsonObject): HookRequest => {
   const sent = ownProperty(payload, 'recipient');

@@ -93,15 +93,13 @@ const newEndpoint = z
   })
   .meta({ id: 'NewWebhookEndpoint' });
 
-/** Reads what an endpoint is registered with. Throws `invalid_url`. */
+/** Reads the registration of an endpoint. Throws `invalid_url`. */
 export const readRegistration = (body: JsonObject): Registration => {
   const { url, events, description } = parseFields(newEndpoint, body);
   return { url: unwrap(url), events: capture(() => unwrap(events) ?? []), description };
 };
 
-/**
- * Reads what changes of an endpoint; undefined for what stays. Throws `invalid_events`, `invalid_parameter`.
- */
+/** Reads a change of an endpoint; undefined keeps a value. Throws `invalid_events`, `invalid_parameter`. */
 export const readEndpointChange = (body: JsonObject): EndpointChange => {
   const { events, description } = parseValues(endpointChange, body);
   return {

@@ -37,7 +37,7 @@ export const nothingHere = (): DomainError =>
 
 const idShape = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The id that a form sent. Throws `not_found` for what is none. */
+/** The id that a form sent. Throws `not_found` if it is no id. */
 export const idFrom = (sent: string): Uuid => {
   if (!idShape.test(sent)) throw nothingHere();
   return Uuid.parse(sent);

@@ -89,7 +89,7 @@ const sentBy =
   (name) =>
     fields.get(name) ?? '';
 
-/** Statuses that say more of a refused form than that it was refused. */
+/** Statuses that explain more than that a form was refused. */
 const telling: ReadonlySet<number> = new Set([403, 409, 429]);
 
 /** The page with its form again, and why that was refused. */
@@ -165,7 +165,7 @@ const look = async (
   return drawn(inside, here, page, null);
 };
 
-/** Shows a page, or does what its form asks for. */
+/** Shows a page, or runs the action of its form. */
 export const answer =
   (deps: ConsoleDeps, page: Page, isForm: boolean) =>
   async (request: PageRequest): Promise<TextResponse | LinesResponse> => {

@@ -34,8 +34,8 @@ const choicesIn = async (
 };
 
 /**
- * The organizations that a visitor may open: the staff may open all. Of many, the newest or those joined last
- * are listed.
+ * The organizations that a visitor may open: the staff may open all. Of many, the newest or the last ones
+ * joined are listed.
  */
 export const choicesOf = async (deps: ConsoleDeps, visitor: SignedIn): Promise<readonly Choice[]> => {
   if (visitor.kind === 'operator') return everyOrganization(deps, 'operator');

@@ -69,7 +69,7 @@ export const contactLabels: Readonly<Record<string, string>> = {
   work_anniversary: 'Work anniversary',
 };
 
-/** Every field of a contact: what is left empty is emptied. */
+/** Every field of a contact: an empty one is cleared. */
 export const ContactFields = ({ details, refused }: Props) => {
   const known = textsOf(details);
   const at = (name: string) => ({

@@ -31,9 +31,7 @@ const triesOf = ({ attempts, made, allowed }: Delivery): string => {
   return last === undefined ? 'none yet' : `${made} of ${allowed}: ${resultOf(last)}`;
 };
 
-/**
- * Whether it may be made due by hand: not what was delivered, nor what is for an endpoint that is deleted.
- */
+/** Whether it may be made due by hand: delivered ones may not, nor ones for a deleted endpoint. */
 export const canRetry = ({ status, endpoint }: Delivery, endpoints: ReadonlyMap<Uuid, Endpoint>): boolean =>
   status !== 'delivered' && endpoints.has(endpoint);
 
@@ -48,7 +46,7 @@ interface TableProps {
   readonly org: string;
   /** An id for the form of each delivery; null if the visitor may not send anything again. */
   readonly form: (() => string) | null;
-  /** The column that says the same in every row. */
+  /** The column to leave out, because it is the same in every row. */
   readonly leave?: 'To' | 'Card';
   /** Where these forms are sent; to the page itself if it is left out. */
   readonly to?: (delivery: Delivery) => Url;

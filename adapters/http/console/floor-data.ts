@@ -25,13 +25,13 @@ export const nextOf = ({ status, steps: reached }: Pick<CardDocument, 'status' |
   return { kind: reached[at]?.status === 'in_progress' ? 'done' : 'start', step };
 };
 
-/** The code in what was scanned or typed: the address of an order page ends with one. */
+/** The code in scanned or typed text: the address of an order page ends with one. */
 export const codeIn = (scanned: string): string | null => {
   const parsed = parseCardCode(scanned.trim().split('/').at(-1) ?? '');
   return parsed.kind === 'code' ? parsed.code : null;
 };
 
-/** A card as the floor needs it. What is no card is nothing. */
+/** A card as the floor needs it. Throws if there is none. */
 export const cardOn = async ({ deps, params }: HouseContext): Promise<CardForOperator> => {
   try {
     return (await cardForOperator(deps, codeFrom(params['code'] ?? ''), null)).was;
@@ -47,7 +47,7 @@ const maxCounted = 50;
 const maxShown = 25;
 
 export interface FloorList {
-  /** How many of those on the floor are due today, or were due before. */
+  /** How many cards on the floor are due today, or overdue. */
   readonly due: string;
   readonly today: LocalDate;
   readonly counts: readonly { readonly status: CardStatus; readonly count: string }[];

@@ -23,7 +23,7 @@ const wordsOf = (next: Next): { readonly action: string; readonly words: string 
   }
 };
 
-/** One large button: what is to be done next. The machine stays in the form. */
+/** One large button for the next step. The machine stays in the form. */
 export const NextStep = ({ next, machine, context }: NextProps) => {
   if (next.kind === 'nothing') return <p class="note">Nothing is to be done with this card.</p>;
   const { action, words } = wordsOf(next);

@@ -20,7 +20,7 @@ interface FrameProps {
   readonly children: ComponentChildren;
 }
 
-/** The entries of the menu, each with the pages that belong to it and to those below them. */
+/** The entries of the menu, each with its pages and the pages below them. */
 const entries = [
   { name: 'Home', to: paths.home, need: 'cards.read', pages: [] },
   { name: 'Cards', to: paths.cards, need: 'cards.read', pages: [paths.cards, paths.card] },

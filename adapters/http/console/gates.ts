@@ -32,7 +32,10 @@ export const assertHost = (request: Headers, origin: string): void => {
     throw new PageRefusal(421, 'Wrong address', `These pages are at ${origin}.`);
 };
 
-/** A form must come from one of our own pages. Browsers say so by themselves; a page elsewhere can't. */
+/**
+ * A form must come from one of our own pages. Browsers report the origin by themselves; a page elsewhere
+ * can't fake it.
+ */
 export const assertSameOrigin = (request: Headers, origin: string): void => {
   const [site] = request.header('sec-fetch-site');
   const [from] = request.header('origin');

@@ -23,7 +23,7 @@ export interface ChosenPassword {
 }
 
 /**
- * A password that is neither short nor guessed soon. Every judgement counts, whatever it says. Throws
+ * A password that is neither short nor easily guessed. Every judgement counts, whatever its result. Throws
  * `invalid_parameter` for its field, `rate_limited` and TooManySignIns.
  */
 export const goodPassword = async (

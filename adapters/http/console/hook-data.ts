@@ -38,7 +38,7 @@ export const loadHook = async (context: OrgContext) => {
 
 export interface HookData extends Awaited<ReturnType<typeof loadHook>> {
   readonly draft: Draft;
-  /** Null while the editor holds what was refused. */
+  /** Null while the editor holds a refused draft. */
   readonly preview: HookPreview | null;
 }
 

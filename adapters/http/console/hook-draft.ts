@@ -32,7 +32,7 @@ export const draftFrom = (sent: Sent): Draft => ({
   payload: sent('payload'),
 });
 
-/** Reads the settings in the editor; what is empty is none. Throws `invalid_parameter`. */
+/** Reads the settings in the editor; empty fields are null. Throws `invalid_parameter`. */
 export const settingsFrom = ({ label, template, signedBy, design }: Draft): HookSettings => {
   // Browsers send the line breaks of the network, which no template has that came over the API.
   const lines = template.replaceAll('\r\n', '\n');

@@ -30,7 +30,7 @@ const Verdict = ({ preview: { refusal, heldReason }, context }: Omit<Props, 'has
     </p>
   );
 
-/** The template as far as it is filled in, with what is missing marked. */
+/** The template as far as it is filled in, with missing values marked. */
 const Unfinished = ({ pieces }: { readonly pieces: readonly TemplatePiece[] }) => (
   <p class="letter">
     <span>

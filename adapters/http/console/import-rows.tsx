@@ -5,7 +5,7 @@ import { contactLabels } from './contact-form.js';
 
 type Cells = ReadonlyMap<string, string>;
 
-/** The fields of a contact as it was sent, those of its address among them. */
+/** The fields of a contact as it was sent, including its address. */
 const cellsOf = (contact: Readonly<Record<string, unknown>>): Cells =>
   new Map(
     Object.entries(contact).flatMap(([name, value]): readonly (readonly [string, string])[] => {
@@ -14,7 +14,7 @@ const cellsOf = (contact: Readonly<Record<string, unknown>>): Cells =>
     }),
   );
 
-/** A field of a file as the form of a contact calls it: those of the address stand without it there. */
+/** A file's field under its label in the contact form, where fields of the address have no prefix. */
 const labelOf = (name: string): string => contactLabels[name] ?? contactLabels[`address.${name}`] ?? name;
 
 /** Rows of a file that wait, one column for each field that was found in them. */

@@ -38,7 +38,7 @@ export type NoticeName = keyof typeof notices;
 
 const isNotice = (word: string): word is NoticeName => Object.hasOwn(notices, word);
 
-/** Says what the form before did; nothing for any other word. */
+/** Confirms the previous form; shows nothing for any other word. */
 export const Notice = ({ word }: { readonly word: string }) =>
   isNotice(word) ? (
     <p class="done" role="status">

@@ -20,7 +20,7 @@ export interface Context<Who extends Visitor = Visitor> {
   readonly path: string;
   /** The parameters of the path, as sent. */
   readonly params: Texts;
-  /** The parameters of the query that the page knows, trimmed; what is left out is ''. */
+  /** The page's own query parameters, trimmed; '' for a missing one. */
   readonly query: (name: string) => string;
   /** The address of this page, with the parameters of the query that it knows. */
   readonly self: Url;
@@ -96,7 +96,7 @@ export interface Action<C> {
    */
   readonly again?: (context: C) => Url;
   readonly run: (context: C, sent: Sent) => Promise<Outcome>;
-  /** For a form with a file, of which a page has one at most: does what it asks for, any number of times. */
+  /** For a form with a file, of which a page has one at most: runs the action, any number of times. */
   readonly upload?: (context: C, sent: Sent, upload: Upload) => Promise<Outcome>;
 }
 

@@ -62,7 +62,7 @@ interface ViewProps {
 
 type FieldName = keyof Draft;
 
-/** The form, and beside it what it would come to. */
+/** The form, and beside it the preview. */
 export const SendForm = (props: ViewProps) => {
   const { data, draft, preview } = props;
   const at = (name: FieldName) => ({

@@ -32,7 +32,7 @@ const Verdict = ({ preview: { refusal, heldReason, window } }: { readonly previe
     </p>
   );
 
-/** The message in its hand, and what would come of sending it. */
+/** The message in its hand, and the preview's result. */
 export const PreviewOfSend = ({ preview }: { readonly preview: SendPreview | null }) => (
   <section id="preview" class="panel" aria-labelledby="preview-title">
     <h2 id="preview-title">Preview</h2>

@@ -44,7 +44,7 @@ export const signedIn = async (context: Context, device: Device): Promise<readon
   knownDevice(context, device),
 ];
 
-/** Counts a link that leads nowhere as a failure of its address. Returns what it is refused with. */
+/** Counts a link that leads nowhere as a failure of its address. Returns the refusal. */
 export const unknownLink = async ({ deps, address }: Browser, message: string): Promise<DomainError> => {
   const isThrottled = await isOneTooMany(deps, address).catch((error: unknown) => {
     deps.log.error({ err: error }, 'failed attempts are not counted');

@@ -18,8 +18,8 @@ export const localTime = (at: Milliseconds, timeZone: string): string =>
     .replace(' ', 'T');
 
 /**
- * When it was what a field says. Of a time that comes twice, because the clocks are set back, the earlier
- * one; throws `invalid_parameter`.
+ * The time in a field. If the clocks are set back and a time comes twice, the earlier one; throws
+ * `invalid_parameter`.
  */
 export const readLocalTime = (text: string, timeZone: string, param: string): Milliseconds => {
   const wall = written.test(text) ? Date.parse(`${text}Z`) : NaN;

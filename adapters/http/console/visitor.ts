@@ -122,7 +122,7 @@ const systems = [
   ['Linux', /Linux/],
 ] as const;
 
-/** A browser in words, for the list of sessions: what it calls itself, no more. */
+/** A browser's name for itself, in words, for the list of sessions. */
 export const browserIn = (userAgent: string | undefined): string => {
   const found = (known: readonly (readonly [string, RegExp])[]): string | undefined =>
     known.find(([, sign]) => sign.test(userAgent ?? ''))?.[0];

@@ -8,8 +8,8 @@ interface CodeProps {
   /** Names the sample: a file, a terminal. */
   readonly title?: string;
   /**
-   * Which of the reader's terminals it is typed into. A test types the samples of the quick start: those of
-   * the second terminal end, the others go on.
+   * The reader's terminal that it is typed into. A test types the samples of the quick start: commands of the
+   * second terminal end, the others go on.
    */
   readonly terminal?: number;
 }
@@ -23,7 +23,7 @@ export const Sample = ({ language, children, terminal }: Omit<CodeProps, 'title'
   </div>
 );
 
-/** A sample, and what it is. */
+/** A sample, and its title. */
 export const Code = ({ language, children, title, terminal }: CodeProps) => (
   <figure class="code">
     {title === undefined ? null : <figcaption>{title}</figcaption>}

@@ -33,7 +33,7 @@ export const indexed = (entries: readonly Entry[]): readonly Indexed[] =>
     };
   });
 
-/** A whole word says more than its beginning, and that more than a part of it. */
+/** A whole word ranks above its beginning, and that above a part of it. */
 const inHeading = ({ heading, headingWords }: Indexed, word: string): number => {
   if (headingWords.includes(word)) return 12;
   if (headingWords.some((each) => each.startsWith(word))) return 10;
@@ -44,7 +44,11 @@ const inHeading = ({ heading, headingWords }: Indexed, word: string): number => 
 const maxWords = 8;
 
 /** The places that hold every word of a query, best first. Served to browsers, too, so it imports nothing. */
-export const findEntries = (entries: readonly Indexed[], query: string, most: number): readonly Entry[] => {
+export const findEntries = (
+  entries: readonly Indexed[],
+  query: string,
+  maxEntries: number,
+): readonly Entry[] => {
   const words = [...new Set(query.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, maxWords);
   if (words.length === 0) return [];
   const points = (place: Indexed): number => {
@@ -63,6 +67,6 @@ export const findEntries = (entries: readonly Indexed[], query: string, most: nu
     .map((place, at) => ({ entry: place.entry, at, sum: points(place) }))
     .filter(({ sum }) => sum > 0)
     .sort((a, b) => b.sum - a.sum || a.at - b.at)
-    .slice(0, most)
+    .slice(0, maxEntries)
     .map(({ entry }) => entry);
 };

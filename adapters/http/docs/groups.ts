@@ -2,7 +2,7 @@ import { isFor } from '../server/audience.js';
 import type { Route } from '../server/route.js';
 import type { Place } from './places.js';
 
-/** Operations that stand on one page of the reference. */
+/** Operations of one page of the reference. */
 export interface Group extends Place {
   readonly routes: readonly Route[];
 }
@@ -67,7 +67,7 @@ const sameForOperators: Readonly<Record<string, string>> = {
   requests: 'log',
 };
 
-/** The word of a path that says what it is about. */
+/** The word of a path that names its subject. */
 const subjectOf = (path: string): string => {
   const [word = '', ...rest] = path.replace(/^\/(api\/v1|v1|operator\/v1|log)\//, '').split('/');
   return (word === 'organizations' ? rest[1] : undefined) ?? word;

@@ -75,7 +75,7 @@ const forOperators: Part = {
   ),
 };
 
-/** The way in: what the service does, one call, and where everything is. */
+/** The home page: what the service does, one call, and where everything is. */
 export const homePage = ({ baseUrl, customers, operators }: Context): DocsPage => ({
   ...homePlace,
   for: 'customers',

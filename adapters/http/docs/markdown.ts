@@ -2,7 +2,7 @@ import type { VNode } from 'preact';
 import type { Html } from '../web/prose.js';
 import type { DocsPage } from './page.js';
 
-/** The address at which a reader of Markdown finds what a link of a page leads to. */
+/** The address of a link's target for a reader of Markdown. */
 type Leads = (href: string) => string;
 
 /** An element of a page, or text. The components that made it are gone. */

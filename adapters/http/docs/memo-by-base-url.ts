@@ -10,7 +10,7 @@ export const remembered = <T>(baseUrl: () => string, make: (base: string) => T):
     const made = make(base);
     const kept = { base, made };
     last = kept;
-    // What failed is tried again by the next reader.
+    // After a failure the next reader tries again.
     if (made instanceof Promise)
       made.catch(() => {
         if (last === kept) last = null;

@@ -51,7 +51,7 @@ export interface DocsPage extends Place {
   readonly for: 'customers' | 'operators';
   /** True if the title is a word of the API. */
   readonly isCode?: boolean;
-  /** Stands above the first part. */
+  /** Precedes the first part. */
   readonly lead?: Html;
   readonly parts: readonly Part[];
   /** `reference`: text and samples side by side, without a list of the parts at the right. */
@@ -67,7 +67,6 @@ const Heading = ({ id, title }: { readonly id: string; readonly title: string })
   </h2>
 );
 
-/** A part as it stands on its page. */
 export const Section = ({ id, title, body }: Part) => (
   <section id={id}>
     <Heading id={id} title={title} />

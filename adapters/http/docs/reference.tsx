@@ -131,7 +131,7 @@ const Operation = ({ route, baseUrl }: { readonly route: Route; readonly baseUrl
   );
 };
 
-/** Its method and path, what it does, and the names of what it takes. */
+/** Its method and path, its purpose, and the names of its inputs. */
 const wordsOf = ({ method, path, operation, params, query, body }: Route): string =>
   [
     `${method} ${templateOf(path)}`,

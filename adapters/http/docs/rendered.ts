@@ -42,7 +42,9 @@ const htmlOf = (page: DocsPage, pages: Pages, query?: string): string => {
 
 const markdownType = 'text/markdown; charset=utf-8';
 
-/** A page as Markdown. It is read anywhere, so its links are whole; those to pages lead to their Markdown. */
+/**
+ * A page as Markdown. It is read anywhere, so its links are absolute; links to pages lead to their Markdown.
+ */
 const markdownAt = (path: string, pages: Pages): string => {
   const { baseUrl, customersAt } = pages.context;
   return markdownOf(pages.at(path), (href) => {

@@ -130,8 +130,8 @@ const search = (pages: () => Promise<Drawn>): Route =>
   });
 
 /**
- * The documentation that the service serves about itself. (decision 11: where `docs` leads) What it says to
- * customers is at `publicUrl`, if these routes are for operators alone.
+ * The documentation that the service serves about itself. (decision 11: where `docs` leads) Customers' pages
+ * are at `publicUrl`, if these routes are for operators alone.
  */
 export const docsRoutes = (
   routes: readonly Route[],
@@ -146,7 +146,7 @@ export const docsRoutes = (
   const events = remembered(baseUrl, (base) =>
     sharedDocument(jsonType, JSON.stringify(asyncApiDocument(base))),
   );
-  // Most processes never show a page: the first reader loads what makes them.
+  // Most processes never show a page: the renderer is loaded for the first reader.
   const pages = remembered(baseUrl, async (base) =>
     (await import('./rendered.js')).drawn(routes, base, publicUrl()),
   );

@@ -12,7 +12,7 @@ const places: Readonly<Record<Call['label'], string>> = {
 };
 
 interface LanguagesProps {
-  /** Tells its languages from those of other samples of the page. */
+  /** Distinguishes its languages from other samples' of the page. */
   readonly name: string;
   readonly samples: readonly Call[];
   /** Which of the reader's terminals the first of them is typed into. */

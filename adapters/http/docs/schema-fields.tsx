@@ -13,7 +13,7 @@ const alternatives = (schema: JsonSchema): readonly JsonSchema[] => schema.anyOf
 const concrete = (schema: JsonSchema): JsonSchema =>
   alternatives(schema).find((candidate) => candidate.type !== 'null') ?? schema;
 
-/** The fields of an object, those inside objects and lists under dotted names. */
+/** The fields of an object; fields inside objects and lists have dotted names. */
 export const fieldsOf = (schema: JsonSchema, prefix = ''): readonly Field[] =>
   Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
     const here = {
@@ -61,11 +61,11 @@ const limits = (schema: JsonSchema): string =>
 
 interface FieldsProps {
   readonly fields: readonly Field[];
-  /** `sent`: says which of them a request needs. */
+  /** `sent`: shows which of them a request needs. */
   readonly are: 'sent' | 'returned';
 }
 
-/** Fields with their types, descriptions and limits. Those inside others are set in. */
+/** Fields with their types, descriptions and limits. Nested ones are indented. */
 export const Fields = ({ fields, are }: FieldsProps): Html =>
   fields.length === 0 ? null : (
     <dl class="fields">

@@ -16,7 +16,7 @@ const wordsOf = ({ words, body }: Part): string =>
     .replaceAll(/\s+/g, ' ')
     .trim();
 
-/** So much of a part is searched: the first words say what it is about. */
+/** How much of a part is searched: the first words state the subject. */
 const searched = 240;
 
 /** The search entries of a page: it and its parts, or, of a page about one thing, it with its words. */

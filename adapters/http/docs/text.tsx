@@ -3,7 +3,7 @@ import type { Html } from '../web/prose.js';
 
 const marks = /`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\(([^)\s]+)\)/g;
 
-/** Whether a link leads to a page that is served: those of the changelog lead into the repository. */
+/** Whether a link leads to a page that is served: links of the changelog lead into the repository. */
 const isServed = (address: string): boolean => /^[/#]/.test(address);
 
 /** A sentence with `code`, **weight** and [links](/docs). */
@@ -21,7 +21,7 @@ export const line = (sentence: string): Html => {
   return [...parts, sentence.slice(at)];
 };
 
-/** Paragraphs; those that begin with a hyphen are items of a list. */
+/** Paragraphs; the ones that begin with a hyphen are items of a list. */
 export const text = (...blocks: readonly string[]): Html => {
   const shown: Html[] = [];
   let items: string[] = [];
@@ -47,7 +47,7 @@ export const text = (...blocks: readonly string[]): Html => {
   return shown;
 };
 
-/** A table of sentences. The first cell of a row says what the row is about. */
+/** A table of sentences. The first cell of a row names its subject. */
 export const grid = (label: string, names: readonly string[], rows: readonly (readonly string[])[]): Html => (
   <Table
     label={`${label}: table`}

@@ -113,7 +113,7 @@ const isNode = (value: unknown): value is Node => typeof value === 'object' && v
 /** The keywords below which there are schemas of the same fields. */
 const nested: ReadonlySet<string> = new Set(['items', 'anyOf', 'oneOf', 'allOf']);
 
-/** A JSON Schema of event data, with what each of its fields means. */
+/** A JSON Schema of event data, with the meaning of each field. */
 export const withMeanings = (schema: Node, path: readonly string[] = []): Node => {
   const inside = (value: unknown): unknown =>
     Array.isArray(value)

@@ -22,7 +22,7 @@ const firstEvent = (): FirstEvent => {
     contact: null,
   };
   const personal = { recipient: unwrap(recipient), message: unwrap(message) };
-  // Parsed as a stored event is, so that what events may lack need not be spelled out.
+  // Parsed like a stored event, so that optional fields need not be spelled out.
   return { type: 'CardScheduled', data: cardEvents.CardScheduled.parse({ order, personal }) };
 };
 

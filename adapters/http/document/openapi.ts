@@ -28,8 +28,8 @@ const codesIn = (schema: JsonSchema): readonly ErrorCode[] => [
 ];
 
 /**
- * The codes that a route can return: its own, those of its schemas, and those of the pipeline before it.
- * (decision 1: one order of checks)
+ * The codes that a route can return: its own, its schemas', and the pipeline's. (decision 1: one order of
+ * checks)
  */
 export const errorsOf = (route: Route): readonly ErrorCode[] => {
   const { access, operation } = route;

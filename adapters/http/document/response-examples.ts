@@ -25,7 +25,7 @@ const sent = {
   data: { card: 'HC-7K3M9QX', recipient: 'Ada Lovelace', reference: 'order-1001', heldReason: null },
 };
 
-/** An event of the log, with what it is about left out. */
+/** An event of the log without its subject. */
 const recorded = {
   log: '6b0d3f0e-2a37-4b8c-9d7e-5f1a2c3b4d5e',
   position: '1042',

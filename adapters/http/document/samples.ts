@@ -40,8 +40,8 @@ const exampleIn = (schema: JsonSchema, optional: Optional): unknown => {
 };
 
 /**
- * An example of what a schema describes: the one that it shows, else one made of those of its fields.
- * Optional fields without an example are left out.
+ * An example of a schema's values: its own example, else one made from its fields' examples. Optional fields
+ * without an example are left out.
  */
 export const exampleOf = (schema: JsonSchema): unknown => exampleIn(schema, 'with an example');
 
@@ -61,7 +61,7 @@ export const responseExampleOf = (route: Route, response: DocumentedResponse): u
 
 export interface SampleRequest {
   readonly method: string;
-  /** `$NAME` in it stands for a variable of the environment. */
+  /** `$NAME` in it is a variable of the environment. */
   readonly url: string;
   /** The variable of the environment that holds the bearer token; null if none is needed. */
   readonly credential: 'API_KEY' | 'OPERATOR_TOKEN' | null;
@@ -240,7 +240,7 @@ const withPython = ({ method, url, credential, headers, body, reads, shows }: Sa
   ].join('\n');
 };
 
-/** A call of an operation as a program. `lang` is what highlighters call the language. */
+/** A call of an operation as a program. `lang` is the highlighter's name of the language. */
 export interface Sample {
   readonly lang: 'Shell' | 'JavaScript' | 'Python';
   readonly label: 'curl' | 'Node' | 'Python';

@@ -47,7 +47,7 @@ const subjects = z.object({
   ),
 });
 
-/** For the operator: what is known of a person, and its end. (docs/operations.md#erase-personal-data) */
+/** For the operator: finding a person's data, and erasing it. (docs/operations.md#erase-personal-data) */
 export const erasureRoutes = (deps: EraseDeps): readonly Route[] => [
   operatorRoute(`POST /organizations/:org/erasures`, {
     id: 'erase',

@@ -26,7 +26,7 @@ const address = z.object({
 const collectionRow = z.object({ slug: z.string(), title: z.string(), active: z.boolean() });
 const handwritingRow = z.object({ name: z.string(), active: z.boolean() });
 
-/** For the operator: small lists, each with what public ones leave out. */
+/** For the operator: small lists, each with entries that public ones leave out. */
 export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => [
   operatorRoute(`GET /organizations/:org/designs`, {
     id: 'listOrganizationDesigns',

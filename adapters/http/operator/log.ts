@@ -66,7 +66,7 @@ const lastSeen = (request: Pick<HttpRequest, 'header'>): string | undefined => {
   return others.length === 0 && position.test(id) ? id : undefined;
 };
 
-/** The event that says how far a stream has come. It moves `Last-Event-ID` on, like any other. */
+/** An event with the progress of a stream. It moves `Last-Event-ID` on, like any other. */
 const mark = (position: bigint, done: boolean): ServerSentEvent => ({
   id: String(position),
   event: 'position',

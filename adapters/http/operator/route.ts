@@ -23,7 +23,7 @@ export const officeAccess = withScope('operator:office');
 export const floorAccess = withScope('operator:floor');
 /** The feed of the log; with nothing else, without personal data. */
 export const eventsAccess = withScope('operator:events');
-/** Erasures, and finding what they concern. */
+/** Erasures, and finding their subjects. */
 export const privacyAccess = withScope('operator:privacy');
 /** For audits alone. */
 export const operatorAccess = withScope('operator:audit');
@@ -84,7 +84,7 @@ export const operatorRoute = <
   return route(call.replace(' ', ' /operator/v1') as Call, {
     ...rest,
     access,
-    // Those that the path names are what its type says.
+    // The type of the parameters follows from the path.
     params: params ?? (z.object(Object.fromEntries(ids)) as unknown as Params),
     tags: ['operator'],
     errors,

@@ -39,7 +39,7 @@ const newestOf = async (tiles: LogTiles) => {
 
 const noTile = () => new DomainError('not_found', 'The log has no such tile.');
 
-/** A full tile, or as much of the last one as is asked for; only what a checkpoint covers. */
+/** A full tile, or the requested part of the last one; only as far as a checkpoint covers. */
 const tileOf = async (deps: LogRouteDeps, path: string): Promise<BytesResponse> => {
   const { tiles, isPublic } = deps;
   const tile = tileAt(path);

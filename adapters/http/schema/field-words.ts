@@ -2,7 +2,7 @@ import { isPlainObject } from '../../../domain/plain-object.js';
 
 type Node = Readonly<Record<string, unknown>>;
 
-/** A description, null where the field says enough itself, and an example. */
+/** A description, null where the field's name is enough, and an example. */
 type Words = readonly [description: string | null, example?: unknown];
 
 const uuid = '4f9d1c1e-7f0b-4f0a-9a53-0d2f6b7c8e91';
@@ -432,8 +432,8 @@ const showsNothing = (schema: Node): boolean => {
 const nested: ReadonlySet<string> = new Set(['items', 'anyOf']);
 
 /**
- * A JSON Schema with what its fields mean and an example of each, as far as it doesn't say so itself. The
- * path is the name of the schema or the operation, and those of the fields around it.
+ * A JSON Schema with the meaning and an example of each field, unless the schema has its own. The path is the
+ * name of the schema or the operation, and of the fields around it.
  */
 export const explained = (schema: Node, path: readonly string[]): Node => {
   const found = wordsAt(path);

@@ -56,12 +56,12 @@ const numberAsText = (value: unknown): unknown =>
   typeof value === 'number' && Number.isFinite(value) ? String(value) : value;
 
 /**
- * The text as it is sent, with its description in the document. `longest` is the limit of the rule that reads
- * it.
+ * The text as it is sent, with its description in the document. `maxFromRule`: the limit of the rule that
+ * reads it.
  */
-const sentText = (base: z.ZodString, facts: TextFacts, longest?: number): z.ZodType<string> => {
+const sentText = (base: z.ZodString, facts: TextFacts, maxFromRule?: number): z.ZodType<string> => {
   const { maxLength, pattern, number, list, blank, ...rest } = facts;
-  const limit = longest ?? maxLength;
+  const limit = maxFromRule ?? maxLength;
   const shaped = pattern === undefined ? base : base.refine((sent) => sent === '' || pattern.test(sent));
   const limited =
     maxLength === undefined ? shaped : shaped.refine((sent) => countCharacters(sent) <= maxLength);
@@ -93,7 +93,7 @@ const read = <T>(rule: TextRule<T>, sent: string, { issues }: Issues): T | null 
 export function text(facts?: TextFacts): z.ZodType<string>;
 export function text<T>(facts: TextFacts, rule: TextRule<T>): z.ZodType<T>;
 export function text<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.ZodType<T | string> {
-  const required = sentText(z.string().min(1), facts, rule?.longest);
+  const required = sentText(z.string().min(1), facts, rule?.maxLength);
   if (rule === undefined) return required;
   return required.transform((sent, context): T => {
     const value = read(rule, sent, context);
@@ -103,17 +103,17 @@ export function text<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.ZodType<T 
   });
 }
 
-const sentOrNot = (facts: TextFacts, longest?: number) =>
-  sentText(facts.blank === 'refused' ? z.string().min(1) : z.string(), facts, longest).optional();
+const sentOrNot = (facts: TextFacts, maxFromRule?: number) =>
+  sentText(facts.blank === 'refused' ? z.string().min(1) : z.string(), facts, maxFromRule).optional();
 
 /**
- * A text that may be left out. A blank counts as left out, unless the facts say that it is refused. (decision
- * 7: null and blanks count as left out; decision 8: an empty choice is no default)
+ * A text that may be left out. A blank counts as left out, unless `blank` is `refused`. (decision 7: null and
+ * blanks count as left out; decision 8: an empty choice is no default)
  */
 export function optionalText(facts?: TextFacts): z.ZodType<string | null>;
 export function optionalText<T>(facts: TextFacts, rule: TextRule<T>): z.ZodType<T | null>;
 export function optionalText<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.ZodType<T | string | null> {
-  const sent = sentOrNot(facts, rule?.longest);
+  const sent = sentOrNot(facts, rule?.maxLength);
   return rule === undefined
     ? sent.transform((value) => value || null)
     : sent.transform((value, context) => (value ? read(rule, value, context) : null));
@@ -121,7 +121,7 @@ export function optionalText<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.Zo
 
 /** A text that may be left out or blank; it then has the value `otherwise`. */
 export const textOr = <T extends string>(otherwise: T, facts: TextFacts, rule: TextRule<T>) =>
-  sentOrNot(facts, rule.longest)
+  sentOrNot(facts, rule.maxLength)
     .transform((value, context): T => (value ? read(rule, value, context) : null) ?? otherwise)
     .meta({ default: otherwise });
 

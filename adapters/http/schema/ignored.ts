@@ -5,7 +5,7 @@ import { isPlainObject } from '../../../domain/plain-object.js';
 import { truncate } from '../../../domain/text.js';
 import { jsonSchemaOf, type JsonSchema } from './json-schema.js';
 
-/** The names that a schema declares, each with those inside it; null if anything may be inside. */
+/** The names that a schema declares, each with its nested names; null if anything may be inside. */
 export type KnownNames = ReadonlyMap<string, KnownNames | null>;
 
 const namesIn = ({ properties = {} }: JsonSchema): KnownNames =>

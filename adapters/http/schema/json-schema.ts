@@ -44,14 +44,14 @@ export interface JsonSchema {
 type Node = Readonly<Record<string, unknown>>;
 
 /**
- * Zod bounds every whole number by what a double can hold exactly. A schema that states such a bound itself
+ * Zod limits every integer to the range that a double holds exactly. A schema that states such a bound itself
  * keeps it.
  */
 const safeBounds = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER } as const;
 
 /**
- * Restores what Zod leaves out of a schema, and removes what it adds. Changes the node in place, as Zod
- * expects.
+ * Restores keywords that Zod leaves out of a schema, and removes ones that it adds. Changes the node in
+ * place, as Zod expects.
  */
 const override = ({
   zodSchema,
@@ -117,7 +117,7 @@ export const documented = (
   };
 };
 
-/** The schema of a type of an operation, with what the fields mean there. */
+/** The schema of a type of an operation, with the meanings of its fields there. */
 export const inOperation = (schema: JsonSchema, operationId: string): JsonSchema =>
   explained({ ...schema }, [operationId]);
 

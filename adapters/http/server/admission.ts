@@ -37,8 +37,8 @@ export interface AdmissionDeps {
 }
 
 /**
- * Lets a caller in: its credential, its rate, its scopes. Throws what it is refused for. (decision 1: one
- * order of checks)
+ * Lets a caller in: its credential, its rate, its scopes. Throws the refusal. (decision 1: one order of
+ * checks)
  */
 export const admission = ({
   gate,

@@ -5,7 +5,7 @@ export type Audience = 'all' | 'public' | 'operator';
 
 const operatorsPaths: ReadonlySet<string> = new Set(['/readyz', '/metrics']);
 
-/** Whether a route is for an audience. `/healthz`, which tells nothing but the version, is for both. */
+/** Whether a route is for an audience. `/healthz`, which shows nothing but the version, is for both. */
 export const isFor =
   (audience: Audience) =>
   ({ access, path }: Pick<Route, 'access' | 'path'>): boolean => {

@@ -33,7 +33,7 @@ export const readForm = async (exchange: Exchange): Promise<ReadonlyMap<string, 
   return parseForm(await bytesOf(exchange));
 };
 
-/** Loads what reads uploads when the first one comes: most processes never get one. */
+/** Loads the code for uploads when the first one comes: most processes never get one. */
 export const readFile = async (exchange: Exchange): Promise<Upload> => {
   const { request } = exchange;
   const { isUpload, readUpload } = await import('./upload.js');

@@ -12,7 +12,7 @@ import type { Access, Allowance, Caller, OperatorCaller } from './access.js';
 import type { HttpRequest } from './route.js';
 
 /**
- * How many failed attempts from one address in a clock minute are told what was wrong. (decision 50: tokens,
+ * How many failed attempts from one address in a clock minute get a detailed refusal. (decision 50: tokens,
  * the call log, and guessing)
  */
 export const failuresPerMinute = 300;

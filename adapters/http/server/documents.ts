@@ -24,7 +24,7 @@ export const sharedDocument = (
 ): SharedDocument => {
   const plain = Buffer.from(content);
   const digest = createHash('sha256').update(plain).digest('base64url');
-  // Weak, because one tag stands for the plain and for the compressed form.
+  // Weak, because one tag identifies the plain and the compressed form.
   return { type, headers, etag: `W/"${digest.slice(0, 22)}"`, plain, gzip: gzipSync(plain) };
 };
 

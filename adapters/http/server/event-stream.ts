@@ -13,7 +13,7 @@ export const formatEvent = ({ id, event, data }: ServerSentEvent): string =>
 
 /**
  * Writes text at the pace of the client: the next piece is made once the one before has left this process.
- * False if it was aborted before the end. Throws what the iteration throws.
+ * False if it was aborted before the end. Throws the errors of the iteration.
  */
 export const writeLines = async (
   response: ServerResponse,
@@ -54,8 +54,8 @@ const comment = ': still here\n\n';
 
 /**
  * Writes events at the pace of the client, as `writeLines` does, until they end or the signal aborts. Returns
- * whether they ended. The head must have been written; the caller ends the response. Throws what the
- * iteration throws.
+ * whether they ended. The head must have been written; the caller ends the response. Throws the errors of the
+ * iteration.
  */
 export const writeEvents = async (
   response: ServerResponse,

@@ -50,7 +50,7 @@ export interface Exchange {
   allowance: Allowance;
   /** The end of the minute in which the request was counted, in Unix seconds. */
   reset: number;
-  /** The names of the request that its operation does not know, for the header that tells of them. */
+  /** The names of the request that its operation does not know, for the header that reports them. */
   ignored: readonly IgnoredName[];
   /** True if the client wanted unknown names to be refused, and they were looked for. */
   strict: boolean;

@@ -3,7 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 
 export interface FastExpress {
   readonly app: Express;
-  /** For `http.createServer`: its requests and responses already are what Express would turn them into. */
+  /** For `http.createServer`: its requests and responses already have Express's prototypes. */
   readonly classes: {
     readonly IncomingMessage: typeof IncomingMessage;
     readonly ServerResponse: typeof ServerResponse;

@@ -85,7 +85,7 @@ const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
 const forbidden = ['__proto__', 'constructor'];
 
 /**
- * Removes what could reach a prototype, and refuses what nests too deep. Changes the value: it was just
+ * Removes keys that could reach a prototype, and refuses too deep nesting. Changes the value: it was just
  * parsed, and nothing else uses it.
  */
 const sanitise = (value: Json, level: number): void => {
@@ -99,7 +99,7 @@ const sanitise = (value: Json, level: number): void => {
   for (const item of Object.values(value)) sanitise(item, level + 1);
 };
 
-/** Where the parser gave up, if it says so. Its own message would quote the body. */
+/** Where the parser gave up, if it reports that. Its own message would quote the body. */
 const placeIn = (error: unknown): string => {
   if (error instanceof SyntaxError && error.message.startsWith('Unexpected end'))
     return ': it ends too early';

@@ -49,8 +49,8 @@ const failureFor = (code: unknown): HttpFailure => {
 };
 
 /**
- * Responds to what Node's parser could not read, in JSON like everything else. (decision 9: requests that
- * aren't proper HTTP)
+ * Responds to requests that Node's parser could not read, in JSON like everything else. (decision 9: requests
+ * that aren't proper HTTP)
  */
 export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl, uploadTimeout }: Options) => {
   const responded = new WeakSet<Duplex>();

@@ -37,7 +37,7 @@ import { endSpan } from './traces.js';
 /** How often a stream looks whether its caller may still have it. */
 const recheckInterval: Milliseconds = 1_000;
 
-/** The fields by which log lines say which request they are about. */
+/** The fields that identify a request in log lines. */
 const placeOf = ({ id, template, traceparent }: Exchange) => ({
   request: id,
   route: template,
@@ -64,7 +64,7 @@ export interface ReplyDeps {
   readonly abortable: Abortable;
 }
 
-/** Sends what a request comes to, and records that it is over. */
+/** Sends the result of a request, and records its end. */
 export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest, abortable }: ReplyDeps) => {
   let stopping = false;
 

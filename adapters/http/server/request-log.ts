@@ -41,7 +41,7 @@ export const subjectOf = (
   response: RouteResponse,
 ): Subject => {
   const answered = 'body' in response ? response.body : {};
-  // A page says by itself whom it has let in, and where.
+  // A page records its own visitor and organization.
   const named = (access.kind === 'page' ? undefined : params['org']) ?? textIn(answered, 'organization');
   const org = named !== undefined && speakable.test(named) ? named : undefined;
   const about: Subject = org === undefined ? {} : { org };

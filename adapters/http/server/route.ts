@@ -11,7 +11,7 @@ import type { Upload } from './upload.js';
 export interface HttpRequest<C = Caller, Params = object, Query = object> {
   /** `req_…`, also in the header of the response. */
   readonly id: string;
-  /** Its place in a trace: what the client sent, or else begun here. (docs/operations.md#traces) */
+  /** Its place in a trace, from the client, or else made here. (docs/operations.md#traces) */
   readonly traceparent: string;
   readonly caller: C;
   /** Path parameters, decoded and trimmed. */
@@ -20,8 +20,8 @@ export interface HttpRequest<C = Caller, Params = object, Query = object> {
   /** The body as sent, without dangerous keys; empty if the route declares none. */
   readonly sent: JsonObject;
   /**
-   * Reads the body now: for routes with access `hook`, whose token is checked first. Throws what the body is
-   * refused for. (decision 46: when the token is checked; decision 6: what counts as valid JSON)
+   * Reads the body now: for routes with access `hook`, whose token is checked first. Throws the refusal of
+   * the body. (decision 46: when the token is checked; decision 6: what counts as valid JSON)
    */
   readBody(): Promise<JsonObject>;
   /**
@@ -30,11 +30,11 @@ export interface HttpRequest<C = Caller, Params = object, Query = object> {
    */
   readForm(): Promise<ReadonlyMap<string, string>>;
   /**
-   * Reads a form with a file: for routes with access `page`. What the handler leaves of the file is given up.
-   * Throws `unsupported_media_type`, `body_too_large`, `invalid_body` and ClientGone.
+   * Reads a form with a file: for routes with access `page`. The rest of the file is discarded if the handler
+   * leaves it. Throws `unsupported_media_type`, `body_too_large`, `invalid_body` and ClientGone.
    */
   readUpload(): Promise<Upload>;
-  /** Says, for the log, what the request is about where neither the caller nor the path tells. */
+  /** Sets the subject of the request in the log, where neither the caller nor the path names it. */
   concerns(subject: Subject): void;
   /** The address of the other end of the connection. */
   readonly address: string;
@@ -108,7 +108,7 @@ export interface DocumentedHeader {
   readonly schema: JsonSchema;
 }
 
-/** A successful response. `schema` is null if it isn't JSON; `type` then says what it is. */
+/** A successful response. `schema` is null if it isn't JSON; `type` then names its media type. */
 export interface DocumentedResponse {
   readonly description: string;
   readonly schema: z.ZodType | null;
@@ -127,9 +127,7 @@ export interface Operation {
   /** Request headers besides Authorization. */
   readonly headers?: Readonly<Record<string, DocumentedHeader>>;
   readonly responses: Readonly<Record<number, DocumentedResponse>>;
-  /**
-   * The codes that the handler can return. Those of the pipeline (key, rate, scope, body, failure) are added.
-   */
+  /** The codes that the handler can return. The pipeline's (key, rate, scope, body, failure) are added. */
   readonly errors: readonly ErrorCode[];
 }
 
@@ -163,7 +161,7 @@ export interface Route {
   /** True if the route isn't in the OpenAPI document. */
   readonly hidden: boolean;
   readonly operation: Operation;
-  /** `body`: what its declaration has read. */
+  /** `body`: the values that its declaration has read. */
   handle(request: HttpRequest, body: unknown): Promise<RouteResponse>;
 }
 
@@ -177,7 +175,7 @@ export interface Description<Params extends z.ZodObject, Query extends z.ZodObje
   readonly summary: string;
   readonly params?: Params;
   readonly query?: Query;
-  /** The bodies of responses of which their fields say everything. */
+  /** The bodies of responses that need no further description. */
   readonly answers?: Readonly<Record<number, z.ZodType>>;
 }
 
@@ -210,7 +208,7 @@ const nothing = z.object({});
 export const pathParameters = (path: string): readonly string[] =>
   [...path.matchAll(/:(\w+)/g)].map(([, name]) => name ?? '');
 
-/** The description of a response about which its operation and its fields say everything. */
+/** The description of a response that needs no other. */
 export const success = 'Success.';
 
 const succeeding = (answers: Readonly<Record<number, z.ZodType>>): Operation['responses'] =>

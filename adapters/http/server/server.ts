@@ -35,13 +35,13 @@ export interface Timeouts {
   readonly upload: Milliseconds;
   /** Between two requests on one connection. */
   readonly keepAlive: Milliseconds;
-  /** For a client to take anything at all of what is sent to it. */
+  /** For a client to take any part of a response. */
   readonly progress: Milliseconds;
   /** How often slow connections are searched for. */
   readonly check: Milliseconds;
   /**
-   * After `close`: how often idle connections are ended. What clients sent just before is still seen within
-   * that time.
+   * After `close`: how often idle connections are ended. Requests that were sent just before are still seen
+   * within that time.
    */
   readonly idle: Milliseconds;
   /** How long running requests may take after `close`. */
@@ -89,7 +89,7 @@ export interface HttpOptions {
   readonly onRequest?: (request: Omit<RequestRecord, 'wrote'>) => void;
   /** Proposes a name in place of one that is not known; nothing is proposed if it is left out. */
   readonly propose?: Propose;
-  /** For how long the read models have been late, which lists then say; null if they are not. */
+  /** For how long the read models have been late, which lists then report; null if they are not. */
   readonly lateFor?: () => Milliseconds | null;
   /** How many connections may be open at once; more are closed at once. No limit if it is left out. */
   readonly maxConnections?: number;
@@ -101,7 +101,7 @@ export interface HttpServer {
   listen(port: number, host: string): Promise<number>;
   /** Serves a connection that was opened elsewhere, without timeouts of its own: for simulations. */
   readonly accept: (connection: Duplex) => void;
-  /** How many requests have begun since the start. */
+  /** How many requests have started since the start of the service. */
   readonly begun: () => number;
   /**
    * Stops accepting, ends event streams and connections without work, lets running requests finish, and
@@ -121,7 +121,7 @@ interface RequestIds {
 
 /**
  * Random ids, drawn in batches: one call for the system's randomness in 256 requests. They begin with the
- * time of the draw, so that a database that keeps them writes next to each other what came together.
+ * time of the draw, so that a database writes ids of the same time next to each other.
  */
 const requestIds = (entropy: Entropy, clock: Clock): (() => RequestIds) => {
   const size = 8;
@@ -163,7 +163,7 @@ const isIdle = ({ latestExchange, writableEnded }: Socket): boolean =>
 const isWorkedFor = ({ latestExchange, writableLength }: Socket): boolean =>
   latestExchange !== undefined && !latestExchange.response.writableFinished && writableLength === 0;
 
-/** How often the log says that connections are refused. */
+/** How often refused connections are logged. */
 const warningPause: Milliseconds = 60_000;
 
 /** The routes of one path by method, and the value of Allow. */

@@ -12,7 +12,7 @@ const assets = {
   'console.css': { places: ['./site.css', './letters.css'], type: css },
   'pages.js': { places: ['./browser/pages.js'], type: script },
   'docs.js': { places: ['./browser/docs.js'], type: script },
-  // The module names what the file before it declares.
+  // The module names declarations of the file before it.
   'reader.js': { places: ['../docs/find.js', './browser/reader.js'], type: script },
 } as const;
 
@@ -20,7 +20,7 @@ type AssetName = keyof typeof assets;
 export type StyleName = 'docs.css' | 'console.css';
 export type ModuleName = 'pages.js' | 'docs.js' | 'reader.js';
 
-/** The typeface that stands for each handwriting. */
+/** The typeface of each handwriting. */
 const typefaces: ReadonlyMap<string, string> = new Map([
   ['everyday', 'caveat'],
   ['elegant', 'dancing-script'],

@@ -16,7 +16,7 @@ const topFor = (largest: number): number => {
 const width = 280;
 const height = 72;
 
-/** Bars, each with its words. A chart stands beside a table of the same figures. */
+/** Bars, each with its words, beside a table of the same figures. */
 export const Bars = ({ label, bars }: { readonly label: string; readonly bars: readonly Bar[] }) => {
   const top = topFor(Math.max(1, ...bars.map(({ value }) => value)));
   const step = width / bars.length;

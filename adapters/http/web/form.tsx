@@ -11,14 +11,14 @@ export interface ShownRefusal {
   readonly message: string;
   /** The field at fault, if it is one. */
   readonly field: string | null;
-  /** Where the documentation says what the refusal means. */
+  /** The documentation of the refusal. */
   readonly meaning: Url;
 }
 
 const Refusals = createContext<ShownRefusal | null>(null);
 const Actions = createContext<string | null>(null);
 
-/** Around a page: its fields then say by themselves why they were refused. */
+/** Wraps a page, so that its fields show why they were refused. */
 export const RefusedForms = Refusals.Provider;
 
 /** Why a field of the form around it was refused; null if it wasn't. */
@@ -103,7 +103,7 @@ interface LabelledProps extends Labelled {
   readonly control: (facts: ControlFacts) => Html;
 }
 
-/** A control with its label, its hint and what is wrong with it. */
+/** A control with its label, its hint and its refusal. */
 export const LabelledControl = ({ label, control, ...about }: LabelledProps) => {
   const { id, isRefused, described, notes } = useNotes({ ...about, label });
   return (
@@ -160,7 +160,7 @@ export const Field = ({
 );
 
 interface SubmitProps {
-  /** `second`: beside a button that matters more; `bad`: for what can’t be undone. */
+  /** `second`: beside a more important button; `bad`: for irreversible actions. */
   readonly kind: string;
   readonly children: ComponentChildren;
 }

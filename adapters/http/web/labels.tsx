@@ -6,8 +6,8 @@ import { render } from 'preact-render-to-string';
 export const Labels = createContext<Map<string, string> | null>(null);
 
 /**
- * Around a page that says what is wrong with its fields. Refusals name them as programs do, so the page is
- * drawn once before, and `RefusalText` knows the labels.
+ * Wraps a page with refusals of its fields. Refusals name them as programs do, so the page is drawn once
+ * before, and `RefusalText` knows the labels.
  */
 export const WithLabels = ({ children }: { readonly children: ComponentChildren }) => {
   const page = <Labels.Provider value={new Map()}>{children}</Labels.Provider>;

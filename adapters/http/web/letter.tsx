@@ -8,10 +8,10 @@ import {
   type Layout,
 } from '../../../domain/letter-layout.js';
 
-/** Between the edge of the card and what is written, in points. */
+/** Between the edge of the card and the writing, in points. */
 const margin = 27;
 
-/** The typeface that stands for each handwriting, for programs that show a preview somewhere else. */
+/** The typeface of each handwriting, for programs that show a preview somewhere else. */
 const typefaces: Readonly<Record<string, string>> = {
   everyday: 'Caveat',
   elegant: 'Dancing Script',
@@ -30,8 +30,8 @@ interface SheetProps {
 }
 
 /**
- * The inside of the card, in points, each line where the layout breaks it: the widths that it counts with are
- * those of the typeface without kerning and ligatures, so none is used. Lines beyond the card are left out.
+ * The inside of the card, in points, each line where the layout breaks it: its widths are the typeface's
+ * without kerning and ligatures, so none is used. Lines beyond the card are left out.
  */
 export const Sheet = ({ hand, layout: { lines, size } }: SheetProps) => {
   const name = laidOutIn(hand);
@@ -85,7 +85,7 @@ const Doubts = ({ layout: { lines, fits, unknown } }: Pick<SheetProps, 'layout'>
   </>
 );
 
-/** A message as it would be written, with what there is to say about it. */
+/** A message as it would be written, with its problems. */
 export const Letter = ({ message, hand }: { readonly message: string; readonly hand: string }) => {
   const layout = layOut(message, hand);
   const isOther = laidOutIn(hand) !== hand.toLowerCase();

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { block, type Html } from './prose.js';
 import type { Url } from './url.js';
 
-/** How a state is coloured; its words say it, too. */
+/** The colour of a state, in addition to its words. */
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'idle';
 
 /** A state in a word or two. */
@@ -12,7 +12,7 @@ export const Badge = ({ tone, children }: { readonly tone: Tone; readonly childr
 
 interface HeadProps {
   readonly title: string;
-  /** Stands right of the title: a badge, a link that leads on. */
+  /** Right of the title: a badge, a link that leads on. */
   readonly children?: ComponentChildren;
 }
 
@@ -30,7 +30,7 @@ interface EmptyProps {
   readonly sample?: string;
 }
 
-/** Stands where a list would be. */
+/** Takes the place of an empty list. */
 export const Empty = ({ title, children, sample }: EmptyProps) => (
   <div class="empty">
     <strong>{title}</strong>
@@ -42,7 +42,7 @@ export const Empty = ({ title, children, sample }: EmptyProps) => (
 export interface Column<Row> {
   readonly name: string;
   readonly cell: (row: Row) => Html;
-  /** `head`: what the row is about, which comes first. `number`: digits stand below each other. */
+  /** `head`: the subject of the row, which comes first. `number`: digits are aligned. */
   readonly kind?: 'head' | 'number';
 }
 
@@ -100,7 +100,7 @@ interface DangerProps {
   readonly children: ComponentChildren;
 }
 
-/** Folds away what can't be undone. */
+/** Folds away irreversible actions. */
 export const Danger = ({ label, children }: DangerProps) => (
   <details class="danger">
     <summary>{label}</summary>

@@ -1,6 +1,6 @@
 /**
  * The addresses of the pages, so that links and the table can't differ. The order matters where a parameter
- * could stand for a word: words come first.
+ * could match a word: words come first.
  */
 export const paths = {
   start: '/console',

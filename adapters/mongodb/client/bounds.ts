@@ -21,7 +21,7 @@ interface PendingRequest {
  */
 export class Bounds {
   readonly #clock: Clock;
-  readonly #longest: Milliseconds;
+  readonly #timeout: Milliseconds;
   /**
    * In the order in which they began, and so become overdue. One sleep serves all of them: a timer for each
    * would cost a third of the driver's own work.
@@ -30,16 +30,16 @@ export class Bounds {
   readonly #stopped = new AbortController();
   #isWatching = false;
 
-  constructor(clock: Clock, longest: Milliseconds) {
+  constructor(clock: Clock, timeout: Milliseconds) {
     this.#clock = clock;
-    this.#longest = longest;
+    this.#timeout = timeout;
   }
 
   /** Settles as the request does. Throws MongoOverdue. */
   limit<T>(request: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const pending = {
-        overdueAt: this.#clock.monotonic() + this.#longest,
+        overdueAt: this.#clock.monotonic() + this.#timeout,
         giveUp: () => reject(new MongoOverdue()),
       };
       this.#pending.add(pending);

@@ -193,7 +193,7 @@ describe('following the log of EventStoreDB', () => {
         expect(entropy.limits).to.deep.equal([2]);
         await following.end();
       },
-      { backoff: { first: 4, longest: 1_000 } },
+      { backoff: { first: 4, max: 1_000 } },
     ));
 
   it('leaves no subscription open, whenever it is stopped', () =>

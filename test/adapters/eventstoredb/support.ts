@@ -22,7 +22,7 @@ export const shortTimes: EventStoreDbTimes = {
   read: 5_000,
   watchdog: 150,
   replace: 10,
-  backoff: { first: 5, longest: 40 },
+  backoff: { first: 5, max: 40 },
 };
 
 const metadata = (hash: string): EventMetadata => ({

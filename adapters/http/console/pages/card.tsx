@@ -21,7 +21,10 @@ import { paths } from '../../web/paths.js';
 import { Status } from '../status.js';
 import type { SignedIn } from '../visitor.js';
 
-/** A card, if the visitor may see it. What is no card, and what is another's, gets the same response. */
+/**
+ * A card, if the visitor may see it. A code without a card, and another organization's card, get the same
+ * response.
+ */
 const admittedCard = async (context: Context<SignedIn>) => {
   const { deps, visitor, params } = context;
   try {

@@ -35,7 +35,7 @@ export const contactPage = page({
   title: ({ contact }) => contact.details?.name ?? titleOf(contact),
   view: ({ contact: { id, details, createdAt, updatedAt, erasedAt }, forms }, context, refused) => {
     const { url, org, role, timeZone, query } = context;
-    // A form that was refused stays one of what was seen then.
+    // A refused form keeps the version that was seen then.
     const seen = <input type="hidden" name="seen" value={refused?.sent('seen') ?? updatedAt} />;
     return (
       <>

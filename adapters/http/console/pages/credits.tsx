@@ -23,7 +23,7 @@ import { Statement, statementCsv } from '../statement.js';
 const perPage = 50;
 const days = 30;
 
-/** The number that was typed, or what was typed if it is none, to be refused. */
+/** The typed number, or else the typed text, to be refused. */
 const numberIn = (text: string): unknown => (/^\d{1,15}$/.test(text) ? Number(text) : text);
 
 const purchaseIn = (sent: Sent) =>

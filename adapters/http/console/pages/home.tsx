@@ -16,7 +16,7 @@ import { paths } from '../../web/paths.js';
 
 const latest = 5;
 const week = 7;
-/** How many dead letters are looked for: whether there are any is what matters. */
+/** How many dead letters are read: only their presence matters. */
 const maxDeadLetters = 50;
 
 const someCards = ({ deps, org }: OrgContext, status: CardStatus | null, limit: number) =>

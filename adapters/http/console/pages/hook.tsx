@@ -53,7 +53,7 @@ export const hookPage = page({
         const { deps, by, org } = context;
         const id = hookIdIn(context);
         const { design, ...rest } = settingsFrom(draftFrom(sent));
-        // A design that was archived since is no reason to refuse what is changed beside it.
+        // A design that was archived since is no reason to refuse other changes.
         const isOther = design !== (await readHook(deps, org, id)).design;
         try {
           await updateHook(deps, org, id, { ...rest, ...(isOther && { design }) }, newCommand(deps, by, org));

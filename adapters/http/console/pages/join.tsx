@@ -38,7 +38,9 @@ const entered = async (context: Context, org: OrganizationId, device: Device) =>
   return go(to, await signedIn(context, device));
 };
 
-/** Says nothing of the accounts of the invited address: the holder of the link may be a stranger to it. */
+/**
+ * Reveals nothing about the accounts of the invited address: the holder of the link may be a stranger to it.
+ */
 export const joinPage = page({
   path: paths.join,
   may: 'anyone',
@@ -109,7 +111,7 @@ export const joinPage = page({
     joinWith: {
       may: 'anyone',
       run: async (context, sent) => {
-        // What was accepted already, the account of the password may accept again.
+        // An accepted invitation may be accepted again by the account of the password.
         const { org, person } = await invitationOf(context, () => true);
         const wrong = 'This is not the password of an account with this e-mail address.';
         const credential = await accountBy(context, person.email, sent('current'), wrong, 'current');

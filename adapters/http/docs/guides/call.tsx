@@ -2,15 +2,15 @@ import { inLanguages, type SampleRequest } from '../../document/samples.js';
 import { Languages } from '../samples.js';
 
 interface CallProps {
-  /** Tells it from the other calls of the page. */
+  /** Distinguishes it from the other calls of the page. */
   readonly name: string;
   readonly method?: 'DELETE' | 'PATCH';
-  /** `$NAME` in it stands for a variable of the environment. */
+  /** `$NAME` in it is a variable of the environment. */
   readonly url: string;
   /** The variable with the key; API_KEY if it isn't named, null if the address is a credential itself. */
   readonly credential?: SampleRequest['credential'];
   readonly body?: object;
-  /** The file that curl sends instead, if the body stands in one. */
+  /** The file that curl sends instead, if it holds the body. */
   readonly file?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** A header of the response to look at. */

@@ -1,6 +1,6 @@
 /*
- * What a browser adds to the reference: it sends the calls that a reader tries. Responses are shown as text,
- * never as HTML; the key stays in its field.
+ * A browser's additions to the reference: it sends the calls that a reader tries. Responses are shown as
+ * text, never as HTML; the key stays in its field.
  */
 
 /** The element that a page of ours has for this. */

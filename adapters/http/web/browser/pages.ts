@@ -1,7 +1,7 @@
 /*
- * What a browser adds to every page: it puts a button beside each sample, which copies it, and shows what has
- * changed while a page is looked at, or what a form would come to. Without scripts, samples are selected,
- * pages loaded and previews asked for by hand.
+ * A browser's additions to every page: a button beside each sample copies it, a visible page updates itself,
+ * and a form previews its result. Without scripts, samples are selected, pages loaded and previews asked for
+ * by hand.
  */
 
 const pause = 5_000;
@@ -53,7 +53,7 @@ const swap = (fresh: Document): void => {
 const refreshWith = async (policy: Policy): Promise<void> => {
   if (document.visibilityState !== 'visible') return;
   const response = await fetch(location.href, { cache: 'no-store' });
-  // Elsewhere is the page for signing in: leave what is shown.
+  // Redirected to the sign-in page: keep what is shown.
   if (!response.ok || response.redirected) return;
   swap(new DOMParser().parseFromString(policy.createHTML(await response.text()), 'text/html'));
 };
@@ -65,9 +65,9 @@ const policyOfPages = (): Policy => {
   return policies?.createPolicy('console', rules) ?? rules;
 };
 
-/** Asks for the page again and again, and shows what became of its regions. */
+/** Fetches the page again and again, and updates its regions. */
 const keepFresh = (policy: Policy): void => {
-  // What went wrong once is tried again: the page stays as it is meanwhile.
+  // After a failure it tries again: the page stays unchanged meanwhile.
   const again = (): void => {
     setTimeout(
       () =>
@@ -82,7 +82,7 @@ const keepFresh = (policy: Policy): void => {
 
 const typingPause = 300;
 
-/** Shows what a form would come to, a moment after typing stops: what its button `preview` shows. */
+/** Shows the preview of a form a moment after typing stops, as its button `preview` does. */
 const previewWhileTyping = (policy: Policy, form: HTMLFormElement): void => {
   let timer = 0;
   let asked = 0;

@@ -1,6 +1,6 @@
 /*
- * What a browser adds to reading the documentation: results of a search while it is typed, a mark at the part
- * that is read, and all samples in the language that was chosen for one. Without scripts, Enter searches. The
+ * A browser's additions to the documentation: results of a search while it is typed, a mark at the part that
+ * is read, and all samples in the language that was chosen for one. Without scripts, Enter searches. The
  * index is loaded when the field is first used.
  */
 
@@ -15,9 +15,13 @@ interface Indexed {
   readonly entry: Entry;
 }
 
-// They stand before this module in the file that is served.
+// Declared by the file that is served before this module.
 declare const indexed: (entries: readonly Entry[]) => readonly Indexed[];
-declare const findEntries: (entries: readonly Indexed[], query: string, most: number) => readonly Entry[];
+declare const findEntries: (
+  entries: readonly Indexed[],
+  query: string,
+  maxEntries: number,
+) => readonly Entry[];
 
 const field = document.querySelector<HTMLInputElement>('#q');
 const found = document.querySelector<HTMLElement>('#found');
@@ -33,12 +37,12 @@ const linkTo = ({ path, title, page }: Entry): HTMLAnchorElement => {
 };
 
 /** So many results are shown. */
-const most = 8;
+const maxResults = 8;
 
 const countOf = (found: number): string =>
-  found > most ? `The first ${most} results` : found === 1 ? '1 result' : `${found} results`;
+  found > maxResults ? `The first ${maxResults} results` : found === 1 ? '1 result' : `${found} results`;
 
-/** Counts what was asked for: an older question shows nothing any more. */
+/** Counts searches: an older one shows nothing any more. */
 let latest = 0;
 
 let index: Promise<readonly Indexed[]> | null = null;
@@ -62,8 +66,8 @@ const show = async (input: HTMLInputElement, panel: HTMLElement): Promise<void> 
   });
   // The visitor has closed the panel, or typed on, while the index was loaded.
   if (asked !== latest) return;
-  const all = findEntries(entries, input.value, most + 1);
-  const results = all.slice(0, most);
+  const all = findEntries(entries, input.value, maxResults + 1);
+  const results = all.slice(0, maxResults);
   panel.replaceChildren(...results.map(linkTo));
   panel.hidden = results.length === 0;
   if (count !== null) count.textContent = input.value.trim() === '' ? '' : countOf(all.length);
@@ -103,7 +107,7 @@ if (field !== null && found !== null) {
   });
 }
 
-/** Marks the part of the page that stands at the top of the window, where the page lists its parts. */
+/** Marks the part of the page at the top of the window, where the page lists its parts. */
 const markParts = (): void => {
   const links = new Map(
     [...document.querySelectorAll<HTMLAnchorElement>('.parts a')].map((link) => [link.hash.slice(1), link]),
@@ -159,7 +163,7 @@ for (const radio of radios)
     const before = radio.getBoundingClientRect().top;
     choose(radio.value);
     localStorage.setItem(remembered, radio.value);
-    // What is above may have become longer: the sample stays where the reader looks at it.
+    // The content above may have become longer: the sample stays where the reader looks at it.
     scrollBy({ top: radio.getBoundingClientRect().top - before, behavior: 'instant' });
   });
 

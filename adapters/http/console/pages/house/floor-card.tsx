@@ -32,7 +32,7 @@ const change = async (context: HouseContext, decide: (state: Card) => CardEvent[
   return go(url(paths.floorCard, { code }, machine === '' ? {} : { machine }));
 };
 
-/** The form says which step it was shown for: one that was shown before has no effect on the next. */
+/** The form names the step that it was shown for: an older form has no effect on the next step. */
 const report = (status: ReportedStatus) => (context: HouseContext, sent: Sent) => {
   const step = steps.find((known) => known === sent('step'));
   if (step === undefined) throw nothingHere();
