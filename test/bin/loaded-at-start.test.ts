@@ -35,7 +35,9 @@ describe('what is loaded at a start', () => {
   it('is no client of a server, nor what few requests need', () => {
     expect(packagesWith('dist/bin/wiring/service.js')).to.deep.equal([
       '@photostructure/sqlite',
+      'accepts',
       'canonicalize',
+      'content-type',
       'express',
       'ipaddr.js',
       'lru-cache',

@@ -101,9 +101,7 @@ describe('GET /operator/v1/requests/{id}', () => {
     expect((await about(org)).rows.length).to.be.above(0);
     const staff = await operatorOf(service);
     const page = await staff.get(`/console/${org}/requests?q=${card}`);
-    expect(page.text)
-      .to.include('Who has asked for it')
-      .and.include('/operator/v1/cards/{card_code}/history');
+    expect(page.text).to.include('Requests about it').and.include('/operator/v1/cards/{card_code}/history');
   });
 
   it('keeps refusals and reads, too, and no key that was sent', async () => {

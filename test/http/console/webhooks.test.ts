@@ -78,7 +78,7 @@ describe('the pages about webhooks', () => {
     const here = `${list}/${String(endpoint?.['id'])}`;
     const again = await owner.post(list, form);
     expect([again.status, again.location]).to.deep.equal([303, `${list}?done=registered`]);
-    expect((await owner.get(again.location ?? '')).text).to.include('was made already');
+    expect((await owner.get(again.location ?? '')).text).to.include('already exists');
     expect(await endpoints()).to.have.length(1);
     for (const path of [list, here, `/console/${tenant.org}`, `/console/${tenant.org}/deliveries`])
       expect(secretIn(await owner.get(path)), path).to.equal(undefined);
@@ -159,7 +159,7 @@ describe('the pages about webhooks', () => {
     expect([first.status, secretIn(first) === undefined]).to.deep.equal([200, false]);
     expect([second.status, second.location]).to.deep.equal([303, `${here}?done=rotated`]);
     const { text } = await owner.get(second.location ?? '');
-    expect([text.includes('rotated already'), secretIn(second)]).to.deep.equal([true, undefined]);
+    expect([text.includes('already rotated'), secretIn(second)]).to.deep.equal([true, undefined]);
     const rotated = (await recorded(here)).filter(({ type }) => type === 'SecretRotated');
     expect(rotated).to.have.length(1);
   });
