@@ -1,9 +1,9 @@
 import { PublicStreamUnavailable, type PublicStream } from '../../application/ports/public-stream.js';
 import type { CountCall } from '../../application/ports/count-call.js';
 import type { Clock } from '../../application/ports/system.js';
-import { externalEvent } from '../../application/log/watch-log.js';
+import { cloudEventAttributes, externalEvent } from '../../application/log/watch-log.js';
 import type { LoggedEvent } from '../../domain/events.js';
-import { categoryOf, type Milliseconds, type Uuid } from '../../domain/ids.js';
+import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import { RabbitUnavailable } from './connection.js';
 import { ConfirmingPublisher, type BrokerMessage } from './publisher.js';
 import { declareEvents, topologyOf, type Topology } from './topology.js';
@@ -17,6 +17,10 @@ export interface RabbitPublicStreamOptions {
   /** How long to wait for the broker's confirms. */
   readonly confirmTimeout?: Milliseconds;
 }
+
+/** (CloudEvents' binding to AMQP, binary mode) */
+const inBinaryMode = (attributes: object): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Object.entries(attributes).map(([name, value]) => [`cloudEvents:${name}`, value]));
 
 /**
  * The domain events on a topic exchange, with the routing key `{category}.{type}`. An event that no queue is
@@ -60,15 +64,17 @@ export class RabbitPublicStream implements PublicStream {
   }
 
   #message(event: LoggedEvent, log: Uuid | null): BrokerMessage {
-    const { id, type, stream, metadata } = event;
+    const { id, type, metadata } = event;
+    const attributes = cloudEventAttributes(event, log);
     return {
       exchange: this.#topology.events,
-      key: `${categoryOf(stream)}.${type}`,
+      key: attributes.type,
       content: JSON.stringify(externalEvent(event, log)),
       options: {
         contentType: 'application/json',
         messageId: id,
         type,
+        headers: inBinaryMode(attributes),
         timestamp: Math.floor(Date.parse(metadata.occurredAt) / 1_000),
       },
     };

@@ -39,6 +39,16 @@ export const externalEvent = (
   metadata,
 });
 
+/** The attributes of a CloudEvent whose data is `externalEvent`. (decision 77: CloudEvents) */
+export const cloudEventAttributes = ({ stream, id, type, metadata }: LoggedEvent, log: Uuid | null) => ({
+  specversion: '1.0',
+  id,
+  source: log === null ? 'urn:log' : `urn:uuid:${log}`,
+  type: `${categoryOf(stream)}.${type}`,
+  subject: stream,
+  time: metadata.occurredAt,
+});
+
 /** Small, because each event is written out before another task has a turn. */
 const batchSize = 100;
 

@@ -6,10 +6,10 @@ import {
   type ShownEvent,
 } from '../../../application/log/read-events.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
-import { optionalChoice, optionalText, pageLimit } from '../schema/fields.js';
+import { eventFormat, optionalChoice, optionalText, pageLimit } from '../schema/fields.js';
 import { preferredType } from '../server/media-types.js';
 import { webhookEvent } from '../schema/outbound.js';
-import { listOf, pageOf } from './responses.js';
+import { firstRows, listOf, pageOf } from './responses.js';
 import { route, type Route, type ServerSentEvent } from '../server/route.js';
 
 const query = z.object({
@@ -19,21 +19,69 @@ const query = z.object({
   }),
   type: optionalChoice(publicEventTypes, { description: 'Only events of this type.' }),
   card: optionalText({ description: 'Only events of this card.' }),
+  format: eventFormat,
 });
 
-const sent = async function* (events: AsyncIterable<ShownEvent>): AsyncGenerator<ServerSentEvent> {
-  for await (const { id, type, body } of events) yield { id, event: type, data: JSON.parse(body) };
+const cloudEventField = (description: string, example: string) =>
+  z
+    .string()
+    .optional()
+    .meta({ description: `${description} Only in CloudEvents.`, examples: [example] });
+
+const listedEvent = webhookEvent
+  .extend({
+    specversion: cloudEventField('The version of CloudEvents.', '1.0'),
+    source: cloudEventField('The address of the service.', 'https://cards.example'),
+    subject: cloudEventField('The card code.', 'HC-7K3M9QX'),
+    time: cloudEventField('The same as `created`.', '2026-03-02T15:04:05.678Z'),
+    datacontenttype: cloudEventField('The type of `data`.', 'application/json'),
+  })
+  .meta({ id: 'ListedEvent', description: 'The event as webhooks tell it.' });
+
+const batchType = 'application/cloudevents-batch+json';
+const cloudEventTypes = [batchType, 'application/cloudevents+json'] as const;
+const types = ['application/json', 'text/event-stream', ...cloudEventTypes] as const;
+
+type Shape = (event: ShownEvent) => object;
+
+const asWebhook: Shape = ({ body }) => JSON.parse(body) as object;
+
+/** The fields of a webhook are in it, too: a client that expects those can read it. */
+const cloudEventFrom =
+  (source: string): Shape =>
+  ({ body }) => {
+    const event = JSON.parse(body) as z.output<typeof webhookEvent>;
+    const { created: time, data } = event;
+    return {
+      specversion: '1.0',
+      source,
+      subject: data.card,
+      time,
+      datacontenttype: 'application/json',
+      ...event,
+    };
+  };
+
+const sent = async function* (
+  events: AsyncIterable<ShownEvent>,
+  shape: Shape,
+): AsyncGenerator<ServerSentEvent> {
+  for await (const event of events) yield { id: event.id, event: event.type, data: shape(event) };
 };
 
+export interface EventRoutesDeps extends ReadEventsDeps {
+  readonly baseUrl: () => string;
+}
+
 /** Public events of an organization's cards, for polling instead of webhooks. */
-export const eventRoutes = (deps: ReadEventsDeps): readonly Route[] => [
+export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [
   route('GET /api/v1/events', {
     id: 'listEvents',
     summary: 'List the events of your cards, newest first, or follow them as they happen',
     access: { kind: 'key', scope: 'cards:read' },
     query,
     description:
-      'The same events that webhooks tell, with the same ids and bodies, for as long as the service keeps its log. With `Accept: text/event-stream` they come oldest first, and go on as they happen; an event may come again after a break.',
+      'The same events that webhooks tell, with the same ids and bodies, for as long as the service keeps its log. With `Accept: text/event-stream` they come oldest first, and go on as they happen; an event may come again after a break. With `Accept: application/cloudevents-batch+json` a page is a batch of CloudEvents.',
     tags: ['webhooks'],
     headers: {
       'Last-Event-ID': {
@@ -44,31 +92,33 @@ export const eventRoutes = (deps: ReadEventsDeps): readonly Route[] => [
     },
     responses: {
       200: {
-        description: 'A page of events.',
-        schema: listOf(webhookEvent, 'WebhookEventList'),
-        alsoAs: ['text/event-stream'],
+        description:
+          'A page of events. As a batch of CloudEvents it is a JSON array, and the header `Link` has the next page.',
+        schema: listOf(listedEvent, 'ListedEventList'),
+        alsoAs: ['text/event-stream', { type: batchType, schema: z.array(listedEvent) }],
       },
     },
     errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async (request) => {
       const { caller, signal } = request;
-      const { limit, starting_after: startingAfter, type, card } = request.query;
-      if (
-        preferredType(request.header('accept'), ['application/json', 'text/event-stream']) ===
-        'application/json'
-      ) {
-        const events = await listEvents(deps, caller.org, { limit, type, card, startingAfter });
-        return pageOf(
-          events,
-          limit,
-          ({ id }) => id,
-          ({ body }) => JSON.parse(body) as object,
-        );
+      const { limit, starting_after: startingAfter, type, card, format } = request.query;
+      const wanted = preferredType(request.header('accept'), types);
+      const asBatch = wanted !== 'application/json' && wanted !== 'text/event-stream';
+      const shape = asBatch || format === 'cloudevents' ? cloudEventFrom(deps.baseUrl()) : asWebhook;
+      if (wanted === 'text/event-stream') {
+        const last = request.header('last-event-id')[0] ?? startingAfter;
+        const after = last === null || last.trim() === '' ? null : last.trim();
+        const events = await followEvents(deps, caller.org, { type, card }, after, signal);
+        return { status: 200, events: sent(events, shape) };
       }
-      const last = request.header('last-event-id')[0] ?? startingAfter;
-      const after = last === null || last.trim() === '' ? null : last.trim();
-      const events = await followEvents(deps, caller.org, { type, card }, after, signal);
-      return { status: 200, events: sent(events) };
+      const events = await listEvents(deps, caller.org, { limit, type, card, startingAfter });
+      const cursorOf = ({ id }: ShownEvent) => id;
+      if (!asBatch) return pageOf(events, limit, cursorOf, shape);
+      const { json, next } = firstRows(events, limit, cursorOf, shape);
+      const sentQuery = { limit: String(limit), ...(type && { type }), ...(card && { card }) };
+      const following = new URLSearchParams({ ...sentQuery, starting_after: next ?? '' });
+      const link = `<${deps.baseUrl()}/api/v1/events?${following.toString()}>; rel="next"`;
+      return { status: 200, type: batchType, text: json, ...(next && { headers: { link } }) };
     },
   }),
 ];

@@ -52,6 +52,19 @@ const fittingRows = <Row>(rows: readonly Row[], shape: (row: Row) => object): re
   return fitting;
 };
 
+/** The rows that a page has room for, as a JSON array, and the cursor of the next page. */
+export const firstRows = <Row>(
+  rows: readonly Row[],
+  limit: number,
+  cursorOf: (row: Row) => string,
+  shape: (row: Row) => object,
+): { readonly json: string; readonly next: string | null } => {
+  const fitting = fittingRows(rows, shape);
+  const last = rows[fitting.length - 1];
+  const goesOn = last !== undefined && (fitting.length < rows.length || rows.length >= limit);
+  return { json: `[${fitting.join(',')}]`, next: goesOn ? cursorOf(last) : null };
+};
+
 /**
  * One page of a list. A full page has a next one, which may be empty. A page is full with `limit` rows, or
  * before the row that it has no room for. `more`: fields of the list beside its rows. (decision 28: order and
@@ -64,14 +77,11 @@ export const pageOf = <Row>(
   shape: (row: Row) => object,
   more: object = {},
 ): TextResponse => {
-  const fitting = fittingRows(rows, shape);
-  const last = rows[fitting.length - 1];
-  const goesOn = last !== undefined && (fitting.length < rows.length || rows.length >= limit);
-  const cursor = JSON.stringify(goesOn ? cursorOf(last) : null);
+  const { json, next } = firstRows(rows, limit, cursorOf, shape);
   return {
     status: 200,
     type: jsonType,
-    text: `{"object":"list","has_more":${goesOn},"next_cursor":${cursor},${fieldsOf(more)}"data":[${fitting.join(',')}]}`,
+    text: `{"object":"list","has_more":${next !== null},"next_cursor":${JSON.stringify(next)},${fieldsOf(more)}"data":${json}}`,
   };
 };
 

@@ -184,6 +184,21 @@ const metadata: Node = {
   },
 };
 
+/** On the exchange. (CloudEvents 1.0, AMQP binding) */
+const cloudEventHeaders: Node = {
+  type: 'object',
+  description:
+    'On RabbitMQ alone: the message is a CloudEvent in binary mode. Over HTTP, `format=cloudevents` makes CloudEvents in JSON.',
+  properties: {
+    'cloudEvents:specversion': { ...text, description: 'Always `1.0`.' },
+    'cloudEvents:id': { ...text, description: 'The id of the event.' },
+    'cloudEvents:source': { ...text, description: 'The log: `urn:uuid:` and its id.' },
+    'cloudEvents:type': { ...text, description: 'The routing key, such as `card.CardScheduled`.' },
+    'cloudEvents:subject': { ...text, description: 'The stream of the event.' },
+    'cloudEvents:time': { ...instant, description: 'When the event occurred.' },
+  },
+};
+
 /** The routing key of an event type, which is also the name of its channel. */
 const routingKey = (category: Category, type: string): string => `${category}.${type}`;
 
@@ -347,11 +362,12 @@ export const asyncApiDocument = (baseUrl: string): Node => {
           name: type,
           title: type,
           summary: meanings[type],
+          headers: { $ref: '#/components/schemas/CloudEventHeaders' },
           payload: payload(category, type, schema),
           bindings: { amqp: { messageType: type, bindingVersion: '0.3.0' } },
         },
       ]),
-      schemas: { Metadata: metadata },
+      schemas: { Metadata: metadata, CloudEventHeaders: cloudEventHeaders },
       securitySchemes,
     },
   };

@@ -197,7 +197,11 @@ const success = (route: Route, response: DocumentedResponse, schemaOf: SchemaOf)
                   example: responseExampleOf(route, response),
                 },
           ...Object.fromEntries(
-            (response.alsoAs ?? []).map((type) => [type, textContent(type, route.operation.operationId)]),
+            (response.alsoAs ?? []).map((also) =>
+              typeof also === 'string'
+                ? [also, textContent(also, route.operation.operationId)]
+                : [also.type, { schema: schemaOf(also.schema) }],
+            ),
           ),
         },
       }),

@@ -1,7 +1,12 @@
 import { z } from 'zod';
 import type { EventStore } from '../../../application/ports/event-store.js';
 import { momentOf } from '../../../application/history/as-of.js';
-import { externalEvent, LogWatch, withoutPersonal } from '../../../application/log/watch-log.js';
+import {
+  cloudEventAttributes,
+  externalEvent,
+  LogWatch,
+  withoutPersonal,
+} from '../../../application/log/watch-log.js';
 import { logIdOf } from '../../../application/log/same-log.js';
 import type { LogTiles } from '../../../application/ports/log-tiles.js';
 import { DomainError } from '../../../domain/errors.js';
@@ -9,7 +14,7 @@ import { nearest } from '../../../domain/nearest.js';
 import { truncate } from '../../../domain/text.js';
 import { categories, type StreamName, type Uuid } from '../../../domain/ids.js';
 import { eventTypes } from '../document/asyncapi.js';
-import { optionalChoice, optionalText, text } from '../schema/fields.js';
+import { eventFormat, optionalChoice, optionalText, text } from '../schema/fields.js';
 import { preferredType } from '../server/media-types.js';
 import { eventsAccess, operatorAccess, operatorRoute } from './route.js';
 import { instant, timestamp } from '../api/responses.js';
@@ -55,6 +60,7 @@ const events = z.object({
   personal: optionalChoice(['withhold'], {
     description: '`withhold` leaves out what events say about a person.',
   }),
+  format: eventFormat,
 });
 
 /**
@@ -73,14 +79,24 @@ const mark = (position: bigint, done: boolean): ServerSentEvent => ({
   data: { position: String(position), done },
 });
 
+interface ShownHow {
+  readonly withhold: boolean;
+  readonly marks: boolean;
+  readonly asCloudEvents: boolean;
+}
+
 const asServerSent = async function* (
   watch: LogWatch,
   logId: () => Promise<Uuid | null>,
-  { withhold, marks }: { readonly withhold: boolean; readonly marks: boolean },
+  { withhold, marks, asCloudEvents }: ShownHow,
 ): AsyncGenerator<ServerSentEvent> {
   for await (const event of watch) {
-    const shown = withhold ? withoutPersonal(event) : event;
-    yield { id: String(event.position), event: event.type, data: externalEvent(shown, await logId()) };
+    const log = await logId();
+    const told = externalEvent(withhold ? withoutPersonal(event) : event, log);
+    const data = asCloudEvents
+      ? { ...cloudEventAttributes(event, log), datacontenttype: 'application/json', data: told }
+      : told;
+    yield { id: String(event.position), event: event.type, data };
   }
   if (marks && watch.isDone) yield mark(watch.position, true);
 };
@@ -160,7 +176,7 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
       },
       errors: ['invalid_parameter'],
       handle: async (request) => {
-        const { from, category, stream, organization, types, until, personal } = request.query;
+        const { from, category, stream, organization, types, until, personal, format } = request.query;
         const after = BigInt(lastSeen(request) ?? from ?? 0);
         await momentOf(store, after, 'from');
         const filter = { category, stream: stream as StreamName | null, organization, types: typesOf(types) };
@@ -169,7 +185,11 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
         const type = preferredType(request.header('accept'), ['text/event-stream', 'application/jsonl']);
         const { scopes } = request.caller;
         const seesAll = scopes === null || scopes.includes('operator:audit');
-        const how = { withhold: personal === 'withhold' || !seesAll, marks: type === 'text/event-stream' };
+        const how = {
+          withhold: personal === 'withhold' || !seesAll,
+          marks: type === 'text/event-stream',
+          asCloudEvents: format === 'cloudevents',
+        };
         return { status: 200, type, events: asServerSent(watch, logId, how), beat: marksOf(watch) };
       },
     }),

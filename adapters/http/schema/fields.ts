@@ -138,6 +138,11 @@ export const optionalChoice = <const V extends string>(values: readonly V[], fac
     ),
   );
 
+/** The parameter `format` of a feed. (decision 77: CloudEvents) */
+export const eventFormat = optionalChoice(['cloudevents'], {
+  description: '`cloudevents`: each event is a CloudEvent 1.0 in JSON.',
+});
+
 const wholeNumber = /^-?\d+$/;
 
 const pageLimitFrom = (value: unknown): unknown => {

@@ -100,7 +100,8 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
     const told =
       exchange.strict || exchange.ignored.length > 0 ? { ...extra, ...ignoredHeaders(exchange) } : extra;
     const late = (): Milliseconds | null => lateFor() ?? exchange.lateAtStart;
-    const all = text.startsWith(listHead) ? { ...told, ...lateHeaders(late()) } : told;
+    const isList = text.startsWith(listHead) || text.startsWith('[');
+    const all = isList ? { ...told, ...lateHeaders(late()) } : told;
     if (!exchange.response.destroyed) send(exchange.response, status, type, text, envelope(exchange), all);
     concluded(exchange, status, refusal);
   };

@@ -113,8 +113,8 @@ export interface DocumentedResponse {
   readonly description: string;
   readonly schema: z.ZodType | null;
   readonly type?: string;
-  /** Media types that a client may ask for with `Accept` instead. */
-  readonly alsoAs?: readonly string[];
+  /** Media types that a client may ask for with `Accept` instead: texts, or JSON with a schema. */
+  readonly alsoAs?: readonly (string | { readonly type: string; readonly schema: z.ZodType })[];
   readonly headers?: Readonly<Record<string, DocumentedHeader>>;
 }
 
@@ -199,7 +199,10 @@ export const typesOf = ({ params, query, body, operation }: Route): readonly z.Z
   params,
   query,
   ...(body === null ? [] : [body.schema]),
-  ...Object.values(operation.responses).flatMap(({ schema }) => (schema === null ? [] : [schema])),
+  ...Object.values(operation.responses).flatMap(({ schema, alsoAs = [] }) => [
+    ...(schema === null ? [] : [schema]),
+    ...alsoAs.flatMap((also) => (typeof also === 'string' ? [] : [also.schema])),
+  ]),
 ];
 
 const nothing = z.object({});

@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import { expect } from 'chai';
+import { CloudEvent, HTTP } from 'cloudevents';
 import { RabbitPublicStream } from '../../../adapters/rabbitmq/public-stream.js';
 import { topologyOf } from '../../../adapters/rabbitmq/topology.js';
 import { MemoryCheckpoints } from '../../support/memory/checkpoints.js';
@@ -47,6 +48,7 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
       stream: RabbitPublicStream;
       read: () => Promise<readonly unknown[]>;
       counted: ReadonlyMap<string, number>;
+      inbox: string;
     }) => Promise<void>,
   ): Promise<void> => {
     const namespace = freshNamespace();
@@ -84,7 +86,7 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
         return found;
       });
     try {
-      await run({ proxy, stream, read, counted });
+      await run({ proxy, stream, read, counted, inbox });
     } finally {
       await stream.close();
       await proxy.close();
@@ -99,6 +101,30 @@ describeWithEngines(['RABBITMQ_URL'], 'the public stream on RabbitMQ', (url) => 
     typeof message === 'object' && message !== null && 'body' in message ? message.body : null;
 
   const log = derivedUuid('a log');
+
+  it('publishes CloudEvents in binary mode', () =>
+    using(async ({ stream, inbox }) => {
+      await isUp(stream);
+      await stream.publish([event(1)], log);
+      const message = await withChannel(url, (channel) => channel.get(inbox, { noAck: true }));
+      if (message === false) throw new Error('no message');
+      const { headers = {}, contentType } = message.properties;
+      const asHttp = Object.entries(headers as Record<string, string>).map(([name, value]) => [
+        name.replace(/^cloudEvents:/, 'ce-'),
+        value,
+      ]);
+      const parsed = HTTP.toEvent({
+        headers: { ...Object.fromEntries(asHttp), 'content-type': String(contentType) },
+        body: message.content.toString(),
+      });
+      const read = new CloudEvent(Array.isArray(parsed) ? {} : (parsed as Partial<CloudEvent>));
+      const { id, stream: subject, type, metadata } = event(1);
+      expect(read).to.include({ id, subject, source: `urn:uuid:${log}`, type: `card.${type}` });
+      expect([read.time, read.data]).to.deep.equal([
+        metadata.occurredAt,
+        JSON.parse(JSON.stringify(externalEvent(event(1), log))),
+      ]);
+    }));
 
   it('publishes events in order to bound queues, with category and type as the routing key', () =>
     using(async ({ stream, read, counted }) => {

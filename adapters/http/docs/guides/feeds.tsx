@@ -16,6 +16,7 @@ export const feeds: Guide = ({ baseUrl, operators }) => [
     'Follow as it happens',
     text(
       'With `Accept: text/event-stream` they come oldest first and go on as they happen. After a break, `Last-Event-ID` goes on after the event that you have handled last; an event may come again, so remember ids here, too.',
+      'With `format=cloudevents` each event is a [CloudEvent](https://cloudevents.io) with the same fields and a few more, and `Accept: application/cloudevents-batch+json` makes a page a batch of them.',
     ),
     <Call name="follow" url={`${baseUrl}/api/v1/events`} headers={{ Accept: 'text/event-stream' }} streams />,
   ),
