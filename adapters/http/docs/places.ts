@@ -71,7 +71,7 @@ export const asMarkdown = (path: string): string => `${path}.md`;
 export const searchPath = '/docs/search';
 export const indexPath = '/docs/search.json';
 /** Names every page to programs that read. */
-export const listPath = '/llms.txt';
+export const listPaths: readonly string[] = ['/llms.txt', '/docs/llms.txt'];
 
 export const operatorPlace: Place = {
   path: '/docs/operator',

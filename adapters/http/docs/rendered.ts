@@ -7,7 +7,7 @@ import { framed } from './frame.js';
 import { markdownOf } from './markdown.js';
 import { audienceOfShared, orderOf, type DocsPage } from './page.js';
 import { pagesOf, type Pages } from './pages.js';
-import { asMarkdown, homePlace, indexPath, listPath } from './places.js';
+import { asMarkdown, homePlace, indexPath, listPaths } from './places.js';
 import { searchPage } from './search.js';
 
 /** The text of a page leads from the root of the service, wherever clients see that. */
@@ -86,7 +86,7 @@ export const drawn = (routes: readonly Route[], baseUrl: string, publicUrl: stri
     );
   const make = async (path: string): Promise<SharedDocument> => {
     if (path === indexPath) return sharedDocument(jsonType, await indexOf());
-    if (path === listPath) return sharedDocument('text/plain; charset=utf-8', listOf(pages));
+    if (listPaths.includes(path)) return sharedDocument('text/plain; charset=utf-8', listOf(pages));
     return path.endsWith('.md')
       ? sharedDocument(markdownType, markdownAt(path.slice(0, -'.md'.length), pages))
       : sharedDocument('text/html; charset=utf-8', htmlOf(pages.at(path), pages), headers);

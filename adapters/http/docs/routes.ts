@@ -18,7 +18,7 @@ import {
   guidePlace,
   homePlace,
   indexPath,
-  listPath,
+  listPaths,
   operatorPlace,
   recordedPlace,
   searchPath,
@@ -168,7 +168,7 @@ export const docsRoutes = (
     shown('/asyncapi.json', 'getAsyncApi', 'The AsyncAPI document of the event stream', events),
     ...pathsOf(routes)
       .flatMap((path) => [path, asMarkdown(path)])
-      .concat(indexPath, listPath)
+      .concat(indexPath, listPaths)
       .map((path) =>
         shown(path, 'getDocs', 'A page of the documentation', async () => (await pages()).document(path)),
       ),

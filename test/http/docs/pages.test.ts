@@ -183,6 +183,7 @@ describe('the pages of the documentation', () => {
 
   it('are listed for programs that read', async () => {
     const list = await (await fetch(`${service.baseUrl}/llms.txt`)).text();
+    expect(await (await fetch(`${service.baseUrl}/docs/llms.txt`)).text()).to.equal(list);
     const listed = [...list.matchAll(/^- \[.+\]\((.+)\.md\): .+$/gm)].map(([, to = '']) => to);
     const each = [...pages.keys()].filter((path) => !path.startsWith('/docs/errors/'));
     expect(new Set(listed)).to.deep.equal(new Set(each.map((path) => service.baseUrl + path)));
