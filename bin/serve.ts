@@ -5,9 +5,10 @@ import { exitCodes, explain } from './wiring/exit.js';
 import { nodeWarning } from './settings/node-version.js';
 import { roles, type Role } from './wiring/roles.js';
 import type { Service } from './wiring/service.js';
-import { readSettings } from './settings/settings.js';
+import { misspelt, readSettings } from './settings/settings.js';
 import { tracingOfProcess } from './wiring/tracing.js';
 import { version } from './settings/version.js';
+import type { Milliseconds } from '../domain/ids.js';
 
 const stopTimeout = 9_500;
 
@@ -70,15 +71,17 @@ const serve = async (): Promise<void> => {
     tracingOfProcess(),
   ]);
   const log = await makeLog(settings.logLevel, clock);
+  for (const hint of misspelt(process.env)) log.warn(hint);
   const warning = nodeWarning(process.versions.node);
   if (warning !== null) log.warn({ node: process.versions.node }, warning);
-  const stopped = new Promise<void>((resolve) => {
+  const stopped = new Promise<Milliseconds>((resolve) => {
     // Handled more than once: `npm start` forwards a Ctrl-C that the terminal has sent here already, and
     // without a handler this second one would end the process at once.
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve());
+    process.on('SIGINT', () => resolve(0));
+    process.on('SIGTERM', () => resolve(settings.drain));
   });
   // Also if the service is still starting.
-  void stopped.then(() => clock.sleep(stopTimeout)).then(() => process.exit(exitCodes.failed));
+  void stopped.then((drain) => clock.sleep(drain + stopTimeout)).then(() => process.exit(exitCodes.failed));
   const service = await startService({
     settings,
     role,
@@ -95,8 +98,12 @@ const serve = async (): Promise<void> => {
     const link = isWelcome ? await service.makeLink().catch(() => null) : null;
     process.stdout.write(welcome(service, key, link));
   });
-  await stopped;
-  log.info({ role }, 'stopping');
+  const drain = await stopped;
+  log.info({ role, drain_ms: drain }, 'stopping');
+  if (drain > 0) {
+    service.drain();
+    await clock.sleep(drain);
+  }
   await service.stop();
 };
 

@@ -8,7 +8,7 @@ const folded = (name: string): string => name.toLowerCase().replace(/[\s_.:-]+/g
  * How many characters have to be inserted, deleted, replaced or swapped with their neighbour to get from one
  * text to the other.
  */
-const distance = (a: string, b: string): number => {
+export const distance = (a: string, b: string): number => {
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (let i = 1; i <= a.length; i++) {

@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { categories, type Milliseconds } from '../../domain/ids.js';
 import { isKeyName } from '../../domain/signed-note.js';
+import { distance } from '../../domain/nearest.js';
 import { maxEndpoints } from '../../domain/webhook-endpoints.js';
 
 /** An address to listen on. Port 0 is any free port. */
@@ -30,7 +31,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export const settingNames = [
   'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'PERSONAL_KEY_FILE', 'EVENT_KEY_FILE', 'DEMO', 'CONSOLE', 'OPERATOR_TOKEN_FILE',
   'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'HOOK_RATE_LIMIT_PER_MINUTE', 'HOOK_CALL_KEEP', 'REQUEST_LOG_KEEP', 'MAX_CONNECTIONS', 'TRUSTED_PROXIES', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER', 'WEBHOOK_ENDPOINTS', 'WEBHOOK_DELIVERY', 'DELIVERY_KEEP',
-  'LOG_KEY_FILE', 'LOG_HEAD_FILE', 'LOG_ORIGIN', 'LOG_SCRUB_EVERY', 'LOG_PUBLIC', 'LOG_ON_DAMAGE', 'LOG_POLICY_FILE', 'LOG_ANCHOR_DIR', 'WEBHOOK_ALLOW_NETWORKS', 'WEBHOOK_ALLOW_PORTS', 'FLOOR_SIMULATION', 'CLAIM_TIMEOUT', 'RECONCILE_AFTER', 'LOG_LEVEL',
+  'LOG_KEY_FILE', 'LOG_HEAD_FILE', 'LOG_ORIGIN', 'LOG_SCRUB_EVERY', 'LOG_PUBLIC', 'LOG_ON_DAMAGE', 'LOG_POLICY_FILE', 'LOG_ANCHOR_DIR', 'WEBHOOK_ALLOW_NETWORKS', 'WEBHOOK_ALLOW_PORTS', 'FLOOR_SIMULATION', 'CLAIM_TIMEOUT', 'RECONCILE_AFTER', 'DRAIN', 'LOG_LEVEL',
 ] as const; // prettier-ignore
 type SettingName = (typeof settingNames)[number];
 export const serverSettings = ['EVENTSTORE_URL', 'MONGODB_URL', 'RABBITMQ_URL'] as const;
@@ -237,6 +238,13 @@ export const readSettings = (environment: Environment) => {
     ),
     claimTimeout: duration('CLAIM_TIMEOUT', 60_000),
     reconcileAfter: duration('RECONCILE_AFTER', 60_000),
+    /** For how long it serves on after SIGTERM, not ready. */
+    drain: read<Milliseconds>(
+      'DRAIN',
+      0,
+      (value) => (value === '0' ? 0 : positive(parseDuration(value))),
+      '0 or a duration such as 10s',
+    ),
     logLevel: read(
       'LOG_LEVEL',
       'info',
@@ -247,6 +255,15 @@ export const readSettings = (environment: Environment) => {
   if (problems.length > 0) throw new WrongSettings(problems);
   return settings;
 };
+
+/** Words about variables that are no settings, but nearly have the name of one. */
+export const misspelt = (environment: Environment): readonly string[] =>
+  Object.keys(environment)
+    .filter((name) => !settingNames.some((setting) => setting === name))
+    .flatMap((name) => {
+      const meant = settingNames.find((setting) => setting.length > 4 && distance(name, setting) <= 2);
+      return meant === undefined ? [] : [`there is no setting ${name}: ${meant} was probably meant`];
+    });
 
 export type Settings = Readonly<ReturnType<typeof readSettings>>;
 
@@ -308,8 +325,16 @@ const networks = (value: string): readonly string[] | undefined => {
   return parsed.every((network) => ipaddr.isValidCIDR(network)) ? parsed : undefined;
 };
 
-const isUrl = (value: string, schemes: readonly string[]): boolean =>
-  schemes.some((scheme) => value.startsWith(`${scheme}://`) && value.length > scheme.length + 3);
+const isHostAndPort = (text: string): boolean => {
+  const [host, port = '1'] = /^(\[[\d:a-f.]+\]|[\w.%-]+)(?::(\d+))?$/i.exec(text)?.slice(1) ?? [];
+  return host !== undefined && Number(port) >= 1 && Number(port) <= 65_535;
+};
+
+/** A URL with one of the schemes, and one or several hosts. */
+const isUrl = (value: string, schemes: readonly string[]): boolean => {
+  const [, scheme = '', hosts = ''] = /^([a-z+]+):\/\/(?:[^/?#]*@)?([^/?#]*)/.exec(value) ?? [];
+  return schemes.includes(scheme) && hosts.split(',').every(isHostAndPort);
+};
 
 /** The address without a trailing slash. Appending a path to it must give a URL. */
 const baseUrl = (value: string): string | undefined => {

@@ -228,7 +228,10 @@ const buildGraph = (context: ProcessContext) => {
     ...pageRoutes(pagesOver(endpoints)),
   ];
   registerProcessMetrics(registry, clock, { version, role });
-  const readiness = (): ReturnType<typeof engine.readiness> => engine.readiness();
+  const readiness = async (): ReturnType<typeof engine.readiness> => [
+    ...(context.draining() ? [{ name: 'process', ready: false, detail: 'stopping' }] : []),
+    ...(await engine.readiness()),
+  ];
   registerReadiness(registry, clock, readiness);
   registerProjectionMetrics(registry, clock, () => projector.status(), measureLag(store, clock));
   registerForeignEvents(registry, () => engine.foreignEvents());

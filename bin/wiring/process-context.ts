@@ -46,4 +46,6 @@ export interface ProcessContext {
   readonly baseUrl: () => string;
   /** The address of the operator's listener; final once it listens. */
   readonly operatorAddress: () => string;
+  /** Whether it is about to stop, and only waits until balancers have noticed. */
+  readonly draining: () => boolean;
 }

@@ -68,6 +68,8 @@ export interface Service {
   readonly prepared: Promise<string | null>;
   /** Makes a link with which the operator enters the console; null if this process serves none. */
   makeLink(): Promise<string | null>;
+  /** Serves on while `/readyz` says that it stops, so that balancers send their requests elsewhere. */
+  drain(): void;
   /** Stops accepting requests, finishes the running ones, and closes files and connections. */
   stop(): Promise<void>;
 }
@@ -145,6 +147,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
     logKeys: keysOfLog,
     onWitnesses: (all) => void (witnesses = all),
   });
+  let draining = false;
   const stopping = new AbortController();
   // Every process of the role listens.
   setMaxListeners(0, stopping.signal);
@@ -188,6 +191,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       listening: () => listening,
       baseUrl: () => baseUrl,
       operatorAddress: () => operatorAddress,
+      draining: () => draining,
     };
     const container = wire(context);
     const { open: http, operator } = container.resolve(tokens.listeners);
@@ -244,6 +248,11 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
         const { token } = await issueLink(container.resolve(tokens.people), 'enter', root);
         const { origin, prefix } = placeOf(baseUrl);
         return `${origin}${pageUrl(prefix, paths.enter, { link: token })}`;
+      },
+      drain: () => {
+        draining = true;
+        http.drain();
+        operator?.drain();
       },
       stop: () => end(close()),
     };

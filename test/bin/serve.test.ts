@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
+import { Agent, get } from 'node:http';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +12,7 @@ import { explain } from '../../bin/wiring/exit.js';
 import { startService } from '../../bin/wiring/service.js';
 import { readSettings } from '../../bin/settings/settings.js';
 import { eventually } from '../support/time/eventually.js';
+import { rounds } from '../support/runner/effort.js';
 import { run, start, type Ended, type Running } from '../support/servers/programs.js';
 import { aCard, clientOf, type Client } from '../support/http/service.js';
 import { Visitor } from '../support/http/visitor.js';
@@ -180,6 +182,37 @@ describe('the service as a process', () => {
     expect(seen).to.match(/^HTTP\/1.1 201 /);
   });
 
+  it('loses no request while a balancer has not noticed yet that it stops', async () => {
+    const count = rounds({ usually: 400, thoroughly: 20_000 });
+    const service = await serve({ DRAIN: '60s', RATE_LIMIT_PER_MINUTE: '1000000000' });
+    const authorization = `Bearer ${/hck_[\w-]{43}/.exec(service.lines.join('\n'))?.[0]}`;
+    const pooled = new Agent({ keepAlive: true });
+    const fresh = new Agent({ keepAlive: false });
+    const answers = new Map<string, number>();
+    let begun = 0;
+    const send = async (agent: Agent): Promise<void> => {
+      while (begun < count) {
+        begun += 1;
+        if (begun === count / 4) service.kill('SIGTERM');
+        const answer = await new Promise<string>((resolve) => {
+          get(`${service.baseUrl}/api/v1/account`, { agent, headers: { authorization } }, (response) => {
+            response.resume().once('end', () => resolve(String(response.statusCode)));
+          }).once('error', (error) => resolve(error.message));
+        });
+        answers.set(answer, (answers.get(answer) ?? 0) + 1);
+      }
+    };
+    await Promise.all([pooled, pooled, pooled, pooled, fresh, fresh].map(send));
+    expect([...answers]).to.deep.equal([['200', count]]);
+    const readiness = await fetch(`${service.baseUrl}/readyz`);
+    expect([readiness.status, readiness.headers.get('connection')]).to.deep.equal([503, 'close']);
+    expect(((await readiness.json()) as { parts: unknown }).parts).to.deep.include({
+      name: 'process',
+      ready: false,
+      detail: 'stopping',
+    });
+  });
+
   it('takes the operator token that stands in its file', async () => {
     const file = join(directory, 'my.token');
     await writeFile(file, ' my-own-token-of-more-than-32-characters \n', { mode: 0o600 });
@@ -222,9 +255,9 @@ describe('the service as a process', () => {
       'http://cards.example?x=1',
       'http://:80',
     ],
-    EVENTSTORE_URL: ['http://x'],
-    MONGODB_URL: ['localhost:27017'],
-    RABBITMQ_URL: ['http://x'],
+    EVENTSTORE_URL: ['http://x', 'esdb://x:none'],
+    MONGODB_URL: ['localhost:27017', 'mongodb://a:1,b:65536'],
+    RABBITMQ_URL: ['http://x', 'amqp://guest:guest@x:badport'],
     OPERATOR_HOST: ['a b'],
     OPERATOR_PORT: ['x', '65536'],
     DEMO: ['yes'],
@@ -245,6 +278,7 @@ describe('the service as a process', () => {
     FLOOR_SIMULATION: ['maybe', '5'],
     CLAIM_TIMEOUT: ['60', 'soon'],
     RECONCILE_AFTER: ['1w'],
+    DRAIN: ['1', '-1s'],
     LOG_LEVEL: ['loud'],
   };
   /** The end of a start that is refused, by the program's own steps in this process. */

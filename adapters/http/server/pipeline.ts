@@ -36,7 +36,7 @@ export interface Pipeline {
   /** Responds with a 204 and the methods of a path. */
   options(exchange: Exchange, allow: string): void;
   /** Ends the event streams now, and every connection with its next response. */
-  stop(): void;
+  drain(): void;
   envelope(exchange: Pick<Exchange, 'id' | 'allowance' | 'reset' | 'close'>): Envelope;
 }
 
@@ -117,10 +117,10 @@ export const pipeline = (options: PipelineOptions): Pipeline => {
     }
   };
 
-  const stop = (): void => {
-    reply.stop();
+  const drain = (): void => {
+    reply.drain();
     abortable.stop();
   };
 
-  return { ...reply, perform, stop };
+  return { ...reply, perform, drain };
 };

@@ -66,7 +66,7 @@ export interface ReplyDeps {
 
 /** Sends the result of a request, and records its end. */
 export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest, abortable }: ReplyDeps) => {
-  let stopping = false;
+  let draining = false;
 
   const envelope = ({
     id,
@@ -77,7 +77,7 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
     requestId: id,
     allowance,
     reset,
-    close: close || stopping,
+    close: close || draining,
   });
 
   const concluded = (exchange: Exchange, status: number, refusal: Refusal | null = null): void => {
@@ -267,7 +267,7 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
     concluded(exchange, 204);
   };
 
-  const stop = (): void => void (stopping = true);
+  const drain = (): void => void (draining = true);
 
-  return { respond, refuse, options, stop, envelope };
+  return { respond, refuse, options, drain, envelope };
 };

@@ -103,6 +103,8 @@ export interface HttpServer {
   readonly accept: (connection: Duplex) => void;
   /** How many requests have started since the start of the service. */
   readonly begun: () => number;
+  /** Goes on serving, but ends the event streams now, and every connection with its next response. */
+  drain(): void;
   /**
    * Stops accepting, ends event streams and connections without work, lets running requests finish, and
    * resolves when every connection is closed.
@@ -383,10 +385,11 @@ export const httpServer = (options: HttpOptions): HttpServer => {
           resolve((server.address() as AddressInfo).port);
         });
       }),
+    drain: () => flow.drain(),
     close: async () => {
       const over = new AbortController();
       const closed = new Promise<void>((resolve) => server.close(() => resolve())).then(() => over.abort());
-      flow.stop();
+      flow.drain();
       void clock.sleep(timeouts.shutdown, over.signal).then(() => server.closeAllConnections());
       while (!over.signal.aborted) {
         await clock.sleep(timeouts.idle, over.signal);

@@ -88,7 +88,7 @@ export interface Clients {
   }) => Promise<Tenant>;
 }
 
-export interface RunningService extends Omit<Service, 'operatorToken'>, Clients {
+export interface RunningService extends Omit<Service, 'operatorToken' | 'drain'>, Clients {
   readonly operatorToken: string;
   readonly dataDir: string;
 }

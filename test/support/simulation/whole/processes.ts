@@ -329,6 +329,7 @@ export const startProcess = (house: House, name: string): Process => {
     listening: () => [],
     baseUrl: () => 'http://cards.test',
     operatorAddress: () => 'http://cards.test',
+    draining: () => false,
   });
   const { open: server } = container.resolve(tokens.listeners);
   // Everything that a process runs listens.

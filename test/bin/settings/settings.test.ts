@@ -1,0 +1,30 @@
+import { expect } from 'chai';
+import { misspelt, readSettings, settingNames } from '../../../bin/settings/settings.js';
+
+describe('settings', () => {
+  it('take the addresses of servers as their drivers do', () => {
+    const addresses = [
+      ['MONGODB_URL', 'mongodb://user:p%40ss@a.example:27017,b_2:27018/cards?replicaSet=rs0'],
+      ['MONGODB_URL', 'mongodb://%2Ftmp%2Fmongodb-27017.sock'],
+      ['EVENTSTORE_URL', 'esdb+discover://admin:changeit@cluster.example:2113?tls=true'],
+      ['EVENTSTORE_URL', 'kurrentdb://[::1]:2113'],
+      ['RABBITMQ_URL', 'amqps://guest:guest@rabbit/cards'],
+    ] as const;
+    for (const [name, value] of addresses) {
+      const others = {
+        EVENTSTORE_URL: 'esdb://x',
+        MONGODB_URL: 'mongodb://x',
+        RABBITMQ_URL: 'amqp://x',
+      };
+      expect(Object.values(readSettings({ ...others, [name]: value }).servers ?? {})).to.include(value);
+    }
+  });
+
+  it('are told from variables that nearly have their names', () => {
+    expect(misspelt({ MAX_CONNECTION: '5', PATH: '/bin', DATADIR: 'x' })).to.deep.equal([
+      'there is no setting MAX_CONNECTION: MAX_CONNECTIONS was probably meant',
+      'there is no setting DATADIR: DATA_DIR was probably meant',
+    ]);
+    expect(misspelt(Object.fromEntries(settingNames.map((name) => [name, ''])))).to.deep.equal([]);
+  });
+});
