@@ -1,13 +1,11 @@
 import { expect } from 'chai';
 import { files, parseSource, property, read } from '../support/runner/repository.js';
 
-/** Pages that are still to be cleaned. */
-const notYetClean: readonly string[] = ['docs/testing.md'];
 const isProduct = (path: string): boolean =>
   /^(?:domain|projections|application|adapters|bin)\/.*\.(?:tsx?|mjs)$/.test(path);
 const isCore = (path: string): boolean => /^(?:domain|projections|application)\//.test(path);
 const isPage = (path: string): boolean =>
-  /^(?:docs\/.*|README|CONTRIBUTING|CHANGELOG|SECURITY)\.md$/.test(path) && !notYetClean.includes(path);
+  /^(?:docs\/.*|README|CONTRIBUTING|CHANGELOG|SECURITY)\.md$/.test(path);
 
 const product = files.filter(isProduct);
 const pages = files.filter(isPage);
