@@ -1,5 +1,5 @@
 // Builds the checkout into dist: the service, the modules of its pages for browsers, and what is copied as it is:
-// their style sheets, and the verifier of exports, whose digest is published.
+// their style sheets, the fronts of the collection, and the verifier of exports, whose digest is published.
 // The two compilers differ in what their code may name: neither knows the other's globals.
 import { spawn } from 'node:child_process';
 import { cpSync, readdirSync } from 'node:fs';
@@ -21,7 +21,7 @@ const compile = (project) =>
 const copyAsTheyAre = () => {
   for (const entry of readdirSync(join(root, 'adapters'), { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
-    if (entry.isFile() && /\.(css|mjs)$/.test(entry.name))
+    if (entry.isFile() && /\.(css|mjs|svg)$/.test(entry.name))
       cpSync(path, join(root, 'dist', relative(root, path)));
   }
 };
