@@ -249,18 +249,13 @@ export const operatorClient = (environment: Environment): OperatorClient =>
     token: () => tokenIn(environment),
   });
 
-/**
- * A client with an API key, which is in `API_KEY` if none is given; null if there is none. Paths begin below
- * `/api/v1`.
- */
-export const keyClient = (
-  environment: Environment,
-  key = setting(environment, 'API_KEY', ''),
-): OperatorClient | null => {
-  return key === ''
-    ? null
-    : clientOf({ address: publicAddressIn(environment), root: '/api/v1', token: () => key });
-};
+/** The API key that was given, else the one in `API_KEY`; null if there is none. */
+export const apiKeyIn = (environment: Environment, given = environment['API_KEY']): string | null =>
+  given?.trim() || null;
+
+/** A client with an API key. Paths begin below `/api/v1`. */
+export const keyClient = (environment: Environment, key: string): OperatorClient =>
+  clientOf({ address: publicAddressIn(environment), root: '/api/v1', token: () => key });
 
 /** Reads a path of the public API that needs no key. Throws ServiceRefused and Unreachable. */
 export const readPublic = async (environment: Environment, path: string): Promise<Buffer> => {

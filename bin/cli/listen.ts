@@ -1,10 +1,18 @@
 import { SystemClock } from '../../adapters/system/clock.js';
-import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { messageOf } from '../../domain/errors.js';
 import { deliveryHeaders, type SigningSecret } from '../../domain/webhook-signing.js';
-import { keyClient, ServiceRefused, WrongUsage, type OperatorClient } from './client.js';
+import { ServiceRefused, Unreachable, WrongUsage, type OperatorCall, type OperatorClient } from './client.js';
+import { listenSecret } from './listen-secret.js';
 import { untilInterrupted, type LongVerb, type VerbContext } from './long-verbs.js';
-import { orgPath, segment, type Option } from './verb.js';
+import {
+  endpointsOf,
+  eventType,
+  webhooksOf,
+  wantedEndpoint,
+  type ListedEndpoint,
+  type Webhooks,
+} from './own-webhooks.js';
+import { segment, type Option } from './verb.js';
 
 /** A delivery as it is forwarded to a program. */
 interface Forwardable {
@@ -47,75 +55,93 @@ const reasonOf = (error: unknown): string => {
   return messageOf(cause instanceof Error && cause.message !== '' ? cause : error);
 };
 
-const forward = async (url: string, { headers, body }: Forwardable, signal: AbortSignal): Promise<string> => {
-  try {
-    const response = await fetch(url, {
-      method: 'POST',
-      headers,
-      body,
-      redirect: 'manual',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(forwardTimeout)]),
-    });
-    await response.body?.cancel();
-    return String(response.status);
-  } catch (error) {
-    return reasonOf(error);
-  }
-};
-
 const isHttp = (text: string): boolean =>
   URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol);
 
-/** The webhooks of an organization: as the operator sees them, or their owner with an API key. */
-interface Webhooks {
-  readonly client: OperatorClient;
-  readonly path: (below: string) => string;
-  readonly isOwners: boolean;
-}
-
-const webhooksOf = ({ input, client, environment }: VerbContext): Webhooks => {
-  const key = input.text('key');
-  if (key === undefined && (input.text('org') ?? '') !== '')
-    return { client, path: (below) => orgPath(input, below), isOwners: false };
-  const owner = keyClient(environment, key);
-  if (owner === null)
-    throw new WrongUsage(
-      'Name the organization: --org <id>. Or give an API key with the scope webhooks:manage: --key <key>, or API_KEY.',
-    );
-  return { client: owner, path: (below) => below, isOwners: true };
-};
-
-interface ListedEndpoint {
-  readonly id: string;
-  readonly url: string;
-}
-
-const endpointsOf = async ({ client, path }: Webhooks): Promise<readonly ListedEndpoint[]> => {
-  const text = await client.call({ method: 'GET', path: path('/webhooks') });
-  return (JSON.parse(text) as { readonly data: readonly ListedEndpoint[] }).data;
-};
-
-/** The endpoint that was asked for; null if none was. Throws WrongUsage. */
-const wanted = (endpoints: readonly ListedEndpoint[], id: string | undefined): ListedEndpoint | null => {
-  if (id === undefined) return null;
-  const found = endpoints.find((endpoint) => endpoint.id === id.toLowerCase());
-  if (found === undefined) throw new WrongUsage(`There is no endpoint ${id}. See webhook list.`);
-  return found;
-};
-
+/** Where what is heard goes: to the terminal and, if it was named, to a program. */
 interface Output {
   readonly url: string | undefined;
   readonly json: boolean;
+  /** Null: all. */
+  readonly types: readonly string[] | null;
+  /** Null: nothing is signed here. */
+  readonly secret: SigningSecret | null;
   readonly print: (text: string) => void;
-  readonly ready: (text: string) => void;
+  /** Says how the listener itself is. */
+  readonly tell: (text: string) => void;
   readonly signal: AbortSignal;
 }
 
-const passOn = async ({ url, json, print, signal }: Output, request: Forwardable): Promise<void> => {
+const clock = new SystemClock();
+const retryAfter = 1_000;
+
+/** Whether the service may soon answer otherwise. */
+const passes = (error: unknown): boolean =>
+  error instanceof Unreachable || (error instanceof ServiceRefused && error.status >= 429);
+
+/**
+ * The data of a stream's events until the signal aborts. While the service is away it is asked again and
+ * again. Throws ServiceRefused.
+ */
+async function* unbroken(
+  client: OperatorClient,
+  call: () => OperatorCall,
+  { tell, signal }: Output,
+  ready: string,
+): AsyncGenerator<string> {
+  let [greeting, isAway] = [ready, false];
+  const onOpen = () => {
+    tell(greeting);
+    [greeting, isAway] = ['The service is back.', false];
+  };
+  while (!signal.aborted)
+    try {
+      yield* client.stream(call(), signal, onOpen);
+    } catch (error) {
+      if (!passes(error)) throw error;
+      if (!isAway) tell(`${messageOf(error)} Trying again until Ctrl-C.`);
+      isAway = true;
+      await clock.sleep(retryAfter, signal);
+    }
+}
+
+const passOn = async ({ url, json, print, signal }: Output, { headers, body }: Forwardable) => {
   if (url === undefined) return;
-  const result = await forward(url, request, signal);
+  const timeout = AbortSignal.timeout(forwardTimeout);
+  const sent = fetch(url, {
+    method: 'POST',
+    headers,
+    body,
+    redirect: 'manual',
+    signal: AbortSignal.any([signal, timeout]),
+  });
+  const result = await sent.then(async (response) => {
+    await response.body?.cancel();
+    return String(response.status);
+  }, reasonOf);
   if (!json) print(`  forwarded to ${url}: ${result}`);
 };
+
+const isWanted = ({ types }: Output, type: string): boolean => types === null || types.includes(type);
+
+/** The request of a delivery, signed with the secret of the listener, too. */
+const alsoSigned = ({ headers, body }: Forwardable, secret: SigningSecret | null): Forwardable => {
+  const { 'service-delivery': delivery = '', 'service-event': type = '', 'webhook-timestamp': t } = headers;
+  if (secret === null) return { headers, body };
+  const own = deliveryHeaders({ delivery, type, body, secrets: [secret], at: Number(t) * 1_000 });
+  return {
+    body,
+    headers: {
+      ...headers,
+      'service-signature': `${headers['service-signature']},${own['service-signature']?.replace(/^t=\d+,/, '')}`,
+      'webhook-signature': `${headers['webhook-signature']} ${own['webhook-signature']}`,
+    },
+  };
+};
+
+const signedWith = ({ secret }: Output, also = ''): string =>
+  // On a line of its own, so that it is copied as it is.
+  secret === null ? '' : ` What is forwarded is${also} signed with\n${secret}`;
 
 const hearDeliveries = async (
   { client, path }: Webhooks,
@@ -123,17 +149,20 @@ const hearDeliveries = async (
   output: Output,
 ): Promise<void> => {
   const of = endpoint === null ? 'every endpoint' : endpoint.url;
-  const ready = () => output.ready(`Ready: deliveries to ${of} are shown as they happen, until Ctrl-C.`);
+  const ready = `Ready: deliveries to ${of} are shown as they happen, until Ctrl-C.${signedWith(output, ' also')}`;
   const call = { method: 'GET', path: path('/deliveries/stream') } as const;
-  for await (const data of client.stream(call, output.signal, ready)) {
+  for await (const data of unbroken(client, () => call, output, ready)) {
     const change = JSON.parse(data) as StreamedChange;
-    if (endpoint !== null && change.delivery.endpoint !== endpoint.id) continue;
+    const { delivery, request } = change;
+    if ((endpoint !== null && delivery.endpoint !== endpoint.id) || !isWanted(output, delivery.type))
+      continue;
     output.print(output.json ? data : describe(change));
-    if (change.change === 'made' && change.request !== null) await passOn(output, change.request);
+    if (change.change === 'made' && request !== null)
+      await passOn(output, alsoSigned(request, output.secret));
   }
 };
 
-/** One server-sent event of the feed of events. */
+/** The body of an event. */
 interface StreamedEvent {
   readonly id: string;
   readonly type: string;
@@ -145,77 +174,49 @@ const newestEvent = async (client: OperatorClient): Promise<string | undefined> 
   return (JSON.parse(text) as { readonly data: readonly { readonly id: string }[] }).data[0]?.id;
 };
 
-/** How long an owner's lack of endpoints is taken for granted while events come in. */
-const endpointsKnownFor = 1_000;
-
-/**
- * For an owner without an endpoint: the events themselves, signed here with a secret that is made for this
- * run. The service attempts nothing, so that nothing can fail and be disabled. It ends when an endpoint is
- * registered.
- */
-const hearEvents = async (webhooks: Webhooks, output: Output): Promise<void> => {
-  const { client } = webhooks;
-  const entropy = new SystemEntropy();
-  const clock = new SystemClock();
-  const secret = `whsec_${entropy.bytes(32).toString('base64')}` as SigningSecret;
-  // On a line of its own, so that it is copied as it is.
-  const signed =
-    output.url === undefined ? '' : ` Until it ends, what is forwarded is signed with\n${secret}`;
-  const ready = () =>
-    output.ready(`Ready: there is no endpoint, so events are shown as they happen, until Ctrl-C.${signed}`);
-  const query = { starting_after: await newestEvent(client) };
-  const call = { method: 'GET', path: '/events', query } as const;
-  let checkedAt = clock.monotonic();
-  for await (const body of client.stream(call, output.signal, ready)) {
-    const event = JSON.parse(body) as StreamedEvent;
-    output.print(output.json ? body : `${event.type} ${event.data.card} ${event.id}`);
-    const delivery = event.id.replace(/^evt_/, 'dlv_');
-    const headers = deliveryHeaders({
-      delivery,
-      type: event.type,
-      body,
-      secrets: [secret],
-      at: clock.now(),
-    });
-    await passOn(output, { headers, body });
-    if (clock.monotonic() - checkedAt < endpointsKnownFor) continue;
-    checkedAt = clock.monotonic();
-    if ((await endpointsOf(webhooks)).length > 0) {
-      output.ready(
-        'An endpoint was registered: from now on its deliveries are shown, signed with its secret.',
-      );
-      return;
-    }
-  }
+/** Shows an event, and forwards it as a delivery of it, signed with the secret of the listener. */
+const takeEvent = async (body: string, secret: SigningSecret, output: Output): Promise<void> => {
+  const { id, type, data } = JSON.parse(body) as StreamedEvent;
+  if (!isWanted(output, type)) return;
+  output.print(output.json ? body : `${type} ${data.card} ${id}`);
+  const delivery = id.replace(/^evt_/, 'dlv_');
+  const headers = deliveryHeaders({ delivery, type, body, secrets: [secret], at: clock.now() });
+  await passOn(output, { headers, body });
 };
 
-/** The events as far as the key may read them; then, or once there is an endpoint, deliveries. */
-const hearOwners = async (webhooks: Webhooks, output: Output): Promise<void> => {
-  try {
-    await hearEvents(webhooks, output);
-  } catch (error) {
-    if (!(error instanceof ServiceRefused && error.status === 403)) throw error;
-    output.ready(
-      'There is no endpoint, and without the scope cards:read the key may not see the events themselves.',
-    );
+/** The events themselves: the service attempts nothing, so nothing can fail, and no endpoint is needed. */
+const hearEvents = async (
+  client: OperatorClient,
+  after: string | undefined,
+  secret: SigningSecret,
+  output: Output,
+): Promise<void> => {
+  let last = after;
+  const call = () => ({ method: 'GET', path: '/events', query: { starting_after: last } }) as const;
+  const ready = `Ready: events are shown as they happen, until Ctrl-C.${signedWith(output)}`;
+  for await (const body of unbroken(client, call, output, ready)) {
+    await takeEvent(body, secret, output);
+    last = (JSON.parse(body) as StreamedEvent).id;
   }
-  if (!output.signal.aborted) await hearDeliveries(webhooks, null, output);
 };
 
 const listen = async (context: VerbContext): Promise<void> => {
-  const { input, json, print, complain } = context;
+  const { input, json, print, complain, environment } = context;
   const url = input.text('forwardTo');
   if (url !== undefined && !isHttp(url))
     throw new WrongUsage('--forward-to must be an address such as http://localhost:3000/webhooks.');
+  const types = input.list('events')?.map(eventType) ?? null;
   const webhooks = webhooksOf(context);
-  const endpoints = await endpointsOf(webhooks);
-  const endpoint = wanted(endpoints, input.text('endpoint'));
+  const endpoint = await wantedEndpoint(webhooks, input.text('endpoint'));
+  const { client, key } = webhooks;
+  const after = key === null || endpoint !== null ? undefined : await newestEvent(client);
+  const secret = key === null ? null : listenSecret(key, environment, complain);
   // Standard output is for JSON alone.
-  const ready = json ? (text: string) => complain(`${text}\n`) : print;
-  const output = { url, json, print, ready, signal: untilInterrupted() };
-  await (webhooks.isOwners && endpoints.length === 0
-    ? hearOwners(webhooks, output)
-    : hearDeliveries(webhooks, endpoint, output));
+  const tell = json ? (text: string) => complain(`${text}\n`) : print;
+  const output = { url, json, types, secret, print, tell, signal: untilInterrupted() };
+  await (secret === null || endpoint !== null
+    ? hearDeliveries(webhooks, endpoint, output)
+    : hearEvents(client, after, secret, output));
 };
 
 interface TestResult {
@@ -228,7 +229,7 @@ const trigger = async (context: VerbContext): Promise<void> => {
   const { input, json, print } = context;
   const webhooks = webhooksOf(context);
   const endpoints = await endpointsOf(webhooks);
-  const one = wanted(endpoints, input.text('endpoint'));
+  const one = await wantedEndpoint(webhooks, input.text('endpoint'));
   if (endpoints.length === 0)
     throw new WrongUsage('There is no endpoint to send it to. Register one: POST /api/v1/webhooks.');
   const { client, path } = webhooks;
@@ -242,7 +243,7 @@ const trigger = async (context: VerbContext): Promise<void> => {
 
 const owners: readonly Option[] = [
   { name: 'org', description: 'id of the organization, for the operator' },
-  { name: 'key', description: 'an API key with the scope webhooks:manage; else the one in API_KEY' },
+  { name: 'key', description: 'an API key; else the one in API_KEY' },
 ];
 
 export const webhookLongVerbs: readonly LongVerb[] = [
@@ -251,11 +252,12 @@ export const webhookLongVerbs: readonly LongVerb[] = [
     verb: 'listen',
     isForOwners: true,
     description:
-      'Show deliveries and attempts as they happen, until Ctrl-C; can forward each to a local program. Requires an API key with webhooks:manage. If you have no endpoint, it shows card events directly; the key then also needs cards:read',
+      'Show events as they happen, until Ctrl-C, and forward them to a local program, signed with a secret that stays the same. Needs an API key with cards:read, or webhooks:manage with --endpoint; the operator sees deliveries',
     options: [
       ...owners,
-      { name: 'endpoint', description: 'only deliveries to this endpoint' },
-      { name: 'forward-to', description: 'URL of a local program that gets each new delivery, signed' },
+      { name: 'endpoint', description: 'instead of events, deliveries to this endpoint and their attempts' },
+      { name: 'events', description: 'only these types, such as card.mailed,card.held', kind: 'list' },
+      { name: 'forward-to', description: 'URL of a local program that gets each event, signed' },
     ],
     run: listen,
   },

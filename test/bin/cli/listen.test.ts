@@ -1,22 +1,54 @@
 import { once } from 'node:events';
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { SystemClock } from '../../../adapters/system/clock.js';
+import { spawnService } from '../../crash/service-process.js';
+import { loadVerifier } from '../../support/examples/examples.js';
 import { authority, receiverSettings, startReceiver, type Receiver } from '../../support/http/receiver.js';
-import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
-import { start, type Running } from '../../support/servers/programs.js';
+import {
+  aCard,
+  clientsOf,
+  startTestService,
+  type RunningService,
+  type Tenant,
+} from '../../support/http/service.js';
+import { freePort } from '../../support/servers/ports.js';
+import { command, start, type Ended, type Running } from '../../support/servers/programs.js';
 import { eventually } from '../../support/time/eventually.js';
 
+const { verifyWebhook } = await loadVerifier();
 const aLaterCard = aCard({ arrive_on: '2099-01-01' });
 
-describe('webhook listen --endpoint', () => {
+interface Got {
+  readonly body: Buffer;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** A program on this machine, with all that it got. */
+interface Program {
+  readonly url: string;
+  readonly got: Got[];
+}
+
+/** The type of an event as a receiver with this secret reads it. Throws if the signature is wrong. */
+const typeOf = ({ body, headers }: Got, secret: string): string =>
+  verifyWebhook({ body, headers, secrets: [secret], now: Date.now() }).event.type;
+
+const secretIn = (out: string): string => /^whsec_\S+$/m.exec(out)?.[0] ?? '';
+const timesIn = (text: string, pattern: RegExp): number => [...text.matchAll(pattern)].length;
+
+describe('webhook listen', () => {
   let service: RunningService;
   let receiver: Receiver;
   let tenant: Tenant;
-  let endpoint: string;
+  /** The user's configuration folder. */
+  let config: string;
   const listeners: Running[] = [];
-  const programs: Server[] = [];
+  const servers: Server[] = [];
   before(async () => {
     const settings = { ...receiverSettings, WEBHOOK_BACKOFF: '20ms', WEBHOOK_DISABLE_AFTER: '2' };
     service = await startTestService(settings, new SystemClock(), [authority.cert]);
@@ -24,77 +56,217 @@ describe('webhook listen --endpoint', () => {
   beforeEach(async () => {
     receiver = await startReceiver();
     tenant = await service.tenant();
-    endpoint = (await tenant.api('/api/v1/webhooks', { body: { url: receiver.url } })).id;
+    config = mkdtempSync(join(tmpdir(), 'cards-config-'));
   });
   afterEach(async () => {
     for (const listener of listeners) listener.kill('SIGKILL');
     await Promise.all(listeners.splice(0).map(({ ended }) => ended));
-    for (const program of programs.splice(0)) {
-      program.closeAllConnections();
-      program.close();
+    for (const server of servers.splice(0)) {
+      server.closeAllConnections();
+      server.close();
     }
     await receiver.close();
+    rmSync(config, { recursive: true });
   });
   after(() => service.stop());
 
-  /** The address of a program on this machine that responds so. */
-  const aProgram = async (respond: (response: ServerResponse) => void): Promise<string> => {
-    const program = createServer((request, response) => {
-      request.resume();
-      respond(response);
+  const aProgram = async (
+    respond: (response: ServerResponse) => void = (response) => response.writeHead(204).end(),
+  ): Promise<Program> => {
+    const got: Got[] = [];
+    const server = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        got.push({ body: Buffer.concat(chunks), headers: request.headers });
+        respond(response);
+      });
     }).listen(0, '127.0.0.1');
-    programs.push(program);
-    await once(program, 'listening');
-    return `http://127.0.0.1:${(program.address() as AddressInfo).port}/`;
+    servers.push(server);
+    await once(server, 'listening');
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, got };
   };
 
-  const listening = async (url: string): Promise<Running> => {
-    const words = ['--endpoint', endpoint, '--forward-to', url];
-    const settings = { BASE_URL: service.baseUrl, API_KEY: tenant.key };
+  const environment = (key = tenant.key) => ({
+    BASE_URL: service.baseUrl,
+    API_KEY: key,
+    XDG_CONFIG_HOME: config,
+  });
+
+  const listening = async (words: readonly string[] = [], settings = environment()): Promise<Running> => {
     const listener = start('cli', ['webhook', 'listen', ...words], settings);
     listeners.push(listener);
-    await eventually(() => /^Ready: /m.test(listener.out()));
+    await eventually(() => /^Ready: [^]*\n/m.test(listener.out()));
     return listener;
   };
 
-  const sendCard = () => tenant.api('/api/v1/cards', { body: aLaterCard });
-  const timesIn = (listener: Running, pattern: RegExp): number =>
-    [...listener.out().matchAll(pattern)].length;
+  const interrupted = (listener: Running): Promise<Ended> => {
+    listener.kill('SIGINT');
+    return listener.ended;
+  };
 
-  it('never counts against the endpoint: not what refuses, nor what is gone, nor a listener that dies', async () => {
-    const refusing = await aProgram((response) => response.writeHead(500).end());
-    const gone = await aProgram(() => undefined);
-    const left = programs.pop();
-    left?.close();
-    let reached = 0;
-    const silent = await aProgram(() => void reached++);
-    const [refused, alone, dying] = await Promise.all([refusing, gone, silent].map(listening));
-    for (const _ of [1, 2, 3]) await sendCard();
-    await eventually(() => reached > 0);
-    dying?.kill('SIGKILL');
-    for (const _ of [1, 2, 3]) await sendCard();
-    await eventually(
-      () =>
-        refused !== undefined &&
-        alone !== undefined &&
-        timesIn(refused, /forwarded to \S+: 500/g) === 6 &&
-        timesIn(alone, /forwarded to \S+: .*ECONNREFUSED/g) === 6,
-    );
-    await eventually(() => receiver.received.length === 6);
-    const { body } = await tenant.api(`/api/v1/webhooks/${endpoint}`);
-    expect(body).to.include({ active: true, failure_count: 0, consecutive_failures: 0 });
+  const sendCard = async (): Promise<string> => (await tenant.api('/api/v1/cards', { body: aLaterCard })).id;
+
+  it('shows events and signs them alike, whether an endpoint is registered or deleted meanwhile', async () => {
+    const program = await aProgram();
+    const listener = await listening(['--forward-to', program.url]);
+    const secret = secretIn(listener.out());
+    const first = await sendCard();
+    const endpoint = (await tenant.api('/api/v1/webhooks', { body: { url: receiver.url } })).id;
+    const second = await sendCard();
+    await tenant.api(`/api/v1/webhooks/${endpoint}`, { method: 'DELETE' });
+    const third = await sendCard();
+    await eventually(() => timesIn(listener.out(), /forwarded to \S+: 204/g) === 3);
+    for (const card of [first, second, third])
+      expect(listener.out()).to.match(new RegExp(`^card\\.created ${card} evt_\\w+$`, 'm'));
+    expect(program.got.map((one) => typeOf(one, secret))).to.deep.equal(Array(3).fill('card.created'));
+    const { code, error } = await interrupted(listener);
+    expect([code, error]).to.deep.equal([0, '']);
   });
 
-  it('goes on with an endpoint that its own address has switched off', async () => {
-    receiver.answer = 503;
-    const working = await aProgram((response) => response.writeHead(204).end());
-    const listener = await listening(working);
-    await sendCard();
-    await eventually(async () => (await tenant.api(`/api/v1/webhooks/${endpoint}`)).body['active'] === false);
-    const { id } = await sendCard();
-    await eventually(() => timesIn(listener, /forwarded to \S+: 204/g) === 2);
-    expect(listener.out()).to.match(
-      new RegExp(`card\\.created ${id} dlv_\\w+ dropped: the endpoint is disabled: 2 failures in a row, `),
+  it('has one secret per key, the same in every run, in a file that only its owner may read', async () => {
+    const other = await service.tenant();
+    const runs = await Promise.all([listening(), listening(), listening([], environment(other.key))]);
+    const again = await listening();
+    const [first, second, others, later] = [...runs, again].map((run) => secretIn(run.out()));
+    expect(first).to.match(/^whsec_/);
+    expect([second, later]).to.deep.equal([first, first]);
+    expect(others).not.to.equal(first);
+    const folder = join(config, 'handwritten-cards');
+    const files = readdirSync(folder).map((name) => join(folder, name));
+    expect(files.map((file) => statSync(file).mode & 0o777)).to.deep.equal([0o600, 0o600]);
+    expect(new Set(files.map((file) => readFileSync(file, 'utf8').trim()))).to.deep.equal(
+      new Set([first, others]),
     );
+  });
+
+  it('says so if it cannot keep its secret, and goes on', async () => {
+    const listener = await listening([], { ...environment(), XDG_CONFIG_HOME: '/dev/null' });
+    expect(secretIn(listener.out())).to.match(/^whsec_/);
+    expect((await interrupted(listener)).error).to.match(/^The signing secret is for this run alone/);
+  });
+
+  it('shows only the types of --events', async () => {
+    const listener = await listening(['--events', 'card.cancelled,card.held']);
+    const id = await sendCard();
+    await tenant.api(`/api/v1/cards/${id}`, { method: 'DELETE' });
+    await eventually(() => listener.out().includes(`card.cancelled ${id}`));
+    expect(listener.out()).not.to.include('card.created');
+    const { code, error } = await command(['webhook', 'listen', '--events', 'card.heled'], environment());
+    expect([code, error]).to.deep.equal([
+      2,
+      'There is no event type card.heled. Did you mean card.held? The types are card.created, card.written, card.mailed, card.held, card.cancelled.\n',
+    ]);
+  });
+
+  it('goes on when the service was away, and misses nothing that happened before it is back', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'cards-'));
+    const port = await freePort();
+    const begin = async () => {
+      const started = spawnService(directory, port);
+      await started.ready;
+      return started;
+    };
+    let running = await begin();
+    try {
+      const operatorToken = readFileSync(join(directory, 'operator.token'), 'utf8').trim();
+      const owner = await clientsOf({ baseUrl: running.url, operatorToken }).tenant();
+      const send = async () => (await owner.api('/api/v1/cards', { body: aLaterCard })).id;
+      const listener = await listening([], { ...environment(owner.key), BASE_URL: running.url });
+      const sent = [await send()];
+      await running.end('SIGTERM');
+      await eventually(() => /was lost\. .*Trying again until Ctrl-C\.$/m.test(listener.out()));
+      running = await begin();
+      sent.push(await send());
+      await eventually(() => listener.out().includes('The service is back.'));
+      await running.end('SIGKILL');
+      running = await begin();
+      sent.push(await send());
+      await eventually(() => sent.every((id) => listener.out().includes(`card.created ${id}`)));
+      expect(timesIn(listener.out(), /^card\.created/gm)).to.equal(sent.length);
+      await running.end('SIGKILL');
+      await eventually(() => timesIn(listener.out(), /Trying again/g) === 3);
+      expect((await interrupted(listener)).code).to.equal(0);
+    } finally {
+      await running.end('SIGKILL');
+      rmSync(directory, { recursive: true });
+    }
+  });
+
+  it('ends with a code that says why: a wrong key, a scope that is missing, no service, no key', async () => {
+    const scopes = ['webhooks:manage'];
+    const made = await service.operator(`/operator/v1/organizations/${tenant.org}/keys`, {
+      body: { scopes },
+    });
+    const outcome = async (settings: Readonly<Record<string, string>>) => {
+      const { code, error } = await command(['webhook', 'listen'], settings);
+      return [code, error.replace(/[ :].*\n/, '')];
+    };
+    expect(await outcome(environment(`hck_${'x'.repeat(43)}`))).to.deep.equal([1, 'invalid_key']);
+    expect(await outcome(environment(String(made.body['key'])))).to.deep.equal([1, 'missing_scope']);
+    expect(await outcome({ ...environment(), BASE_URL: 'http://127.0.0.1:1' })).to.deep.equal([69, 'The']);
+    expect(await outcome({ ...environment(), API_KEY: '' })).to.deep.equal([2, 'Give']);
+    expect(readdirSync(config)).to.deep.equal([]);
+  });
+
+  describe('--endpoint', () => {
+    let endpoint: string;
+    let endpointSecret: string;
+    beforeEach(async () => {
+      const { id, body } = await tenant.api('/api/v1/webhooks', { body: { url: receiver.url } });
+      [endpoint, endpointSecret] = [id, String(body['signing_secret'])];
+    });
+    const forwarding = (url: string) => listening(['--endpoint', endpoint, '--forward-to', url]);
+
+    it('passes deliveries on, signed with its own secret as with that of the endpoint', async () => {
+      const program = await aProgram();
+      const listener = await forwarding(program.url);
+      await sendCard();
+      const got = await eventually(() => program.got[0] ?? null);
+      expect([secretIn(listener.out()), endpointSecret].map((secret) => typeOf(got, secret))).to.deep.equal([
+        'card.created',
+        'card.created',
+      ]);
+      expect(String(got.headers['webhook-signature']).split(' ')).to.have.length(2);
+    });
+
+    it('never counts against the endpoint: not what refuses, nor what is gone, nor a listener that dies', async () => {
+      const refusing = await aProgram((response) => response.writeHead(500).end());
+      const gone = await aProgram();
+      servers.pop()?.close();
+      const silent = await aProgram(() => undefined);
+      const [refused, alone, dying] = await Promise.all(
+        [refusing, gone, silent].map(({ url }) => forwarding(url)),
+      );
+      for (const _ of [1, 2, 3]) await sendCard();
+      await eventually(() => silent.got.length > 0);
+      dying?.kill('SIGKILL');
+      for (const _ of [1, 2, 3]) await sendCard();
+      await eventually(
+        () =>
+          refused !== undefined &&
+          alone !== undefined &&
+          timesIn(refused.out(), /forwarded to \S+: 500/g) === 6 &&
+          timesIn(alone.out(), /forwarded to \S+: .*ECONNREFUSED/g) === 6,
+      );
+      await eventually(() => receiver.received.length === 6);
+      const { body } = await tenant.api(`/api/v1/webhooks/${endpoint}`);
+      expect(body).to.include({ active: true, failure_count: 0, consecutive_failures: 0 });
+    });
+
+    it('goes on with an endpoint that its own address has switched off', async () => {
+      receiver.answer = 503;
+      const { url } = await aProgram();
+      const listener = await forwarding(url);
+      await sendCard();
+      await eventually(
+        async () => (await tenant.api(`/api/v1/webhooks/${endpoint}`)).body['active'] === false,
+      );
+      const id = await sendCard();
+      await eventually(() => timesIn(listener.out(), /forwarded to \S+: 204/g) === 2);
+      expect(listener.out()).to.match(
+        new RegExp(`card\\.created ${id} dlv_\\w+ dropped: the endpoint is disabled: 2 failures in a row, `),
+      );
+    });
   });
 });

@@ -90,7 +90,7 @@ describe('the command line at a terminal', () => {
     expect(code).to.equal(0);
     expect(completed(out, 'web')).to.deep.equal(['webhook']);
     expect(completed(out, 'webhook', 'l')).to.deep.equal(['list', 'listen']);
-    expect(completed(out, 'webhook', 'listen', '--e')).to.deep.equal(['--endpoint']);
+    expect(completed(out, 'webhook', 'listen', '--en')).to.deep.equal(['--endpoint']);
     expect(completed(out, 'key', 'revoke', 'id', '--'))
       .to.include('--yes')
       .and.include('--base-url');

@@ -36,8 +36,8 @@ export const testing: Guide = () => [
     'Webhooks on this machine',
     text(
       'Webhook endpoints must be public https URLs, so localhost is rejected. To receive events locally:',
-      '- `webhook listen --forward-to` needs only an API key and forwards signed events to your local program, as in [the quick start](/docs/quick-start#webhook).',
-      '- With `--endpoint` it forwards the deliveries to one of your endpoints, signed with its secret, even while the endpoint is disabled. Responses of your program never count against the endpoint.',
+      '- `webhook listen --forward-to` needs only an API key and forwards events to your local program, signed with a secret that stays the same, as in [the quick start](/docs/quick-start#webhook).',
+      '- With `--endpoint` it forwards the deliveries to one of your endpoints, signed with its secret, too, even while the endpoint is disabled. Responses of your program never count against the endpoint.',
       '- `webhook trigger card.mailed` sends a test event of any type to your endpoints.',
       '- A tunnel with a public name, registered as an endpoint.',
     ),
