@@ -13,8 +13,8 @@ const all = (text: string, pattern: RegExp): string[] =>
   [...text.matchAll(pattern)].map(([, found]) => found ?? '');
 
 describe('the fronts of the collection', () => {
-  it('are of cards of the collection, and are built', () => {
-    expect(firstCollection.map(({ slug }) => slug)).to.include.members(fronts.map(({ slug }) => slug));
+  it('are one for each card, and are built', () => {
+    expect(fronts.map(({ slug }) => slug)).to.have.members(firstCollection.map(({ slug }) => slug));
     expect(fronts.filter(({ path }) => !existsSync(join(root, 'dist', path)))).to.deep.equal([]);
   });
 
