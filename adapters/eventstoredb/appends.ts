@@ -20,7 +20,7 @@ const silentPart = 1 / 3;
 export class Appends {
   readonly #context: Context;
   readonly #reads: Reads;
-  #asking: Promise<void> | null = null;
+  #asking: Promise<unknown> | null = null;
 
   constructor(context: Context, reads: Reads) {
     this.#context = context;

@@ -18,6 +18,7 @@ import { backoffOf, usualTimes, type Context, type EventStoreDbTimes } from './c
 import { serverNames } from './events.js';
 import { ForeignEvents, type ForeignEvent } from './foreign-events.js';
 import { ServerLog } from './following.js';
+import { compareFormat } from './log-mark.js';
 import { HiddenEvents, Reads } from './reads.js';
 import { SharedFollowing } from './shared-following.js';
 
@@ -83,6 +84,14 @@ export class EventStoreDbEventStore implements EventStore, RawLog {
   /** How many events of other programs under names of ours were passed over. */
   get foreignEvents(): number {
     return this.#context.foreign.count;
+  }
+
+  /**
+   * Makes sure that this version can read the log. `marks`: it will write to it. Throws NewerLog and
+   * EventStoreUnavailable.
+   */
+  assertFormat(marks = false): Promise<void> {
+    return compareFormat(this.#context, this.#reads, marks);
   }
 
   async append(writes: readonly StreamWrite[]): Promise<readonly WriteOutcome[]> {

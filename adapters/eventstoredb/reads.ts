@@ -130,17 +130,18 @@ export class Reads {
     }
   }
 
-  /** Asks for as little as there is, to see whether the server answers. */
-  async ask(stream: StreamName): Promise<void> {
-    await this.#repeated(async (session) => {
+  /** The last record of a stream, of any writer: as little as there is, to see whether the server answers. */
+  async ask(stream: StreamName): Promise<ResolvedEvent['event'] | null> {
+    return this.#repeated(async (session) => {
       const options = { fromRevision: END, maxCount: 1, direction: BACKWARDS, requiresLeader: true } as const;
       const read = session.client.readStream(this.#context.names.nameOf(stream), options);
       try {
-        for await (const _ of this.#supervised(session, read)) return;
+        for await (const { event } of this.#supervised(session, read)) return event;
       } catch (error) {
         if (!(error instanceof StreamNotFoundError || error instanceof StreamDeletedError))
           throw this.#explained(error, stream);
       }
+      return null;
     });
   }
 

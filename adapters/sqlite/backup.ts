@@ -1,8 +1,9 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { openForReading, syncDirectory } from './database.js';
+import { numberFrom, openForReading, syncDirectory } from './database.js';
 import { DamagedLog } from '../../application/log/damaged-log.js';
+import { assertReadable } from '../../application/log/log-format.js';
 import { logChecker } from './verification/log-checker.js';
 
 /** Where the log of a copy ends. */
@@ -18,12 +19,13 @@ const busyTimeout = 30_000;
 const ownerOnly = 0o600;
 
 /**
- * Reads a copy back: the file itself, and every event with its hash. Throws DamagedLog, and SQLite's errors
- * for a file that is no database.
+ * Reads a copy back: the file itself, and every event with its hash. Throws NewerLog, DamagedLog, and
+ * SQLite's errors for a file that is no database.
  */
 export const checkCopy = (path: string): CopiedLog => {
   const database = openForReading(path);
   try {
+    assertReadable(numberFrom(database.prepare('pragma user_version')) ?? 0);
     const [state]: readonly { readonly integrity_check: string }[] = database
       .prepare('pragma integrity_check')
       .all();

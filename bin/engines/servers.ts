@@ -8,7 +8,7 @@ import type { ProjectorStatus } from '../../application/projecting/projection-bo
 import { withTimeout } from '../../application/timing/with-timeout.js';
 import { WriteHealth } from '../../application/writing/write-health.js';
 import { storeWith } from '../../application/writing/store-with.js';
-import { messageOf } from '../../domain/errors.js';
+import { FinalError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Engine, EngineOptions } from '../wiring/engine.js';
 import { EngineCalls } from '../metrics/engine-calls.js';
@@ -60,7 +60,7 @@ export const openServers = (
   options: EngineOptions,
   { eventStoreUrl, mongoUrl, rabbitUrl }: Servers,
 ): Engine => {
-  const { settings, clock, log, namespace = '', calls = new EngineCalls() } = options;
+  const { settings, clock, log, fail, namespace = '', calls = new EngineCalls() } = options;
   const failed: LastFailure = { error: null, at: -Infinity };
   const eventStore = openEventStoreDb(eventStoreUrl, options, failed);
   const stores = openMongoStores(options, mongoUrl, eventStore);
@@ -92,10 +92,24 @@ export const openServers = (
     );
     return { name, ready: detail === null, detail };
   };
+  /** Does not begin over a log of a newer version, which would look damaged. */
+  const readable =
+    (work: (signal: AbortSignal) => Promise<void>) =>
+    async (signal: AbortSignal): Promise<void> => {
+      const error = await eventStore.assertFormat().catch((error: unknown) => error);
+      if (error instanceof FinalError) fail(error);
+      else await work(signal);
+    };
+  let isMarked = false;
+  const mark = async (): Promise<void> => {
+    await eventStore.assertFormat(true);
+    isMarked = true;
+  };
   const appends = new WriteHealth(clock, () => Promise.resolve(), refusedFor);
   const store = storeWith(stores.store, {
     append: async (writes, completing) => {
       try {
+        if (!isMarked) await mark();
         const outcomes = await stores.store.append(writes, completing);
         appends.wrote(null);
         return outcomes;
@@ -118,12 +132,15 @@ export const openServers = (
     store,
     tiles,
     raw: eventStore,
+    project: stores.project && readable(stores.project),
+    exclusively: (name, signal, work) => stores.exclusively(name, signal, readable(work)),
     notarize: notaryOf(options, { log: eventStore, tiles: stores.tiles }),
     eventMacs: macsOf(options),
     deliveryQueue,
     publicStream,
     hasServers: true,
     assertLog: async () => {
+      await eventStore.assertFormat();
       for (const { reader, ...read } of await stores.readings()) await assertSameLog(store, reader, read);
     },
     foreignEvents: () => eventStore.foreignEvents,

@@ -9,6 +9,7 @@ import { copyLog, NoCopy, type CopiedLog } from '../../application/log/copy-log.
 import { assertUndamaged } from '../../application/log/damaged-log.js';
 import { acceptRestore, type GivenUp } from '../../application/log/accept-restore.js';
 import { Streams } from '../../application/writing/streams.js';
+import { FinalError } from '../../domain/errors.js';
 import { plainSealing } from '../wiring/plain-sealing.js';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,6 +44,12 @@ export const openServers = async (
     await log.close();
     await database.close();
   };
+  // Where the server is away, whatever needs it says so.
+  await log.assertFormat().catch(async (error: unknown) => {
+    if (!(error instanceof FinalError)) return;
+    await close();
+    throw error;
+  });
   return { log, database, close };
 };
 
@@ -129,6 +136,7 @@ export const copyLogTo = async (
     await database.ping();
     const tiles = new MongoLogTiles(database);
     await assertUndamaged(tiles);
+    await to.assertFormat(true);
     const copied = await copyLog({ from, to, macs }, onProgress);
     const newest = await tiles.newest();
     if (newest?.size !== copied.events || !newest.root.equals(copied.root))

@@ -4,6 +4,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { messageOf } from '../../../domain/errors.js';
 import { errcodeOf, isDamage, numberFrom, openForReading, type Database } from '../database.js';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
+import { assertReadable } from '../../../application/log/log-format.js';
 import { CheckpointPastHead } from '../errors.js';
 import { readWal, type WalContent } from '../log/wal.js';
 import { logChecker } from './log-checker.js';
@@ -15,14 +16,15 @@ const maxAtStart = 200_000;
 export type LeftInWal = Pick<WalContent, 'commits' | 'lostCommits'>;
 
 /**
- * Throws DamagedLog if the file is shorter than its header says, or if its write-ahead log is broken before
- * its end. Call it before SQLite opens the file for writing: SQLite fills a gap with zeros, and drops the
- * unreadable part of the write-ahead log. (docs/engines.md#sqlite)
+ * Throws NewerLog, and DamagedLog if the file is shorter than its header says, or if its write-ahead log is
+ * broken before its end. Call it before SQLite opens the file for writing: SQLite fills a gap with zeros, and
+ * drops the unreadable part of the write-ahead log. (docs/engines.md#sqlite)
  */
 export const assertWhole = (path: string): LeftInWal => {
   const header = readHeader(path);
   if (header === null) return { commits: 0, lostCommits: 0 };
-  const { pageSize, pages, size } = header;
+  const { pageSize, pages, size, format } = header;
+  assertReadable(format);
   const wal = readWal(`${path}-wal`);
   const present = Math.floor(size / pageSize);
   for (let page = present + 1; page <= pages; page += 1)
@@ -72,12 +74,17 @@ export const assertNotPast = (head: bigint, checkpoints: Readonly<Record<string,
 };
 
 /**
- * Page size and pages by the file's header, and the file's size. Null if the file is new, or if its header
- * doesn't tell.
+ * Page size, pages and format (SQLite's `user_version`) by the file's header, and the file's size. Null if
+ * the file is new, or if its header doesn't tell.
  */
 const readHeader = (
   path: string,
-): { readonly pageSize: number; readonly pages: number; readonly size: number } | null => {
+): {
+  readonly pageSize: number;
+  readonly pages: number;
+  readonly size: number;
+  readonly format: number;
+} | null => {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return null;
   const file = openSync(path, 'r');
   try {
@@ -90,6 +97,7 @@ const readHeader = (
       pageSize: pageSize === 1 ? 65_536 : pageSize,
       pages: header.readUInt32BE(28),
       size: fstatSync(file).size,
+      format: header.toString('latin1', 0, 15) === 'SQLite format 3' ? header.readUInt32BE(60) : 0,
     };
   } finally {
     closeSync(file);

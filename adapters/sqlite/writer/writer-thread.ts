@@ -1,4 +1,5 @@
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
+import { logFormat } from '../../../application/log/log-format.js';
 import { messageOf } from '../../../domain/errors.js';
 import {
   emptyWriteAheadLog,
@@ -179,6 +180,13 @@ export interface Writer {
   readonly wakeReaders: () => void;
 }
 
+/** Says which format the file has, in the file itself: its start does not read the write-ahead log for it. */
+const markFormat = (database: Database): void => {
+  if (numberFrom(database.prepare('pragma user_version')) === logFormat) return;
+  database.exec(`pragma user_version = ${logFormat}`);
+  emptyWriteAheadLog(database);
+};
+
 /** Opens the file as the thread does. */
 export const openWriter = (start: WriterStart): Writer => {
   const database = openForWriting(start.path);
@@ -190,6 +198,7 @@ export const openWriter = (start: WriterStart): Writer => {
     Atomics.store(sharedHead, 0, BigInt(position));
   };
   emptyWriteAheadLog(database);
+  markFormat(database);
   const sets: readonly OperationSet[] = openOperationSets(database, shareHead);
   const operations: ReadonlyMap<string, (input: never) => unknown> = new Map(
     sets.flatMap((set) => Object.entries(set.operations)),
