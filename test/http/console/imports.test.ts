@@ -70,7 +70,7 @@ describe('the import of contacts in the console', () => {
     for (const [text, told] of [
       ['name\nAnn\n', 'no column external_id'],
       ['', 'The file is empty'],
-      ['external_id,name\nlost,"Ann\n', "can't be read any further"],
+      [`external_id,name\nlost,Ann\n${'x'.repeat(500_000)}`, 'longer than 400 KiB'],
       [`external_id,name\nlost,Ann\n${'x'.repeat(maxFileBytes + 100_000)}`, 'larger than 32 MiB'],
     ] as const) {
       const refused = await send(text);

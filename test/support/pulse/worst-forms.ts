@@ -79,7 +79,7 @@ const rowsOf = (size: number, header: string, row: (at: number) => string): stri
 /** The worst files of contacts, of this size. */
 export const worstFiles = (size: number): readonly NamedFile[] => [
   ['the most rows', fileOf(rowsOf(size / 4, 'external_id,name', (at) => `k${at},A\n`))],
-  ['the most bad rows', fileOf(rowsOf(size / 4, 'external_id,name', () => ',\n'))],
+  ['the most bad rows', fileOf(rowsOf(size / 4, 'external_id,name', () => ',A\n'))],
   ['the most bad rows, and no end', fileOf(`${rowsOf(size / 8, 'external_id,name', (at) => `k${at},A\n`)}"`)],
   ['empty lines', fileOf(`external_id,name\n${'\n'.repeat(size - 20)}`)],
   ['carriage returns', fileOf(`external_id,name\n${'\r'.repeat(size - 20)}`)],
@@ -90,6 +90,8 @@ export const worstFiles = (size: number): readonly NamedFile[] => [
   ['one line', fileOf(`external_id,name\n${'x'.repeat(size - 20)}`)],
   ['nothing but quotes', fileOf(`external_id,name\n${'"'.repeat(size - 20)}`)],
   ['one quoted cell of breaks', fileOf(`external_id,name\nk,"${'\r\n'.repeat(size / 2 - 20)}`)],
+  ['a quotation in each line', fileOf(`external_id,name\n${'"\n'.repeat(size / 2 - 20)}`)],
+  ['quotations that close and open', fileOf(`external_id,name\n${'""",z","b\n'.repeat(size / 10 - 20)}`)],
   ['cells of breaks', fileOf(rowsOf(size, 'external_id,name', (at) => `${at},"${'\r\n'.repeat(40_000)}"\n`))],
   ...['marks and then others', 'marks out of order', 'invisible ones', 'angle brackets'].map(
     (kind): NamedFile => [

@@ -1,7 +1,8 @@
 import { beginImport, importIdOf, listImports } from '../../../../application/contacts/imports.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { readContact } from '../../api/contact-fields.js';
-import { contactRows, UnreadableFile } from '../../api/contact-file.js';
+import { contactRows } from '../../api/contact-file.js';
+import { UnreadableFile } from '../../api/csv-rows.js';
 import { maxFileBytes } from '../../server/upload.js';
 import { Field, FileField, Form, Refusal } from '../../web/form.js';
 import { Badge, PageHeading, Table } from '../../web/parts.js';
