@@ -9,47 +9,60 @@ import {
 import { listCollection } from '../../../application/organizations/read-collection.js';
 import type { DesignDocument } from '../../../projections/organizations.js';
 import { scopes } from '../../../domain/api-key.js';
-import { optionalText, pageLimit } from '../schema/fields.js';
+import { pageCursor, pageLimit } from '../schema/fields.js';
+import { examples, objectKind, organizationId, shownNumber, shownText } from '../schema/shown.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from './responses.js';
 import { route, type Operation, type Route } from '../server/route.js';
 
 const account = z
   .object({
-    object: z.literal('account'),
-    organization: z.object({ id: z.string(), name: z.string() }),
-    label: z.string().nullable().describe('The label of the key.'),
-    scopes: z.array(z.enum(scopes)),
+    object: objectKind('account'),
+    organization: z
+      .object({ id: organizationId, name: shownText('The name of the organization.', 'Acme') })
+      .describe('The organization to which the key belongs.'),
+    label: shownText('The label of the key.', 'Shop').nullable(),
+    scopes: z.array(z.enum(scopes)).describe('What the key may do.'),
   })
-  .meta({ id: 'Account' });
+  .meta({ id: 'Account', description: 'The key of a request, and whose it is.' });
 const creditBalance = z
-  .object({ object: z.literal('credit_balance'), balance: z.int().min(0) })
-  .meta({ id: 'CreditBalance' });
+  .object({
+    object: objectKind('credit_balance'),
+    balance: shownNumber('The credits that are left.', 41).min(0),
+  })
+  .meta({ id: 'CreditBalance', description: 'The credits that are left.' });
 export const design = z
   .object({
-    id: z.string().describe('To be sent as `design_id`.'),
-    object: z.literal('design'),
-    name: z.string(),
-    collection_slug: z.string().nullable().describe('The collection card of which this design is a copy.'),
+    id: shownText('To be sent as `design_id`.', examples.uuid),
+    object: objectKind('design'),
+    name: shownText('The name of the design.', 'Thank you'),
+    collection_slug: shownText(
+      'The collection card of which this design is a copy; null if it is none.',
+      'thank-you-botanical',
+    ).nullable(),
     created_at: instant('When the design was saved.'),
   })
-  .meta({ id: 'Design' });
+  .meta({ id: 'Design', description: 'A saved design: the printed front of a card.' });
 const collectionCard = z
   .object({
-    id: z
-      .string()
-      .meta({ description: 'To be sent as `design_id`.', examples: ['card:thank-you-botanical'] }),
-    object: z.literal('collection_card'),
-    title: z.string(),
-    url: z.string().meta({ format: 'uri', description: "The address of the card's public page." }),
+    id: shownText('To be sent as `design_id`.', 'card:thank-you-botanical'),
+    object: objectKind('collection_card'),
+    title: shownText('The title of the card.', 'Thank you, botanical'),
+    url: shownText(
+      "The address of the card's public page.",
+      'https://cards.example/collection/thank-you-botanical',
+    ).meta({ format: 'uri' }),
   })
-  .meta({ id: 'CollectionCard' });
+  .meta({
+    id: 'CollectionCard',
+    description: 'A card of the public collection, whose front can be chosen as a design.',
+  });
 const handwriting = z
   .object({
-    name: z.string().describe('To be sent as `handwriting`.'),
-    object: z.literal('handwriting'),
+    name: shownText('To be sent as `handwriting`.', 'Everyday'),
+    object: objectKind('handwriting'),
     house_hand: z.boolean().describe("Whether this is the organization's house hand."),
   })
-  .meta({ id: 'Handwriting' });
+  .meta({ id: 'Handwriting', description: 'A handwriting on offer.' });
 
 const handwritingList = listOf(handwriting, 'HandwritingList');
 
@@ -136,9 +149,7 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
     access,
     query: z.object({
       limit: pageLimit,
-      starting_after: optionalText({
-        description: 'The `next_cursor` of the page before: the id of its last card.',
-      }),
+      starting_after: pageCursor('card:thank-you-botanical', 'the id of its last card'),
     }),
     errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async ({ query: { limit, starting_after: startingAfter } }) => {

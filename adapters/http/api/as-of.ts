@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { DomainError } from '../../../domain/errors.js';
 import type { Instant } from '../../../domain/ids.js';
 import { optionalText } from '../schema/fields.js';
+import { shownPosition, shownRevision } from '../schema/shown.js';
 import { instant, isoTime, pageOf, timestamp } from './responses.js';
 import type { TextResponse } from '../server/route.js';
 
@@ -39,8 +40,8 @@ const readMoment = async (log: Log, sent: string, param: string): Promise<Moment
 
 /** The event at which a response as of a moment stopped, in its stream. */
 const event = z.object({
-  position: z.string().nullable().describe('Null if the event store does not give it for a single stream.'),
-  revision: z.string(),
+  position: shownPosition,
+  revision: shownRevision,
   at: instant('When the event occurred.'),
 });
 

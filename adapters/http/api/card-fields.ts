@@ -24,6 +24,7 @@ export const country = textOr<SentCountry>(
   {
     description:
       'Cards are mailed inside the US only: US, USA or United States, in any case; or PR, GU, VI, AS or MP, which is then the state.',
+    examples: ['US'],
   },
   readCountry,
 );
@@ -56,10 +57,11 @@ const recipient = z
     line2: optionalText(
       {
         description: `Apartment, suite, floor, unit. Over ${maxLineLength} characters: the card is held.`,
+        examples: ['Apt 4'],
       },
       addressPart,
     ),
-    city: text({ examples: [exampleRecipient.city] }, addressPart),
+    city: text({ description: 'The city.', examples: [exampleRecipient.city] }, addressPart),
     state: text(
       {
         description: 'Two-letter US state code, in any case.',
@@ -79,6 +81,7 @@ const recipient = z
   })
   .meta({
     id: 'NewRecipient',
+    description: 'To whom the card is mailed: one address in the US.',
     ...annotations({ code: 'invalid_recipient', hint: 'one address as an object (one card per request)' }),
   });
 
@@ -134,6 +137,7 @@ export const newCard = z
   })
   .meta({
     id: 'NewCard',
+    description: 'A card to be sent.',
     examples: [{ recipient: exampleRecipient, message: exampleMessage, reference: 'order-1001' }],
   });
 

@@ -24,7 +24,17 @@ import {
 import { DomainError } from '../../../domain/errors.js';
 import type { CardDocument } from '../../../projections/cards.js';
 import { newCard, readCardFields } from './card-fields.js';
-import { optionalChoice, optionalText, pageLimit, text } from '../schema/fields.js';
+import { optionalChoice, optionalText, pageCursor, pageLimit, text } from '../schema/fields.js';
+import {
+  alwaysTrue,
+  cardCode,
+  examples,
+  objectKind,
+  shownAddress,
+  shownNumber,
+  shownText,
+  nullText,
+} from '../schema/shown.js';
 import { receiptFor, receiptHeader } from './receipt.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type HttpRequest, type Route } from '../server/route.js';
@@ -35,21 +45,23 @@ export interface CardRouteDeps extends SendCardDeps, ChangeCardDeps, ReadCardsDe
   readonly baseUrl: () => string;
 }
 
-const cardCodeText = z.string().meta({ description: 'The card code.', examples: ['HC-7K3M9QX'] });
-const date = z.string().meta({ format: 'date' });
-const window = z.object({ earliest: date, latest: date }).meta({
-  id: 'ArrivalWindow',
-  description:
-    'When the card arrives: a window of four to five days that ends on the arrive-by date, never a promised day.',
-});
-const heldReason = z
-  .string()
-  .nullable()
-  .describe('Why the card needs a person, in plain words; null unless it is held.');
-const reference = z
-  .string()
-  .nullable()
-  .describe(`The reference that was sent, cut at ${maxReferenceLength} characters; null if there was none.`);
+const date = (description: string, example: string) =>
+  shownText(description, example).meta({ format: 'date' });
+const window = z
+  .object({
+    earliest: date('The first day on which the card may arrive.', '2030-06-10'),
+    latest: date('The last day on which the card should arrive.', '2030-06-14'),
+  })
+  .meta({
+    id: 'ArrivalWindow',
+    description:
+      'When the card arrives: a window of four to five days that ends on the arrive-by date, never a promised day.',
+  });
+const heldReason = nullText('Why the card needs a person, in plain words; null unless it is held.');
+const reference = shownText(
+  `The reference that was sent, cut at ${maxReferenceLength} characters; null if there was none.`,
+  'order-1001',
+).nullable();
 const erasedAt = instant('When the personal data of the card was erased; absent if it was not.').optional();
 /** In place of `erased_at` where nothing was erased. */
 export const unreadable = z
@@ -58,17 +70,21 @@ export const unreadable = z
   .describe(
     "True if the personal data can't be read although nothing erased it: its key is lost. Else absent.",
   );
-const orderPage = z.string().meta({ format: 'uri', description: "The address of the card's order page." });
+const orderPage = shownText(
+  "The address of the card's order page.",
+  `https://cards.example/cards/${examples.card}`,
+).meta({ format: 'uri' });
+const status = z.enum(cardStatuses).describe('Where the card is.');
 
 const recipient = z
   .object({
-    name: z.string().nullable(),
-    line1: z.string().nullable(),
-    line2: z.string().nullable(),
-    city: z.string().nullable(),
-    state: z.string().nullable(),
-    zip: z.string().nullable(),
-    country: z.string().nullable(),
+    name: shownAddress.name.nullable(),
+    line1: shownAddress.line1.nullable(),
+    line2: shownAddress.line2.nullable(),
+    city: shownAddress.city.nullable(),
+    state: shownAddress.state.nullable(),
+    zip: shownAddress.zip.nullable(),
+    country: shownAddress.country.nullable(),
   })
   .describe('Every field is null once the personal data of the card was erased, or if it is unreadable.')
   .meta({ id: 'Recipient' });
@@ -82,31 +98,38 @@ const noRecipient = {
   country: null,
 };
 
+const scheduledNote =
+  'The card is scheduled and one credit was spent. It can be cancelled until a machine starts on it.';
+
 export const sentCard = z
   .object({
-    id: cardCodeText,
-    object: z.literal('card'),
+    id: cardCode,
+    object: objectKind('card'),
     status: z
       .enum(['scheduled', 'held'])
       .describe('When the card is read later, `scheduled` is `pending` and `held` is `blocked`.'),
     held_reason: heldReason,
-    recipient: z.object({
-      name: z.string().nullable().describe('Null only in a replay after the personal data was erased.'),
-    }),
+    recipient: z
+      .object({
+        name: shownAddress.name
+          .nullable()
+          .describe('Null only in a replay after the personal data was erased.'),
+      })
+      .describe('To whom the card is mailed.'),
     arrives_between: window,
     reference,
-    note: z.string().describe('What happens next, for people.'),
+    note: shownText('What happens next, for people.', scheduledNote),
     url: orderPage,
   })
-  .meta({ id: 'SentCard' });
+  .meta({ id: 'SentCard', description: 'A card that was accepted.' });
 
 export const cardRow = z
   .object({
-    id: cardCodeText,
-    object: z.literal('card'),
-    status: z.enum(cardStatuses),
-    recipient: z
-      .object({ name: z.string().nullable(), city: z.string().nullable(), state: z.string().nullable() })
+    id: cardCode,
+    object: objectKind('card'),
+    status,
+    recipient: recipient
+      .pick({ name: true, city: true, state: true })
       .describe('Every field is null once the personal data of the card was erased, or if it is unreadable.'),
     arrives_between: window,
     mailed_at: instant('When the card was handed to the carrier.').nullable(),
@@ -115,7 +138,7 @@ export const cardRow = z
     unreadable,
     reference,
   })
-  .meta({ id: 'CardRow' });
+  .meta({ id: 'CardRow', description: 'A card in a list.' });
 
 /** Steps of production, of which at most the first has started. */
 export const stepsExample = (first: 'pending' | 'in_progress') =>
@@ -124,18 +147,18 @@ export const stepsExample = (first: 'pending' | 'in_progress') =>
 /** The fields of a card on lookup; the operator's card has more. */
 export const wholeCard = z
   .object({
-    id: cardCodeText,
-    object: z.literal('card'),
-    status: z.enum(cardStatuses),
+    id: cardCode,
+    object: objectKind('card'),
+    status,
     held_reason: heldReason,
     recipient,
-    handwriting: z.string(),
+    handwriting: shownText('The name of the handwriting.', 'Everyday'),
     arrives_between: window,
     steps: z
       .array(
         z.object({
-          step: z.enum(steps),
-          status: z.enum(stepStatuses),
+          step: z.enum(steps).describe('The step of production.'),
+          status: z.enum(stepStatuses).describe('How far the step is.'),
           completed_at: instant('When the step was completed.').nullable(),
         }),
       )
@@ -151,22 +174,20 @@ export const wholeCard = z
     reference,
     url: orderPage,
   })
-  .meta({ id: 'Card' });
+  .meta({ id: 'Card', description: 'A card.' });
 
 export const cancelledCard = z
   .object({
-    id: cardCodeText,
-    object: z.literal('card'),
-    status: z.literal('cancelled'),
-    cancelled: z.literal(true),
-    credits_refunded: z
-      .int()
+    id: cardCode,
+    object: objectKind('card'),
+    status: z.literal('cancelled').describe('Always `cancelled`.'),
+    cancelled: alwaysTrue,
+    credits_refunded: shownNumber('0 if nothing was charged, or if an earlier cancel refunded it.', 1)
       .min(0)
-      .max(1)
-      .describe('0 if nothing was charged, or if an earlier cancel refunded it.'),
-    note: z.string(),
+      .max(1),
+    note: shownText('What happened, for people.', 'The card is cancelled and its credit was returned.'),
   })
-  .meta({ id: 'CancelledCard' });
+  .meta({ id: 'CancelledCard', description: 'A card that was cancelled.' });
 
 /**
  * The card code in a path. A blank one is refused with `missing_id`. (decision 4: a path without a code, or
@@ -244,7 +265,7 @@ export const sentCardBody = (
     reference: order?.reference ?? null,
     note: held
       ? 'The card needs a person before it can be made. Nothing was charged. Cancel it and send it again corrected, or wait for a person.'
-      : 'The card is scheduled and one credit was spent. It can be cancelled until a machine starts on it.',
+      : scheduledNote,
     url: `${baseUrl}/cards/${code}`,
   };
 };
@@ -307,10 +328,11 @@ export const cardListQuery = z.object({
   status: optionalChoice([...cardStatuses, 'scheduled', 'held'], {
     description: 'Only cards with this status. `scheduled` means `pending`, and `held` means `blocked`.',
   }),
-  reference: optionalText({ description: 'Only cards with exactly this reference.' }, readReference),
-  starting_after: optionalText({
-    description: 'The `next_cursor` of the page before: the code of its last card.',
-  }),
+  reference: optionalText(
+    { description: 'Only cards with exactly this reference.', examples: ['order-1001'] },
+    readReference,
+  ),
+  starting_after: pageCursor(examples.card, 'the code of its last card'),
 });
 
 export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [

@@ -11,20 +11,24 @@ import {
 import { readEmail } from '../../../domain/email.js';
 import { unwrap } from '../../../domain/errors.js';
 import { addressPart, readState, readZip, withinUs } from '../../../domain/recipient.js';
-import { country } from './card-fields.js';
+import { country, exampleRecipient } from './card-fields.js';
 import { optional, optionalText, annotations } from '../schema/fields.js';
 import { parseFields } from '../schema/read.js';
 
+const part = (description: string, example: string, rule = addressPart) =>
+  optionalText({ description, examples: [example] }, rule);
+
 const address = z
   .object({
-    line1: optionalText({}, addressPart),
-    line2: optionalText({}, addressPart),
-    city: optionalText({}, addressPart),
-    state: optionalText(
-      { description: 'Two-letter code of a US state or territory, in any case.' },
+    line1: part('The first line of the street address.', exampleRecipient.line1),
+    line2: part('The second line of the street address.', 'Apt 4'),
+    city: part('The city.', exampleRecipient.city),
+    state: part(
+      'Two-letter code of a US state or territory, in any case.',
+      exampleRecipient.state,
       readState,
     ),
-    zip: optionalText({ description: 'Five digits, optionally +4.' }, readZip),
+    zip: part('Five digits, optionally +4.', exampleRecipient.zip, readZip),
     country,
   })
   .meta(
@@ -49,6 +53,7 @@ export const contactRecord = z
         number: 'text',
         description:
           'Your own identifier, case-sensitive: the contact with it is replaced. Without it, every call creates a contact.',
+        examples: ['crm-1001'],
       },
       readExternalId,
     ),
@@ -58,6 +63,7 @@ export const contactRecord = z
         codes: nameCodes,
         description:
           'Required unless `first_name` or `last_name` is sent. Its first word becomes the first name, the rest the last name.',
+        examples: ['Ada Lovelace'],
       },
       readName,
     ),
@@ -66,38 +72,58 @@ export const contactRecord = z
         code: 'missing_name',
         codes: nameCodes,
         description: `Together with \`last_name\`, preferred to \`name\`. Both together have at most ${maxContactTextLength} characters, too.`,
+        examples: ['Ada'],
       },
       readName,
     ),
-    last_name: optionalText({ code: 'missing_name', codes: nameCodes }, readName),
+    last_name: optionalText(
+      { code: 'missing_name', codes: nameCodes, description: 'The last name.', examples: ['Lovelace'] },
+      readName,
+    ),
     company: optionalText({
       maxLength: maxContactTextLength,
       description: 'The variable {{company}} in the template of a hook.',
+      examples: ['Analytical Engines'],
     }),
     job_title: optionalText({
       maxLength: maxContactTextLength,
       description: 'The variable {{job_title}} in the template of a hook.',
+      examples: ['Mathematician'],
     }),
     email: optionalText(
-      { list: 'of one', description: 'Not checked. Kept in lower case; of `Name <address>` the address.' },
+      {
+        list: 'of one',
+        description: 'Not checked. Kept in lower case; of `Name <address>` the address.',
+        examples: ['ada@example.com'],
+      },
       readEmail,
     ),
-    phone: optionalText({ maxLength: maxPhoneLength }),
+    phone: optionalText({
+      maxLength: maxPhoneLength,
+      description: 'The telephone number. It is stored and never used.',
+      examples: ['+1 217 555 0100'],
+    }),
     address: optional(address),
     birthday: optionalText(
-      { code: 'invalid_birthday', description: 'MM-DD or YYYY-MM-DD. The year is not kept.' },
+      {
+        code: 'invalid_birthday',
+        description: 'MM-DD or YYYY-MM-DD. The year is not kept.',
+        examples: ['12-10'],
+      },
       readBirthday,
     ),
     work_anniversary: optionalText(
       {
         code: 'invalid_date',
         description: 'YYYY-MM-DD. The variable {{years}} in the template of a hook is counted from it.',
+        examples: ['2020-02-29'],
       },
       readWorkAnniversary,
     ),
   })
   .meta({
     id: 'ContactRecord',
+    description: 'A complete contact: what is left out is empty afterwards.',
     examples: [
       {
         external_id: 'crm-1001',

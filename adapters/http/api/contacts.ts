@@ -8,36 +8,44 @@ import type { ContactDetails, KnownContact } from '../../../domain/contact.js';
 import { streamName, type OrganizationId } from '../../../domain/ids.js';
 import type { ContactDocument } from '../../../projections/contacts.js';
 import { contactRecord, readContact } from './contact-fields.js';
-import { optionalText, pageLimit } from '../schema/fields.js';
+import { optionalText, pageCursor, pageLimit } from '../schema/fields.js';
+import { examples, objectKind, shownAddress, shownText } from '../schema/shown.js';
 import { receiptFor, receiptHeader } from './receipt.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type JsonResponse, type Operation, type Route, type TextResponse } from '../server/route.js';
 
 export const contactResponse = z
   .object({
-    id: z.string().meta({ format: 'uuid', description: 'Stable across updates.' }),
-    object: z.literal('contact'),
-    external_id: z.string().nullable().describe("The client's own identifier."),
-    name: z.string().nullable().describe('The full name; null once the personal data was erased.'),
-    first_name: z.string().nullable(),
-    last_name: z.string().nullable(),
-    company: z.string().nullable(),
-    job_title: z.string().nullable(),
-    email: z.string().nullable().describe('Never mailed to.'),
-    phone: z.string().nullable().describe('Stored, never used.'),
-    address: z.object({
-      line1: z.string().nullable(),
-      line2: z.string().nullable(),
-      city: z.string().nullable(),
-      state: z.string().nullable().describe('Two letters, in upper case.'),
-      zip: z.string().nullable().describe('Five digits, or nine with a hyphen.'),
-      country: z.literal('US'),
-      status: z
-        .literal('unverified')
-        .describe('Only the form of an address is checked, not whether mail can be delivered there.'),
-    }),
-    birthday: z.string().nullable().describe('MM-DD. The year is not kept.'),
-    work_anniversary: z.string().meta({ format: 'date' }).nullable(),
+    id: shownText('Stable across updates.', examples.uuid).meta({ format: 'uuid' }),
+    object: objectKind('contact'),
+    external_id: shownText("The client's own identifier.", 'crm-1001').nullable(),
+    name: shownText('The full name; null once the personal data was erased.', 'Ada Lovelace').nullable(),
+    first_name: shownText('The first name.', 'Ada').nullable(),
+    last_name: shownText('The last name.', 'Lovelace').nullable(),
+    company: shownText('Where the contact works.', 'Analytical Engines').nullable(),
+    job_title: shownText('What the contact does there.', 'Mathematician').nullable(),
+    email: shownText('Never mailed to.', 'ada@example.com').nullable(),
+    phone: shownText('Stored, never used.', '+1 217 555 0100').nullable(),
+    address: z
+      .object({
+        line1: shownAddress.line1.nullable(),
+        line2: shownAddress.line2.nullable(),
+        city: shownAddress.city.nullable(),
+        state: shownAddress.state.nullable(),
+        zip: shownAddress.zip.nullable(),
+        country: z.literal('US').describe('Always `US`: cards are mailed inside the US only.'),
+        status: z
+          .literal('unverified')
+          .describe('Only the form of an address is checked, not whether mail can be delivered there.'),
+      })
+      .describe('The postal address.'),
+    birthday: shownText('MM-DD. The year is not kept.', '12-10').nullable(),
+    work_anniversary: shownText(
+      'The day on which the contact began to work there; the year counts.',
+      '2020-02-29',
+    )
+      .meta({ format: 'date' })
+      .nullable(),
     created_at: instant('When the contact was created.'),
     updated_at: instant('When the contact was last saved or erased.'),
     erased_at: instant(
@@ -45,7 +53,7 @@ export const contactResponse = z
     ).optional(),
     unreadable,
   })
-  .meta({ id: 'Contact' });
+  .meta({ id: 'Contact', description: 'A contact of the address book.' });
 
 const nothingKnown = {
   externalId: null,
@@ -87,11 +95,15 @@ const bodyOf = (id: string, { details, createdAt, updatedAt, erasedAt, deletedAt
 
 export const contactsQuery = z.object({
   limit: pageLimit,
-  email: optionalText({ description: 'Only contacts with this email, in any case.' }),
-  external_id: optionalText({ description: 'Only the contact with this external_id, exactly.' }),
-  starting_after: optionalText({
-    description: 'The `next_cursor` of the page before: the id of its last contact.',
+  email: optionalText({
+    description: 'Only contacts with this email, in any case.',
+    examples: ['ada@example.com'],
   }),
+  external_id: optionalText({
+    description: 'Only the contact with this external_id, exactly.',
+    examples: ['crm-1001'],
+  }),
+  starting_after: pageCursor(examples.uuid, 'the id of its last contact'),
 });
 
 type ListQuery = z.output<typeof contactsQuery>;

@@ -1,24 +1,29 @@
 import { z } from 'zod';
 import { readStatement, type StatementLine } from '../../../application/money/credits.js';
 import type { WriteDeps } from '../../../application/writing/execute.js';
-import { optionalText, pageLimit } from '../schema/fields.js';
+import { pageCursor, pageLimit } from '../schema/fields.js';
+import { cardCode, shownActor, shownNumber, shownText } from '../schema/shown.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type Route } from '../server/route.js';
 
 export const movementRow = z
   .object({
-    revision: z.string().describe('Its place in the ledger, from 0. Pass as `starting_after`.'),
+    revision: shownText('Its place in the ledger, from 0. Pass as `starting_after`.', '3'),
     at: instant('When it was made.'),
-    kind: z.enum(['purchase', 'withdrawal', 'spend', 'return']),
-    change: z.int().describe('What it adds to the balance; negative if it takes.'),
-    balance: z.int().describe('The balance that it leaves.'),
-    card: z.string().nullable().describe('The code of the card that it is for.'),
-    reason: z.string().nullable(),
-    reference: z.string().nullable(),
-    actor: z.object({ kind: z.string(), id: z.string().nullable() }),
+    kind: z.enum(['purchase', 'withdrawal', 'spend', 'return']).describe('What kind of movement it is.'),
+    change: shownNumber('What it adds to the balance; negative if it takes.', -1),
+    balance: shownNumber('The balance that it leaves.', 41),
+    card: cardCode.nullable().describe('The code of the card that it is for.'),
+    reason: shownText('The reason that was given; else null.', 'refund').nullable(),
+    reference: shownText(
+      'What the buyer calls the purchase, such as the number of an invoice; null if there is none.',
+      'invoice-2026-03',
+    ).nullable(),
+    actor: shownActor,
   })
   .meta({
     id: 'CreditMovement',
+    description: 'A movement of the credits of an organization.',
     examples: [
       {
         revision: '3',
@@ -76,7 +81,7 @@ export const movementRoutes = (deps: WriteDeps): readonly Route[] => [
     access: { kind: 'key', scope: 'cards:read' },
     query: z.object({
       limit: pageLimit,
-      starting_after: optionalText({ description: 'The `next_cursor` of the page before.' }),
+      starting_after: pageCursor('3'),
     }),
     tags: ['account'],
     responses: { 200: { description: 'A page of movements.', schema: movementList } },

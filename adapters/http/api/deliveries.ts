@@ -15,7 +15,8 @@ import {
 import { parseCardCode } from '../../../domain/card-code.js';
 import type { OrganizationId } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
-import { optionalChoice, optionalText, pageLimit, text } from '../schema/fields.js';
+import { optionalChoice, optionalText, pageCursor, pageLimit, text } from '../schema/fields.js';
+import { cardCode, examples, idOf, objectKind, shownNumber, shownText, nullText } from '../schema/shown.js';
 import { ClientGone } from '../server/errors.js';
 import { placeFrom } from './as-of.js';
 import { instant, listOf, pageOf, timestampAt } from './responses.js';
@@ -23,31 +24,35 @@ import type { JsonResponse, ServerSentEvent, TextResponse } from '../server/rout
 
 // Deliveries as operators and owners of endpoints see and change them.
 
+export const testResult = z.object({
+  http_status: shownNumber('The status of the response; null if there was none.', 204).nullable(),
+  error: nullText('Why there was no response, in plain words; null if there was one.'),
+  duration_ms: shownNumber('How long the attempt took, in milliseconds.', 87),
+});
+const attempt = z.object({
+  at: instant('When the attempt began.'),
+  ...testResult.shape,
+  body: shownText('The first 1 KiB of the response.', '').nullable(),
+});
+
 /** One event on its way to one endpoint. */
 export const delivery = z
   .object({
-    id: z.string().describe('The same for every attempt: the `service-delivery` header.'),
-    object: z.literal('delivery'),
-    event: z.string().describe('The id of the event.'),
-    type: z.string(),
-    endpoint: z.string(),
-    card: z.string(),
+    id: shownText('The same for every attempt: the `service-delivery` header.', examples.delivery),
+    object: objectKind('delivery'),
+    event: shownText('The id of the event.', examples.event),
+    type: shownText('The type of the event.', 'card.created'),
+    endpoint: idOf('endpoint'),
+    card: cardCode,
     status: z.enum(deliveryStatuses).describe('`exhausted` is a dead letter.'),
-    attempts: z.array(
-      z.object({
-        at: instant('When the attempt began.'),
-        http_status: z.int().nullable(),
-        error: z.string().nullable().describe('Why there was no response, in plain words.'),
-        duration_ms: z.int(),
-        body: z.string().nullable().describe('The first 1 KiB of the response.'),
-      }),
-    ),
+    attempts: z.array(attempt).describe('What was tried, oldest first.'),
     next_attempt_at: instant('When the next attempt is due; null once the delivery has ended.').nullable(),
-    drop_reason: z.string().nullable().describe('Why the delivery was dropped.'),
+    drop_reason: nullText('Why the delivery was dropped.'),
     created_at: instant('When the event occurred.'),
   })
   .meta({
     id: 'Delivery',
+    description: 'An event on its way to an endpoint, with its attempts.',
     examples: [
       {
         id: 'dlv_8e1c7a52b0d94f6c9a3b5d7f1e2c4a60',
@@ -99,15 +104,20 @@ const deliveryBody = (row: Delivery) => ({
 
 export const deliveryQuery = z.object({
   limit: pageLimit,
-  starting_after: optionalText({ description: 'The `next_cursor` of the page before.' }),
-  endpoint: optionalText({ description: 'Only deliveries to this endpoint.' }),
-  status: optionalChoice(deliveryStatuses),
-  type: optionalText({ description: 'Only events of this type.' }),
-  card: optionalText({ description: 'Only events of this card.' }),
+  starting_after: pageCursor(examples.delivery),
+  endpoint: optionalText({ description: 'Only deliveries to this endpoint.', examples: [examples.uuid] }),
+  status: optionalChoice(deliveryStatuses, { description: 'Only deliveries with this status.' }),
+  type: optionalText({ description: 'Only events of this type.', examples: ['card.created'] }),
+  card: optionalText({ description: 'Only events of this card.', examples: [examples.card] }),
 });
 
-export const place = (description: string) =>
-  ({ number: 'text', hint: 'a position in the log or an ISO 8601 time', description }) as const;
+export const place = (description: string, example = '2026-03-02T00:00:00Z') =>
+  ({
+    number: 'text',
+    hint: 'a position in the log or an ISO 8601 time',
+    description,
+    examples: [example],
+  }) as const;
 export const replay = z.object({ from: text(place('Events from this position or time on, inclusive.')) });
 
 /** Makes a card code canonical; a text that isn't a card code matches nothing. */
@@ -163,8 +173,13 @@ export const deliveryStream = {
   },
 } as const;
 
+export const retried = z.object({ id: idOf('delivery') });
+export const rotated = z.object({
+  signing_secret: shownText('The new signing secret. Keep it: it is shown only this once.', examples.secret),
+});
+
 /** How many deliveries an operation has made due. */
-export const counted = z.object({ deliveries: z.int().min(0) });
+export const counted = z.object({ deliveries: shownNumber('How many deliveries are due now.', 3).min(0) });
 
 /** Replays the events from the place that the request names; a client that goes away ends that. */
 export const replayed = async (
@@ -203,9 +218,3 @@ export const oneDelivery = async (
   org: OrganizationId,
   id: string,
 ): Promise<JsonResponse> => ({ status: 200, body: deliveryBody(await readDelivery(deps, org, id)) });
-
-export const testResult = z.object({
-  http_status: z.int().nullable(),
-  error: z.string().nullable(),
-  duration_ms: z.int(),
-});

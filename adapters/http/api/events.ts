@@ -6,7 +6,8 @@ import {
   type ShownEvent,
 } from '../../../application/log/read-events.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
-import { eventFormat, optionalChoice, optionalText, pageLimit } from '../schema/fields.js';
+import { eventFormat, optionalChoice, optionalText, pageCursor, pageLimit } from '../schema/fields.js';
+import { examples } from '../schema/shown.js';
 import { preferredType } from '../server/media-types.js';
 import { webhookEvent } from '../schema/outbound.js';
 import { firstRows, listOf, pageOf } from './responses.js';
@@ -14,11 +15,9 @@ import { route, type Route, type ServerSentEvent } from '../server/route.js';
 
 const query = z.object({
   limit: pageLimit,
-  starting_after: optionalText({
-    description: 'The `next_cursor` of the page before: the id of its last event.',
-  }),
+  starting_after: pageCursor(examples.event, 'the id of its last event'),
   type: optionalChoice(publicEventTypes, { description: 'Only events of this type.' }),
-  card: optionalText({ description: 'Only events of this card.' }),
+  card: optionalText({ description: 'Only events of this card.', examples: [examples.card] }),
   format: eventFormat,
 });
 
@@ -32,7 +31,7 @@ const listedEvent = webhookEvent
   .extend({
     specversion: cloudEventField('The version of CloudEvents.', '1.0'),
     source: cloudEventField('The address of the service.', 'https://cards.example'),
-    subject: cloudEventField('The card code.', 'HC-7K3M9QX'),
+    subject: cloudEventField('The card code.', examples.card),
     time: cloudEventField('The same as `created`.', '2026-03-02T15:04:05.678Z'),
     datacontenttype: cloudEventField('The type of `data`.', 'application/json'),
   })
@@ -87,7 +86,7 @@ export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [
       'Last-Event-ID': {
         description:
           'With `Accept: text/event-stream`: events after this one. Omit it to begin with the first.',
-        schema: { type: 'string', examples: ['evt_2c5d4f6a8b1e4d0f9a7c3b5e6d8f0a12'] },
+        schema: { type: 'string', examples: [examples.event] },
       },
     },
     responses: {

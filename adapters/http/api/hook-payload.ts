@@ -36,7 +36,7 @@ const otherwise: Readonly<Record<string, string>> = {
   reference: `Free text, returned with the card; cut at ${maxReferenceLength} characters. Also read from \`id\`.`,
 };
 
-const field = (description: string, facts: object = { type: 'string' }) =>
+const field = (description: string, facts: object) =>
   z
     .unknown()
     .meta({ ...facts, description })
@@ -56,9 +56,13 @@ const inPayload = ({ properties = {}, required = [] }: JsonSchema, names: readon
       alias === undefined ? '' : `Alias \`${alias}\`.`,
     ];
     shape[name] = field(otherwise[name] ?? [facts.description, ...rules].filter(Boolean).join(' '), facts);
-    const { type, 'x-number': number } = facts;
+    const { type, examples, 'x-number': number } = facts;
     if (alias !== undefined)
-      shape[alias] = field(`The same as \`${name}\`.`, { type, ...(number && { 'x-number': number }) });
+      shape[alias] = field(`The same as \`${name}\`.`, {
+        type,
+        examples,
+        ...(number && { 'x-number': number }),
+      });
   }
   return shape;
 };
@@ -67,9 +71,12 @@ const cardSchema = jsonSchemaOf(newCard);
 
 const ofRecipient = {
   ...inPayload(cardSchema.properties?.['recipient'] ?? {}, recipientFields),
-  first_name: field('With `last_name`, in place of `name`.'),
-  last_name: field('With `first_name`, in place of `name`.'),
-  email: field('Never used for mail. If it is on the do-not-mail list, the card is held.'),
+  first_name: field('With `last_name`, in place of `name`.', { type: 'string', examples: ['Ada'] }),
+  last_name: field('With `first_name`, in place of `name`.', { type: 'string', examples: ['Lovelace'] }),
+  email: field('Never used for mail. If it is on the do-not-mail list, the card is held.', {
+    type: 'string',
+    examples: ['ada@example.com'],
+  }),
 };
 
 /** The body of POST /api/v1/hooks/{token}, for the document; `readHookPayload` reads it. */
@@ -89,6 +96,7 @@ export const hookPayload = z
     ...inPayload(cardSchema, cardFields),
     external_id: field('The contact whose company, job title and years the template can use.', {
       type: 'string',
+      examples: ['crm-1001'],
       'x-number': 'text',
     }),
   })

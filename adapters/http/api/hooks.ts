@@ -16,6 +16,7 @@ import { ClientGone, failureOf, refusalOf } from '../server/errors.js';
 import { optionalText, text } from '../schema/fields.js';
 import type { HookMetrics } from './hook-metrics.js';
 import { hookPayload, readHookPayload } from './hook-payload.js';
+import { alwaysTrue, examples, objectKind, shownAddress, shownText } from '../schema/shown.js';
 import { receiptHeader } from './receipt.js';
 import { route, type Route } from '../server/route.js';
 
@@ -34,20 +35,15 @@ const example = { ...exampleRecipient, line2: 'Apt 4', country: 'US' };
 
 const verification = z
   .object({
-    object: z.literal('inbound_hook'),
-    ready: z.literal(true),
-    message: z.string(),
-    example: z.object({
-      name: z.string(),
-      line1: z.string(),
-      line2: z.string(),
-      city: z.string(),
-      state: z.string(),
-      zip: z.string(),
-      country: z.string(),
-    }),
+    object: objectKind('inbound_hook'),
+    ready: alwaysTrue,
+    message: shownText(
+      'What to do next, for people.',
+      'Ready. POST a recipient and a message as JSON to this URL.',
+    ),
+    example: z.object(shownAddress).describe('An address that may be sent.'),
   })
-  .meta({ id: 'InboundHook' });
+  .meta({ id: 'InboundHook', description: 'Says that a hook can be called, and with what.' });
 
 const ready = {
   object: 'inbound_hook',
@@ -135,6 +131,7 @@ const token = text({
   code: 'invalid_hook',
   hint: "the token of a hook's URL",
   description: 'The token: the only credential.',
+  examples: [examples.token],
 });
 
 /** The URLs to which form tools and shops post. (docs/contract.md#inbound-hooks) */
@@ -198,7 +195,7 @@ export const hookRoutes = (deps: HookRouteDeps): readonly Route[] => [
     id: 'verifyHook',
     summary: 'Verify a hook URL',
     access: { kind: 'public' },
-    params: z.object({ token: optionalText({ description: 'Not checked.' }) }),
+    params: z.object({ token: optionalText({ description: 'Not checked.', examples: [examples.token] }) }),
     failure: 'internal_error',
     undecodable: 'as-is',
     description:

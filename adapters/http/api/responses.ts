@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Instant, Milliseconds } from '../../../domain/ids.js';
+import { objectKind, nullText } from '../schema/shown.js';
 import { jsonType } from '../server/respond.js';
 import type { TextResponse } from '../server/route.js';
 
@@ -20,13 +21,13 @@ export const timestampAt = (time: Milliseconds): string => timestamp(new Date(ti
 export const listOf = (row: z.ZodType, id: string, more: z.ZodRawShape = {}) =>
   z
     .object({
-      object: z.literal('list'),
-      has_more: z.boolean().describe('True if the page is full: it has `limit` rows, or 2 MiB.'),
-      next_cursor: z
-        .string()
-        .nullable()
-        .describe('Pass as `starting_after` for the next page; null on the last page.'),
-      data: z.array(row),
+      object: objectKind('list'),
+      has_more: z.boolean().meta({
+        description: 'True if the page is full: it has `limit` rows, or 2 MiB.',
+        examples: [false],
+      }),
+      next_cursor: nullText('Pass as `starting_after` for the next page; null on the last page.'),
+      data: z.array(row).describe('The rows of this page.'),
       ...more,
     })
     .meta({ id, description: 'Rows, and where the next page begins.' });

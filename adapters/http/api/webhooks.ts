@@ -30,12 +30,22 @@ import {
   oneDelivery,
   replay,
   replayed,
+  retried,
+  rotated,
   tested,
   testQuery,
   testResult,
 } from './deliveries.js';
 import { byKey } from './cards.js';
-import { maxDescriptionLength, optional, optionalText, annotations, text } from '../schema/fields.js';
+import {
+  idParam,
+  maxDescriptionLength,
+  optional,
+  optionalText,
+  annotations,
+  text,
+} from '../schema/fields.js';
+import { alwaysTrue, idOf, objectKind, shownNumber, shownText, nullText } from '../schema/shown.js';
 import { parseValues, parseFields, type JsonObject, whole } from '../schema/read.js';
 import { instant, listOf, timestampAt, wholeList } from './responses.js';
 import { route, type HttpRequest, type Route } from '../server/route.js';
@@ -60,14 +70,19 @@ const endpointChange = z
       .string()
       .refine((sent) => countCharacters(sent) <= maxDescriptionLength)
       .meta({
-        ...annotations({ description: 'A label of your own choice; empty for none. Omit it to keep it.' }),
+        description: 'A label of your own choice; empty for none. Omit it to keep it.',
+        examples: ['CRM'],
         maxLength: maxDescriptionLength,
       })
       .optional(),
   })
-  .meta({ id: 'WebhookEndpointChange' });
+  .meta({
+    id: 'WebhookEndpointChange',
+    description: 'What changes of an endpoint; what is left out stays.',
+  });
 
-const one = z.object({ id: text({ code: 'not_found' }) });
+const one = z.object({ id: idParam('endpoint') });
+const onlyDelivery = z.object({ id: idParam('delivery') });
 
 const newEndpoint = z
   .object({
@@ -89,9 +104,10 @@ const newEndpoint = z
     description: optionalText({
       maxLength: maxDescriptionLength,
       description: 'A label of your own choice.',
+      examples: ['CRM'],
     }),
   })
-  .meta({ id: 'NewWebhookEndpoint' });
+  .meta({ id: 'NewWebhookEndpoint', description: 'An endpoint to be registered.' });
 
 /** Reads the registration of an endpoint. Throws `invalid_url`. */
 export const readRegistration = (body: JsonObject): Registration => {
@@ -110,35 +126,38 @@ export const readEndpointChange = (body: JsonObject): EndpointChange => {
 
 const webhookEndpoint = z
   .object({
-    id: z.string().meta({ format: 'uuid' }),
-    object: z.literal('webhook_endpoint'),
-    url: z.string().meta({ format: 'uri', description: 'In normalised form.' }),
-    events: z.array(z.string()).describe('Subscribed event types; empty for all.'),
+    id: idOf('endpoint').meta({ format: 'uuid' }),
+    object: objectKind('webhook_endpoint'),
+    url: shownText('In normalised form.', 'https://shop.example/webhooks/cards').meta({ format: 'uri' }),
+    events: z.array(z.string()).meta({
+      description: 'Subscribed event types; empty for all.',
+      examples: [['card.created', 'card.mailed']],
+    }),
     active: z.boolean().describe('False if the endpoint was disabled after too many failures in a row.'),
-    signing_secret: z
-      .string()
-      .nullable()
-      .describe(
-        'Shown only in the response that creates the endpoint; otherwise null. Deliveries are signed with it.',
-      ),
-    description: z.string().nullable(),
+    signing_secret: nullText(
+      'Shown only in the response that creates the endpoint; otherwise null. Deliveries are signed with it.',
+    ),
+    description: shownText(
+      'What the owner calls the endpoint; null if it has no description.',
+      'CRM',
+    ).nullable(),
   })
-  .meta({ id: 'WebhookEndpoint' });
+  .meta({ id: 'WebhookEndpoint', description: 'A webhook endpoint.' });
 
 export const listedEndpoint = webhookEndpoint
   .extend({
-    failure_count: z.int().min(0).describe('How many attempts have failed.'),
-    consecutive_failures: z
-      .int()
-      .min(0)
-      .describe('How many attempts have failed since the last success, or since the endpoint was enabled.'),
+    failure_count: shownNumber('How many attempts have failed.', 0).min(0),
+    consecutive_failures: shownNumber(
+      'How many attempts have failed since the last success, or since the endpoint was enabled.',
+      0,
+    ).min(0),
     last_success_at: instant('When an attempt last got a 2xx.').nullable(),
-    disabled_reason: z
-      .string()
-      .nullable()
-      .describe('Why the endpoint was disabled; null while it is active.'),
+    disabled_reason: nullText('Why the endpoint was disabled; null while it is active.'),
   })
-  .meta({ id: 'ListedWebhookEndpoint' });
+  .meta({
+    id: 'ListedWebhookEndpoint',
+    description: 'A webhook endpoint, with how its deliveries fare.',
+  });
 
 const endpointBody = (endpoint: Endpoint, secret: string | null) => ({
   id: endpoint.id,
@@ -167,7 +186,7 @@ export const listedBody = ({
  * Any text is accepted as an id, even a blank: an unknown endpoint counts as deleted. (decision 57: deleting
  * and listing endpoints)
  */
-const anyId = z.string().meta({ 'x-blank': 'refused', description: 'The id of the endpoint.' });
+const anyId = idOf('endpoint').meta({ 'x-blank': 'refused' });
 
 const commandOf = (deps: WebhookDeps, request: HttpRequest<KeyCaller>) =>
   newCommand(deps, byKey(request), request.caller.org);
@@ -230,8 +249,8 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
         description: 'The endpoint is deleted.',
         schema: z.object({
           id: anyId,
-          object: z.literal('webhook_endpoint'),
-          deleted: z.literal(true),
+          object: objectKind('webhook_endpoint'),
+          deleted: alwaysTrue,
         }),
       },
     },
@@ -308,7 +327,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     access,
     params: one,
     tags,
-    answers: { 200: z.object({ signing_secret: z.string() }) },
+    answers: { 200: rotated },
     errors: ['not_found'],
     handle: async (request) => {
       const { caller, params } = request;
@@ -350,7 +369,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     id: 'getOwnDelivery',
     summary: 'Look up a delivery and its attempts',
     access,
-    params: one,
+    params: onlyDelivery,
     tags,
     answers: { 200: delivery },
     errors: ['not_found'],
@@ -360,10 +379,10 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     id: 'retryOwnDelivery',
     summary: 'Retry a delivery',
     access,
-    params: one,
+    params: onlyDelivery,
     description: 'Makes it due now. One that was out of attempts or dropped gets one more.',
     tags,
-    answers: { 202: z.object({ id: z.string() }) },
+    answers: { 202: retried },
     errors: ['not_found', 'invalid_transition'],
     handle: async ({ caller, params }) => {
       await retryDelivery(deps, caller.org, params.id);

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../../domain/errors.js';
 import { statusOf } from '../server/errors.js';
 import { errorsOf } from '../document/openapi.js';
-import { schemaIn } from '../document/samples.js';
+import { jsonSchemaOf } from '../schema/json-schema.js';
 import { success, templateOf, type Route } from '../server/route.js';
 import { prose, type Html } from '../web/prose.js';
 import { errorPages } from '../document/error-pages.js';
@@ -32,8 +32,8 @@ const accessOf = ({ access }: Route): string => {
 };
 
 const parametersOf = (route: Route): readonly Field[] => [
-  ...fieldsOf(schemaIn(route, route.params)),
-  ...fieldsOf(schemaIn(route, route.query)),
+  ...fieldsOf(jsonSchemaOf(route.params)),
+  ...fieldsOf(jsonSchemaOf(route.query)),
   ...Object.entries(route.operation.headers ?? {}).map(([name, { description, schema }]) => ({
     name,
     schema: { ...schema, description },
@@ -83,7 +83,7 @@ const Errors = ({ route }: { readonly route: Route }) => {
 const Returned = ({ route }: { readonly route: Route }) => (
   <>
     {Object.entries(route.operation.responses).map(([status, { schema, description }]) => {
-      const fields = schema === null ? [] : fieldsOf(schemaIn(route, schema));
+      const fields = schema === null ? [] : fieldsOf(jsonSchemaOf(schema));
       return (
         <>
           <h3>Response {status}</h3>
@@ -119,7 +119,7 @@ const Operation = ({ route, baseUrl }: { readonly route: Route; readonly baseUrl
         {route.body === null ? null : (
           <>
             <h3>Body</h3>
-            <Fields fields={fieldsOf(schemaIn(route, route.body.schema))} are="sent" />
+            <Fields fields={fieldsOf(jsonSchemaOf(route.body.schema))} are="sent" />
           </>
         )}
         <Returned route={route} />

@@ -4,7 +4,7 @@ import { errorPages } from './error-pages.js';
 import { statusOf } from '../server/errors.js';
 import { maxNamed } from '../schema/ignored.js';
 import { isFor, type Audience } from '../server/audience.js';
-import { documented, inOperation, jsonSchemaOf, type JsonSchema } from '../schema/json-schema.js';
+import { documented, jsonSchemaOf, type JsonSchema } from '../schema/json-schema.js';
 import { webhookEvent, webhookHeaders } from '../schema/outbound.js';
 import { textExampleOf } from './response-examples.js';
 import { exampleOf, responseExampleOf, sampleRequest, samplesOf } from './samples.js';
@@ -193,7 +193,7 @@ const success = (route: Route, response: DocumentedResponse, schemaOf: SchemaOf)
             response.schema === null
               ? textContent(response.type ?? 'application/json', route.operation.operationId)
               : {
-                  schema: inOperation(schemaOf(response.schema), route.operation.operationId),
+                  schema: schemaOf(response.schema),
                   example: responseExampleOf(route, response),
                 },
           ...Object.fromEntries(
@@ -212,7 +212,7 @@ const securityOf = ({ access }: Route): readonly Node[] =>
 
 const parametersOf = (route: Route, schemaOf: SchemaOf): readonly Node[] => {
   const of = (type: z.ZodType, place: 'path' | 'query') => {
-    const { properties = {}, required = [] } = inOperation(schemaOf(type), route.operation.operationId);
+    const { properties = {}, required = [] } = schemaOf(type);
     return Object.entries(properties).map(([name, schema]) => ({
       name,
       in: place,
@@ -270,7 +270,7 @@ const operationOf = (route: Route, schemaOf: SchemaOf, baseUrl: string): Node =>
             required: true,
             content: {
               'application/json': {
-                schema: inOperation(schemaOf(route.body.schema), operation.operationId),
+                schema: schemaOf(route.body.schema),
                 example: sampleRequest(route, baseUrl).body,
               },
             },

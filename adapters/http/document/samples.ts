@@ -1,6 +1,5 @@
-import type { z } from 'zod';
 import { isPlainObject } from '../../../domain/plain-object.js';
-import { inOperation, jsonSchemaOf, type JsonSchema } from '../schema/json-schema.js';
+import { jsonSchemaOf, type JsonSchema } from '../schema/json-schema.js';
 import { notYet, responseExamples } from './response-examples.js';
 import { templateOf, type DocumentedResponse, type Route } from '../server/route.js';
 
@@ -45,16 +44,12 @@ const exampleIn = (schema: JsonSchema, optional: Optional): unknown => {
  */
 export const exampleOf = (schema: JsonSchema): unknown => exampleIn(schema, 'with an example');
 
-/** The schema of a type of an operation, without references. */
-export const schemaIn = ({ operation }: Pick<Route, 'operation'>, type: z.ZodType): JsonSchema =>
-  inOperation(jsonSchemaOf(type), operation.operationId);
-
 /** An example of the JSON of a response, without fields that may be absent; undefined if it isn't JSON. */
 export const responseExampleOf = (route: Route, response: DocumentedResponse): unknown => {
   if (response.schema === null) return undefined;
   const { operationId, responses } = route.operation;
   const status = Object.entries(responses).find(([, each]) => each === response)?.[0];
-  const example = exampleIn(schemaIn(route, response.schema), 'left out');
+  const example = exampleIn(jsonSchemaOf(response.schema), 'left out');
   const otherwise = responseExamples[`${operationId} ${status}`];
   return otherwise === undefined || !isPlainObject(example) ? example : { ...example, ...otherwise };
 };
@@ -76,7 +71,7 @@ export interface SampleRequest {
 }
 
 const pathOf = (route: Route): string => {
-  const { properties = {} } = schemaIn(route, route.params);
+  const { properties = {} } = jsonSchemaOf(route.params);
   return templateOf(route.path).replaceAll(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(String(exampleOf(properties[name] ?? {}))),
   );
@@ -86,7 +81,7 @@ const pathOf = (route: Route): string => {
 const chosen: Readonly<Record<string, string>> = { exportEvents: 'organization' };
 
 const queryOf = (route: Route): string => {
-  const { properties = {}, required = [] } = schemaIn(route, route.query);
+  const { properties = {}, required = [] } = jsonSchemaOf(route.query);
   const { [route.operation.operationId]: one } = chosen;
   const sent = [...required, ...(one === undefined ? [] : [one])].map((name) => [
     name,
@@ -105,7 +100,7 @@ export const sampleRequest = (route: Route, baseUrl: string): SampleRequest => {
     url: `${baseUrl}${pathOf(route)}${queryOf(route)}`,
     credential: access.kind === 'key' ? 'API_KEY' : access.kind === 'operator' ? 'OPERATOR_TOKEN' : null,
     headers: headers.map(([name, { schema }]) => [name, String(exampleOf(schema))]),
-    body: body === null ? undefined : exampleOf(schemaIn(route, body.schema)),
+    body: body === null ? undefined : exampleOf(jsonSchemaOf(body.schema)),
     reads:
       response?.type === 'text/event-stream'
         ? 'stream'

@@ -42,7 +42,8 @@ import {
   wholeCard,
 } from '../api/cards.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/as-of.js';
-import { maxReasonLength, optionalText, annotations, text } from '../schema/fields.js';
+import { annotations, maxReasonLength, optionalText, pageCursor, text } from '../schema/fields.js';
+import { eventType, examples, idOf, organizationId, shownPosition, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { byOperator, floorAccess, type OperatorRequest, operatorRoute } from './route.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from '../api/responses.js';
@@ -54,48 +55,49 @@ export interface OperatorCardDeps extends ChangeCardDeps, ReadCardsDeps {
 
 const cardForOperatorSchema = wholeCard
   .extend({
-    organization: z.string(),
-    message: z.string().nullable().describe('Null once the personal data of the card was erased.'),
-    design_id: z.string(),
-    source: z.enum(['api', 'hook', 'console']),
+    organization: organizationId,
+    message: shownText(
+      'Null once the personal data of the card was erased.',
+      'Thank you for everything, Ada.',
+    ).nullable(),
+    design_id: shownText('The design of the card.', examples.uuid),
+    source: z.enum(['api', 'hook', 'console']).describe('Through what the card was sent.'),
   })
-  .meta({ id: 'OperatorsCard' });
+  .meta({ id: 'OperatorsCard', description: 'A card, as operators see it.' });
 
 const allCardsRow = cardRow
-  .extend({ held_reason: z.string().nullable(), organization: z.string() })
-  .meta({ id: 'OperatorsCardRow' });
+  .extend({ held_reason: wholeCard.shape.held_reason, organization: organizationId })
+  .meta({ id: 'OperatorsCardRow', description: 'A card in a list of operators.' });
 const allCardsQuery = cardListQuery.extend({
-  organization: optionalText({ description: 'Only cards of the organization with this id.' }),
-  starting_after: optionalText({ description: 'The `next_cursor` of the page before.' }),
+  organization: optionalText({
+    description: 'Only cards of the organization with this id.',
+    examples: [examples.organization],
+  }),
+  starting_after: pageCursor(examples.card),
 });
 
 const historyRow = z.object({
-  position: z
-    .string()
-    .nullable()
-    .describe(
-      'Position in the log. Null if the event store does not give it for a single stream: EventStoreDB before 22.6.',
-    ),
-  revision: z.string().describe('Revision in the stream of the card, from 0.'),
-  id: z.string().describe('The id of the event.'),
-  type: z.string(),
+  position: shownPosition,
+  revision: shownText('Revision in the stream of the card, from 0.', '3'),
+  id: idOf('event'),
+  type: eventType,
   at: instant('When the event occurred.'),
-  actor: z.object({
-    kind: Actor.shape.kind,
-    id: z
-      .string()
-      .nullable()
-      .describe(
+  actor: z
+    .object({
+      kind: Actor.shape.kind.describe('The kind of actor.'),
+      id: shownText(
         'For an operator the id of the key, or `root` for the operator token. Null for the service itself.',
-      ),
-    label: z.string().nullable().describe('What the key or the hook was called then.'),
-  }),
-  request_id: z
-    .string()
-    .nullable()
-    .describe('The request that did it; null for the work of the service itself.'),
-  data: z.looseObject({}),
-  hash: z.string().describe('SHA-256 that chains this event to the one before it in its stream.'),
+        examples.uuid,
+      ).nullable(),
+      label: shownText('What the key or the hook was called then.', 'Shop').nullable(),
+    })
+    .describe('Who did it.'),
+  request_id: shownText(
+    'The request that did it; null for the work of the service itself.',
+    examples.request,
+  ).nullable(),
+  data: z.looseObject({}).meta({ description: 'What happened.', examples: [{}] }),
+  hash: shownText('SHA-256 that chains this event to the one before it in its stream.', examples.hash),
   verified: z
     .literal(true)
     .describe('The hash is that of the event. A history that fails this is not shown.'),
@@ -111,15 +113,23 @@ const shown = ({ card, org, message, designId, source }: CardForOperator, baseUr
 
 const undecodable = 'card_not_found';
 export const withReason = z.object({
-  reason: text({ maxLength: maxReasonLength, examples: ['The apartment number is missing.'] }),
+  reason: text({
+    maxLength: maxReasonLength,
+    description: 'The reason, in your words.',
+    examples: ['The apartment number is missing.'],
+  }),
 });
 export const stepReport = z.object({
-  status: z.enum(reportedStatuses),
-  machine: optionalText({ maxLength: 200 }),
+  status: z.enum(reportedStatuses).describe('What happened to the step.'),
+  machine: optionalText({
+    maxLength: 200,
+    description: 'The machine that does the step.',
+    examples: ['pen-3'],
+  }),
 });
 const stepParams = z.object({
   card_code: pathCode,
-  step: z.enum(steps).meta(annotations({ code: 'not_found' })),
+  step: z.enum(steps).meta(annotations({ code: 'not_found', description: 'The step of production.' })),
 });
 
 const change = (decide: (state: Card) => CardEvent[], by: typeof changeCard = changeCard) => ({ decide, by });

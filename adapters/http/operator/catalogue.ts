@@ -5,24 +5,42 @@ import {
   type AdministrationDeps,
 } from '../../../application/organizations/administer.js';
 import { maxLabelLength, text } from '../schema/fields.js';
+import { shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { byOperator, operatorRoute } from './route.js';
 
+const active = z.boolean().describe('Whether it is on offer.');
+export const collectionRow = z.object({
+  slug: shownText('The name of the card in the collection.', 'thank-you-botanical'),
+  title: shownText('The title of the card.', 'Thank you, botanical'),
+  active,
+});
+export const handwritingRow = z.object({
+  name: shownText('The name of the handwriting.', 'Everyday'),
+  active,
+});
+
 export const collectionCard = z.object({
-  title: text({ maxLength: maxLabelLength, examples: ['Thank you, botanical'] }),
-  active: z.boolean(),
+  title: text({
+    maxLength: maxLabelLength,
+    description: 'The title of the card.',
+    examples: ['Thank you, botanical'],
+  }),
+  active,
 });
 export const collectionSlug = text({
   maxLength: 100,
   pattern: /^[A-Za-z0-9][A-Za-z0-9_-]*$/,
   hint: 'letters, digits, hyphens and underscores',
+  description: 'The name of the card in the collection.',
   examples: ['thank-you-botanical'],
 });
-const handwritingState = z.object({ active: z.boolean() });
+const handwritingState = z.object({ active });
 export const handwritingName = text({
   maxLength: 100,
   description: 'Compared in any case; a known handwriting keeps its spelling.',
+  examples: ['Spidery'],
 });
 
 export const catalogueRoutes = (deps: AdministrationDeps): readonly Route[] => [
@@ -31,7 +49,7 @@ export const catalogueRoutes = (deps: AdministrationDeps): readonly Route[] => [
     summary: 'Publish or withdraw a card of the public collection',
     params: z.object({ slug: collectionSlug }),
     body: whole(collectionCard),
-    answers: { 200: z.object({ slug: z.string(), title: z.string(), active: z.boolean() }) },
+    answers: { 200: collectionRow },
     errors: [],
     handle: async (request, { title, active }) => {
       const { slug } = request.params;
@@ -44,7 +62,7 @@ export const catalogueRoutes = (deps: AdministrationDeps): readonly Route[] => [
     summary: 'Offer or withdraw a handwriting',
     params: z.object({ name: handwritingName }),
     body: whole(handwritingState),
-    answers: { 200: z.object({ name: z.string(), active: z.boolean() }) },
+    answers: { 200: handwritingRow },
     errors: [],
     handle: async (request, { active }) => {
       const name = await offerHandwriting(deps, byOperator(request), request.params.name, active);

@@ -11,7 +11,8 @@ import { readBalance, type ReadAccountsDeps } from '../../../application/organiz
 import { maxBalance } from '../../../domain/credits.js';
 import { movementBody, movementList, movementRow } from '../api/credit-movements.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/as-of.js';
-import { maxReasonLength, optionalText, annotations, text } from '../schema/fields.js';
+import { annotations, maxReasonLength, optionalText, pageCursor, text } from '../schema/fields.js';
+import { objectKind, shownNumber } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { byOperator, orgOf, pageQuery, operatorRoute } from './route.js';
 import { pageOf } from '../api/responses.js';
@@ -23,10 +24,17 @@ const amount = z
   .int()
   .min(1)
   .max(maxBalance)
-  .meta({ ...annotations({ code: 'invalid_parameter' }), maximum: maxBalance });
+  .meta({
+    ...annotations({ code: 'invalid_parameter', description: 'How many credits.', examples: [100] }),
+    maximum: maxBalance,
+  });
 export const purchase = z.object({
   amount,
-  reason: optionalText({ maxLength: maxReasonLength }),
+  reason: optionalText({
+    maxLength: maxReasonLength,
+    description: 'Why, in your words.',
+    examples: ['Invoice 2026-03'],
+  }),
   reference: optionalText({
     codes: ['invalid_parameter', 'invalid_transition'],
     maxLength: 200,
@@ -37,13 +45,17 @@ export const purchase = z.object({
 });
 const withdrawal = z.object({
   amount: amount.meta({ description: 'At most the balance.' }),
-  reason: text({ maxLength: maxReasonLength, examples: ['Refund of invoice 2026-0042'] }),
+  reason: text({
+    maxLength: maxReasonLength,
+    description: 'Why, in your words.',
+    examples: ['Refund of invoice 2026-0042'],
+  }),
 });
-const balanceLeft = z.object({ balance: z.int() });
+const balanceLeft = z.object({ balance: shownNumber('The balance that is left.', 141) });
 
 const balanceAt = z.object({
-  object: z.literal('credit_balance'),
-  balance: z.int(),
+  object: objectKind('credit_balance'),
+  balance: shownNumber('The credits that are left.', 41),
   last_movement: movementRow
     .nullable()
     .optional()
@@ -89,7 +101,7 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
   operatorRoute(`GET /organizations/:org/credits/movements`, {
     id: 'listMovements',
     summary: 'List the movements of the credits, newest first',
-    query: pageQuery,
+    query: pageQuery.extend({ starting_after: pageCursor('3') }),
     answers: { 200: movementList },
     errors: ['not_found', 'invalid_cursor', 'invalid_parameter'],
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {

@@ -21,27 +21,53 @@ import { scopes } from '../../../domain/api-key.js';
 import { asOfField, atErrors, momentFrom, pastPage } from '../api/as-of.js';
 import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { maxLabelLength, optional, optionalText, text } from '../schema/fields.js';
+import { alwaysTrue, idOf, newSecret, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { byOperator, operatorRoute, orgOf, orgParam, pageAtQuery } from './route.js';
 
 export interface CustomerRouteDeps extends AdministrationDeps, ReadKeysDeps {}
 
+const keyScopes = z.array(z.enum(scopes)).describe('What the key may do.');
 export const newKey = z.object({
-  scopes: z.array(z.enum(scopes)).min(1),
-  label: optionalText({ maxLength: maxLabelLength }),
-  requests_per_minute: optional(z.int().min(1).max(1_000_000_000)),
+  scopes: keyScopes.min(1),
+  label: optionalText({
+    maxLength: maxLabelLength,
+    description: 'What the key is called.',
+    examples: ['Shop'],
+  }),
+  requests_per_minute: optional(
+    z
+      .int()
+      .min(1)
+      .max(1_000_000_000)
+      .meta({
+        description: 'How many requests it may send in a minute; omit it for the default of the service.',
+        examples: [120],
+      }),
+  ),
 });
 export const newDesign = z.object({
-  name: text({ maxLength: 200, examples: ['Thank you'] }),
-  collection_slug: optionalText({ code: 'design_not_found', maxLength: 200 }),
+  name: text({ maxLength: 200, description: 'The name of the design.', examples: ['Thank you'] }),
+  collection_slug: optionalText({
+    code: 'design_not_found',
+    maxLength: 200,
+    description: 'The card of the public collection of which the design is a copy.',
+    examples: ['thank-you-botanical'],
+  }),
 });
-const savedDesign = z.object({ id: z.string(), name: z.string() });
+const savedDesign = z.object({
+  id: idOf('design'),
+  name: shownText('The name of the design.', 'Thank you'),
+});
 
+const key = {
+  id: idOf('key'),
+  label: shownText('What the key is called; null if it has no label.', 'Shop').nullable(),
+  scopes: keyScopes,
+};
 const keyRow = z.object({
-  id: z.string(),
-  label: z.string().nullable(),
-  scopes: z.array(z.enum(scopes)),
+  ...key,
   created_at: instant('When the key was created.'),
   last_used_at: instant('When the key was last used; may be a few seconds late.').nullable(),
   revoked_at: instant('When the key was revoked.').nullable(),
@@ -62,12 +88,7 @@ const keyRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
     summary: 'Create an API key; it is shown only this once',
     body: whole(newKey),
     answers: {
-      201: z.object({
-        id: z.string(),
-        key: z.string().describe('The key itself. It is shown only this once and stored nowhere.'),
-        scopes: z.array(z.enum(scopes)),
-        label: z.string().nullable(),
-      }),
+      201: z.object({ ...key, key: newSecret('hck') }),
     },
     handle: async (request, { scopes: wanted, label, requests_per_minute }) => {
       const unique = [...new Set(wanted)];
@@ -103,7 +124,7 @@ const keyRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
     id: 'revokeKey',
     summary: 'Revoke an API key',
     answers: {
-      200: z.object({ id: z.string(), revoked: z.literal(true) }),
+      200: z.object({ id: idOf('key'), revoked: alwaysTrue }),
     },
     handle: async (request) => {
       await revokeKey(deps, byOperator(request), orgOf(request.params), request.params.id);
@@ -128,7 +149,7 @@ const designRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
     id: 'archiveDesign',
     summary: 'Archive a saved design',
     answers: {
-      200: z.object({ id: z.string(), archived: z.literal(true) }),
+      200: z.object({ id: idOf('design'), archived: alwaysTrue }),
     },
     handle: async (request) => {
       const { id } = request.params;
@@ -138,10 +159,14 @@ const designRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
   }),
 ];
 
+const emailWords = { description: 'The e-mail address.', examples: ['ada@example.com'] };
 export const doNotMail = z.object({
-  email: text({ list: 'of one', examples: ['ada@example.com'] }, readMailbox),
+  email: text({ list: 'of one', ...emailWords }, readMailbox),
 });
-const doNotMailState = z.object({ email: z.string(), do_not_mail: z.boolean() });
+const doNotMailState = z.object({
+  email: shownText('The e-mail address.', 'ada@example.com'),
+  do_not_mail: z.boolean().describe('Whether the address is on the list.'),
+});
 
 const doNotMailRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
   operatorRoute(`POST /organizations/:org/do-not-mail`, {
@@ -159,7 +184,7 @@ const doNotMailRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
   operatorRoute(`DELETE /organizations/:org/do-not-mail/:email`, {
     id: 'removeFromDoNotMail',
     summary: 'Remove an e-mail address from the do-not-mail list',
-    params: z.object({ org: orgParam, email: text({}, readEmail) }),
+    params: z.object({ org: orgParam, email: text(emailWords, readEmail) }),
     answers: {
       200: doNotMailState,
     },

@@ -1,16 +1,23 @@
 import { z } from 'zod';
 import { erasePersonal, findSubjects, type EraseDeps } from '../../../application/personal/erase.js';
 import { maxReasonLength, optional, optionalText, text } from '../schema/fields.js';
+import { cardCode, examples, idOf, shownAddress, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { byOperator, privacyAccess, orgOf, operatorRoute } from './route.js';
-import { timestamp } from '../api/responses.js';
+import { instant, timestamp } from '../api/responses.js';
 import { type Route } from '../server/route.js';
 
 const maxAtOnce = 1_000;
 
 const erasure = z.object({
-  cards: optional(z.array(z.string()).max(maxAtOnce)).describe('Codes of posted, cancelled or failed cards.'),
-  contacts: optional(z.array(z.string()).max(maxAtOnce)).describe('Ids of contacts.'),
+  cards: optional(z.array(z.string()).max(maxAtOnce)).meta({
+    description: 'Codes of posted, cancelled or failed cards.',
+    examples: [[examples.card]],
+  }),
+  contacts: optional(z.array(z.string()).max(maxAtOnce)).meta({
+    description: 'Ids of contacts.',
+    examples: [[examples.uuid]],
+  }),
   reason: text({
     maxLength: maxReasonLength,
     description: 'The reason. It is recorded and never erased: leave out names.',
@@ -18,33 +25,42 @@ const erasure = z.object({
   }),
 });
 
-const erased = z.object({ cards: z.array(z.string()), contacts: z.array(z.string()) });
-
-const subjectQuery = z.object({
-  name: optionalText({ description: 'Part of the name, in any case.' }),
-  zip: optionalText({ description: 'The beginning of the ZIP code.' }),
-  email: optionalText({ description: 'Part of the e-mail address, in any case. Only contacts have one.' }),
+const erased = z.object({
+  cards: z
+    .array(z.string())
+    .meta({ description: 'The codes of the cards that are erased.', examples: [[examples.card]] }),
+  contacts: z
+    .array(z.string())
+    .meta({ description: 'The ids of the contacts that are erased.', examples: [[examples.uuid]] }),
 });
 
+const subjectQuery = z.object({
+  name: optionalText({ description: 'Part of the name, in any case.', examples: ['Lovelace'] }),
+  zip: optionalText({ description: 'The beginning of the ZIP code.', examples: ['62701'] }),
+  email: optionalText({
+    description: 'Part of the e-mail address, in any case. Only contacts have one.',
+    examples: ['ada@example.com'],
+  }),
+});
+
+const person = {
+  name: shownAddress.name.nullable(),
+  zip: shownAddress.zip.nullable(),
+  created_at: instant('When it was made.'),
+};
 const subjects = z.object({
-  cards: z.array(
-    z.object({
-      id: z.string(),
-      status: z.string(),
-      name: z.string().nullable(),
-      zip: z.string().nullable(),
-      created_at: z.string(),
-    }),
-  ),
-  contacts: z.array(
-    z.object({
-      id: z.string(),
-      name: z.string().nullable(),
-      zip: z.string().nullable(),
-      email: z.string().nullable(),
-      created_at: z.string(),
-    }),
-  ),
+  cards: z
+    .array(z.object({ id: cardCode, status: shownText('Where the card is.', 'posted'), ...person }))
+    .describe('Cards to that person, newest first.'),
+  contacts: z
+    .array(
+      z.object({
+        id: idOf('contact'),
+        email: shownText('The e-mail address.', 'ada@example.com').nullable(),
+        ...person,
+      }),
+    )
+    .describe('Contacts of that person, newest first.'),
 });
 
 /** For the operator: finding a person's data, and erasing it. (docs/operations.md#erase-personal-data) */

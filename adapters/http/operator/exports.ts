@@ -10,6 +10,7 @@ import { codeFrom } from '../../../application/cards/read-cards.js';
 import { DomainError } from '../../../domain/errors.js';
 import { OrganizationId } from '../../../domain/ids.js';
 import { optionalChoice, optionalText } from '../schema/fields.js';
+import { examples } from '../schema/shown.js';
 import { byOperator, operatorAccess, operatorRoute } from './route.js';
 import { placeFrom } from '../api/as-of.js';
 import { type Route } from '../server/route.js';
@@ -17,10 +18,15 @@ import { type Route } from '../server/route.js';
 const treeSize = /^[0-9]{1,15}$/;
 
 const wanted = z.object({
-  card: optionalText({ maxLength: 100, description: 'Every event of the card with this code.' }),
+  card: optionalText({
+    maxLength: 100,
+    description: 'Every event of the card with this code.',
+    examples: [examples.card],
+  }),
   organization: optionalText({
     maxLength: 100,
     description: 'Every event of the organization with this id; with `from` or `to`, those of the period.',
+    examples: [examples.organization],
   }),
   from: optionalText({
     maxLength: 40,
@@ -41,6 +47,7 @@ const wanted = z.object({
     pattern: treeSize,
     hint: 'the size of a tree: a whole number',
     description: 'The size in an older checkpoint, for the proof that it is a prefix of the log.',
+    examples: ['1042'],
   }),
 });
 type Wanted = z.output<typeof wanted>;

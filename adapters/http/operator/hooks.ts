@@ -15,6 +15,7 @@ import { DomainError } from '../../../domain/errors.js';
 import { asOfField, atErrors, momentFrom, pastPage } from '../api/as-of.js';
 import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { maxLabelLength, optional, optionalText } from '../schema/fields.js';
+import { alwaysTrue, cardCode, examples, idOf, shownNumber, shownText, nullText } from '../schema/shown.js';
 import { parseValues, whole, type JsonObject } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { byOperator, operatorRoute, orgOf, pageAtQuery, pageQuery } from './route.js';
@@ -23,20 +24,32 @@ export interface OperatorHookRouteDeps extends HookDeps {
   readonly baseUrl: () => string;
 }
 
+const exampleTemplate = 'Thank you for your order, {{name}}!';
+
 const hookResponse = z
   .object({
-    id: z.string().meta({ format: 'uuid' }),
-    label: z.string().nullable(),
-    design_id: z.string().nullable().describe('Null means the newest saved design at the time of each call.'),
-    template: z.string().nullable(),
-    signed_by: z.string().nullable().describe('The value of the variable {{sender_name}}.'),
-    fire_count: z.int().min(0).describe('How many cards the hook has sent.'),
+    id: idOf('hook').meta({ format: 'uuid' }),
+    label: shownText('What it is called; null if it has no label.', 'Shop').nullable(),
+    design_id: shownText(
+      'Null means the newest saved design at the time of each call.',
+      'card:thank-you-botanical',
+    ).nullable(),
+    template: shownText(
+      'The message for payloads without one; null if each payload brings its own.',
+      exampleTemplate,
+    ).nullable(),
+    signed_by: shownText('The value of the variable {{sender_name}}.', 'The team at Acme').nullable(),
+    fire_count: shownNumber('How many cards the hook has sent.', 12).min(0),
     last_fired_at: instant('When the hook last sent a card.').nullable(),
-    paused: z.boolean(),
+    paused: z
+      .boolean()
+      .meta({ description: 'True if the hook is paused: calls are refused.', examples: [false] }),
   })
-  .meta({ id: 'Hook' });
+  .meta({ id: 'Hook', description: 'An inbound hook.' });
 
-const listedHook = hookResponse.extend({ fire_count: z.int().min(0).nullable() }).meta({ id: 'ListedHook' });
+const listedHook = hookResponse
+  .extend({ fire_count: hookResponse.shape.fire_count.nullable() })
+  .meta({ id: 'ListedHook', description: 'An inbound hook in a list.' });
 
 const bodyOf = ({
   id,
@@ -60,19 +73,17 @@ const bodyOf = ({
 
 const callResponse = z
   .object({
-    id: z.string().meta({ format: 'uuid' }),
+    id: idOf('call').meta({ format: 'uuid' }),
     at: instant('When the response to the call was sent.'),
-    status: z
-      .int()
-      .min(0)
-      .describe(
-        'The HTTP status of the response; 0 if the connection was dropped because the outcome was unknown.',
-      ),
-    code: z.string().nullable().describe('The error code; null if there was no error.'),
-    card: z.string().nullable().describe('The card that was sent; null if there was none.'),
-    request_id: z.string(),
+    status: shownNumber(
+      'The HTTP status of the response; 0 if the connection was dropped because the outcome was unknown.',
+      201,
+    ).min(0),
+    code: nullText('The error code; null if there was no error.'),
+    card: cardCode.nullable().describe('The card that was sent; null if there was none.'),
+    request_id: shownText('The `x-request-id` of the request.', examples.request),
   })
-  .meta({ id: 'HookCall' });
+  .meta({ id: 'HookCall', description: 'A call of an inbound hook.' });
 
 const callBody = ({ id, at, status, code, card, requestId }: HookCall): object => ({
   id,
@@ -85,21 +96,34 @@ const callBody = ({ id, at, status, code, card, requestId }: HookCall): object =
 
 export const newHook = z
   .object({
-    label: optionalText({ maxLength: maxLabelLength }),
+    label: optionalText({
+      maxLength: maxLabelLength,
+      description: 'What the hook is called.',
+      examples: ['Shop'],
+    }),
     design_id: optionalText({
       code: 'design_not_found',
       description:
         'The id of a saved design, or `card:<slug>`. Omit it for the newest saved design at the time of each call.',
+      examples: ['card:thank-you-botanical'],
     }),
     template: optionalText({
       description: 'The message for payloads without one: {{name}} is replaced by the value of that name.',
+      examples: [exampleTemplate],
     }),
-    signed_by: optionalText({ description: 'The value of the variable {{sender_name}}.' }),
+    signed_by: optionalText({
+      description: 'The value of the variable {{sender_name}}.',
+      examples: ['The team at Acme'],
+    }),
   })
-  .meta({ id: 'NewHook' });
+  .meta({ id: 'NewHook', description: 'A hook to be made.' });
 
 const hookChange = newHook
-  .extend({ paused: optional(z.boolean().meta({ description: 'True pauses the hook, false resumes it.' })) })
+  .extend({
+    paused: optional(
+      z.boolean().meta({ description: 'True pauses the hook, false resumes it.', examples: [false] }),
+    ),
+  })
   .meta({ id: 'HookChange', description: 'What is left out stays.' });
 
 /** Null means that a field was left out. */
@@ -131,9 +155,12 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
       201: {
         description: 'The hook, with its token and URL: they are shown only this once.',
         schema: z.object({
-          id: z.string().meta({ format: 'uuid' }),
-          token: z.string(),
-          url: z.string().meta({ format: 'uri' }),
+          id: idOf('hook').meta({ format: 'uuid' }),
+          token: shownText('The token in the address. It is shown only this once.', examples.token),
+          url: shownText(
+            'The address to which forms and shops post.',
+            `https://cards.example/api/v1/hooks/${examples.token}`,
+          ).meta({ format: 'uri' }),
         }),
       },
     },
@@ -211,7 +238,7 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
     responses: {
       200: {
         description: 'The hook is deleted.',
-        schema: z.object({ id: z.string().meta({ format: 'uuid' }), deleted: z.literal(true) }),
+        schema: z.object({ id: idOf('hook').meta({ format: 'uuid' }), deleted: alwaysTrue }),
       },
     },
     errors: ['not_found'],

@@ -14,6 +14,7 @@ import { houseId, operatorScopes } from '../../../domain/api-key.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Instant } from '../../../domain/ids.js';
 import { maxLabelLength, optionalText } from '../schema/fields.js';
+import { alwaysTrue, idOf, newSecret, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { byOperator, operatorAccess, pageQuery, rootAccess, operatorRoute } from './route.js';
 import { instant, isoTime, listOf, pageOf, timestamp } from '../api/responses.js';
@@ -21,9 +22,14 @@ import { type Route } from '../server/route.js';
 
 export interface OperatorKeyRouteDeps extends AdministrationDeps, ReadKeysDeps {}
 
+const scopes = z.array(z.enum(operatorScopes)).describe('What the key may do.');
 const newKey = z.object({
-  scopes: z.array(z.enum(operatorScopes)).min(1),
-  label: optionalText({ maxLength: maxLabelLength, examples: ['Ada, office'] }),
+  scopes: scopes.min(1),
+  label: optionalText({
+    maxLength: maxLabelLength,
+    description: 'What the key is called.',
+    examples: ['Ada, office'],
+  }),
   expires_at: optionalText({
     description: 'When it stops working by itself (ISO 8601). Omit it for never.',
     examples: ['2027-03-01T00:00:00Z'],
@@ -32,10 +38,13 @@ const newKey = z.object({
 
 const expiry = instant('When it stops working by itself; null for never.').nullable();
 
+const key = {
+  id: idOf('key'),
+  label: shownText('What the key is called; null if it has no label.', 'Audit').nullable(),
+  scopes,
+};
 const row = z.object({
-  id: z.string(),
-  label: z.string().nullable(),
-  scopes: z.array(z.enum(operatorScopes)),
+  ...key,
   created_at: instant('When the key was created.'),
   last_used_at: instant('When the key was last used; may be a few seconds late.').nullable(),
   expires_at: expiry,
@@ -74,16 +83,14 @@ export const operatorKeyRoutes = (deps: OperatorKeyRouteDeps): readonly Route[] 
     body: whole(newKey),
     answers: {
       201: z.object({
-        id: z.string(),
-        key: z.string().describe('The key itself. It is shown only this once and stored nowhere.'),
-        scopes: z.array(z.enum(operatorScopes)),
-        label: z.string().nullable(),
+        ...key,
+        key: newSecret('hco'),
         expires_at: expiry,
       }),
     },
     errors: [],
-    handle: async (request, { scopes, label, expires_at: sent }) => {
-      const unique = [...new Set(scopes)];
+    handle: async (request, { scopes: wanted, label, expires_at: sent }) => {
+      const unique = [...new Set(wanted)];
       const expiresAt = expiryFrom(sent, deps.clock.instant());
       const made = await createOperatorKey(deps, byOperator(request), { scopes: unique, label, expiresAt });
       const expires = expiresAt && timestamp(expiresAt);
@@ -111,7 +118,7 @@ export const operatorKeyRoutes = (deps: OperatorKeyRouteDeps): readonly Route[] 
     summary: 'Revoke the key of an operator',
     access: rootAccess,
     answers: {
-      200: z.object({ id: z.string(), revoked: z.literal(true) }),
+      200: z.object({ id: idOf('key'), revoked: alwaysTrue }),
     },
     handle: async (request) => {
       await revokeKey(deps, byOperator(request), houseId, request.params.id);

@@ -12,6 +12,9 @@ import {
 } from '../../../application/organizations/operator-lists.js';
 import { design, designBody } from '../api/account.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/as-of.js';
+import { pageCursor } from '../schema/fields.js';
+import { idOf, shownText } from '../schema/shown.js';
+import { collectionRow, handwritingRow } from './catalogue.js';
 import { orgOf, pageQuery, operatorRoute } from './route.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from '../api/responses.js';
 import { type Route } from '../server/route.js';
@@ -19,12 +22,10 @@ import { type Route } from '../server/route.js';
 export interface OperatorListDeps extends OfficeListDeps, ReadAccountsDeps {}
 
 const address = z.object({
-  id: z.string(),
-  email: z.string().nullable().describe('Null if it can not be read any more.'),
+  id: idOf('entry'),
+  email: shownText('Null if it can not be read any more.', 'ada@example.com').nullable(),
   created_at: instant('When the address was added.'),
 });
-const collectionRow = z.object({ slug: z.string(), title: z.string(), active: z.boolean() });
-const handwritingRow = z.object({ name: z.string(), active: z.boolean() });
 
 /** For the operator: small lists, each with entries that public ones leave out. */
 export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => [
@@ -62,7 +63,7 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
   operatorRoute('GET /collection', {
     id: 'listWholeCollection',
     summary: 'List the cards of the public collection, withdrawn ones too',
-    query: pageQuery,
+    query: pageQuery.extend({ starting_after: pageCursor('thank-you-botanical') }),
     answers: { 200: listOf(collectionRow, 'WholeCollection') },
     errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async ({ query: { limit, starting_after: startingAfter } }) =>
@@ -76,7 +77,7 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
   operatorRoute('GET /handwriting', {
     id: 'listAllHandwritings',
     summary: 'List the handwritings, withdrawn ones too',
-    query: pageQuery,
+    query: pageQuery.extend({ starting_after: pageCursor('Everyday') }),
     answers: { 200: listOf(handwritingRow, 'AllHandwritings') },
     errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async ({ query: { limit, starting_after: startingAfter } }) =>

@@ -15,6 +15,7 @@ import { truncate } from '../../../domain/text.js';
 import { categories, type StreamName, type Uuid } from '../../../domain/ids.js';
 import { eventTypes } from '../document/asyncapi.js';
 import { eventFormat, optionalChoice, optionalText, text } from '../schema/fields.js';
+import { examples, shownNumber, shownText } from '../schema/shown.js';
 import { preferredType } from '../server/media-types.js';
 import { eventsAccess, operatorAccess, operatorRoute } from './route.js';
 import { instant, timestamp } from '../api/responses.js';
@@ -41,21 +42,29 @@ const events = z.object({
     hint: 'a position: a whole number',
     description:
       'Events after this position, which must be that of an event of this log. Omit it to start at the beginning.',
+    examples: ['1042'],
   }),
   category: optionalChoice(categories, { description: 'Only streams of this category.' }),
-  stream: optionalText({ maxLength: 500, description: 'Only this stream.' }),
+  stream: optionalText({
+    maxLength: 500,
+    description: 'Only this stream.',
+    examples: [`card-${examples.card}`],
+  }),
   organization: optionalText({
     maxLength: 100,
     description: 'Only events of the organization with this id.',
+    examples: [examples.organization],
   }),
   types: optionalText({
     maxLength: 2_000,
     description: 'Only events of these types, separated by commas, such as `CardScheduled,CardCancelled`.',
+    examples: ['CardScheduled,CardHeld'],
   }),
   until: optionalText({
     pattern: /^(?:[0-9]{1,18}|head)$/,
     hint: 'a position that the log has reached, or head',
     description: 'Ends after this position, or, with `head`, after the newest event there is now.',
+    examples: ['head'],
   }),
   personal: optionalChoice(['withhold'], {
     description: '`withhold` leaves out what events say about a person.',
@@ -134,20 +143,31 @@ const typesOf = (sent: string | null): ReadonlySet<string> | null => {
   );
 };
 
+const projectionWords = {
+  description: 'The name of the projection, as in `/readyz`.',
+  examples: ['cards'],
+};
+
 const anchor = z.object({
-  log: z
-    .string()
-    .nullable()
-    .describe('The id of the log; null while it is empty. A backup has the same one.'),
-  position: z.string(),
-  hash: z.string().nullable(),
+  log: shownText(
+    'The id of the log; null while it is empty. A backup has the same one.',
+    '6b0d3f0e-2a37-4b8c-9d7e-5f1a2c3b4d5e',
+  ).nullable(),
+  position: shownText('The place in the log.', '1042'),
+  hash: shownText('The hash that chains the event to the one before it.', examples.hash).nullable(),
   at: instant('When the head was read.'),
-  tree_size: z
-    .int()
-    .nullable()
-    .describe('How many events the newest checkpoint covers; null if there is none.'),
-  root: z.string().nullable().describe('The root of the tree over them, in base64.'),
-  checkpoint: z.string().nullable().describe('The newest checkpoint: a signed note.'),
+  tree_size: shownNumber(
+    'How many events the newest checkpoint covers; null if there is none.',
+    1043,
+  ).nullable(),
+  root: shownText(
+    'The root of the tree over them, in base64.',
+    'CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=',
+  ).nullable(),
+  checkpoint: shownText(
+    'The newest checkpoint: a signed note.',
+    'cards.example/log\n1043\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n— cards.example/log AAAA\n',
+  ).nullable(),
 });
 
 export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorLogDeps): readonly Route[] => {
@@ -217,9 +237,9 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
     operatorRoute('POST /projections/:name/rebuild', {
       id: 'rebuildProjection',
       summary: 'Rebuild a projection while the current one stays in use',
-      params: z.object({ name: text() }),
+      params: z.object({ name: text(projectionWords) }),
       answers: {
-        202: z.object({ name: z.string() }),
+        202: z.object({ name: z.string().meta(projectionWords) }),
       },
       handle: async ({ params }) => {
         if (!(await rebuilding.rebuild(params.name)))

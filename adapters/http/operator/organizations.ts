@@ -11,9 +11,10 @@ import {
   readOrganization,
   type ListedOrganization,
 } from '../../../application/organizations/read-organizations.js';
-import { cardStatuses } from '../../../domain/card.js';
+import type { CardStatus } from '../../../domain/card.js';
 import { DomainError } from '../../../domain/errors.js';
 import { optional, optionalText, text } from '../schema/fields.js';
+import { organizationId, shownNumber, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { byOperator, orgOf, pageQuery, operatorRoute } from './route.js';
 import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
@@ -22,12 +23,18 @@ import { type Route } from '../server/route.js';
 export interface OrganizationRouteDeps extends AdministrationDeps, ReadAccountsDeps {}
 
 const maxNameLength = 200;
+const nameWords = { description: 'The name of the organization.', examples: ['Acme'] };
 export const newOrganization = z.object({
-  name: text({ maxLength: maxNameLength, examples: ['Acme'] }),
-  house_hand: optionalText({ code: 'unknown_handwriting', maxLength: 200 }),
+  name: text({ maxLength: maxNameLength, ...nameWords }),
+  house_hand: optionalText({
+    code: 'unknown_handwriting',
+    maxLength: 200,
+    description: 'The handwriting of cards for which none is chosen. Omit it for the one of the service.',
+    examples: ['Everyday'],
+  }),
 });
 export const organizationChange = z.object({
-  name: optionalText({ maxLength: maxNameLength, blank: 'refused', examples: ['Acme'] }),
+  name: optionalText({ maxLength: maxNameLength, blank: 'refused', ...nameWords }),
   house_hand: optionalText({
     codes: ['invalid_parameter', 'unknown_handwriting'],
     blank: 'refused',
@@ -38,21 +45,40 @@ export const organizationChange = z.object({
     z.boolean().meta({
       description:
         'While true, the keys and hooks of the organization get 403 `suspended`, and its webhooks wait.',
+      examples: [false],
     }),
   ),
 });
-const organizationState = z.object({ id: z.string(), name: z.string(), house_hand: z.string() });
-const changedOrganization = organizationState.extend({ suspended: z.boolean() });
+const organizationState = z.object({
+  id: organizationId,
+  name: shownText(nameWords.description, 'Acme'),
+  house_hand: shownText('The handwriting of cards for which none is chosen.', 'Everyday'),
+});
+const changedOrganization = organizationState.extend({
+  suspended: z
+    .boolean()
+    .meta({ description: 'Whether the keys and hooks of the organization are refused.', examples: [false] }),
+});
 const organizationRow = organizationState.extend({
-  balance: z.int(),
+  balance: shownNumber('The credits that are left.', 41),
   suspended_at: instant('Since when the organization is suspended.').nullable(),
   created_at: instant('When the organization was created.'),
 });
 
+const numbers = {
+  pending: shownNumber('Cards that wait for their day.', 3),
+  blocked: shownNumber('Cards that need a person.', 1),
+  queued: shownNumber('Cards that wait for a machine.', 2),
+  in_production: shownNumber('Cards that are being made.', 1),
+  written: shownNumber('Cards that the pen has finished.', 0),
+  packed: shownNumber('Cards that are in their envelope.', 0),
+  posted: shownNumber('Cards that the carrier has.', 120),
+  cancelled: shownNumber('Cards that were cancelled.', 2),
+  failed: shownNumber('Cards that failed in production.', 0),
+} satisfies Readonly<Record<CardStatus, z.ZodInt>>;
+
 const wholeOrganization = organizationRow.extend({
-  cards: z
-    .object(Object.fromEntries(cardStatuses.map((status) => [status, z.int()])))
-    .describe('How many cards have each status.'),
+  cards: z.object(numbers).describe('How many cards have each status.'),
 });
 
 const bodyOf = ({ id, name, houseHand }: OrganizationSummary) => ({ id, name, house_hand: houseHand });
@@ -71,6 +97,7 @@ const organizationQuery = pageQuery.extend({
     maxLength: maxNameLength,
     description:
       'How the name begins, in any case. The list is then sorted by name; without it, the newest come first.',
+    examples: ['Acme'],
   }),
 });
 

@@ -17,6 +17,7 @@ import type { Member } from '../../../domain/members.js';
 import { memberRoles, staffRoles } from '../../../domain/permissions.js';
 import { paths } from '../web/paths.js';
 import { text } from '../schema/fields.js';
+import { alwaysTrue, idOf, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/as-of.js';
 import { byOperator, rootAccess, orgOf, operatorRoute } from './route.js';
@@ -33,19 +34,26 @@ const role = z.enum([...memberRoles, ...staffRoles]).meta({
   'x-error-code': 'invalid_parameter',
 });
 export const newMember = z.object({
-  email: text({ list: 'of one', examples: ['ada@example.com'] }, readMailbox),
-  name: text({ maxLength: maxContactTextLength, examples: ['Ada Byron'] }),
+  email: text(
+    { list: 'of one', description: 'The e-mail address.', examples: ['ada@example.com'] },
+    readMailbox,
+  ),
+  name: text({ maxLength: maxContactTextLength, description: 'The name.', examples: ['Ada Byron'] }),
   role,
 });
 export const roleChange = z.object({ role });
-const link = z.object({
-  url: z.string().meta({ format: 'uri', description: 'Works once. It is shown only here.' }),
-  expires_at: instant('When it stops working.'),
-});
+const linkTo = (page: string) =>
+  z.object({
+    url: shownText(
+      'Works once. It is shown only here.',
+      `https://cards.example/console/${page}/0pR7sT2uVx5yZa8b`,
+    ).meta({ format: 'uri' }),
+    expires_at: instant('When it stops working.'),
+  });
 const memberRow = z.object({
-  id: z.string(),
-  email: z.string().nullable(),
-  name: z.string().nullable(),
+  id: idOf('member'),
+  email: shownText('The e-mail address.', 'ada@example.com').nullable(),
+  name: shownText('The name.', 'Ada Lovelace').nullable(),
   role,
   invited: z.boolean().describe('True until the invitation is accepted.'),
   invitation_expires_at: instant('When an open invitation stops working.').nullable(),
@@ -79,7 +87,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       summary: 'Make a link with which the operator enters the console, once, within 15 minutes',
       // The link lets its user in as the holder of the operator token.
       access: rootAccess,
-      answers: { 201: link },
+      answers: { 201: linkTo('enter') },
       errors: [],
       handle: async () => {
         const { token, ends } = await issueLink(deps, 'enter', root);
@@ -90,7 +98,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       id: 'inviteMember',
       summary: 'Invite a person, or renew an invitation; the service sends no mail, so pass the link on',
       body: whole(newMember),
-      answers: { 201: link },
+      answers: { 201: linkTo('join') },
       errors: ['not_found', 'invalid_transition'],
       handle: async (request, { email, name, role }) => {
         const org = orgOf(request.params);
@@ -132,7 +140,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
     operatorRoute(`DELETE /organizations/:org/members/:id`, {
       id: 'removeMember',
       summary: 'Remove a member, or withdraw an invitation',
-      answers: { 200: z.object({ id: z.string(), removed: z.literal(true) }) },
+      answers: { 200: z.object({ id: idOf('member'), removed: alwaysTrue }) },
       errors: ['not_found', 'invalid_transition'],
       handle: async (request) => {
         const id = Uuid.parse(request.params.id);
@@ -143,7 +151,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
     operatorRoute(`POST /organizations/:org/members/:id/reset`, {
       id: 'resetPassword',
       summary: 'Make a link with which a member chooses a new password, once, within 24 hours',
-      answers: { 201: link },
+      answers: { 201: linkTo('reset') },
       errors: ['not_found'],
       handle: async (request) => {
         const id = Uuid.parse(request.params.id);

@@ -1,6 +1,16 @@
 import { z } from 'zod';
 import { reconcileCredits, type ReconcileCreditsDeps } from '../../../application/money/reconcile-credits.js';
 import type { Booking, Reconciliation } from '../../../domain/reconciliation.js';
+import {
+  examples,
+  objectKind,
+  organizationId,
+  shownActor,
+  shownNumber,
+  shownPosition,
+  shownText,
+  nullText,
+} from '../schema/shown.js';
 import { csvOf } from '../server/csv.js';
 import { preferredType } from '../server/media-types.js';
 import { momentFrom, momentParam } from '../api/as-of.js';
@@ -8,72 +18,74 @@ import { operatorAccess, orgOf, operatorRoute } from './route.js';
 import { instant, timestamp } from '../api/responses.js';
 import { type Route } from '../server/route.js';
 
-const position = z
-  .string()
-  .nullable()
-  .describe('Position in the log. Null if the event store does not give it for a single stream.');
-
 const booking = z.object({
-  position,
+  position: shownPosition,
   at: instant('When it was made.'),
-  amount: z.int(),
-  reference: z.string().nullable(),
-  reason: z.string().nullable(),
-  actor: z.object({ kind: z.string(), id: z.string().nullable() }),
+  amount: shownNumber('How many credits.', 100),
+  reference: shownText('What the buyer calls it; null if there is none.', 'order-1001').nullable(),
+  reason: shownText(
+    'The reason that was given; null if there was none.',
+    'The address needs a look.',
+  ).nullable(),
+  actor: shownActor,
 });
+
+const subject = shownText('What it is about: a card, a purchase or a place in the ledger.', examples.card);
 
 const reconciliation = z
   .object({
-    object: z.literal('reconciliation'),
-    organization: z.string(),
-    from: z.string().nullable().describe('As it was sent; null for the beginning.'),
-    to: z.string().nullable().describe('As it was sent; null for now.'),
-    opening: z.int().describe('The balance at the beginning of the period.'),
-    purchased: z.int(),
-    withdrawn: z.int(),
-    spent: z.int(),
-    returned: z.int(),
-    closing: z
-      .int()
-      .describe('The balance in the last movement: opening + purchased − withdrawn − spent + returned.'),
-    cards: z.object({
-      paid: z.int().describe('Spends that paid for a card.'),
-      cancelled: z.int().describe('Credits that came back for cancelled cards.'),
-      failed: z.int().describe('Credits that came back for failed cards.'),
-      held: z.int().describe('Credits that came back for cards that were put on hold.'),
-      void: z.int().describe('Credits that came back because their spend paid for nothing.'),
-    }),
-    purchases: z.array(booking),
-    withdrawals: z.array(booking),
+    object: objectKind('reconciliation'),
+    organization: organizationId,
+    from: nullText('As it was sent; null for the beginning.'),
+    to: nullText('As it was sent; null for now.'),
+    opening: shownNumber('The balance at the beginning of the period.', 0),
+    purchased: shownNumber('Credits that were added.', 50),
+    withdrawn: shownNumber('Credits that were taken back.', 5),
+    spent: shownNumber('Credits that were spent.', 6),
+    returned: shownNumber('Credits that came back.', 2),
+    closing: shownNumber(
+      'The balance in the last movement: opening + purchased − withdrawn − spent + returned.',
+      41,
+    ),
+    cards: z
+      .object({
+        paid: shownNumber('Spends that paid for a card.', 6),
+        cancelled: shownNumber('Credits that came back for cancelled cards.', 1),
+        failed: shownNumber('Credits that came back for failed cards.', 0),
+        held: shownNumber('Credits that came back for cards that were put on hold.', 1),
+        void: shownNumber('Credits that came back because their spend paid for nothing.', 0),
+      })
+      .describe('What the credits were spent on, and why they came back.'),
+    purchases: z.array(booking).describe('Every purchase of the period.'),
+    withdrawals: z.array(booking).describe('Every withdrawal of the period.'),
     open: z
       .array(
         z.object({
-          kind: z.enum(['spend', 'debt', 'purchase', 'movement']),
-          subject: z.string(),
-          amount: z.int(),
+          kind: z.enum(['spend', 'debt', 'purchase', 'movement']).describe('What is under way.'),
+          subject,
+          amount: shownNumber('How many credits it is about.', 1),
           at: instant('Since when.'),
-          position,
+          position: shownPosition,
         }),
       )
       .describe('What is under way. The reconciler settles what stays open.'),
     findings: z
       .array(
         z.object({
-          code: z.enum([
-            'wrong_balance',
-            'cause_moved_twice',
-            'wrong_amount',
-            'paid_card_returned',
-            'overdue',
-          ]),
-          subject: z.string(),
-          position,
-          message: z.string(),
+          code: z
+            .enum(['wrong_balance', 'cause_moved_twice', 'wrong_amount', 'paid_card_returned', 'overdue'])
+            .describe('What is wrong.'),
+          subject,
+          position: shownPosition,
+          message: shownText(
+            'What is wrong, in plain words.',
+            'The balance is 41, and the movements make 40.',
+          ),
         }),
       )
       .describe('What must not be. Empty if the books are right.'),
   })
-  .meta({ id: 'Reconciliation' });
+  .meta({ id: 'Reconciliation', description: 'The credits of an organization, added up.' });
 
 const shown = (at: bigint | null): string | null => (at === null ? null : String(at));
 

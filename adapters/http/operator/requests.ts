@@ -5,55 +5,69 @@ import {
   type ShownRequest,
 } from '../../../application/requests/read-request.js';
 import { text } from '../schema/fields.js';
+import {
+  eventType,
+  examples,
+  objectKind,
+  shownActor,
+  shownNumber,
+  shownPosition,
+  shownRevision,
+  shownText,
+  nullText,
+} from '../schema/shown.js';
 import type { RequestRecord, Requests } from '../../../application/ports/requests.js';
 import { operatorAccess, pageQuery, operatorRoute } from './route.js';
 import { subjectFrom } from '../server/request-log.js';
 import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { type Route } from '../server/route.js';
 
-const position = z
-  .string()
-  .nullable()
-  .describe('Position in the log. Null if the event store does not give it for a single stream.');
-
 export interface OperatorRequestDeps extends ReadRequestDeps {
   readonly requests: Pick<Requests, 'find' | 'about'>;
 }
 
-const subjects = z
-  .array(z.string())
-  .describe('Codes of cards and ids that its path and query named. Empty if an API key sent it.');
+const subjects = z.array(z.string()).meta({
+  description: 'Codes of cards and ids that its path and query named. Empty if an API key sent it.',
+  examples: [[examples.card]],
+});
 
 const shownRequest = z
   .object({
-    object: z.literal('request'),
-    id: z.string(),
+    object: objectKind('request'),
+    id: shownText('The `x-request-id` of the request.', examples.request),
     at: instant('When the request came.'),
-    method: z.string(),
-    route: z.string().describe('The path as it is documented.'),
-    status: z.int().describe('0 if the connection was dropped because the outcome was unknown.'),
-    code: z.string().nullable().describe('The code of the error; null if there was none.'),
-    ms: z.number(),
-    actor: z
-      .object({ kind: z.string(), id: z.string().nullable() })
-      .nullable()
-      .describe('Null if the request was not let in.'),
-    organization: z.string().nullable(),
-    address: z.string().describe('The network address that it came from.'),
-    idempotency_key: z.string().nullable(),
+    method: shownText('The method.', 'POST'),
+    route: shownText('The path as it is documented.', '/api/v1/cards'),
+    status: shownNumber('0 if the connection was dropped because the outcome was unknown.', 201),
+    code: nullText('The code of the error; null if there was none.'),
+    ms: z.number().meta({ description: 'How long it took, in milliseconds.', examples: [12.5] }),
+    actor: shownActor.nullable().describe('Null if the request was not let in.'),
+    organization: shownText(
+      'The organization whose key it was; null if there was none.',
+      examples.organization,
+    ).nullable(),
+    address: shownText('The network address that it came from.', '192.0.2.7'),
+    idempotency_key: shownText(
+      'The keyed hash of the Idempotency-Key, as the event of a card has it in `order.request`; null if no key was sent.',
+      'qN5zZ0rXb8n1ZbJ9eQ2gF3tM5xkq7Vt0c4mW8yHs1aE',
+    ).nullable(),
     subjects,
-    wrote: z.array(position).describe('Where the events stand that it wrote.'),
-    events: z.array(
-      z.object({
-        position,
-        stream: z.string(),
-        revision: z.string(),
-        type: z.string(),
-        at: instant('When the event occurred.'),
-      }),
-    ),
+    wrote: z
+      .array(shownPosition)
+      .meta({ description: 'Where the events stand that it wrote.', examples: [['1042']] }),
+    events: z
+      .array(
+        z.object({
+          position: shownPosition,
+          stream: shownText('The stream of the event.', `card-${examples.card}`),
+          revision: shownRevision,
+          type: eventType,
+          at: instant('When the event occurred.'),
+        }),
+      )
+      .describe('The events.'),
   })
-  .meta({ id: 'Request' });
+  .meta({ id: 'Request', description: 'A request that was answered, and what it wrote.' });
 
 const requestRow = shownRequest
   .omit({ wrote: true, events: true })
@@ -92,7 +106,11 @@ export const operatorRequestRoutes = (deps: OperatorRequestDeps): readonly Route
       'List the requests by which operators and people in the console asked for a card, a contact, an account or an organization, newest first',
     access: operatorAccess,
     query: pageQuery.extend({
-      subject: text({ code: 'invalid_parameter', description: 'The code of a card, or an id.' }),
+      subject: text({
+        code: 'invalid_parameter',
+        description: 'The code of a card, or an id.',
+        examples: [examples.card],
+      }),
     }),
     answers: { 200: listOf(requestRow, 'RequestList') },
     errors: ['invalid_cursor'],
@@ -106,7 +124,13 @@ export const operatorRequestRoutes = (deps: OperatorRequestDeps): readonly Route
     id: 'getRequest',
     summary: 'Look up a request, and the events that it wrote',
     access: operatorAccess,
-    params: z.object({ request_id: text({ code: 'not_found', description: 'As in `x-request-id`.' }) }),
+    params: z.object({
+      request_id: text({
+        code: 'not_found',
+        description: 'As in `x-request-id`.',
+        examples: [examples.request],
+      }),
+    }),
     answers: {
       200: shownRequest,
     },

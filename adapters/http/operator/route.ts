@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { OperatorScope } from '../../../domain/api-key.js';
 import { OrganizationId } from '../../../domain/ids.js';
 import { atParam } from '../api/as-of.js';
-import { optionalText, pageLimit, text } from '../schema/fields.js';
+import { idParam, pageCursor, pageLimit, text } from '../schema/fields.js';
+import { examples } from '../schema/shown.js';
 import type { Body } from '../schema/read.js';
 import type { Access, OperatorCaller } from '../server/access.js';
 import {
@@ -39,9 +40,20 @@ export const byOperator = ({ id, caller, traceparent }: OperatorRequest) => ({
   traceparent,
 });
 
-export const orgParam = text({ code: 'not_found', description: 'The id of the organization.' });
-/** The id of something that belongs to the organization. A blank one is unknown, like any other. */
-export const idParam = text({ code: 'not_found' });
+export const orgParam = text({
+  code: 'not_found',
+  description: 'The id of the organization.',
+  examples: [examples.organization],
+});
+/** Things with an `:id`, by the part of a path before it. */
+const things: Readonly<Record<string, string>> = {
+  deliveries: 'delivery',
+  designs: 'design',
+  hooks: 'hook',
+  keys: 'key',
+  members: 'member',
+  webhooks: 'endpoint',
+};
 export const orgPath = '/operator/v1/organizations/:org';
 export const orgOf = ({ org }: { readonly org: string }): OrganizationId => OrganizationId.parse(org);
 
@@ -80,7 +92,8 @@ export const operatorRoute = <
   definition: OperatorDefinition<Params, Query, Values>,
 ): Route => {
   const { access = officeAccess, params, errors = ['not_found'], ...rest } = definition;
-  const ids = pathParameters(call).map((name) => [name, name === 'org' ? orgParam : idParam]);
+  const thing = things[/(\w+)\/:id/.exec(call)?.[1] ?? ''] ?? '';
+  const ids = pathParameters(call).map((name) => [name, name === 'org' ? orgParam : idParam(thing)]);
   return route(call.replace(' ', ' /operator/v1') as Call, {
     ...rest,
     access,
@@ -94,7 +107,7 @@ export const operatorRoute = <
 /** The query of a list that can grow without limit. */
 export const pageQuery = z.object({
   limit: pageLimit,
-  starting_after: optionalText({ description: 'The `next_cursor` of the page before.' }),
+  starting_after: pageCursor(examples.uuid),
 });
 
 /** The query of such a list, as it was at a moment. */

@@ -9,6 +9,7 @@ import { DomainError } from '../../../domain/errors.js';
 import type { StreamName } from '../../../domain/ids.js';
 import { hashBytes, hashesAt, tileAt, tileWidth } from '../../../domain/merkle.js';
 import { text } from '../schema/fields.js';
+import { examples } from '../schema/shown.js';
 import { operatorAccess, operatorRoute } from './route.js';
 import { route, type BytesResponse, type Route, type TextResponse } from '../server/route.js';
 
@@ -121,7 +122,12 @@ export const logRoutes = (deps: LogRouteDeps): readonly Route[] => {
       summary: 'Prove that an event stands in the log',
       access: operatorAccess,
       query: z.object({
-        stream: text({ code: 'invalid_parameter', maxLength: 500, description: 'The stream of the event.' }),
+        stream: text({
+          code: 'invalid_parameter',
+          maxLength: 500,
+          description: 'The stream of the event.',
+          examples: [`card-${examples.card}`],
+        }),
         revision: number('The number of the event in its stream, from 0.'),
       }),
       responses: {

@@ -23,11 +23,14 @@ import {
   place,
   replay,
   replayed,
+  retried,
+  rotated,
   tested,
   testQuery,
   testResult,
 } from '../api/deliveries.js';
 import { optionalText, text } from '../schema/fields.js';
+import { examples, shownNumber } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { byOperator, orgOf, operatorRoute } from './route.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom, placeFrom } from '../api/as-of.js';
@@ -38,12 +41,13 @@ import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 
 const redrive = z.object({
   from: text(place('Dead letters of events from this position or time on, inclusive.')),
-  to: optionalText(place('Up to this position or time, inclusive. Omit it for all until now.')),
-  endpoint: optionalText({ description: 'Only dead letters of this endpoint.' }),
+  to: optionalText(
+    place('Up to this position or time, inclusive. Omit it for all until now.', '2026-03-03T00:00:00Z'),
+  ),
+  endpoint: optionalText({ description: 'Only dead letters of this endpoint.', examples: [examples.uuid] }),
 });
 
-const redriven = z.object({
-  deliveries: z.int().min(0),
+const redriven = counted.extend({
   more: z.literal(true).optional().describe('There if more of them follow in the background.'),
 });
 
@@ -98,7 +102,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
   operatorRoute(`POST /organizations/:org/deliveries/:id/retry`, {
     id: 'retryDelivery',
     summary: 'Retry a delivery',
-    answers: { 202: z.object({ id: z.string() }) },
+    answers: { 202: retried },
     errors: ['not_found', 'invalid_transition'],
     handle: async ({ params }) => {
       await retryDelivery(deps, orgOf(params), params.id);
@@ -107,13 +111,14 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
   }),
 ];
 
+const notKnownThen = shownNumber('Null if `at` was sent.', 0).min(0).nullable();
 /** How often an endpoint had failed at a moment in the past is not known. */
 const endpointThen = listedEndpoint
   .extend({
-    failure_count: z.int().min(0).nullable().describe('Null if `at` was sent.'),
-    consecutive_failures: z.int().min(0).nullable().describe('Null if `at` was sent.'),
+    failure_count: notKnownThen,
+    consecutive_failures: notKnownThen,
   })
-  .meta({ id: 'WebhookEndpointThen' });
+  .meta({ id: 'WebhookEndpointThen', description: 'A webhook endpoint as it was.' });
 
 const bodyThen = (endpoint: Endpoint) => ({
   ...listedBody({ ...unusedEndpoint, endpoint }),
@@ -168,7 +173,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     id: 'rotateWebhookSecret',
     summary: 'Rotate a signing secret; the old one also signs for 24 hours',
     answers: {
-      200: z.object({ signing_secret: z.string() }),
+      200: rotated,
     },
     handle: async (request) => {
       const org = orgOf(request.params);

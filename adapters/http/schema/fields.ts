@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { DomainError, type ErrorCode } from '../../../domain/errors.js';
 import { onlyItem } from '../../../domain/email.js';
 import { countCharacters, type TextRule } from '../../../domain/text.js';
+import { idWords } from './shown.js';
 
 /**
  * Facts about a field of a request, beside its type. A field is declared once, as a Zod schema: its
@@ -137,6 +138,16 @@ export const optionalChoice = <const V extends string>(values: readonly V[], fac
       z.enum(values).meta(annotations(facts)).optional(),
     ),
   );
+
+/** The id of something, in the path. A blank one is unknown, like any other. */
+export const idParam = (thing: string) => text({ code: 'not_found', ...idWords(thing) });
+
+/** The cursor of a list, in the query. `meaning`: the part of the last row that it is. */
+export const pageCursor = (example: string, meaning?: string) =>
+  optionalText({
+    description: `The \`next_cursor\` of the page before${meaning === undefined ? '' : `: ${meaning}`}.`,
+    examples: [example],
+  });
 
 /** The parameter `format` of a feed. (decision 77: CloudEvents) */
 export const eventFormat = optionalChoice(['cloudevents'], {

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../../../domain/errors.js';
 import { isPlainObject } from '../../../domain/plain-object.js';
-import { explained } from './field-words.js';
 
 /**
  * JSON Schema 2020-12 as OpenAPI 3.1 uses it, with the keywords that the service adds. `x-error-code`: the
@@ -93,10 +92,9 @@ const tidy = (value: unknown, reference: (name: string) => unknown): unknown => 
 const converted = (types: readonly z.ZodType[]) => {
   const all = z.object(Object.fromEntries(types.map((type, index) => [index, type])));
   const { properties = {}, $defs = {} } = z.toJSONSchema(all, { io: 'input', override });
-  const components = Object.entries($defs).map(([name, schema]) => [name, explained({ ...schema }, [name])]);
   return {
     schemas: types.map((_, index) => properties[index]),
-    components: Object.fromEntries(components) as Readonly<Record<string, Node>>,
+    components: $defs as Readonly<Record<string, Node>>,
   };
 };
 
@@ -116,10 +114,6 @@ export const documented = (
     ),
   };
 };
-
-/** The schema of a type of an operation, with the meanings of its fields there. */
-export const inOperation = (schema: JsonSchema, operationId: string): JsonSchema =>
-  explained({ ...schema }, [operationId]);
 
 /** Every type within a type, itself first. */
 const within = (value: unknown, found: Set<z.ZodType>): ReadonlySet<z.ZodType> => {

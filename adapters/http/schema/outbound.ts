@@ -1,35 +1,34 @@
 import { z } from 'zod';
 import { publicEventTypes } from '../../../domain/public-events.js';
+import { cardCode, examples, nullText, shownText } from './shown.js';
 import type { JsonSchema } from './json-schema.js';
 
 /** The body of every webhook. (docs/contract.md#payload) */
 export const webhookEvent = z
   .object({
-    id: z.string().meta({
-      description: 'Starts with `evt_`; the same for every endpoint.',
-      examples: ['evt_2c5d4f6a8b1e4d0f9a7c3b5e6d8f0a12'],
-    }),
+    id: shownText('Starts with `evt_`; the same for every endpoint.', examples.event),
     // No enum: a minor version may add types, and a generated client must not stumble over one.
-    type: z.string().meta({
-      description: `${publicEventTypes.map((type) => `\`${type}\``).join(', ')}. More may come: ignore those that you do not know.`,
-      examples: [...publicEventTypes],
-    }),
-    created: z.string().meta({
-      format: 'date-time',
-      description: 'UTC with milliseconds.',
-      examples: ['2026-03-02T15:04:05.678Z'],
-    }),
-    data: z.object({
-      card: z.string().describe('The card code.'),
-      recipient: z
-        .string()
-        .nullable()
-        .describe("The recipient's name; null if the event is sent again after the data was erased."),
-      reference: z.string().nullable().describe('The reference sent with the card; null if there was none.'),
-      heldReason: z.string().nullable().describe('Why the card is held; null unless it is.'),
-    }),
+    type: shownText(
+      `${publicEventTypes.map((type) => `\`${type}\``).join(', ')}. More may come: ignore those that you do not know.`,
+      ...publicEventTypes,
+    ),
+    created: shownText('UTC with milliseconds.', '2026-03-02T15:04:05.678Z').meta({ format: 'date-time' }),
+    data: z
+      .object({
+        card: cardCode,
+        recipient: shownText(
+          "The recipient's name; null if the event is sent again after the data was erased.",
+          'Ada Lovelace',
+        ).nullable(),
+        reference: shownText(
+          'The reference sent with the card; null if there was none.',
+          'order-1001',
+        ).nullable(),
+        heldReason: nullText('Why the card is held; null unless it is.'),
+      })
+      .describe('The card that it is about.'),
   })
-  .meta({ id: 'WebhookEvent' });
+  .meta({ id: 'WebhookEvent', description: 'What happened to a card.' });
 
 interface SentHeader {
   readonly name: string;

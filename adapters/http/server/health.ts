@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import { z } from 'zod';
+import { shownText, nullText } from '../schema/shown.js';
 import { route, type Route } from './route.js';
 
 /** One engine or projection: whether it is ready, and how it is doing, in plain words. */
@@ -13,14 +14,16 @@ export interface Part {
 export type Readiness = () => Promise<readonly Part[]>;
 
 const readyBody = z.object({
-  status: z.enum(['ready', 'not_ready']),
-  parts: z.array(
-    z.object({
-      name: z.string(),
-      ready: z.boolean(),
-      detail: z.string().nullable().describe('How this part is doing, in plain words.'),
-    }),
-  ),
+  status: z.enum(['ready', 'not_ready']).describe('Whether every part is ready.'),
+  parts: z
+    .array(
+      z.object({
+        name: shownText('The engine or the projection.', 'event store'),
+        ready: z.boolean().describe('Whether it is ready.'),
+        detail: nullText('How this part is doing, in plain words.'),
+      }),
+    )
+    .describe('What must be ready.'),
 });
 
 const publicly = { kind: 'public' } as const;
@@ -37,8 +40,8 @@ export const healthRoutes = (readiness: Readiness, registry: Registry, version: 
       200: {
         description: 'The process is alive.',
         schema: z.object({
-          status: z.enum(['ok']),
-          version: z.string().describe('The version of the service.'),
+          status: z.enum(['ok']).describe('Always `ok`.'),
+          version: shownText('The version of the service.', '1.0.0'),
         }),
       },
     },

@@ -3,7 +3,7 @@ import type { Answer, Receiver } from './receiver.js';
 import { aCard, built, type Client, type RunningService, type Tenant } from './service.js';
 import { memberOf } from './visitor.js';
 
-/** The ids that the examples of the documents show. (adapters/http/schema/field-words.ts) */
+/** The ids that the examples of the documents show. (adapters/http/schema/shown.ts) */
 const shown = {
   organization: '9b2d6c3a-51f4-4f0e-8c8a-2f7d3e1b0a64',
   card: 'HC-7K3M9QX',
