@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { FileArtwork } from '../../adapters/artwork/files.js';
 import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
 import { SqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
 import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
@@ -164,6 +166,7 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     hookCalls: new SqliteHookCalls(events),
     signInRecords: sqliteSignInRecords({ ...events, clock }),
     importRecords: sqliteImportRecords({ ...events, clock }),
+    artwork: new FileArtwork(join(dataDir, 'artwork'), clock),
     deliveries: new SqliteDeliveries(events),
     deliveryQueue: new InProcessDeliveryQueue(),
     rateLimiter: new LocalRateLimiter(),

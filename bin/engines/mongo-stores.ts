@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { MongoArtwork } from '../../adapters/mongodb/records/artwork.js';
 import { MongoCheckpoints } from '../../adapters/mongodb/records/checkpoints.js';
 import { watchClock } from '../../adapters/mongodb/client/clock-watch.js';
 import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
@@ -163,6 +164,7 @@ export const openMongoStores = (
     hookCalls: new MongoHookCalls({ database, keep: settings.hookCallKeep }),
     signInRecords: mongoSignInRecords({ database, clock }),
     importRecords: mongoImportRecords({ database, clock }),
+    artwork: new MongoArtwork({ database, clock }),
     deliveries: new MongoDeliveries({
       database,
       clock,

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Artwork } from '../../application/ports/artwork.js';
 import type { Checkpoints } from '../../application/ports/checkpoints.js';
 import type { Deliveries } from '../../application/ports/deliveries.js';
 import type { DeliveryQueue } from '../../application/ports/delivery-queue.js';
@@ -50,6 +51,7 @@ export interface Engine {
   readonly hookCalls: HookCalls;
   readonly signInRecords: SignInRecords;
   readonly importRecords: ImportRecords;
+  readonly artwork: Artwork;
   readonly requests: Requests;
   readonly deliveries: Deliveries;
   readonly deliveryQueue: DeliveryQueue;

@@ -1,4 +1,5 @@
 import {
+  GridFSBucket,
   MongoClient,
   MongoError,
   ReadConcern,
@@ -181,6 +182,11 @@ export class MongoDatabase {
       throw new MongoAway();
     }
     return this.#requests().collection<Schema>(name);
+  }
+
+  /** A bucket of GridFS, which makes its own indexes. */
+  bucket(bucketName: string): GridFSBucket {
+    return new GridFSBucket(this.#requests(), { bucketName });
   }
 
   /**

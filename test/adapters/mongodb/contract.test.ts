@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { VirtualClock } from '../../support/memory/clock.js';
+import { MongoArtwork } from '../../../adapters/mongodb/records/artwork.js';
 import { batchSize } from '../../../adapters/mongodb/client/chunks.js';
 import { MongoDeliveries } from '../../../adapters/mongodb/deliveries/deliveries.js';
 import { MongoLogTiles } from '../../../adapters/mongodb/records/log-tiles.js';
@@ -23,6 +24,7 @@ import { mongoRequests } from '../../../adapters/mongodb/records/requests.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { LocalRateLimiter } from '../../../adapters/system/rate-limiter.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import { artworkContract } from '../../contract/artwork.js';
 import { deliveriesContract } from '../../contract/deliveries.js';
 import { hookCallsContract } from '../../contract/hook-calls.js';
 import { idempotencyStoreContract, startOfContract } from '../../contract/idempotency-store.js';
@@ -47,6 +49,7 @@ const small = new Set([
   'releases',
   'rebuild_requests',
   'log_damage',
+  'artwork.unfinished',
 ]);
 
 /** Queries that pass over documents of what they look at, and why these are few. */
@@ -71,6 +74,8 @@ const passedOver: Readonly<Record<string, string>> = {
   'documents_notes: by.status, by.tag, org; by created': 'a list by two fields reads that of one of them',
   'documents_notes: by.status, by.tag, org; within created; by created': 'as above, on a later page',
   'hook_calls: hook; within card; by number': 'a hook has 1,000 calls and a few',
+  'artwork.files: ': 'the sweep looks at all of them, once an hour',
+  'artwork.files: filename; within metadata.putAt': 'a front has one file, or a few',
   'deliveries: ': 'this test itself lets all claims end',
   'log_tiles: ': 'emptied when the log of the log is made anew',
   'log_orgs: ': 'emptied when the log of the log is made anew',
@@ -164,6 +169,28 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
     ['import', 'import-part', 'import-bad'],
     records(mongoImportRecords),
   );
+
+  artworkContract('MongoDB', async () => {
+    const { database, end } = fresh();
+    const clock = new VirtualClock();
+    const artwork = new MongoArtwork({ database, clock });
+    return {
+      artwork,
+      clock,
+      reopen: () => new MongoArtwork({ database, clock }),
+      breakOff: (digest, pictures) => {
+        const refusal = { refuses: { code: 2, codeName: 'BadValue' } };
+        server.refuse({ commands: ['insert'], collection: 'artwork.files', times: 1, refusal });
+        return artwork.put(digest, pictures).catch(() => undefined);
+      },
+      leftovers: async () => {
+        const files = await database.collection('artwork.files').distinct('_id');
+        const chunks = database.collection('artwork.chunks').countDocuments({ files_id: { $nin: files } });
+        return (await chunks) + (await database.collection('artwork.unfinished').countDocuments({}));
+      },
+      close: end,
+    };
+  });
 
   deliveriesContract('MongoDB', async () => {
     const { database, end } = fresh();

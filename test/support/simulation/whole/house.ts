@@ -19,6 +19,7 @@ import { MemoryLogTiles } from '../../memory/log-tiles.js';
 import { MemoryPersonalKeys } from '../../memory/personal-keys.js';
 import { MemoryReadModels } from '../../memory/read-models.js';
 import { memoryRequests } from '../../memory/requests.js';
+import { MemoryArtwork } from '../../memory/artwork.js';
 import { MemoryImportRecords, MemorySignInRecords } from '../../memory/records.js';
 import { Dice } from './dice.js';
 import type { Lease } from './leases.js';
@@ -51,6 +52,7 @@ export class House {
   readonly requests = memoryRequests();
   readonly signInRecords = new MemorySignInRecords(this.clock);
   readonly importRecords = new MemoryImportRecords(this.clock);
+  readonly artwork = new MemoryArtwork(this.clock);
   readonly personalKeys = new MemoryPersonalKeys();
   readonly rateLimiter = new LocalRateLimiter();
   readonly tiles = new MemoryLogTiles();

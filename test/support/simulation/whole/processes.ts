@@ -253,6 +253,7 @@ const engineOf = (
     hookCalls: house.hookCalls,
     signInRecords: house.signInRecords,
     importRecords: house.importRecords,
+    artwork: house.artwork,
     requests: new BufferedRequests(house.requests, personalKeys, clock, () => undefined),
     deliveries,
     deliveryQueue: hintsThrough(house, dice),

@@ -1,0 +1,138 @@
+import { renameSync, statSync, utimesSync } from 'node:fs';
+import { mkdir, mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import {
+  ArtworkUnavailable,
+  pictureSizes,
+  type Artwork,
+  type Pictures,
+  type PictureSize,
+  type StoredArtwork,
+} from '../../application/ports/artwork.js';
+import type { Clock } from '../../application/ports/system.js';
+import { ArtworkDigest } from '../../domain/artwork.js';
+import { messageOf } from '../../domain/errors.js';
+import type { Milliseconds } from '../../domain/ids.js';
+
+const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
+  try {
+    return await work();
+  } catch (error) {
+    throw new ArtworkUnavailable(messageOf(error), { cause: error });
+  }
+};
+
+const orIfMissing = async <T, Other>(work: Promise<T>, other: Other): Promise<T | Other> => {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return other;
+    throw error;
+  }
+};
+
+const sync = async (path: string, bytes?: Buffer): Promise<void> => {
+  const file = await open(path, bytes === undefined ? 'r' : 'wx', 0o600);
+  try {
+    if (bytes !== undefined) await file.writeFile(bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+};
+
+/** Not with `recursive`, which never ends where no directory can be made. */
+const makeFolder = async (folder: string): Promise<void> => {
+  await mkdir(folder, { mode: 0o700 }).catch((error: unknown) => {
+    if (timeOf(folder) === null) throw error;
+  });
+};
+
+/** The time of a folder; null if it isn't there. */
+const timeOf = (folder: string): Milliseconds | null => {
+  const found = statSync(folder, { throwIfNoEntry: false });
+  return found === undefined ? null : Math.round(found.mtimeMs);
+};
+
+const fileOf = (size: PictureSize): string => `${size}.${size === 'master' ? 'jpg' : 'webp'}`;
+
+/**
+ * Pictures in a directory of this one process: a folder for each front, `ab/cdef…`, whose time is its
+ * `putAt`. It is written below `unfinished` and gets its place by its name. What finds a folder and changes
+ * its name or time does so in one go, so that nothing comes in between.
+ */
+export class FileArtwork implements Artwork {
+  constructor(
+    private readonly directory: string,
+    private readonly clock: Clock,
+  ) {}
+
+  put(digest: ArtworkDigest, pictures: Pictures): Promise<void> {
+    return guarded(async () => {
+      const place = this.#placeOf(digest);
+      const folder = timeOf(place) === null ? await this.#unfinished() : null;
+      if (folder !== null)
+        await Promise.all(pictureSizes.map((size) => sync(join(folder, fileOf(size)), pictures[size])));
+      if (folder !== null) await sync(folder);
+      await makeFolder(dirname(place));
+      if (folder !== null && timeOf(place) === null) renameSync(folder, place);
+      const now = this.clock.now() / 1000;
+      utimesSync(place, now, now);
+      await sync(dirname(place));
+      await sync(this.directory);
+      if (folder !== null) await rm(folder, { recursive: true, force: true });
+    });
+  }
+
+  get(digest: ArtworkDigest, size: PictureSize): Promise<Buffer | null> {
+    return guarded(() => orIfMissing(readFile(join(this.#placeOf(digest), fileOf(size))), null));
+  }
+
+  remove(digest: ArtworkDigest, putBefore: Milliseconds): Promise<boolean> {
+    return guarded(async () => {
+      const place = this.#placeOf(digest);
+      const folder = await this.#unfinished();
+      const isOld = (timeOf(place) ?? putBefore) < putBefore;
+      if (isOld) renameSync(place, folder);
+      if (isOld) await sync(dirname(place));
+      await rm(folder, { recursive: true });
+      return isOld;
+    });
+  }
+
+  async *list(): AsyncGenerator<StoredArtwork> {
+    for (const start of await this.#namesIn())
+      for (const rest of await this.#namesIn(start)) {
+        const digest = ArtworkDigest.safeParse(start + rest).data;
+        const putAt = digest === undefined ? null : timeOf(this.#placeOf(digest));
+        if (digest !== undefined && putAt !== null) yield { digest, putAt };
+      }
+  }
+
+  removeUnfinished(before: Milliseconds): Promise<void> {
+    return guarded(async () => {
+      for (const name of await this.#namesIn(unfinished)) {
+        if (Number.parseInt(name) < before)
+          await rm(join(this.directory, unfinished, name), { recursive: true, force: true });
+      }
+    });
+  }
+
+  #namesIn(...folder: readonly string[]): Promise<readonly string[]> {
+    return guarded(() => orIfMissing(readdir(join(this.directory, ...folder)), []));
+  }
+
+  /** A new folder, on the same file system. Its name begins with the time. */
+  async #unfinished(): Promise<string> {
+    const place = join(this.directory, unfinished);
+    await makeFolder(this.directory);
+    await makeFolder(place);
+    return mkdtemp(join(place, `${this.clock.now()}-`));
+  }
+
+  #placeOf(digest: ArtworkDigest): string {
+    return join(this.directory, digest.slice(0, 2), digest.slice(2));
+  }
+}
+
+const unfinished = 'unfinished';

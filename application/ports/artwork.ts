@@ -1,0 +1,35 @@
+import type { ArtworkDigest } from '../../domain/artwork.js';
+import type { Milliseconds } from '../../domain/ids.js';
+
+/** The print master is a JPEG; the two smaller ones are for screens, and WebP. */
+export const pictureSizes = ['master', 'preview', 'thumbnail'] as const;
+export type PictureSize = (typeof pictureSizes)[number];
+export type Pictures = Readonly<Record<PictureSize, Buffer>>;
+
+export interface StoredArtwork {
+  readonly digest: ArtworkDigest;
+  readonly putAt: Milliseconds;
+}
+
+/** The pictures can't be reached, or have no room. */
+export class ArtworkUnavailable extends Error {
+  override readonly name = 'ArtworkUnavailable';
+}
+
+/**
+ * The fronts of cards, by the digests of their print masters. All throw ArtworkUnavailable. No send asks for
+ * them.
+ */
+export interface Artwork {
+  /**
+   * Durable and whole when it resolves; a put that broke off is not there at all. A repeat keeps the pictures
+   * that are there, and moves `putAt`.
+   */
+  put(digest: ArtworkDigest, pictures: Pictures): Promise<void>;
+  get(digest: ArtworkDigest, size: PictureSize): Promise<Buffer | null>;
+  /** Removes the pictures unless they were put at that moment or later; whether there were any to remove. */
+  remove(digest: ArtworkDigest, putBefore: Milliseconds): Promise<boolean>;
+  list(): AsyncIterable<StoredArtwork>;
+  /** Removes what is left of puts and removals that broke off before that moment. */
+  removeUnfinished(before: Milliseconds): Promise<void>;
+}

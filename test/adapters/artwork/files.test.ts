@@ -1,0 +1,67 @@
+import { expect } from 'chai';
+import { createHash } from 'node:crypto';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FileArtwork } from '../../../adapters/artwork/files.js';
+import { ArtworkUnavailable, type Pictures } from '../../../application/ports/artwork.js';
+import { ArtworkDigest } from '../../../domain/artwork.js';
+import { artworkContract } from '../../contract/artwork.js';
+import { MemoryArtwork } from '../../support/memory/artwork.js';
+import { VirtualClock } from '../../support/memory/clock.js';
+
+const open = async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'cards-artwork-'));
+  const clock = new VirtualClock();
+  const place = join(directory, 'artwork');
+  return {
+    place,
+    artwork: new FileArtwork(place, clock),
+    clock,
+    reopen: () => new FileArtwork(place, clock),
+    breakOff: (digest: ArtworkDigest, pictures: Pictures) => {
+      const notBytes: Pictures = Object.assign({}, pictures, { thumbnail: 7 });
+      return new FileArtwork(place, clock).put(digest, notBytes).catch(() => undefined);
+    },
+    leftovers: async () => (await readdir(join(place, 'unfinished'))).length,
+    close: () => rm(directory, { recursive: true, force: true }),
+  };
+};
+
+artworkContract('files', open);
+
+describe('pictures in files', () => {
+  it('lie below the first two letters of their digests, for the service alone', async () => {
+    const { artwork, place, close } = await open();
+    const master = Buffer.from('a front');
+    const hex = createHash('sha256').update(master).digest('hex');
+    await artwork.put(ArtworkDigest.parse(hex), { master, preview: master, thumbnail: master });
+    const folder = join(place, hex.slice(0, 2), hex.slice(2));
+    expect((await readdir(folder)).sort()).to.deep.equal(['master.jpg', 'preview.webp', 'thumbnail.webp']);
+    const modes = await Promise.all(
+      [place, folder, join(folder, 'master.jpg')].map(async (path) => (await stat(path)).mode & 0o777),
+    );
+    expect(modes).to.deep.equal([0o700, 0o700, 0o600]);
+    await close();
+  });
+
+  it('are unavailable where the directory can’t be made', async () => {
+    const artwork = new FileArtwork('/proc/artwork', new VirtualClock());
+    const master = Buffer.from('a front');
+    const digest = ArtworkDigest.parse('0'.repeat(64));
+    const failed = await artwork
+      .put(digest, { master, preview: master, thumbnail: master })
+      .catch((error: unknown) => error);
+    expect(failed).to.be.instanceOf(ArtworkUnavailable);
+  });
+});
+
+artworkContract('memory', async () => {
+  const clock = new VirtualClock();
+  return {
+    artwork: new MemoryArtwork(clock),
+    clock,
+    leftovers: () => Promise.resolve(0),
+    close: () => Promise.resolve(),
+  };
+});
