@@ -66,6 +66,11 @@ export interface DeliveryFilter {
   readonly card: string | null;
 }
 
+export interface Page {
+  readonly startingAfter: string | null;
+  readonly limit: number;
+}
+
 /** Dead letters of events from one place to another, both included. */
 export interface DeadLetterFilter {
   readonly from: Place;
@@ -156,11 +161,10 @@ export interface DeliveryLog {
   replay(rows: readonly NewDelivery[]): Promise<number>;
 
   /** Newest first, after the delivery `startingAfter`; null if that is no delivery of the organization. */
-  page(
-    org: OrganizationId,
-    filter: DeliveryFilter,
-    page: { readonly startingAfter: string | null; readonly limit: number },
-  ): Promise<readonly Delivery[] | null>;
+  page(org: OrganizationId, filter: DeliveryFilter, page: Page): Promise<readonly Delivery[] | null>;
+
+  /** Dead letters of all organizations, newest first, after `startingAfter`; null if that is no delivery. */
+  deadLetters(page: Page): Promise<readonly Delivery[] | null>;
 
   /** One delivery of the organization; null if it has none of that id. */
   get(org: OrganizationId, id: string): Promise<Delivery | null>;

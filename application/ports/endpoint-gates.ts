@@ -1,3 +1,4 @@
+import type { Page } from './delivery-log.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
 import type { DatedSecret } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
@@ -42,6 +43,15 @@ export const unusedEndpoint: EndpointHealth = {
   lastSuccessAt: null,
 };
 
+/** An endpoint of any organization, as deliveries see it. */
+export interface WatchedEndpoint extends EndpointAddress, EndpointHealth {
+  readonly endpoint: Uuid;
+  /** Whether attempts are made. */
+  readonly active: boolean;
+  /** In plain words; null if no attempt has failed. */
+  readonly lastFailure: string | null;
+}
+
 /**
  * Whether deliveries of an endpoint may be attempted: only while it is active and has not tripped. A deleted
  * endpoint never comes back.
@@ -73,4 +83,7 @@ export interface EndpointGates {
 
   /** By endpoint. One to which nothing was sent may be missing, and one that was deleted. */
   health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>>;
+
+  /** Endpoints of all organizations, or only inactive ones, by id. Deleted ones are left out. */
+  watched(inactiveOnly: boolean, page: Page): Promise<readonly WatchedEndpoint[]>;
 }

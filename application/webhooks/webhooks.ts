@@ -34,7 +34,13 @@ import { execute, type Executed, type WriteDeps } from '../writing/execute.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
 import { OutcomeUnknown } from '../writing/outcome.js';
 import { unusedEndpoint, type EndpointHealth, type TrippedEndpoint } from '../ports/endpoint-gates.js';
-import type { DeadLetterFilter, Delivery, DeliveryChange, DeliveryFilter } from '../ports/delivery-log.js';
+import type {
+  DeadLetterFilter,
+  Delivery,
+  DeliveryChange,
+  DeliveryFilter,
+  Page,
+} from '../ports/delivery-log.js';
 import type { Deliveries } from '../ports/deliveries.js';
 import type { DeliveryQueue } from '../ports/delivery-queue.js';
 import { EventStoreUnavailable } from '../ports/event-store.js';
@@ -315,10 +321,20 @@ export const listDeliveries = async (
   { deliveries }: WebhookDeps,
   org: OrganizationId,
   filter: DeliveryFilter,
-  page: { readonly startingAfter: string | null; readonly limit: number },
+  page: Page,
 ): Promise<readonly Delivery[]> => {
   const found = await deliveries.log.page(org, filter, page);
   if (found === null) throw invalidCursor('delivery of this organization');
+  return found;
+};
+
+/** A page of the dead letters of all organizations. Throws `invalid_cursor`. */
+export const listDeadLetters = async (
+  { deliveries }: WebhookDeps,
+  page: Page,
+): Promise<readonly Delivery[]> => {
+  const found = await deliveries.log.deadLetters(page);
+  if (found === null) throw invalidCursor('delivery');
   return found;
 };
 

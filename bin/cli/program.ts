@@ -22,7 +22,7 @@ import { longVerbs, type LongVerb } from './long-verbs.js';
 import { personalVerbs } from './personal-verbs.js';
 import { version } from '../settings/version.js';
 import { webhookLongVerbs } from './listen.js';
-import { parseInput, type Option, type CommandInput, type Verb } from './verb.js';
+import { anyOrg, parseInput, type Option, type CommandInput, type Verb } from './verb.js';
 import { verbs } from './verbs.js';
 
 /** (docs/operations.md#exit-codes) */
@@ -107,8 +107,8 @@ const inputOf = (verb: Verb | LongVerb, first: unknown, options: Parsed): Comman
   const argument = typeof first === 'string' ? first : '';
   if (!concernsOrganization(verb)) return parseInput(argument, options);
   const org = options['org'] ?? argument;
-  const isForOwners = 'isForOwners' in verb && verb.isForOwners === true;
-  if (org === '' && !isForOwners && options['house'] === undefined)
+  const needsNone = verb.options.includes(anyOrg) || ('isForOwners' in verb && verb.isForOwners === true);
+  if (org === '' && !needsNone && options['house'] === undefined)
     throw new WrongUsage('Name the organization: --org <id>.');
   return parseInput('', { ...options, org });
 };
@@ -124,7 +124,10 @@ const add = (program: Command, verb: Verb | LongVerb, session: Session): void =>
   const question = 'question' in verb ? verb.question : undefined;
   const command = nounOf(program, verb.noun).command(usage(verb)).description(verb.description);
   for (const option of verb.options)
-    declare(command, option.name === 'org' && concernsOrganization(verb) ? orgOrArgument : option);
+    declare(
+      command,
+      option.name === 'org' && option !== anyOrg && concernsOrganization(verb) ? orgOrArgument : option,
+    );
   command.option('--json', "print the API's response unchanged");
   if (question !== undefined)
     command.option('--yes', 'do not ask, at a terminal, before it is done for good');

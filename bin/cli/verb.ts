@@ -32,6 +32,8 @@ export interface Verb {
 }
 
 export const org: Option = { name: 'org', description: 'id of the organization', required: true };
+/** Without it, of all organizations. */
+export const anyOrg: Option = { name: 'org', description: 'id of the organization; all if absent' };
 /** Instead of an organization. */
 export const house: Option = { name: 'house', description: 'the keys of operators instead', kind: 'switch' };
 
@@ -57,8 +59,8 @@ interface More {
  * A verb that is one call. `words`: noun, verb and the name of the argument: `hook update <id>`. `call`:
  * method and path, such as `PATCH /organizations/{org}/hooks/{id}`, with the options and the argument that
  * belong in the path; the other options are the query of a GET and the fields of any other body, under their
- * names in the API. Options after a question mark are always part of the query. With `--house` the path has
- * no organization.
+ * names in the API. Options after a question mark are always part of the query. With `--house`, or
+ * without a value for `anyOrg`, the path has no organization.
  */
 export const verb = (
   words: string,
@@ -90,10 +92,10 @@ export const verb = (
         .map((option) => [fieldOf(option.name), valueOf(input, option)]);
       return {
         method: method as OperatorCall['method'],
-        path: (isOfHouse ? path.replace('/organizations/{org}', '') : path).replaceAll(
-          /\{([\w-]+)\}/g,
-          (_, part: string) => segment(textOf(part)),
-        ),
+        path: (isOfHouse || (options.includes(anyOrg) && textOf('org') === '')
+          ? path.replace('/organizations/{org}', '')
+          : path
+        ).replaceAll(/\{([\w-]+)\}/g, (_, part: string) => segment(textOf(part))),
         ...(query.length > 0 && { query: Object.fromEntries(query) as OperatorCall['query'] & object }),
         ...((fields.length > 0 || body !== undefined) && {
           body: { ...(Object.fromEntries(fields) as object), ...body?.(input) },

@@ -3,7 +3,7 @@ import { cardStatuses, reportedStatuses, steps } from '../../domain/card.js';
 import { house as houseId } from '../../domain/members.js';
 import { memberRoles, staffRoles } from '../../domain/permissions.js';
 import { allProjections } from '../../projections/all.js';
-import { house, org, verb, type CommandInput, type Option, type Verb } from './verb.js';
+import { anyOrg, house, org, verb, type CommandInput, type Option, type Verb } from './verb.js';
 
 const option = (name: string, description: string): Option => ({ name, description });
 const required = (name: string, description: string): Option => ({ name, description, required: true });
@@ -279,14 +279,19 @@ export const verbs: readonly Verb[] = [
     option('email', 'part of the e-mail address'),
   ]),
 
-  verb('delivery list', 'List deliveries, newest first', `GET ${ofOrg}/deliveries`, [
-    org,
-    ...paging,
-    option('endpoint', 'only deliveries to this endpoint'),
-    option('status', 'pending, delivered, exhausted or dropped'),
-    option('type', 'only events of this type'),
-    option('card', 'only events of this card'),
-  ]),
+  verb(
+    'delivery list',
+    'List deliveries, or dead letters of all organizations, newest first',
+    `GET ${ofOrg}/deliveries`,
+    [
+      anyOrg,
+      ...paging,
+      option('endpoint', 'only deliveries to this endpoint'),
+      option('status', 'pending, delivered, exhausted or dropped'),
+      option('type', 'only events of this type'),
+      option('card', 'only events of this card'),
+    ],
+  ),
   verb('delivery show <id>', 'Show a delivery, with every attempt', `GET ${ofOrg}/deliveries/{id}`, [org]),
   verb('delivery retry <id>', 'Retry a delivery now', `POST ${ofOrg}/deliveries/{id}/retry`, [org]),
   verb(
@@ -300,7 +305,12 @@ export const verbs: readonly Verb[] = [
       option('endpoint', 'only dead letters of this endpoint'),
     ],
   ),
-  verb('webhook list', 'List webhook endpoints', `GET ${ofOrg}/webhooks`, [org, at]),
+  verb('webhook list', 'List webhook endpoints', `GET ${ofOrg}/webhooks`, [
+    anyOrg,
+    at,
+    ...paging,
+    option('active', 'false: only endpoints that nothing is sent to, of all organizations'),
+  ]),
   verb('webhook test <id>', 'Send a test event', `POST ${ofOrg}/webhooks/{id}/test?type`, [
     org,
     option('type', 'the type of the event; card.created if it is left out'),

@@ -300,7 +300,11 @@ const buildGraph = (context: ProcessContext) => {
           policy,
           tracing,
           metrics: deliveryMetrics(registry),
-          disable: (tripped: TrippedEndpoint) => disableEndpoint(webhooks, tripped),
+          disable: async (tripped: TrippedEndpoint) => {
+            const { org, endpoint, lastFailure } = tripped;
+            await disableEndpoint(webhooks, tripped);
+            log.warn({ org, endpoint, last_failure: lastFailure }, 'a webhook endpoint failed too often');
+          },
           freshAttempts: politePace(clock, () => listeners.open.begun()),
           ...(timeouts.sweep !== undefined && { sweepEvery: timeouts.sweep }),
         }

@@ -48,7 +48,7 @@ describe('the command line', () => {
       to: '9',
       limit: '5',
     };
-    const calls = [options, { ...options, house: 'true' }].flatMap((given) =>
+    const calls = [options, { ...options, house: 'true', org: '' }].flatMap((given) =>
       verbs.map(({ call }) => call(parseInput('thing', given))),
     );
     const reached = (method: string, template: string): boolean => {

@@ -167,6 +167,59 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
+      'lists the dead letters of all organizations, newest first',
+      using(async (deliveries, restarted) => {
+        const rows = [row(1), row(2, { endpoint: foreign, org: otherOrg }), row(3, { endpoint: other })];
+        await deliveries.log.insert([...rows, row(4)]);
+        for (const { endpoint: of } of rows)
+          await deliveries.claims.record(
+            await claimOne(deliveries, 2_000, of),
+            attempt(2_000, 500),
+            exhausted,
+            9,
+          );
+        const again = await restarted();
+        const idsAfter = async (startingAfter: string | null, limit: number) =>
+          (await again.log.deadLetters({ startingAfter, limit }))?.map(({ id, org: of }) => [id, of]) ?? null;
+        expect(await idsAfter(null, 2)).to.deep.equal([
+          ['dlv_3', org],
+          ['dlv_2', otherOrg],
+        ]);
+        expect(await idsAfter('dlv_2', 2)).to.deep.equal([['dlv_1', org]]);
+        expect(await idsAfter('dlv_none', 2)).to.equal(null);
+      }),
+    );
+
+    it(
+      'lists the endpoints of all organizations, and those that nothing is sent to',
+      using(async (deliveries, restarted) => {
+        await deliveries.gates.upsertEndpoint(target({ endpoint: other, active: false, version: 1 }), 2_000);
+        await deliveries.gates.deleteEndpoint(org, endpoint, 'deleted', 2_000);
+        await deliveries.log.insert([row(1, { endpoint: foreign, org: otherOrg })]);
+        const claim = await claimOne(deliveries, 2_000, foreign);
+        await deliveries.claims.record(claim, attempt(2_000, null), exhausted, 1);
+        const again = await restarted();
+        const healthy = { failureCount: 0, consecutiveFailures: 0, lastSuccessAt: null };
+        const url = target().url;
+        const inactive = { endpoint: other, org, url, active: false, lastFailure: null, ...healthy };
+        const tripped = {
+          ...inactive,
+          endpoint: foreign,
+          org: otherOrg,
+          lastFailure: 'connection refused',
+          failureCount: 1,
+          consecutiveFailures: 1,
+        };
+        expect(await again.gates.watched(true, firstPage)).to.deep.equal([inactive, tripped]);
+        expect(await again.gates.watched(true, { startingAfter: other, limit: 1 })).to.deep.equal([tripped]);
+        await again.gates.upsertEndpoint(target({ endpoint: other, version: 2, enabledAt: 2 }), 3_000);
+        expect(await again.gates.watched(true, firstPage)).to.deep.equal([tripped]);
+        const [opened] = await again.gates.watched(false, { startingAfter: null, limit: 1 });
+        expect(opened).to.deep.equal({ ...inactive, active: true });
+      }),
+    );
+
+    it(
       'filters and pages deliveries',
       using(async (deliveries) => {
         await deliveries.log.insert(

@@ -23,6 +23,7 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 describe('webhooks over HTTP', () => {
   let service: RunningService;
   const receivers: Receiver[] = [];
+  const logged: string[] = [];
   before(async () => {
     const settings = {
       ...receiverSettings,
@@ -30,7 +31,7 @@ describe('webhooks over HTTP', () => {
       WEBHOOK_DISABLE_AFTER: '5',
       WEBHOOK_TIMEOUT: '2s',
     };
-    service = await startTestService(settings, new SystemClock(), [authority.cert]);
+    service = await startTestService(settings, new SystemClock(), [authority.cert], {}, undefined, logged);
   });
   afterEach(async () => {
     for (const receiver of receivers.splice(0)) await receiver.close();
@@ -370,6 +371,8 @@ describe('webhooks over HTTP', () => {
     await send(tenant);
     await eventually(async () => (await listed(tenant))['active'] === false);
     expect((await listed(tenant))['disabled_reason']).to.equal('5 failures in a row, the last one: HTTP 500');
+    const line = await eventually(() => logged.find((each) => each.includes('failed too often')) ?? null);
+    expect(JSON.parse(line)).to.include({ org: tenant.org, last_failure: 'HTTP 500' });
     await send(tenant);
     const reasons = async () =>
       (await deliveriesOf(tenant, '?status=dropped')).map((row) => row['drop_reason']);

@@ -88,7 +88,7 @@ const attemptBody = ({ at: began, httpStatus, error, duration, body }: DeliveryA
   body,
 });
 
-const deliveryBody = (row: Delivery) => ({
+export const deliveryBody = (row: Delivery) => ({
   id: row.id,
   object: 'delivery',
   event: row.event,

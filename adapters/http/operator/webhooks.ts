@@ -4,6 +4,7 @@ import { newCommand } from '../../../application/writing/commands.js';
 import { unusedEndpoint } from '../../../application/ports/endpoint-gates.js';
 import {
   enableEndpoint,
+  listDeadLetters,
   listEndpoints,
   listEndpointsAt,
   redriveDeliveries,
@@ -14,6 +15,7 @@ import {
 import {
   counted,
   delivery,
+  deliveryBody,
   deliveryList,
   deliveryEvents,
   deliveryPage,
@@ -29,12 +31,20 @@ import {
   testQuery,
   testResult,
 } from '../api/deliveries.js';
-import { optionalText, text } from '../schema/fields.js';
-import { examples, shownNumber } from '../schema/shown.js';
+import { optionalChoice, optionalText, text } from '../schema/fields.js';
+import {
+  examples,
+  idOf,
+  nullText,
+  objectKind,
+  organizationId,
+  shownNumber,
+  shownText,
+} from '../schema/shown.js';
 import { whole } from '../schema/read.js';
-import { byOperator, orgOf, operatorRoute } from './route.js';
+import { byOperator, orgOf, operatorRoute, pageQuery } from './route.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom, placeFrom } from '../api/as-of.js';
-import { listOf, wholeList } from '../api/responses.js';
+import { instant, listOf, pageOf, timestampAt, wholeList } from '../api/responses.js';
 import { type Route } from '../server/route.js';
 import { listedBody, listedEndpoint } from '../api/webhooks.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
@@ -50,6 +60,76 @@ const redrive = z.object({
 const redriven = counted.extend({
   more: z.literal(true).optional().describe('There if more of them follow in the background.'),
 });
+
+const deadLetter = delivery
+  .extend({ organization_id: organizationId })
+  .meta({ id: 'DeadLetter', description: 'A delivery that is out of attempts.' });
+
+const watchedEndpoint = z
+  .object({
+    id: idOf('endpoint'),
+    object: objectKind('webhook_endpoint'),
+    organization_id: organizationId,
+    url: shownText('Where events are sent.', 'https://example.com/hooks/cards'),
+    active: z.boolean().meta({ description: 'Whether attempts are made.', examples: [true] }),
+    failure_count: shownNumber('How many attempts have failed.', 3),
+    consecutive_failures: shownNumber('How many have failed since the last success.', 3),
+    last_success_at: instant('When an attempt last got a 2xx.').nullable(),
+    last_failure: nullText('Why the last attempt that failed did, in plain words.'),
+  })
+  .meta({ id: 'WatchedWebhookEndpoint', description: 'An endpoint of any organization, and how it does.' });
+
+/** Over all organizations: whose endpoints fail? */
+const watchRoutes = (deps: WebhookDeps): readonly Route[] => [
+  operatorRoute('GET /deliveries', {
+    id: 'listDeadLetters',
+    summary: 'List the dead letters of all organizations, newest first',
+    query: pageQuery.extend({
+      status: optionalChoice(['exhausted'], {
+        description: 'Deliveries of other states are listed by organization.',
+      }),
+    }),
+    answers: { 200: listOf(deadLetter, 'DeadLetterList') },
+    errors: ['invalid_cursor', 'invalid_parameter'],
+    handle: async ({ query: { limit, starting_after: startingAfter } }) => {
+      const rows = await listDeadLetters(deps, { startingAfter, limit });
+      return pageOf(
+        rows,
+        limit,
+        ({ id }) => id,
+        (row) => ({ organization_id: row.org, ...deliveryBody(row) }),
+      );
+    },
+  }),
+  operatorRoute('GET /webhooks', {
+    id: 'listWatchedWebhooks',
+    summary: 'List the webhook endpoints of all organizations, and how they do',
+    query: pageQuery.extend({
+      active: optionalChoice(['false'], { description: 'Only endpoints that nothing is sent to.' }),
+    }),
+    answers: { 200: listOf(watchedEndpoint, 'WatchedWebhookEndpointList') },
+    errors: ['invalid_parameter'],
+    handle: async ({ query: { limit, starting_after: startingAfter, active } }) => {
+      const rows = await deps.deliveries.gates.watched(active !== null, { startingAfter, limit });
+      return pageOf(
+        rows,
+        limit,
+        ({ endpoint }) => endpoint,
+        (row) => ({
+          id: row.endpoint,
+          object: 'webhook_endpoint',
+          organization_id: row.org,
+          url: row.url,
+          active: row.active,
+          failure_count: row.failureCount,
+          consecutive_failures: row.consecutiveFailures,
+          last_success_at: row.lastSuccessAt === null ? null : timestampAt(row.lastSuccessAt),
+          last_failure: row.lastFailure,
+        }),
+      );
+    },
+  }),
+];
 
 const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
   operatorRoute(`GET /organizations/:org/deliveries`, {
@@ -201,6 +281,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
 ];
 
 export const operatorWebhookRoutes = (deps: WebhookDeps): readonly Route[] => [
+  ...watchRoutes(deps),
   ...deliveryRoutes(deps),
   ...endpointRoutes(deps),
 ];

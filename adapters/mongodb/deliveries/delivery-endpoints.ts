@@ -1,8 +1,11 @@
+import type { Filter } from 'mongodb';
+import type { Page } from '../../../application/ports/delivery-log.js';
 import type {
   EndpointAddress,
   EndpointHealth,
   DeliveryEndpoint,
   TrippedEndpoint,
+  WatchedEndpoint,
 } from '../../../application/ports/endpoint-gates.js';
 import { OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
@@ -14,6 +17,7 @@ import {
   newEndpointRow,
   endpointRows,
   trippedOf,
+  watchedOf,
   type DeliveryRow,
   type EndpointRow,
   type EndpointState,
@@ -176,6 +180,18 @@ export class MongoDeliveryEndpoints {
       .find({ org: { $eq: org as string } })
       .toArray();
     return new Map(rows.map((row) => [Uuid.parse(row._id), healthOf(row)]));
+  }
+
+  async watched(inactiveOnly: boolean, { startingAfter, limit }: Page): Promise<readonly WatchedEndpoint[]> {
+    const state: Filter<EndpointRow>['state'] = inactiveOnly
+      ? { $in: ['off', 'tripped'] }
+      : { $ne: 'closed' };
+    const rows = await endpointRows(this.#database)
+      .find({ state, ...(startingAfter !== null && { _id: { $gt: startingAfter } }) })
+      .sort({ _id: 1 })
+      .limit(limit)
+      .toArray();
+    return rows.map(watchedOf);
   }
 
   async #insert(row: EndpointRow): Promise<boolean> {

@@ -7,6 +7,7 @@ import {
   type Delivery,
   type DeliveryChange,
   type DeliveryFilter,
+  type Page,
   type DeliveryId,
   type DeliveryLog,
   type NewDelivery,
@@ -20,7 +21,7 @@ import type { MongoAttempts } from './attempts.js';
 import { batchSize, chunks } from '../client/chunks.js';
 import { guarded, type MongoDatabase } from '../client/database.js';
 import { earliestOf, type MongoDeliveryEndpoints } from './delivery-endpoints.js';
-import { deliveryOf, deliveryRows } from './delivery-rows.js';
+import { dead, deliveryOf, deliveryRows } from './delivery-rows.js';
 import { eraseRows, erasedCards, rememberErased } from './erased-cards.js';
 import type { MongoDeliveryWatch } from './delivery-watch.js';
 import { MongoRedrives } from './redrives.js';
@@ -214,7 +215,7 @@ export class MongoDeliveryLog implements DeliveryLog {
   page(
     org: OrganizationId,
     { endpoint, status, type, card }: DeliveryFilter,
-    { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
+    { startingAfter, limit }: Page,
   ): Promise<readonly Delivery[] | null> {
     return guarded(DeliveriesUnavailable, async () => {
       const deliveries = await deliveryRows(this.#database);
@@ -248,6 +249,21 @@ export class MongoDeliveryLog implements DeliveryLog {
               .sort({ seq: -1 })
               .limit(limit)
               .toArray();
+      return rows.map(deliveryOf);
+    });
+  }
+
+  deadLetters({ startingAfter, limit }: Page): Promise<readonly Delivery[] | null> {
+    return guarded(DeliveriesUnavailable, async () => {
+      const deliveries = await deliveryRows(this.#database);
+      const last = startingAfter === null ? null : await deliveries.findOne({ _id: { $eq: startingAfter } });
+      if (startingAfter !== null && last === null) return null;
+      const rows = await deliveries
+        .find({ ...dead, ...(last !== null && { seq: { $lt: last.seq } }) })
+        .hint('all_dead_letters')
+        .sort({ seq: -1 })
+        .limit(limit)
+        .toArray();
       return rows.map(deliveryOf);
     });
   }

@@ -13,6 +13,7 @@ import type {
   EndpointHealth,
   DeliveryEndpoint,
   TrippedEndpoint,
+  WatchedEndpoint,
 } from '../../../application/ports/endpoint-gates.js';
 import { erasedPayload } from '../../../domain/delivery-payload.js';
 import { OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
@@ -102,6 +103,9 @@ export interface EndpointRow {
 /** Rows that are claimed: few, and found by an index. */
 export const claimed = { claimedUntil: { $gt: 0 } } as const;
 
+/** Dead letters, of all organizations. */
+export const dead = { status: 'exhausted' } as const;
+
 export const deliveryIndexes: readonly IndexDescription[] = [
   { key: { org: 1, seq: -1 }, name: 'by_org' },
   { key: { org: 1, status: 1, type: 1, seq: -1 }, name: 'by_kind' },
@@ -109,6 +113,7 @@ export const deliveryIndexes: readonly IndexDescription[] = [
   { key: { card: 1, seq: -1 }, name: 'of_card' },
   { key: { endpoint: 1, status: 1, expires: 1 }, name: 'by_expiry' },
   { key: { org: 1, status: 1, occurredAt: 1, seq: 1 }, name: 'dead_letters' },
+  { key: { seq: -1 }, name: 'all_dead_letters', partialFilterExpression: dead },
   { key: { removeAt: 1 }, name: 'ended', expireAfterSeconds: 0 },
   { key: { endpoint: 1, status: 1, due: 1, seq: 1 }, name: 'by_endpoint_and_due' },
   { key: { status: 1, endpoint: 1, due: 1 }, name: 'by_status' },
@@ -254,6 +259,15 @@ export const healthOf = ({ failures, consecutive, lastSuccess }: EndpointRow): E
   failureCount: failures,
   consecutiveFailures: consecutive,
   lastSuccessAt: lastSuccess,
+});
+
+export const watchedOf = (row: EndpointRow): WatchedEndpoint => ({
+  endpoint: Uuid.parse(row._id),
+  org: OrganizationId.parse(row.org),
+  url: row.url as WebhookUrl,
+  active: row.state === 'open' || row.state === 'opening',
+  lastFailure: row.lastFailure === '' ? null : row.lastFailure,
+  ...healthOf(row),
 });
 
 export const trippedOf = ({

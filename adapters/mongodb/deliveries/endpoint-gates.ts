@@ -1,11 +1,12 @@
 import { DeliveriesUnavailable } from '../../../application/ports/deliveries.js';
-import { expiredReason } from '../../../application/ports/delivery-log.js';
+import { expiredReason, type Page } from '../../../application/ports/delivery-log.js';
 import type {
   DeliveryEndpoint,
   EndpointAddress,
   EndpointGates,
   EndpointHealth,
   TrippedEndpoint,
+  WatchedEndpoint,
 } from '../../../application/ports/endpoint-gates.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import { countLeftovers } from './attempt-counts.js';
@@ -75,5 +76,9 @@ export class MongoEndpointGates implements EndpointGates {
 
   health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> {
     return guarded(DeliveriesUnavailable, () => this.#endpoints.health(org));
+  }
+
+  watched(inactiveOnly: boolean, page: Page): Promise<readonly WatchedEndpoint[]> {
+    return guarded(DeliveriesUnavailable, () => this.#endpoints.watched(inactiveOnly, page));
   }
 }

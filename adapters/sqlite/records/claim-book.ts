@@ -7,6 +7,7 @@ import type {
   DeliveryEndpoint,
   EndpointHealth,
   TrippedEndpoint,
+  WatchedEndpoint,
 } from '../../../application/ports/endpoint-gates.js';
 import type { DeliveryId } from '../../../application/ports/delivery-log.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
@@ -166,6 +167,22 @@ export class ClaimBook {
     const known = this.#endpoints.get(endpoint.endpoint);
     known?.claims.delete(delivery);
     if (known?.isGone === true) this.forget(endpoint.endpoint);
+  }
+
+  /** The endpoint with its health, unless it is unknown or deleted. */
+  watched(id: string): WatchedEndpoint | null {
+    const known = this.#endpoints.get(id as Uuid);
+    if (known === undefined || known.state === 'closed') return null;
+    const { endpoint, org, url } = known.endpoint;
+    const lastFailure = known.lastFailure === '' ? null : known.lastFailure;
+    return {
+      endpoint,
+      org,
+      url,
+      active: known.state === 'open' || known.state === 'opening',
+      lastFailure,
+      ...known.health,
+    };
   }
 
   tripped(): readonly TrippedEndpoint[] {

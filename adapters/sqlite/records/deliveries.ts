@@ -20,7 +20,7 @@ export class SqliteDeliveries implements Deliveries {
     const writes = new DeliveryWrites(writer, database);
     const book = new ClaimBook(database);
     this.log = new SqliteDeliveryLog(database, writes, book);
-    this.gates = new SqliteEndpointGates(writes, book);
+    this.gates = new SqliteEndpointGates(database, writes, book);
     this.claims = new SqliteDeliveryClaims(writes, book);
     this.relayMemory = relayMemoryIn(database, writes);
   }

@@ -3,6 +3,7 @@ import type {
   Delivery,
   DeliveryChange,
   DeliveryFilter,
+  Page,
   DeliveryId,
   DeliveryLog,
   NewDelivery,
@@ -32,6 +33,7 @@ export class SqliteDeliveryLog implements DeliveryLog {
   readonly #database: Database;
   readonly #book: ClaimBook;
   readonly #byId: Statement;
+  readonly #dead: Statement;
   readonly #inactive: Statement;
   readonly #countPending: Statement;
   readonly #countDead: Statement;
@@ -44,6 +46,9 @@ export class SqliteDeliveryLog implements DeliveryLog {
     this.#database = database;
     this.#book = book;
     this.#byId = database.prepare('select * from deliveries where id = ?');
+    this.#dead = database.prepare(
+      "select * from deliveries indexed by dead_letters where status = 'exhausted' and seq < ? order by seq desc limit ?",
+    );
     this.#countPending = database.prepare(`
       select sum(count) from delivery_counts where status = 'pending'
         and endpoint not in (select endpoint from delivery_targets where state in ('off', 'tripped'))`);
@@ -158,7 +163,7 @@ export class SqliteDeliveryLog implements DeliveryLog {
   async page(
     org: OrganizationId,
     filter: DeliveryFilter,
-    { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
+    { startingAfter, limit }: Page,
   ): Promise<readonly Delivery[] | null> {
     const last: DeliveryRow | undefined = startingAfter === null ? undefined : this.#byId.get(startingAfter);
     if (startingAfter !== null && last?.org !== org) return null;
@@ -166,6 +171,13 @@ export class SqliteDeliveryLog implements DeliveryLog {
     const statement = this.#pages.get(sql) ?? this.#database.prepare(sql);
     this.#pages.set(sql, statement);
     const rows: readonly DeliveryRow[] = statement.all(...parameters);
+    return rows.map(deliveryOf);
+  }
+
+  async deadLetters({ startingAfter, limit }: Page): Promise<readonly Delivery[] | null> {
+    const last: DeliveryRow | undefined = startingAfter === null ? undefined : this.#byId.get(startingAfter);
+    if (startingAfter !== null && last === undefined) return null;
+    const rows: readonly DeliveryRow[] = this.#dead.all(last?.seq ?? Number.MAX_SAFE_INTEGER, limit);
     return rows.map(deliveryOf);
   }
 

@@ -92,6 +92,7 @@ const schema = `
   create index if not exists deliveries_expiring on deliveries (endpoint, expires) where status = 'pending';
   create index if not exists deliveries_waiting on deliveries (endpoint, due) where status = 'pending';
   create index if not exists deliveries_dead on deliveries (org, occurred_at) where status = 'exhausted';
+  create index if not exists dead_letters on deliveries (seq) where status = 'exhausted';
   create table if not exists delivery_targets (
     endpoint text primary key,
     org text not null,

@@ -70,6 +70,24 @@ describe('the webhook and delivery commands', () => {
     ).to.deep.equal({ deliveries: 0 });
   });
 
+  it('list dead letters and endpoints without an organization, and whose they are', async () => {
+    const gone = await service.tenant();
+    const { id } = await gone.api('/api/v1/webhooks', { body: { url: 'https://gone.invalid/' } });
+    await gone.api('/api/v1/cards', { body: aCard() });
+    const listed = async (...words: readonly string[]): Promise<readonly Fields[]> =>
+      (JSON.parse((await cli(...words, '--json')).out) as { data: readonly Fields[] }).data;
+    const [dead] = await eventually(async () => {
+      const rows = await listed('delivery', 'list', '--status', 'exhausted');
+      return rows.length > 0 ? rows : null;
+    });
+    expect(dead).to.include({ organization_id: gone.org, endpoint: id });
+    const endpoints = await listed('webhook', 'list', '--limit', '200');
+    expect(endpoints.find((row) => row['id'] === id)).to.include({ organization_id: gone.org, active: true });
+    expect(endpoints.some((row) => row['id'] === endpoint)).to.equal(true);
+    expect(await listed('webhook', 'list', '--active', 'false')).to.deep.equal([]);
+    expect((await cli('delivery', 'list', '--status', 'pending')).code).to.equal(1);
+  });
+
   it('show one delivery with its attempts', async () => {
     await tenant.api('/api/v1/cards', { body: aCard() });
     const first = await eventually(async () => {

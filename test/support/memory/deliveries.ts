@@ -15,6 +15,7 @@ import {
   type DeliveryChange,
   type DeliveryLog,
   type DeliveryFilter,
+  type Page,
   type DeliveryId,
   type NewDelivery,
   type QueueDepth,
@@ -35,6 +36,7 @@ import {
   type EndpointGates,
   type DeliveryEndpoint,
   type TrippedEndpoint,
+  type WatchedEndpoint,
 } from '../../../application/ports/endpoint-gates.js';
 import type { Clock } from '../../../application/ports/system.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
@@ -337,7 +339,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
   async page(
     org: OrganizationId,
     { endpoint, status, type, card }: DeliveryFilter,
-    { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
+    { startingAfter, limit }: Page,
   ): Promise<readonly Delivery[] | null> {
     this.#assertReachable();
     const rows = [...this.#rows.values()].filter((row) => row.org === org).reverse();
@@ -356,6 +358,17 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
       .slice(0, limit);
   }
 
+  async deadLetters({ startingAfter, limit }: Page): Promise<readonly Delivery[] | null> {
+    this.#assertReachable();
+    const rows = [...this.#rows.values()].reverse();
+    const after = startingAfter === null ? 0 : rows.findIndex(({ id }) => id === startingAfter) + 1;
+    if (startingAfter !== null && after === 0) return null;
+    return rows
+      .slice(after)
+      .filter(({ status }) => status === 'exhausted')
+      .slice(0, limit);
+  }
+
   async get(org: OrganizationId, id: string): Promise<Delivery | null> {
     this.#assertReachable();
     const row = this.#rows.get(id as DeliveryId);
@@ -369,6 +382,23 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
         .filter(([, { endpoint }]) => endpoint.org === org)
         .map(([id, { health }]) => [id, health]),
     );
+  }
+
+  async watched(inactiveOnly: boolean, { startingAfter, limit }: Page): Promise<readonly WatchedEndpoint[]> {
+    this.#assertReachable();
+    return [...this.#endpoints]
+      .filter(([id, { state }]) => state !== 'deleted' && id > (startingAfter ?? ''))
+      .filter(([, { state }]) => !inactiveOnly || state !== 'active')
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .slice(0, limit)
+      .map(([, { endpoint, state, health, lastFailure }]) => ({
+        endpoint: endpoint.endpoint,
+        org: endpoint.org,
+        url: endpoint.url,
+        active: state === 'active',
+        lastFailure: lastFailure === '' ? null : lastFailure,
+        ...health,
+      }));
   }
 
   async depth(now: Milliseconds): Promise<QueueDepth> {
