@@ -14,6 +14,7 @@ export const errorCodes = [
   'read_failed', 'create_failed', 'update_failed', 'order_failed', 'production_failed', 'log_damaged', 'internal_error',
   'not_found', 'method_not_allowed', 'body_too_large', 'invalid_parameter', 'invalid_url', 'invalid_events', 'too_many_endpoints',
   'invalid_transition', 'invalid_request',
+  'rehearsal',
 ] as const;
 
 export type ErrorCode = (typeof errorCodes)[number];

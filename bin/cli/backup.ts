@@ -12,13 +12,14 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { checkCopy, copyEvents, syncFile, type CopiedLog } from '../../adapters/sqlite/backup.js';
-import { makeDirectory } from '../../adapters/sqlite/database.js';
+import { lockDirectory, makeDirectory } from '../../adapters/sqlite/database.js';
+import { DataDirectoryInUse } from '../../adapters/sqlite/errors.js';
 import { messageOf } from '../../domain/errors.js';
 import { openServers } from '../offline/offline-log.js';
-import { markRestored } from '../settings/restored-marker.js';
+import { markDirectory, markOfDirectory, unmarkDirectory } from '../settings/rehearsal-mark.js';
 import { readSettings, type Servers, type Settings } from '../settings/settings.js';
 import { ServiceRefused } from './client.js';
 
@@ -35,6 +36,8 @@ const Manifest = z.object({
   format: z.literal(1),
   position: z.string(),
   hash: z.string().nullable(),
+  /** The data directory that it was made of. */
+  original: z.string().optional(),
   /** SHA-256 of each file by its name. */
   files: z.record(z.string(), z.string()),
 });
@@ -106,7 +109,11 @@ const assertNew = (to: string): void => {
 };
 
 /** Last: a folder without its list is no finished backup. */
-const finished = (to: string, names: readonly string[], log: CopiedLog): BackedUp => {
+const finished = (
+  to: string,
+  names: readonly string[],
+  log: CopiedLog & Pick<Manifest, 'original'>,
+): BackedUp => {
   const files = Object.fromEntries(names.map((name) => [name, digestOf(join(to, name))]));
   writeFileSync(join(to, manifestName), `${JSON.stringify({ format: 1, ...log, files })}\n`, { mode: 0o600 });
   syncFile(join(to, manifestName));
@@ -143,9 +150,13 @@ const backUpServers = (to: string, servers: Servers, settings: Settings): Promis
 
 const restoreServers = (from: string, servers: Servers, settings: Settings): Promise<BackedUp> =>
   withServers(servers, settings, async ({ database }) => {
-    const { loadRecords } = await import('../../adapters/mongodb/client/backup.js');
+    const [{ loadRecords }, { markRehearsal }] = await Promise.all([
+      import('../../adapters/mongodb/client/backup.js'),
+      import('../../adapters/mongodb/records/rehearsal.js'),
+    ]);
     const { files } = openBackup(from);
     assertSame(from, kept(settings));
+    await markRehearsal(database, restoredFrom(from));
     await loadRecords(database, from, files);
     putBack(from, kept(settings));
     const { position, hash } = manifestIn(from);
@@ -191,7 +202,8 @@ const backUpFiles = (to: string, settings: Settings): BackedUp => {
     copyKeys(keysPath(dataDir), join(to, keysName));
     names.push(keysName);
   }
-  return finished(to, [...names, ...copyAll(to, secretsOf(settings))], log);
+  const secrets = copyAll(to, secretsOf(settings));
+  return finished(to, [...names, ...secrets], { ...log, original: resolve(dataDir) });
 };
 
 /**
@@ -234,10 +246,11 @@ const openBackup = (from: string): { readonly log: string; readonly files: reado
   return { log: join(from, logName), files: Object.keys(files) };
 };
 
+const restoredFrom = (from: string): string => `it was restored from ${from}`;
+
 /**
  * Makes a data directory from a backup, which is read back first. Replaces nothing: DATA_DIR may hold secret
- * files, but no data. Until WEBHOOK_DELIVERY is set, the service delivers no webhook from there. Throws
- * WrongUsage, ServiceRefused.
+ * files, but no data. The copy is a rehearsal until it is promoted. Throws WrongUsage, ServiceRefused.
  */
 const restoreFiles = (from: string, settings: Settings): BackedUp => {
   const { dataDir, logHeadFile } = settings;
@@ -248,6 +261,10 @@ const restoreFiles = (from: string, settings: Settings): BackedUp => {
   const places = { ...secretsOf(settings), [keysName]: keysPath(dataDir), [headName]: logHeadFile };
   assertSame(from, places);
   makeDirectory(dataDir);
+  markDirectory(dataDir, {
+    why: restoredFrom(from),
+    ...(!isFile(from) && { original: manifestIn(from).original }),
+  });
   copyFile(log, target);
   let whole: CopiedLog;
   try {
@@ -257,8 +274,54 @@ const restoreFiles = (from: string, settings: Settings): BackedUp => {
     throw refused(`${log} can't be restored: ${messageOf(error)}`);
   }
   putBack(from, places);
-  markRestored(dataDir, { from, ...whole });
   return { path: dataDir, files, ...whole };
+};
+
+/** Tells the original that it is replaced, if it is a directory of this machine that can be written. */
+const tellOriginal = (original: string, by: string): boolean => {
+  if (original === by || !existsSync(join(original, logName))) return false;
+  try {
+    const lock = lockDirectory(original);
+    markDirectory(original, { why: `it was replaced by ${by}`, original: by });
+    lock.release();
+    return true;
+  } catch (error) {
+    if (error instanceof DataDirectoryInUse) throw refused(`This is a copy: ${error.message}`);
+    return false;
+  }
+};
+
+const noRehearsal = (place: string): ServiceRefused => refused(`${place} is no rehearsal: nothing was done.`);
+
+/**
+ * Makes a rehearsal the service. Returns its place, and that of the original if it is a rehearsal from now
+ * on. Throws ServiceRefused, and DataDirectoryInUse while one of them runs.
+ */
+export const promote = async (
+  environment: Environment,
+): Promise<{ readonly path: string; readonly original: string | null }> => {
+  const settings = readSettings(environment);
+  const { servers, dataDir } = settings;
+  if (settings.rehearsal)
+    throw refused('REHEARSAL is on. Take it out of the settings of every process first.');
+  if (servers !== null)
+    return withServers(servers, settings, async ({ database }) => {
+      const { endRehearsal, rehearsalIn } = await import('../../adapters/mongodb/records/rehearsal.js');
+      if ((await rehearsalIn(database)) === null) throw noRehearsal('MONGODB_URL');
+      await endRehearsal(database);
+      return { path: 'MONGODB_URL', original: null };
+    });
+  const mark = markOfDirectory(dataDir);
+  if (mark === null) throw noRehearsal(dataDir);
+  const lock = lockDirectory(dataDir);
+  try {
+    const { original } = mark;
+    const isTold = original !== undefined && tellOriginal(original, resolve(dataDir));
+    unmarkDirectory(dataDir);
+    return { path: dataDir, original: isTold ? original : null };
+  } finally {
+    lock.release();
+  }
 };
 
 /**

@@ -3,7 +3,7 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { EventStoreUnavailable } from '../../application/ports/event-store.js';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import { backUp, restore, type BackedUp } from './backup.js';
+import { backUp, promote, restore, type BackedUp } from './backup.js';
 import {
   operatorClient,
   ServiceRefused,
@@ -170,7 +170,7 @@ const addFileCommands = (program: Command, { print, environment }: Session): voi
         show(
           restored,
           json,
-          `Restored to ${restored.path}. A data directory delivers no webhooks until WEBHOOK_DELIVERY is set to on.`,
+          `Restored to ${restored.path}: a rehearsal, which changes and sends nothing until you promote it.`,
         );
       },
     },
@@ -179,6 +179,23 @@ const addFileCommands = (program: Command, { print, environment }: Session): voi
     const command = program.command(spelled).description(description).option('--json', 'print JSON');
     command.action((path: string) => run(path, command.opts<{ readonly json?: true }>().json === true));
   }
+};
+
+const addPromote = (program: Command, { print, environment }: Session): void => {
+  const command = program
+    .command('promote')
+    .description('Make a rehearsal the service; stop it first')
+    .option('--json', 'print JSON');
+  command.action(async () => {
+    const promoted = await promote(environment);
+    const { path, original } = promoted;
+    const told =
+      original === null
+        ? 'See that the service that it was copied from never starts again.'
+        : `${original}, of which it is a copy, is a rehearsal from now on.`;
+    const text = `${path} is the service from the next start on. ${told}`;
+    print(command.opts<{ readonly json?: true }>().json === true ? JSON.stringify(promoted) : text);
+  });
 };
 
 /** The way into the console, for the operator. */
@@ -237,6 +254,7 @@ const commandsOf = (session: Session): Command => {
     .configureOutput({ writeOut: session.write, writeErr: session.complain });
   for (const verb of allVerbs) add(program, verb, session);
   addFileCommands(program, session);
+  addPromote(program, session);
   addConsole(program, session);
   addCompletion(program, session);
   for (const noun of program.commands) {

@@ -24,7 +24,9 @@ import { BufferedKeyUses } from '../../application/access/buffered-key-uses.js';
 import { untilAborted } from '../../application/timing/until-aborted.js';
 import { MissingEventKey, type EventMacs } from '../../domain/event-mac.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
+import { storeOfService } from '../../application/writing/rehearsal.js';
 import { WriteHealth } from '../../application/writing/write-health.js';
+import { markOfDirectory } from '../settings/rehearsal-mark.js';
 import type { Engine, EngineOptions } from '../wiring/engine.js';
 import { macsOf, notarized, shownTiles } from './notarized.js';
 import { measureLag } from '../metrics/projection-lag.js';
@@ -92,6 +94,8 @@ const openOwnKeys = async (
 export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
   const { settings, clock, entropy, personalMasters, log, fail } = options;
   const { dataDir } = settings;
+  const why = settings.rehearsal ? 'REHEARSAL is on' : (markOfDirectory(dataDir)?.why ?? null);
+  const rehearsal = (): string | null => why;
   const writes = new WriteHealth(clock, async () => {
     await events.writer.run('probe', probeBytes);
     await personalKeys.fill();
@@ -101,14 +105,15 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     directory: dataDir,
     clock,
     onUnwritten,
-    ...notarized(options),
+    // Nothing is signed, and the head that was signed last may be a later one.
+    ...notarized(why === null ? options : { ...options, logKeys: null }),
   });
   const eventMacs = macsOf(options);
   await assertNewestKey(events, eventMacs).catch(async (error: unknown) => {
     await events.close();
     throw error;
   });
-  const tiles = shownTiles(options, events.tiles);
+  const tiles = shownTiles(options, events.tiles, rehearsal);
   const masters = personalMasters();
   if (masters === null) throw new TypeError('one process opens personal data');
   const keys = await openOwnKeys(events.eventStore, masters, options, onUnwritten).catch(
@@ -148,8 +153,10 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     onRequestsError,
   );
   const keyUses = new BufferedKeyUses(sqliteKeyUses(events.writer, events.database), clock);
+  const store = openedEvents(events.eventStore, { ...personalKeys, unopened: unreadable.note }, clock);
   return {
-    store: openedEvents(events.eventStore, { ...personalKeys, unopened: unreadable.note }, clock),
+    store: storeOfService(store, rehearsal),
+    rehearsal,
     personalKeys,
     eventMacs,
     unreadable,

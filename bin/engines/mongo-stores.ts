@@ -10,6 +10,7 @@ import { MongoIdempotencyStore } from '../../adapters/mongodb/records/idempotenc
 import { MongoLogTiles } from '../../adapters/mongodb/records/log-tiles.js';
 import { mongoRequests } from '../../adapters/mongodb/records/requests.js';
 import { mongoKeyUses } from '../../adapters/mongodb/records/key-uses.js';
+import { rehearsalIn } from '../../adapters/mongodb/records/rehearsal.js';
 import { makeIndexes } from '../../adapters/mongodb/client/indexes.js';
 import { MongoLease, type HeldLease } from '../../adapters/mongodb/client/lease.js';
 import { MongoPersonalKeys } from '../../adapters/mongodb/records/personal-keys.js';
@@ -34,6 +35,7 @@ import { FinalError } from '../../domain/errors.js';
 import { ProjectionBoard, type ProjectorStatus } from '../../application/projecting/projection-board.js';
 import { untilAborted } from '../../application/timing/until-aborted.js';
 import { watchHead } from '../../application/projecting/watch-head.js';
+import type { Rehearsal } from '../../application/writing/rehearsal.js';
 import { writesWait } from '../../application/projecting/read-your-writes.js';
 import { allProjections } from '../../projections/all.js';
 import type { Milliseconds } from '../../domain/ids.js';
@@ -61,6 +63,9 @@ export const openMongoStores = (
     .then(() => database.capabilities())
     .then((capabilities) => log.info({ ...capabilities }, 'connected to MongoDB'), onError);
 
+  let why: string | null | undefined = settings.rehearsal ? 'REHEARSAL is on' : undefined;
+  const rehearsal: Rehearsal = () =>
+    why === undefined ? rehearsalIn(database).then((found) => (why = found)) : why;
   const personalKeyStore = new MongoPersonalKeys(database);
   const masters = options.personalMasters();
   const failIfFinal = (error: unknown): never => {
@@ -151,6 +156,7 @@ export const openMongoStores = (
 
   return {
     store,
+    rehearsal,
     personalKeys,
     personalKeyStore,
     unreadable,

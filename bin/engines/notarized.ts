@@ -5,6 +5,7 @@ import type { SignedHeads } from '../../application/ports/signed-heads.js';
 import { DamagedLog } from '../../application/log/damaged-log.js';
 import { assertNotSetBack, provenTiles } from '../../application/log/last-head.js';
 import { runNotary } from '../../application/log/notarize.js';
+import type { Rehearsal } from '../../application/writing/rehearsal.js';
 import { untilAborted } from '../../application/timing/until-aborted.js';
 import { eventMacs, type EventMacs } from '../../domain/event-mac.js';
 import type { Milliseconds } from '../../domain/ids.js';
@@ -42,10 +43,15 @@ const damageHandler =
 const headsOf = ({ settings, logKeys = null }: EngineOptions): SignedHeads | null =>
   lastHeadIn(elsewhereOf(settings, logKeys));
 
-/** The tiles as they are shown: nothing of a log that is not the one that was signed last. */
-export const shownTiles = (options: EngineOptions, tiles: LogTiles): LogTiles => {
+/**
+ * The tiles as they are shown: nothing of a log that is not the one that was signed last. A rehearsal may be
+ * of an older one.
+ */
+export const shownTiles = (options: EngineOptions, tiles: LogTiles, rehearsal: Rehearsal): LogTiles => {
   const heads = headsOf(options);
-  return heads === null ? tiles : provenTiles(tiles, heads);
+  if (heads === null) return tiles;
+  const last = async () => ((await rehearsal()) === null ? heads.last() : null);
+  return provenTiles(tiles, { ...heads, last });
 };
 
 /** How events.db is opened: with the notary in a thread of its own. */

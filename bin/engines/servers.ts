@@ -6,9 +6,10 @@ import { EventStoreUnavailable } from '../../application/ports/event-store.js';
 import { assertSameLog } from '../../application/log/same-log.js';
 import type { ProjectorStatus } from '../../application/projecting/projection-board.js';
 import { withTimeout } from '../../application/timing/with-timeout.js';
+import { assertService } from '../../application/writing/rehearsal.js';
 import { WriteHealth } from '../../application/writing/write-health.js';
 import { storeWith } from '../../application/writing/store-with.js';
-import { FinalError, messageOf } from '../../domain/errors.js';
+import { DomainError, FinalError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Engine, EngineOptions } from '../wiring/engine.js';
 import { EngineCalls } from '../metrics/engine-calls.js';
@@ -64,7 +65,7 @@ export const openServers = (
   const failed: LastFailure = { error: null, at: -Infinity };
   const eventStore = openEventStoreDb(eventStoreUrl, options, failed);
   const stores = openMongoStores(options, mongoUrl, eventStore);
-  const tiles = shownTiles(options, stores.tiles);
+  const tiles = shownTiles(options, stores.tiles, stores.rehearsal);
   const broker = {
     url: rabbitUrl,
     clock,
@@ -102,6 +103,12 @@ export const openServers = (
     };
   let isMarked = false;
   const mark = async (): Promise<void> => {
+    await assertService(stores.rehearsal).catch((error: unknown) => {
+      if (error instanceof DomainError) throw error;
+      throw new EventStoreUnavailable(
+        `MongoDB has not said whether this is a rehearsal: ${messageOf(error)}`,
+      );
+    });
     await eventStore.assertFormat(true);
     isMarked = true;
   };
@@ -134,7 +141,14 @@ export const openServers = (
     raw: eventStore,
     project: stores.project && readable(stores.project),
     exclusively: (name, signal, work) => stores.exclusively(name, signal, readable(work)),
-    notarize: notaryOf(options, { log: eventStore, tiles: stores.tiles }),
+    notarize: async (signal) => {
+      const signs = (await stores.rehearsal()) === null;
+      const notary = notaryOf(signs ? options : { ...options, logKeys: null }, {
+        log: eventStore,
+        tiles: stores.tiles,
+      });
+      await notary(signal);
+    },
     eventMacs: macsOf(options),
     deliveryQueue,
     publicStream,

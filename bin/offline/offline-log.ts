@@ -4,10 +4,12 @@ import { rebuildTree } from '../../application/log/notarize.js';
 import { elsewhereOf, keptElsewhere } from '../wiring/known-elsewhere.js';
 import { logKeys, signingWith } from '../settings/log-keys.js';
 import { macsOfLog, UnusableSecretFile } from '../settings/secret-files.js';
+import { markOfDirectory } from '../settings/rehearsal-mark.js';
 import type { Settings, Servers } from '../settings/settings.js';
 import { copyLog, NoCopy, type CopiedLog } from '../../application/log/copy-log.js';
 import { assertUndamaged } from '../../application/log/damaged-log.js';
 import { acceptRestore, type GivenUp } from '../../application/log/accept-restore.js';
+import { assertService, type Rehearsal } from '../../application/writing/rehearsal.js';
 import { Streams } from '../../application/writing/streams.js';
 import { FinalError } from '../../domain/errors.js';
 import { plainSealing } from '../wiring/plain-sealing.js';
@@ -26,6 +28,7 @@ export interface OpenedLog {
   readonly tiles: LogTiles;
   /** The store to restore from a backup if the log is damaged. */
   readonly name: string;
+  readonly rehearsal: Rehearsal;
   readonly close: () => Promise<void>;
 }
 
@@ -76,11 +79,17 @@ export const openLog = async (
       onDamage: opensDamaged ? () => undefined : throwIt,
       onUnknownOutcome: throwIt,
     });
-    return { store: eventStore, log: raw, tiles, name: 'events.db', close };
+    const rehearsal = (): string | null => markOfDirectory(directory)?.why ?? null;
+    return { store: eventStore, log: raw, tiles, name: 'events.db', rehearsal, close };
   }
-  const { MongoLogTiles } = await import('../../adapters/mongodb/records/log-tiles.js');
+  const [{ MongoLogTiles }, { rehearsalIn }] = await Promise.all([
+    import('../../adapters/mongodb/records/log-tiles.js'),
+    import('../../adapters/mongodb/records/rehearsal.js'),
+  ]);
   const { log, database, close } = await openServers(servers, settings);
-  return { store: log, log, tiles: new MongoLogTiles(database), name: 'the event store', close };
+  const tiles = new MongoLogTiles(database);
+  const rehearsal = (): Promise<string | null> => rehearsalIn(database);
+  return { store: log, log, tiles, name: 'the event store', rehearsal, close };
 };
 
 /**
@@ -94,8 +103,9 @@ export const acceptRestoreOf = async (
 ): Promise<GivenUp> => {
   const keys = logKeys(settings, entropy, false);
   const sign = signingWith(keys);
-  const { log, tiles, store, close } = await openLog(settings, { opensDamaged: true });
+  const { log, tiles, store, rehearsal, close } = await openLog(settings, { opensDamaged: true });
   try {
+    await assertService(rehearsal);
     const report = (error: unknown): void => {
       throw error;
     };

@@ -30,7 +30,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 export const settingNames = [
   'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'PERSONAL_KEY_FILE', 'EVENT_KEY_FILE', 'DEMO', 'CONSOLE', 'OPERATOR_TOKEN_FILE',
-  'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'HOOK_RATE_LIMIT_PER_MINUTE', 'HOOK_CALL_KEEP', 'REQUEST_LOG_KEEP', 'MAX_CONNECTIONS', 'TRUSTED_PROXIES', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER', 'WEBHOOK_ENDPOINTS', 'WEBHOOK_DELIVERY', 'DELIVERY_KEEP',
+  'OPERATOR_HOST', 'OPERATOR_PORT', 'RATE_LIMIT_PER_MINUTE', 'HOOK_RATE_LIMIT_PER_MINUTE', 'HOOK_CALL_KEEP', 'REQUEST_LOG_KEEP', 'MAX_CONNECTIONS', 'TRUSTED_PROXIES', 'TIME_ZONE', 'PRODUCTION_DAYS', 'MAIL_DAYS', 'WEBHOOK_BACKOFF', 'WEBHOOK_TIMEOUT', 'WEBHOOK_DISABLE_AFTER', 'WEBHOOK_ENDPOINTS', 'WEBHOOK_DELIVERY', 'DELIVERY_KEEP', 'REHEARSAL',
   'LOG_KEY_FILE', 'LOG_HEAD_FILE', 'LOG_ORIGIN', 'LOG_SCRUB_EVERY', 'LOG_PUBLIC', 'LOG_ON_DAMAGE', 'LOG_POLICY_FILE', 'LOG_ANCHOR_DIR', 'WEBHOOK_ALLOW_NETWORKS', 'WEBHOOK_ALLOW_PORTS', 'FLOOR_SIMULATION', 'CLAIM_TIMEOUT', 'RECONCILE_AFTER', 'DRAIN', 'LOG_LEVEL',
 ] as const; // prettier-ignore
 type SettingName = (typeof settingNames)[number];
@@ -217,8 +217,8 @@ export const readSettings = (environment: Environment) => {
       disableAfter: whole('WEBHOOK_DISABLE_AFTER', 20, 1, 1_000_000),
       /** Per organization. */
       endpoints: whole('WEBHOOK_ENDPOINTS', 100, 1, maxEndpoints),
-      /** False: deliveries are kept and wait. Null if nothing is said: then a restored copy delivers none. */
-      delivery: read<boolean | null>('WEBHOOK_DELIVERY', null, onOrOff, 'on or off'),
+      /** False: deliveries are kept and wait. */
+      delivery: read('WEBHOOK_DELIVERY', true, onOrOff, 'on or off'),
       keep: duration('DELIVERY_KEEP', 30 * units.d),
       allowNetworks: networksIn('WEBHOOK_ALLOW_NETWORKS'),
       /** Null for any. */
@@ -229,6 +229,8 @@ export const readSettings = (environment: Environment) => {
         'ports separated by commas, or * for any',
       ),
     },
+    /** Whether this is a copy of the service, whatever marks say. */
+    rehearsal: read('REHEARSAL', false, onOrOff, 'on or off'),
     /** How long each step takes; null for no simulation. */
     floorSimulation: read<Milliseconds | null>(
       'FLOOR_SIMULATION',

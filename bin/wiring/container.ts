@@ -59,7 +59,7 @@ import type { ProcessContext } from './process-context.js';
 import { registerLogMetrics } from './log-part.js';
 import { registerProcessMetrics } from '../metrics/process-metrics.js';
 import { measureLag } from '../metrics/projection-lag.js';
-import { registerProjectionMetrics, registerReadiness } from './projection-parts.js';
+import { registerProjectionMetrics, registerReadiness, rehearsalPart } from './projection-parts.js';
 import { registerLateness } from '../metrics/late.js';
 import { registerTotals } from '../metrics/totals.js';
 import { isWitnessed, logPolicy } from '../settings/log-policy.js';
@@ -183,6 +183,7 @@ const buildGraph = (context: ProcessContext) => {
     trustedProxies: settings.trustedProxies,
     timeZone: planning.timeZone,
     hasConsole: settings.console,
+    rehearsal: engine.rehearsal,
     log,
   });
   const apiRoutes = (endpoints: NonNullable<typeof webhooks>) => [
@@ -230,6 +231,7 @@ const buildGraph = (context: ProcessContext) => {
   registerProcessMetrics(registry, clock, { version, role });
   const readiness = async (): ReturnType<typeof engine.readiness> => [
     ...(context.draining() ? [{ name: 'process', ready: false, detail: 'stopping' }] : []),
+    ...(await rehearsalPart(engine)),
     ...(await engine.readiness()),
   ];
   registerReadiness(registry, clock, readiness);
@@ -268,6 +270,7 @@ const buildGraph = (context: ProcessContext) => {
     version,
     metrics: httpMetrics(registry),
     readiness,
+    rehearsal: engine.rehearsal,
     baseUrl,
   };
   const listeners =

@@ -26,6 +26,7 @@ import type { RawLog } from '../../application/ports/raw-log.js';
 import type { LogReading } from '../../application/log/same-log.js';
 import type { Part } from '../../adapters/http/server/health.js';
 import type { EngineCalls } from '../metrics/engine-calls.js';
+import type { Rehearsal } from '../../application/writing/rehearsal.js';
 import type { EventMacs } from '../../domain/event-mac.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import type { LogKeys } from '../settings/log-keys.js';
@@ -35,6 +36,7 @@ import type { Settings } from '../settings/settings.js';
 export interface Engine {
   /** With personal data opened. */
   readonly store: EventStore;
+  readonly rehearsal: Rehearsal;
   /** The keys that personal data is sealed with. */
   readonly personalKeys: KeyRing;
   readonly personalKeyStore: PersonalKeys;

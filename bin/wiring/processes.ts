@@ -1,4 +1,4 @@
-import { setMaxListeners } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import type { DependencyContainer } from 'tsyringe';
 import { readContact } from '../../adapters/http/api/contact-fields.js';
 import { runDeliveries } from '../../application/webhooks/deliver-webhooks.js';
@@ -15,7 +15,6 @@ import { FinalError } from '../../domain/errors.js';
 import { untilAborted } from '../../application/timing/until-aborted.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { ProcessContext } from './process-context.js';
-import { deliversWebhooks, restoredFrom } from '../settings/restored-marker.js';
 import { reporter } from './reporter.js';
 import { plays, type Role } from './roles.js';
 import { tokens } from './tokens.js';
@@ -57,10 +56,20 @@ const pendingFor: Milliseconds = 20_000;
 
 const nothing: Process = () => Promise.resolve();
 
+/** Work that a rehearsal leaves undone. Rejects while it is not known whether this is one. */
+const ofService =
+  ({ engine }: ProcessContext, work: Process): Process =>
+  async (signal) => {
+    const why = engine.rehearsal();
+    if (why === null || (await why) === null) await work(signal);
+    else if (!signal.aborted) await once(signal, 'abort');
+  };
+
 /** Keeps the read models up with the log; does nothing if another process, or the engine by itself, does. */
 export const projectorOf = ({ role, engine }: ProcessContext): Process =>
   (plays(role, 'projector') ? engine.project : null) ?? nothing;
 
+const retryAfter: Milliseconds = 1_000;
 const removalInterval: Milliseconds = 3_600_000;
 
 const removeOldHookCalls = (context: ProcessContext, signal: AbortSignal): Promise<void> => {
@@ -123,9 +132,9 @@ const reconcilerProcesses = (container: DependencyContainer): readonly Process[]
   const importing = { ...reconciler, personalKeys, importRecords, readContact };
   const importer: Process = (signal) => runImports(importing, signal, reporter(context, 'imports'));
   return [
-    (signal) => engine.exclusively('reconciler', signal, sideBySide(work)),
+    (signal) => engine.exclusively('reconciler', signal, ofService(context, sideBySide(work))),
     (signal) => engine.exclusively('shredder', signal, sideBySide([shredder, comparer])),
-    (signal) => engine.exclusively('imports', signal, importer),
+    (signal) => engine.exclusively('imports', signal, ofService(context, importer)),
   ];
 };
 
@@ -139,7 +148,7 @@ const relayProcesses = (container: DependencyContainer): readonly Process[] => {
     work.push((signal) =>
       publishEvents({ store, checkpoints, publicStream, clock }, signal, reporter(context, 'public stream')),
     );
-  return [(signal) => engine.exclusively('relay', signal, sideBySide(work))];
+  return [(signal) => engine.exclusively('relay', signal, ofService(context, sideBySide(work)))];
 };
 
 const webhookProcesses = (container: DependencyContainer): readonly Process[] => {
@@ -150,16 +159,15 @@ const webhookProcesses = (container: DependencyContainer): readonly Process[] =>
     await runDeliveries(delivery, signal, reporter(context, 'webhooks'));
     await delivery.sender.close();
   };
-  const isOn = deliversWebhooks(context.settings);
-  if (!isOn)
-    context.log.warn(
-      { restored: restoredFrom(context.settings.dataDir) },
-      'WEBHOOK_DELIVERY is off: deliveries are kept, and nothing is sent',
-    );
-  return [
-    (signal) => keepDeliveries(upkeep, signal, reporter(context, 'deliveries')),
-    ...(isOn ? [deliver] : []),
-  ];
+  const isOn = context.settings.webhooks.delivery;
+  if (!isOn) context.log.warn('WEBHOOK_DELIVERY is off: deliveries are kept, and nothing is sent');
+  const keep: Process = (signal) => keepDeliveries(upkeep, signal, reporter(context, 'deliveries'));
+  const { clock } = context;
+  const onError = reporter(context, 'webhooks');
+  return [keep, ...(isOn ? [deliver] : [])].map(
+    (work) => (signal) =>
+      untilAborted({ clock, signal, pause: retryAfter, onError }, () => ofService(context, work)(signal)),
+  );
 };
 
 const notaryProcesses = (container: DependencyContainer): readonly Process[] => {

@@ -3,6 +3,7 @@ import type { Part, Readiness } from '../../adapters/http/server/health.js';
 import type { Clock } from '../../application/ports/system.js';
 import type { ProjectionStatus, ProjectorStatus } from '../../application/projecting/projection-board.js';
 import type { Milliseconds } from '../../domain/ids.js';
+import type { Engine } from './engine.js';
 import { measured, registerGauges } from '../metrics/measured.js';
 import type { LogLag } from '../metrics/projection-lag.js';
 
@@ -34,6 +35,12 @@ export const projectionParts = (
       ...(down === null ? [] : [down]),
     ].join('; '),
   }));
+};
+
+/** A rehearsal, which is ready for what it does, says what it is. */
+export const rehearsalPart = async ({ rehearsal }: Pick<Engine, 'rehearsal'>): Promise<readonly Part[]> => {
+  const why = await Promise.resolve(rehearsal()).catch(() => null);
+  return why === null ? [] : [{ name: 'rehearsal', ready: true, detail: why }];
 };
 
 /** Registers which parts of the process are ready. */

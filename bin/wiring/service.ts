@@ -103,9 +103,17 @@ const assertKeys = async ({ settings, role, engine, keys, clock }: ProcessContex
 
 /** Fills the catalogue and, with DEMO on, makes the demo organization: its key if it is new, else null. */
 const prepare = async (
-  { role, settings }: ProcessContext,
+  { role, settings, engine, log }: ProcessContext,
   administration: AdministrationDeps,
 ): Promise<string | null> => {
+  const why = await engine.rehearsal();
+  if (why !== null) {
+    log.warn(
+      { why },
+      'this is a rehearsal: nothing is changed, signed or sent from here until it is promoted',
+    );
+    return null;
+  }
   if (!plays(role, 'api')) return null;
   await stockCatalogue(administration);
   return settings.demo ? ((await makeDemo(administration))?.secret ?? null) : null;

@@ -7,10 +7,12 @@ import { openEngine } from '../../bin/engines/open.js';
 import { readSettings, WrongSettings } from '../../bin/settings/settings.js';
 import { EventStoreDbStandIn } from '../engines/eventstoredb-stand-in.js';
 import { card, event, names } from '../adapters/eventstoredb/support.js';
+import { freshUrl } from '../adapters/mongodb/support.js';
+import { describeWithEngines } from '../support/runner/engines.js';
 
 const clock = new SystemClock();
 
-describe('an event store that several deployments share', () => {
+describeWithEngines(['MONGODB_URL'], 'an event store that several deployments share', (mongo) => {
   it('keeps the streams of each under its EVENTSTORE_PREFIX', async () => {
     const server = await EventStoreDbStandIn.start(clock);
     const open = (prefix: string) =>
@@ -18,8 +20,8 @@ describe('an event store that several deployments share', () => {
         settings: readSettings({
           EVENTSTORE_URL: server.url,
           EVENTSTORE_PREFIX: prefix,
+          MONGODB_URL: freshUrl(mongo),
           // Nobody is there, and nothing here needs it.
-          MONGODB_URL: 'mongodb://127.0.0.1:1',
           RABBITMQ_URL: 'amqp://127.0.0.1:1',
           DEMO: 'off',
         }),
@@ -41,7 +43,9 @@ describe('an event store that several deployments share', () => {
       const logs = await Promise.all(engines.map(({ store }) => store.readLog(0n, 10)));
       expect(logs.map(names)).to.deep.equal([['of 0'], ['of 1']]);
       expect(server.streamNames().filter((name) => !name.startsWith('$'))).to.deep.equal([
+        'north.cards-log-format',
         'north.card-A',
+        'south.cards-log-format',
         'south.card-A',
       ]);
     } finally {
@@ -49,9 +53,11 @@ describe('an event store that several deployments share', () => {
       server.down();
     }
   });
+});
 
+describe('EVENTSTORE_PREFIX', () => {
   for (const prefix of ['card-', 'do-not-mail-x', '$x', 'a b'])
-    it(`refuses the prefix "${prefix}"`, () => {
+    it(`may not be "${prefix}"`, () => {
       expect(() => readSettings({ EVENTSTORE_PREFIX: prefix })).to.throw(
         WrongSettings,
         'EVENTSTORE_PREFIX must be',

@@ -39,6 +39,7 @@ export const previewRoutes = (deps: Pick<WriteDeps, 'streams'>): readonly Route[
     id: 'previewLetter',
     summary: 'See a message as it would be written',
     access: { kind: 'key', scope: null },
+    rehearses: true,
     body: whole(newPreview),
     description: 'Lays a message out on the card. Nothing is sent, spent or kept.',
     tags: ['cards'],

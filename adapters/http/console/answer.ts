@@ -1,3 +1,4 @@
+import { assertService } from '../../../application/writing/rehearsal.js';
 import { newToken } from '../../../application/access/sessions.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Permission } from '../../../domain/permissions.js';
@@ -38,6 +39,7 @@ const contextOf = (
     query: valueOf,
     self: pageUrl(prefix, path, request.params, Object.fromEntries(given)),
     requestId: request.id,
+    isRehearsal: false,
     traceparent: request.traceparent,
     origin,
     browser: browserIn(request.header('user-agent')[0]),
@@ -90,7 +92,7 @@ const sentBy =
     fields.get(name) ?? '';
 
 /** Statuses that explain more than that a form was refused. */
-const telling: ReadonlySet<number> = new Set([403, 409, 429]);
+const telling: ReadonlySet<number> = new Set([403, 409, 429, 503]);
 
 /** The page with its form again, and why that was refused. */
 const refusedPage = async (
@@ -120,10 +122,11 @@ const takeUpload = async (page: Page, request: PageRequest, context: Context): P
   if (action?.upload === undefined) throw noFiles;
   const { context: inside, here } = await admitted(request, context, { path: page.path, may: action.may });
   if (here === null) throw noFiles;
-  const { uploads } = context.deps;
+  const { uploads, rehearsal } = context.deps;
   let sent: Sent = () => '';
   let place: { readonly end: () => void } | null = null;
   try {
+    await assertService(rehearsal);
     place = uploads.begin(here.org);
     const { fields, fileName, file } = await request.readUpload();
     sent = sentBy(fields);
@@ -144,6 +147,8 @@ const act = async (page: Page, request: PageRequest, context: Context): Promise<
   const { context: inside, here } = await admitted(request, context, { path: page.path, may: action.may });
   const { visitor } = inside;
   try {
+    // To sign in, or out, changes nothing of the service.
+    if (action.may !== 'anyone' && action.may !== 'signed-in') await assertService(context.deps.rehearsal);
     const once = action.once !== false && visitor.kind !== 'anonymous';
     const outcome = once
       ? await runOnce(inside, visitor.session.owner, sent, action)
@@ -178,6 +183,7 @@ export const answer =
       }
       if (deps.hasConsole)
         context = { ...context, visitor: await visitorOf(deps, context.origin, context.cookies) };
+      context = { ...context, isRehearsal: (await deps.rehearsal()) !== null };
       if (!isForm) return await look(page, request, context);
       const type = request.header('content-type')[0];
       const hasFile = type?.trimStart().toLowerCase().startsWith('multipart/form-data') === true;

@@ -8,6 +8,7 @@ import type { KeyRing } from '../../../application/personal/key-ring.js';
 import type { Devices } from '../../../application/access/devices.js';
 import type { Uploads } from '../../../application/contacts/uploads.js';
 import type { PeopleDeps } from '../../../application/access/people.js';
+import type { Rehearsal } from '../../../application/writing/rehearsal.js';
 import type { Requests } from '../../../application/ports/requests.js';
 import type { RateLimiter } from '../../../application/ports/rate-limiter.js';
 import type { ReadAccountsDeps } from '../../../application/organizations/read-accounts.js';
@@ -44,4 +45,5 @@ export interface ConsoleDeps
   /** How long a form that was sent may be at work before another try takes it over. */
   readonly claimTimeout: number;
   readonly log: Logger;
+  readonly rehearsal: Rehearsal;
 }

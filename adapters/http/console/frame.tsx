@@ -121,6 +121,11 @@ const Frame = ({ context, here, children }: FrameProps) => (
       {here === null ? null : <Menu context={context} here={here} />}
     </header>
     <main id="content" class="page" tabIndex={-1}>
+      {context.isRehearsal ? (
+        <p class="note warning" role="status">
+          This is a copy of the service, for rehearsal: nothing is changed or sent from here.
+        </p>
+      ) : null}
       {children}
     </main>
     <footer class="foot">

@@ -25,6 +25,8 @@ export interface Context<Who extends Visitor = Visitor> {
   /** The address of this page, with the parameters of the query that it knows. */
   readonly self: Url;
   readonly requestId: string;
+  /** Whether this is a copy of the service, for rehearsal. */
+  readonly isRehearsal: boolean;
   /** The place of the request in a trace. */
   readonly traceparent: string;
   readonly origin: string;

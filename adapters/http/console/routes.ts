@@ -29,6 +29,7 @@ const routesAt = (deps: ConsoleDeps, path: string): readonly Route[] =>
       failure: 'internal_error',
       undecodable: 'as-is',
       hidden: true,
+      rehearses: true,
       tags: ['console'],
       responses: { 200: { description: 'The page.', schema: null, type: 'text/html' } },
       handle: (request) => answer(deps, path, method === 'POST', request as PageRequest),

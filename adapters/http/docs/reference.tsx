@@ -52,7 +52,7 @@ const Folded = ({ title, children }: { readonly title: string; readonly children
 const everywhere: ReadonlySet<ErrorCode> = new Set([
   'missing_key', 'malformed_key', 'invalid_key', 'revoked_key', 'missing_scope', 'suspended', 'rate_limited',
   'invalid_request', 'unsupported_media_type', 'body_too_large', 'invalid_json', 'invalid_body', 'invalid_parameter',
-  'read_failed', 'internal_error',
+  'read_failed', 'internal_error', 'rehearsal',
 ]); // prettier-ignore
 
 const Errors = ({ route }: { readonly route: Route }) => {

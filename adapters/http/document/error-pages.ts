@@ -193,6 +193,10 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
     next: 'Try again in a moment. If the error persists, tell us the `request_id`.',
     charged: rolledBack,
   },
+  rehearsal: {
+    means: 'This is a copy of the service, made for rehearsal: it shows what there is, and changes nothing.',
+    next: 'Check the address: the service itself is elsewhere. If you run the service and the copy is to take its place, promote it.',
+  },
   not_found: {
     means: 'There is nothing at this path, or nothing with this id.',
     next: 'Compare the path with the documentation: its case and a slash at its end matter. The version is part of the path: `/api/v1`.',

@@ -39,6 +39,7 @@ export const errorsOf = (route: Route): readonly ErrorCode[] => {
   if (access.kind === 'key' && access.scope !== null) codes.push('missing_scope');
   if (access.kind === 'operator')
     codes.push('missing_key', 'invalid_key', 'revoked_key', 'missing_scope', 'rate_limited');
+  if (!route.rehearses && access.kind !== 'page') codes.push('rehearsal');
   if (route.body !== null)
     codes.push('unsupported_media_type', 'body_too_large', 'invalid_json', 'invalid_body');
   if (access.kind === 'key' || access.kind === 'operator') codes.push('invalid_parameter');

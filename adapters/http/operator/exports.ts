@@ -81,6 +81,8 @@ export const exportRoutes = (deps: ExportDeps): readonly Route[] => [
     id: 'exportEvents',
     summary: 'Take out events with proofs that they are what was recorded; the export itself is recorded',
     access: operatorAccess,
+    // It signs, and records itself.
+    rehearses: false,
     query: wanted,
     responses: {
       200: {

@@ -238,6 +238,7 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
       id: 'rebuildProjection',
       summary: 'Rebuild a projection while the current one stays in use',
       params: z.object({ name: text(projectionWords) }),
+      rehearses: true,
       answers: {
         202: z.object({ name: z.string().meta(projectionWords) }),
       },

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { suspended } from '../../../application/organizations/suspensions.js';
 import type { Clock } from '../../../application/ports/system.js';
+import { assertService, type Rehearsal } from '../../../application/writing/rehearsal.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { hasKey, type Caller, type OperatorCaller } from './access.js';
@@ -34,6 +35,7 @@ export interface AdmissionDeps {
   readonly gate: Gate;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly rehearsal: Rehearsal;
 }
 
 /**
@@ -44,6 +46,7 @@ export const admission = ({
   gate,
   clock,
   log,
+  rehearsal,
 }: AdmissionDeps): ((exchange: Exchange, route: Route) => Promise<void>) => {
   const count = async (caller: Caller, now: Milliseconds) => {
     try {
@@ -73,5 +76,6 @@ export const admission = ({
       );
     if (caller.kind === 'key' && caller.isSuspended) throw suspended();
     requireScope(route, caller);
+    if (!route.rehearses && rehearsal() !== null) await assertService(rehearsal);
   };
 };

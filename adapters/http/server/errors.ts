@@ -50,6 +50,7 @@ export const statuses: Readonly<Record<ErrorCode, number>> = {
   production_failed: 500,
   log_damaged: 500,
   internal_error: 500,
+  rehearsal: 503,
 };
 
 export const statusOf = (code: ErrorCode): number => statuses[code];

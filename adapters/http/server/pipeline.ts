@@ -4,7 +4,7 @@ import { DomainError, UnknownName, type ErrorCode } from '../../../domain/errors
 import type { OrganizationId } from '../../../domain/ids.js';
 import { atField, parseValues, type JsonObject } from '../schema/read.js';
 import type { Caller } from './access.js';
-import { admission } from './admission.js';
+import { admission, type AdmissionDeps } from './admission.js';
 import { Abortable, RouteRequest } from './route-request.js';
 import { giveUpUpload, readBody } from './bodies.js';
 import type { Exchange } from './exchange.js';
@@ -14,7 +14,7 @@ import { subjectOf, subjectsIn } from './request-log.js';
 import type { Envelope } from './respond.js';
 import type { HttpRequest, Route, RouteResponse } from './route.js';
 
-export interface PipelineOptions extends Omit<ReplyDeps, 'abortable'> {
+export interface PipelineOptions extends Omit<ReplyDeps, 'abortable'>, AdmissionDeps {
   readonly tracing: Tracing;
   /** Proposes a replacement for an unknown name; null for none. Never rejects. */
   readonly propose: Propose;

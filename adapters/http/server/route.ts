@@ -160,6 +160,8 @@ export interface Route {
   readonly blank: boolean;
   /** True if the route isn't in the OpenAPI document. */
   readonly hidden: boolean;
+  /** True if a rehearsal answers, too: by default a GET. */
+  readonly rehearses: boolean;
   readonly operation: Operation;
   /** `body`: the values that its declaration has read. */
   handle(request: HttpRequest, body: unknown): Promise<RouteResponse>;
@@ -168,7 +170,7 @@ export interface Route {
 /** The description of a route besides method, path and handler. */
 export interface Description<Params extends z.ZodObject, Query extends z.ZodObject>
   extends
-    Partial<Pick<Route, 'failure' | 'undecodable' | 'blank' | 'hidden'>>,
+    Partial<Pick<Route, 'failure' | 'undecodable' | 'blank' | 'hidden' | 'rehearses'>>,
     Partial<Pick<Operation, 'description' | 'headers' | 'responses' | 'errors'>> {
   /** The name of the operation in the document. */
   readonly id: string;
@@ -256,6 +258,7 @@ export const route = <
     undecodable: 'not_found',
     blank: false,
     hidden: false,
+    rehearses: method === 'GET',
     ...rest,
     method,
     path,

@@ -9,6 +9,7 @@ import type { RequestRecord } from '../../../application/ports/requests.js';
 import type { Clock, Entropy } from '../../../application/ports/system.js';
 import type { Tracing } from '../../../application/ports/tracing.js';
 import { noTracing } from '../../../application/writing/traced.js';
+import type { Rehearsal } from '../../../application/writing/rehearsal.js';
 import { DomainError, type ErrorCode } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { begunPlace } from '../../../domain/traceparent.js';
@@ -78,6 +79,8 @@ export interface HttpOptions {
   /** Nothing is traced if it is left out. */
   readonly tracing?: Tracing;
   readonly readiness: Readiness;
+  /** The service itself, if it is left out. */
+  readonly rehearsal?: Rehearsal;
   /**
    * The address that clients see. It is asked for each time, because a free port is known only after
    * `listen`.
@@ -215,8 +218,19 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   const guard = gate(options);
   const metrics = options.metrics ?? httpMetrics(registry);
   const { propose = () => Promise.resolve(null), lateFor = () => null } = options;
-  const { onRequest = () => undefined, tracing = noTracing } = options;
-  const flow = pipeline({ gate: guard, clock, log, metrics, tracing, baseUrl, propose, lateFor, onRequest });
+  const { onRequest = () => undefined, tracing = noTracing, rehearsal = () => null } = options;
+  const flow = pipeline({
+    gate: guard,
+    clock,
+    log,
+    rehearsal,
+    metrics,
+    tracing,
+    baseUrl,
+    propose,
+    lateFor,
+    onRequest,
+  });
   const nextIds = requestIds(options.entropy, clock);
   const nextId = () => nextIds().id;
   const documented = [...options.routes, ...healthRoutes(readiness, registry, options.version)].filter(

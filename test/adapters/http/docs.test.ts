@@ -240,6 +240,7 @@ describe('the documentation', () => {
         'log_damaged',
         'internal_error',
       ],
+      503: ['rehearsal'],
     };
     it('are those of the contract (docs/contract.md#errors)', () => {
       const table: Record<number, string[]> = {};

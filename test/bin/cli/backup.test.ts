@@ -7,7 +7,6 @@ import { pino } from 'pino';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { runCommandLine } from '../../../bin/cli/program.js';
-import { deliversWebhooks } from '../../../bin/settings/restored-marker.js';
 import { startService, type Service } from '../../../bin/wiring/service.js';
 import { readSettings } from '../../../bin/settings/settings.js';
 import { run } from '../../support/servers/programs.js';
@@ -89,6 +88,7 @@ describe('a backup of the embedded engine', () => {
     await stop();
 
     expect(await cli(['restore', at('copy')], 'restored')).to.include({ code: 0, error: '' });
+    expect(await cli(['promote'], 'restored')).to.include({ code: 0, error: '' });
     const again = await serve('restored');
     expect(again.operatorToken).to.equal(running.operatorToken);
     const api = clientOf(again.baseUrl, tenant.key);
@@ -108,7 +108,7 @@ describe('a backup of the embedded engine', () => {
     expect((await cli(['backup', at('copy.db')])).code).to.equal(0);
     await stop();
     expect(await cli(['restore', at('copy.db')], 'restored')).to.include({ code: 0, error: '' });
-    expect((await readdir(at('restored'))).toSorted()).to.deep.equal(['events.db', 'restored.json']);
+    expect((await readdir(at('restored'))).toSorted()).to.deep.equal(['events.db', 'rehearsal.json']);
     expect(await serve('restored').catch((error: unknown) => error)).to.be.instanceOf(UnusableSecretFile);
     for (const name of ['event.key', 'log.key', 'log.head'])
       await copyFile(at('data', name), at('restored', name));
@@ -169,22 +169,5 @@ describe('a backup of the embedded engine', () => {
     expect(code).to.equal(1);
     expect(error).to.match(/not usable.*position 1/s);
     expect(await readdir(at('copy'))).to.deep.equal([]);
-  });
-
-  it('delivers no webhooks where it is restored until it is told to', async () => {
-    await serve('data');
-    await stop();
-    await cli(['backup', at('copy')]);
-    await cli(['restore', at('copy')], 'restored');
-    const delivers = (folder: string, told: object = {}) =>
-      deliversWebhooks(readSettings({ ...settingsIn(folder), ...told }));
-    expect([delivers('data'), delivers('restored'), delivers('restored')]).to.deep.equal([
-      true,
-      false,
-      false,
-    ]);
-    expect(delivers('restored', { WEBHOOK_DELIVERY: 'off' })).to.equal(false);
-    expect(delivers('restored', { WEBHOOK_DELIVERY: 'on' })).to.equal(true);
-    expect(delivers('restored'), 'once it was told').to.equal(true);
   });
 });

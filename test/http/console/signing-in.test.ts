@@ -48,6 +48,7 @@ describe('the pages with which people sign in', () => {
       timeZone: 'UTC',
       trustedProxies: ['127.0.0.0/8'],
       hasConsole: true,
+      rehearsal: () => null,
       claimTimeout: 60_000,
     };
     service = await startHttp(pageRoutes(deps as unknown as ConsoleDeps), { baseUrl });

@@ -283,6 +283,7 @@ const engineOf = (
         signal,
       ),
     hasServers: !house.embedded,
+    rehearsal: () => null,
     exclusively,
     assertLog: () => Promise.resolve(),
     foreignEvents: () => 0,
