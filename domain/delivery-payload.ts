@@ -18,6 +18,15 @@ export const payload = (
   { card, recipient, reference, heldReason }: PublicEventData,
 ): string => JSON.stringify({ id, type, created, data: { card, recipient, reference, heldReason } });
 
+/** The body of a made-up event. (decision 62: test events) */
+export const testPayload = (id: string, type: PublicEventType, created: Instant): string =>
+  payload(id, type, created, {
+    card: 'HC-TEST000',
+    recipient: 'Ada Lovelace',
+    reference: 'a test',
+    heldReason: type === 'card.held' ? 'The state is missing.' : null,
+  });
+
 /** The body of a delivery without its personal fields. */
 export const erasedPayload = (body: string): string => {
   const { id, type, created, data } = JSON.parse(body) as {

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { card, cardStream, orderedBy, type Ordered } from '../../domain/card.js';
 import { parseCardCode, type CardCode } from '../../domain/card-code.js';
+import { DomainError } from '../../domain/errors.js';
 import { parseEvent, type RecordedEvent } from '../../domain/events.js';
 import { idOf, type OrganizationId, type StreamName } from '../../domain/ids.js';
 import { payload, dataOf } from '../../domain/delivery-payload.js';
@@ -120,6 +121,18 @@ export const listEvents = async (
     deps,
     rows.map(({ document }) => document),
   );
+};
+
+/** A public event of the organization. Throws `not_found`, ReadModelsUnavailable, EventStoreUnavailable. */
+export const readEvent = async (
+  deps: ReadEventsDeps,
+  org: OrganizationId,
+  id: string,
+): Promise<ShownEvent> => {
+  const row = await deps.readModels.get(publicEvents, id);
+  const event = row?.document.org === org ? await shown(deps, row.document) : null;
+  if (event === null) throw new DomainError('not_found', 'There is no such event in this organization.');
+  return event;
 };
 
 /**

@@ -1,7 +1,7 @@
 import { DomainError, unwrap, type Captured } from '../../domain/errors.js';
 import type { Command } from '../../domain/events.js';
 import { derivedUuid, type OrganizationId } from '../../domain/ids.js';
-import { payload } from '../../domain/delivery-payload.js';
+import { testPayload } from '../../domain/delivery-payload.js';
 import type { PublicEventType } from '../../domain/public-events.js';
 import {
   change,
@@ -299,9 +299,7 @@ export const sendTestEvent = async (
   const { streams, sender, clock, entropy, keys } = deps;
   const endpoint = endpointOf((await streams.load(webhookEndpoints, org)).state, id);
   const unique = entropy.bytes(12).toString('hex');
-  const heldReason = type === 'card.held' ? 'The state is missing.' : null;
-  const data = { card: 'HC-TEST000', recipient: 'Ada Lovelace', reference: 'a test', heldReason };
-  const body = payload(`evt_test_${unique}`, type, clock.instant(), data);
+  const body = testPayload(`evt_test_${unique}`, type, clock.instant());
   const at = clock.now();
   const headers = deliveryHeaders({
     delivery: `dlv_test_${unique}`,

@@ -27,6 +27,18 @@ export class WrongUsage extends Error {
   override readonly name = 'WrongUsage';
 }
 
+/** An event was given to no listener (exit code 3), or not taken by a program (4). */
+export class NotDelivered extends Error {
+  override readonly name = 'NotDelivered';
+
+  constructor(
+    readonly exitCode: 3 | 4,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
 export interface OperatorCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below `/operator/v1`. */

@@ -2,17 +2,10 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { messageOf } from '../../domain/errors.js';
 import { deliveryHeaders, type SigningSecret } from '../../domain/webhook-signing.js';
 import { ServiceRefused, Unreachable, WrongUsage, type OperatorCall, type OperatorClient } from './client.js';
-import { listenSecret } from './listen-secret.js';
+import { hearTriggers, listenSecret, type Outcome } from './listeners.js';
 import { untilInterrupted, type LongVerb, type VerbContext } from './long-verbs.js';
-import {
-  endpointsOf,
-  eventType,
-  webhooksOf,
-  wantedEndpoint,
-  type ListedEndpoint,
-  type Webhooks,
-} from './own-webhooks.js';
-import { segment, type Option } from './verb.js';
+import { eventType, keyOption, ownerOf } from './trigger.js';
+import { orgPath } from './verb.js';
 
 /** A delivery as it is forwarded to a program. */
 interface Forwardable {
@@ -31,11 +24,7 @@ interface StreamedChange {
     readonly status: string;
     readonly drop_reason: string | null;
   };
-  readonly attempt: {
-    readonly http_status: number | null;
-    readonly error: string | null;
-    readonly duration_ms: number;
-  } | null;
+  readonly attempt: Omit<Outcome, 'url'> | null;
   readonly request: Forwardable | null;
 }
 
@@ -45,6 +34,26 @@ const describe = ({ delivery, attempt }: StreamedChange): string => {
     attempt === null ? '' : ` ${attempt.http_status ?? attempt.error ?? ''} in ${attempt.duration_ms} ms`;
   return `${type} ${card} ${id} ${status}${result}${reason === null ? '' : `: ${reason}`}`;
 };
+
+/** The body of an event. */
+interface Event {
+  readonly id: string;
+  readonly type: string;
+  readonly data: { readonly card: string };
+}
+
+interface Endpoint {
+  readonly id: string;
+  readonly url: string;
+}
+
+/** Lists what is at a path. */
+const listed = async <Row>(
+  client: OperatorClient,
+  path: string,
+  query: OperatorCall['query'] = {},
+): Promise<readonly Row[]> =>
+  (JSON.parse(await client.call({ method: 'GET', path, query })) as { readonly data: readonly Row[] }).data;
 
 /** As long as the service itself waits for a response. (docs/contract.md#retries) */
 const forwardTimeout = 10_000;
@@ -60,19 +69,83 @@ const isHttp = (text: string): boolean =>
 
 /** Where what is heard goes: to the terminal and, if it was named, to a program. */
 interface Output {
-  readonly url: string | undefined;
+  readonly url: string | null;
   readonly json: boolean;
-  /** Null: all. */
-  readonly types: readonly string[] | null;
-  /** Null: nothing is signed here. */
+  /** Absent: all. */
+  readonly types: readonly string[] | undefined;
+  /** Null: the operator, who has none. */
   readonly secret: SigningSecret | null;
   readonly print: (text: string) => void;
-  /** Says how the listener itself is. */
+  /** Says how the run itself is. */
   readonly tell: (text: string) => void;
   readonly signal: AbortSignal;
 }
 
 const clock = new SystemClock();
+
+const forward = async ({ url, signal }: Output, { headers, body }: Forwardable): Promise<Outcome> => {
+  const began = clock.monotonic();
+  const outcome = (http_status: number | null, error: string | null): Outcome => {
+    return { url, http_status, error, duration_ms: clock.monotonic() - began };
+  };
+  if (url === null) return outcome(null, null);
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers,
+      body,
+      redirect: 'manual',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(forwardTimeout)]),
+    });
+    await response.body?.cancel();
+    return outcome(response.status, null);
+  } catch (error) {
+    return outcome(null, reasonOf(error));
+  }
+};
+
+const passOn = async (output: Output, request: Forwardable): Promise<Outcome> => {
+  const outcome = await forward(output, request);
+  if (outcome.url !== null && !output.json)
+    output.print(`  forwarded to ${outcome.url}: ${outcome.http_status ?? outcome.error}`);
+  return outcome;
+};
+
+const isWanted = ({ types }: Output, type: string): boolean => types?.includes(type) !== false;
+
+const ownHeaders = ({ secret }: Output, delivery: string, type: string, body: string, at = clock.now()) =>
+  deliveryHeaders({ delivery, type, body, secrets: secret === null ? [] : [secret], at });
+
+/** Shows and forwards an event; null if it is not wanted. */
+const takeEvent = async (output: Output, body: string): Promise<Outcome | null> => {
+  const { id, type, data } = JSON.parse(body) as Event;
+  if (!isWanted(output, type)) return null;
+  output.print(output.json ? body : `${type} ${data.card} ${id}`);
+  return passOn(output, { body, headers: ownHeaders(output, id.replace(/^evt_/, 'dlv_'), type, body) });
+};
+
+/** A delivery with the signatures of its endpoint and of the listener. */
+const alsoSigned = (output: Output, { id, type }: StreamedChange['delivery'], request: Forwardable) => {
+  const { headers, body } = request;
+  if (output.secret === null) return request;
+  const own = ownHeaders(output, id, type, body, Number(headers['webhook-timestamp']) * 1_000);
+  const signatures = {
+    'service-signature': `${headers['service-signature']},${own['service-signature']?.split(',')[1]}`,
+    'webhook-signature': `${headers['webhook-signature']} ${own['webhook-signature']}`,
+  };
+  return { headers: { ...headers, ...signatures }, body };
+};
+
+/** Shows a change of a delivery, and forwards the delivery when it was made. */
+const takeChange = async (output: Output, data: string, endpoint: string | undefined): Promise<void> => {
+  const change = JSON.parse(data) as StreamedChange;
+  const { delivery, request } = change;
+  if (!isWanted(output, delivery.type) || (endpoint ?? delivery.endpoint) !== delivery.endpoint) return;
+  output.print(output.json ? data : describe(change));
+  if (change.change === 'made' && request !== null)
+    await passOn(output, alsoSigned(output, delivery, request));
+};
+
 const retryAfter = 1_000;
 
 /** Whether the service may soon answer otherwise. */
@@ -86,10 +159,13 @@ const passes = (error: unknown): boolean =>
 async function* unbroken(
   client: OperatorClient,
   call: () => OperatorCall,
-  { tell, signal }: Output,
-  ready: string,
+  { secret, tell, signal }: Output,
+  what: string,
 ): AsyncGenerator<string> {
-  let [greeting, isAway] = [ready, false];
+  // The secret is on a line of its own, so that it is copied as it is.
+  const signed = secret === null ? '' : ` What is forwarded is signed with\n${secret}`;
+  let greeting = `Ready: ${what} are shown as they happen, until Ctrl-C.${signed}`;
+  let isAway = false;
   const onOpen = () => {
     tell(greeting);
     [greeting, isAway] = ['The service is back.', false];
@@ -105,169 +181,58 @@ async function* unbroken(
     }
 }
 
-const passOn = async ({ url, json, print, signal }: Output, { headers, body }: Forwardable) => {
-  if (url === undefined) return;
-  const timeout = AbortSignal.timeout(forwardTimeout);
-  const sent = fetch(url, {
-    method: 'POST',
-    headers,
-    body,
-    redirect: 'manual',
-    signal: AbortSignal.any([signal, timeout]),
-  });
-  const result = await sent.then(async (response) => {
-    await response.body?.cancel();
-    return String(response.status);
-  }, reasonOf);
-  if (!json) print(`  forwarded to ${url}: ${result}`);
-};
-
-const isWanted = ({ types }: Output, type: string): boolean => types === null || types.includes(type);
-
-/** The request of a delivery, signed with the secret of the listener, too. */
-const alsoSigned = ({ headers, body }: Forwardable, secret: SigningSecret | null): Forwardable => {
-  const { 'service-delivery': delivery = '', 'service-event': type = '', 'webhook-timestamp': t } = headers;
-  if (secret === null) return { headers, body };
-  const own = deliveryHeaders({ delivery, type, body, secrets: [secret], at: Number(t) * 1_000 });
-  return {
-    body,
-    headers: {
-      ...headers,
-      'service-signature': `${headers['service-signature']},${own['service-signature']?.replace(/^t=\d+,/, '')}`,
-      'webhook-signature': `${headers['webhook-signature']} ${own['webhook-signature']}`,
-    },
-  };
-};
-
-const signedWith = ({ secret }: Output, also = ''): string =>
-  // On a line of its own, so that it is copied as it is.
-  secret === null ? '' : ` What is forwarded is${also} signed with\n${secret}`;
-
-const hearDeliveries = async (
-  { client, path }: Webhooks,
-  endpoint: ListedEndpoint | null,
-  output: Output,
-): Promise<void> => {
-  const of = endpoint === null ? 'every endpoint' : endpoint.url;
-  const ready = `Ready: deliveries to ${of} are shown as they happen, until Ctrl-C.${signedWith(output, ' also')}`;
-  const call = { method: 'GET', path: path('/deliveries/stream') } as const;
-  for await (const data of unbroken(client, () => call, output, ready)) {
-    const change = JSON.parse(data) as StreamedChange;
-    const { delivery, request } = change;
-    if ((endpoint !== null && delivery.endpoint !== endpoint.id) || !isWanted(output, delivery.type))
-      continue;
-    output.print(output.json ? data : describe(change));
-    if (change.change === 'made' && request !== null)
-      await passOn(output, alsoSigned(request, output.secret));
-  }
-};
-
-/** The body of an event. */
-interface StreamedEvent {
-  readonly id: string;
-  readonly type: string;
-  readonly data: { readonly card: string };
-}
-
-const newestEvent = async (client: OperatorClient): Promise<string | undefined> => {
-  const text = await client.call({ method: 'GET', path: '/events', query: { limit: '1' } });
-  return (JSON.parse(text) as { readonly data: readonly { readonly id: string }[] }).data[0]?.id;
-};
-
-/** Shows an event, and forwards it as a delivery of it, signed with the secret of the listener. */
-const takeEvent = async (body: string, secret: SigningSecret, output: Output): Promise<void> => {
-  const { id, type, data } = JSON.parse(body) as StreamedEvent;
-  if (!isWanted(output, type)) return;
-  output.print(output.json ? body : `${type} ${data.card} ${id}`);
-  const delivery = id.replace(/^evt_/, 'dlv_');
-  const headers = deliveryHeaders({ delivery, type, body, secrets: [secret], at: clock.now() });
-  await passOn(output, { headers, body });
-};
-
-/** The events themselves: the service attempts nothing, so nothing can fail, and no endpoint is needed. */
-const hearEvents = async (
-  client: OperatorClient,
-  after: string | undefined,
-  secret: SigningSecret,
-  output: Output,
-): Promise<void> => {
-  let last = after;
-  const call = () => ({ method: 'GET', path: '/events', query: { starting_after: last } }) as const;
-  const ready = `Ready: events are shown as they happen, until Ctrl-C.${signedWith(output)}`;
-  for await (const body of unbroken(client, call, output, ready)) {
-    await takeEvent(body, secret, output);
-    last = (JSON.parse(body) as StreamedEvent).id;
-  }
-};
-
 const listen = async (context: VerbContext): Promise<void> => {
-  const { input, json, print, complain, environment } = context;
-  const url = input.text('forwardTo');
-  if (url !== undefined && !isHttp(url))
+  const { input, json, print, complain } = context;
+  const url = input.text('forwardTo') ?? null;
+  if (url !== null && !isHttp(url))
     throw new WrongUsage('--forward-to must be an address such as http://localhost:3000/webhooks.');
-  const types = input.list('events')?.map(eventType) ?? null;
-  const webhooks = webhooksOf(context);
-  const endpoint = await wantedEndpoint(webhooks, input.text('endpoint'));
-  const { client, key } = webhooks;
-  const after = key === null || endpoint !== null ? undefined : await newestEvent(client);
-  const secret = key === null ? null : listenSecret(key, environment, complain);
+  const types = input.list('events')?.map(eventType);
+  const isOperator = input.text('key') === undefined && (input.text('org') ?? '') !== '';
+  const owner = isOperator ? null : ownerOf(context);
+  const client = owner?.client ?? context.client;
+  const path = (below: string) => (isOperator ? orgPath(input, below) : below);
+  const id = input.text('endpoint')?.toLowerCase();
+  const endpoints = id === undefined ? [] : await listed<Endpoint>(client, path('/webhooks'));
+  const endpoint = endpoints.find((one) => one.id === id);
+  if (id !== undefined && endpoint === undefined)
+    throw new WrongUsage(`There is no endpoint ${id}. See webhook list.`);
+  const isOfEvents = !isOperator && id === undefined;
+  let last = isOfEvents ? (await listed<Event>(client, '/events', { limit: '1' }))[0]?.id : undefined;
+
+  const secret = owner && listenSecret(owner.key, context.environment);
   // Standard output is for JSON alone.
   const tell = json ? (text: string) => complain(`${text}\n`) : print;
   const output = { url, json, types, secret, print, tell, signal: untilInterrupted() };
-  await (secret === null || endpoint !== null
-    ? hearDeliveries(webhooks, endpoint, output)
-    : hearEvents(client, after, secret, output));
-};
-
-interface TestResult {
-  readonly http_status: number | null;
-  readonly error: string | null;
-  readonly duration_ms: number;
-}
-
-const trigger = async (context: VerbContext): Promise<void> => {
-  const { input, json, print } = context;
-  const webhooks = webhooksOf(context);
-  const endpoints = await endpointsOf(webhooks);
-  const one = await wantedEndpoint(webhooks, input.text('endpoint'));
-  if (endpoints.length === 0)
-    throw new WrongUsage('There is no endpoint to send it to. Register one: POST /api/v1/webhooks.');
-  const { client, path } = webhooks;
-  for (const { id, url } of one === null ? endpoints : [one]) {
-    const query = { type: input.argument };
-    const text = await client.call({ method: 'POST', path: path(`/webhooks/${segment(id)}/test`), query });
-    const { http_status: status, error, duration_ms: ms } = JSON.parse(text) as TestResult;
-    print(json ? text : `${input.argument} to ${url}: ${status ?? error ?? ''} in ${ms} ms`);
+  const stop = owner && (await hearTriggers(owner.key, (body) => takeEvent(output, body), complain));
+  try {
+    if (isOfEvents) {
+      const call = () => ({ method: 'GET', path: '/events', query: { starting_after: last } }) as const;
+      for await (const body of unbroken(client, call, output, 'events')) {
+        await takeEvent(output, body);
+        last = (JSON.parse(body) as Event).id;
+      }
+    } else {
+      const call = () => ({ method: 'GET', path: path('/deliveries/stream') }) as const;
+      const what = `deliveries to ${endpoint?.url ?? 'every endpoint'}`;
+      for await (const data of unbroken(client, call, output, what)) await takeChange(output, data, id);
+    }
+  } finally {
+    stop?.();
   }
 };
 
-const owners: readonly Option[] = [
-  { name: 'org', description: 'id of the organization, for the operator' },
-  { name: 'key', description: 'an API key; else the one in API_KEY' },
-];
-
-export const webhookLongVerbs: readonly LongVerb[] = [
-  {
-    noun: 'webhook',
-    verb: 'listen',
-    isForOwners: true,
-    description:
-      'Show events as they happen, until Ctrl-C, and forward them to a local program, signed with a secret that stays the same. Needs an API key with cards:read, or webhooks:manage with --endpoint; the operator sees deliveries',
-    options: [
-      ...owners,
-      { name: 'endpoint', description: 'instead of events, deliveries to this endpoint and their attempts' },
-      { name: 'events', description: 'only these types, such as card.mailed,card.held', kind: 'list' },
-      { name: 'forward-to', description: 'URL of a local program that gets each event, signed' },
-    ],
-    run: listen,
-  },
-  {
-    noun: 'webhook',
-    verb: 'trigger',
-    isForOwners: true,
-    description: 'Send a test event (for example, card.mailed) to one endpoint or to all endpoints',
-    argument: 'type',
-    options: [...owners, { name: 'endpoint', description: 'only this endpoint' }],
-    run: trigger,
-  },
-];
+export const listenVerb: LongVerb = {
+  noun: 'webhook',
+  verb: 'listen',
+  isForOwners: true,
+  description:
+    'Show events as they happen, until Ctrl-C, and forward them to a local program, signed with a secret that stays the same. Needs an API key with cards:read, or webhooks:manage with --endpoint; the operator sees deliveries',
+  options: [
+    { name: 'org', description: 'id of the organization, for the operator' },
+    keyOption,
+    { name: 'endpoint', description: 'instead of events, deliveries to this endpoint and their attempts' },
+    { name: 'events', description: 'only these types, such as card.mailed,card.held', kind: 'list' },
+    { name: 'forward-to', description: 'URL of a local program that gets each event, signed' },
+  ],
+  run: listen,
+};

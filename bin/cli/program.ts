@@ -5,6 +5,7 @@ import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { backUp, promote, restore, type BackedUp } from './backup.js';
 import {
+  NotDelivered,
   operatorClient,
   ServiceRefused,
   Unreachable,
@@ -21,7 +22,8 @@ import { logLongVerbs } from './log-verbs.js';
 import { longVerbs, type LongVerb } from './long-verbs.js';
 import { personalVerbs } from './personal-verbs.js';
 import { version } from '../settings/version.js';
-import { webhookLongVerbs } from './listen.js';
+import { listenVerb } from './listen.js';
+import { triggerVerbs } from './trigger.js';
 import { anyOrg, parseInput, type Option, type CommandInput, type Verb } from './verb.js';
 import { verbs } from './verbs.js';
 
@@ -78,7 +80,7 @@ For example: org create --name Acme
 \`<noun> --help\` describes its verbs, \`<noun> <verb> --help\` lists the options of a verb.
 
 The service is expected at BASE_URL, or at http://HOST:PORT if that is not set; at http://OPERATOR_HOST:OPERATOR_PORT if one of these is set or HOST is no loopback address. The operator token is read from OPERATOR_TOKEN_FILE, or from DATA_DIR/operator.token.
-Exit codes: 0 done, 1 refused by the service, 2 wrong usage, 69 the service can't be reached.`;
+Exit codes: 0 done, 1 refused by the service, 2 wrong usage, 3 and 4 an event was not delivered, 69 the service can't be reached.`;
 
 type Parsed = Readonly<Record<string, string | undefined>>;
 
@@ -234,7 +236,8 @@ export const allVerbs: readonly (Verb | LongVerb)[] = [
   ...longVerbs,
   ...logLongVerbs,
   ...contactLongVerbs,
-  ...webhookLongVerbs,
+  listenVerb,
+  ...triggerVerbs,
   ...exportVerbs,
   ...serverVerbs,
   ...personalVerbs,
@@ -274,6 +277,7 @@ const exitCodeFor = (
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage;
   if (error instanceof ServiceRefused && json && error.text !== '') print(error.text);
   complain(`${messageOf(error)}\n`);
+  if (error instanceof NotDelivered) return error.exitCode;
   if (error instanceof WrongUsage) return exitCodes.wrongUsage;
   const isAway = error instanceof Unreachable || error instanceof EventStoreUnavailable;
   return isAway ? exitCodes.unreachable : exitCodes.refused;

@@ -173,6 +173,9 @@ describe('successful responses and the OpenAPI document', () => {
       '/v1/handwriting',
     ])
       await good(tenant.api, 'GET', path);
+    await good(tenant.api, 'POST', '/api/v1/cards', aCard());
+    const { rows } = await good(tenant.api, 'GET', '/api/v1/events');
+    await good(tenant.api, 'GET', `/api/v1/events/${String(rows[0]?.['id'])}`);
   });
 
   it('agree on the back office', async () => {

@@ -14,6 +14,25 @@ import { eventually } from '../support/time/eventually.js';
 const refusal = ({ status, code, param }: Reply): unknown[] => [status, code, param];
 const path = '/api/v1/events';
 
+describe('GET /api/v1/events/{id}', () => {
+  let service: RunningService;
+  before(async () => (service = await startTestService()));
+  after(() => service.stop());
+
+  it('returns an event of the organization, as the list has it, and no other', async () => {
+    const [tenant, other] = [await service.tenant(), await service.tenant()];
+    await tenant.api('/api/v1/cards', { body: aCard() });
+    const [event = {}] = (await tenant.api(path)).rows;
+    const { status, body } = await tenant.api(`${path}/${String(event['id'])}`);
+    expect([status, body]).to.deep.equal([200, event]);
+    for (const [{ api }, id] of [
+      [tenant, 'evt_none'],
+      [other, String(event['id'])],
+    ] as const)
+      expect(refusal(await api(`${path}/${id}`))).to.deep.equal([404, 'not_found', null]);
+  });
+});
+
 describe('GET /api/v1/events', () => {
   let service: RunningService;
   let receiver: Receiver;

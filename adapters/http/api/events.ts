@@ -2,11 +2,19 @@ import { z } from 'zod';
 import {
   followEvents,
   listEvents,
+  readEvent,
   type ReadEventsDeps,
   type ShownEvent,
 } from '../../../application/log/read-events.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
-import { eventFormat, optionalChoice, optionalText, pageCursor, pageLimit } from '../schema/fields.js';
+import {
+  eventFormat,
+  idParam,
+  optionalChoice,
+  optionalText,
+  pageCursor,
+  pageLimit,
+} from '../schema/fields.js';
 import { examples } from '../schema/shown.js';
 import { preferredType } from '../server/media-types.js';
 import { webhookEvent } from '../schema/outbound.js';
@@ -119,5 +127,19 @@ export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [
       const link = `<${deps.baseUrl()}/api/v1/events?${following.toString()}>; rel="next"`;
       return { status: 200, type: batchType, text: json, ...(next && { headers: { link } }) };
     },
+  }),
+  route('GET /api/v1/events/:id', {
+    id: 'getEvent',
+    summary: 'Look up an event',
+    access: { kind: 'key', scope: 'cards:read' },
+    params: z.object({ id: idParam('event') }),
+    description: 'As webhooks tell it, byte by byte.',
+    tags: ['webhooks'],
+    answers: { 200: webhookEvent },
+    errors: ['not_found'],
+    handle: async ({ caller, params }) => ({
+      status: 200,
+      body: asWebhook(await readEvent(deps, caller.org, params.id)),
+    }),
   }),
 ];

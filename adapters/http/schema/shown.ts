@@ -31,7 +31,7 @@ export const shownNumber = (description: string, ...shown: readonly number[]) =>
 /** The words for the id of a thing. */
 export const idWords = (thing: string) => ({
   description: `The id of the ${thing}.`,
-  examples: [thing === 'delivery' ? examples.delivery : examples.uuid],
+  examples: [thing === 'delivery' || thing === 'event' ? examples[thing] : examples.uuid],
 });
 export const idOf = (thing: string) => z.string().meta(idWords(thing));
 export const cardCode = shownText('The code of the card.', examples.card);

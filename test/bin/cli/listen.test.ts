@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { SystemClock } from '../../../adapters/system/clock.js';
+import { publicEventTypes } from '../../../domain/public-events.js';
 import { spawnService } from '../../crash/service-process.js';
 import { loadVerifier } from '../../support/examples/examples.js';
 import { authority, receiverSettings, startReceiver, type Receiver } from '../../support/http/receiver.js';
@@ -59,7 +60,7 @@ describe('webhook listen', () => {
     config = mkdtempSync(join(tmpdir(), 'cards-config-'));
   });
   afterEach(async () => {
-    for (const listener of listeners) listener.kill('SIGKILL');
+    for (const listener of listeners) listener.kill('SIGINT');
     await Promise.all(listeners.splice(0).map(({ ended }) => ended));
     for (const server of servers.splice(0)) {
       server.closeAllConnections();
@@ -140,10 +141,15 @@ describe('webhook listen', () => {
     );
   });
 
-  it('says so if it cannot keep its secret, and goes on', async () => {
-    const listener = await listening([], { ...environment(), XDG_CONFIG_HOME: '/dev/null' });
-    expect(secretIn(listener.out())).to.match(/^whsec_/);
-    expect((await interrupted(listener)).error).to.match(/^The signing secret is for this run alone/);
+  it('does not begin where it cannot keep its secret', async () => {
+    const { code, error } = await command(['webhook', 'listen'], {
+      ...environment(),
+      XDG_CONFIG_HOME: '/dev/null',
+    });
+    expect([code, error]).to.deep.equal([
+      2,
+      "The signing secret can't be kept: ENOTDIR: not a directory, mkdir '/dev/null/handwritten-cards'. Set XDG_CONFIG_HOME.\n",
+    ]);
   });
 
   it('shows only the types of --events', async () => {
@@ -155,7 +161,7 @@ describe('webhook listen', () => {
     const { code, error } = await command(['webhook', 'listen', '--events', 'card.heled'], environment());
     expect([code, error]).to.deep.equal([
       2,
-      'There is no event type card.heled. Did you mean card.held? The types are card.created, card.written, card.mailed, card.held, card.cancelled.\n',
+      'There is no event type card.heled. The types are card.created, card.written, card.mailed, card.held, card.cancelled.\n',
     ]);
   });
 
@@ -207,6 +213,98 @@ describe('webhook listen', () => {
     expect(await outcome({ ...environment(), BASE_URL: 'http://127.0.0.1:1' })).to.deep.equal([69, 'The']);
     expect(await outcome({ ...environment(), API_KEY: '' })).to.deep.equal([2, 'Give']);
     expect(readdirSync(config)).to.deep.equal([]);
+  });
+
+  describe('webhook trigger and webhook resend', () => {
+    const webhook = (words: readonly string[], settings = environment()) =>
+      command(['webhook', ...words], settings);
+
+    it('reach every listener of the key, each in its own mode, and say what its program responded', async () => {
+      const { id: endpoint } = await tenant.api('/api/v1/webhooks', { body: { url: receiver.url } });
+      const other = await service.tenant();
+      const [first, second, others] = await Promise.all([aProgram(), aProgram(), aProgram()]);
+      const elsewhere = mkdtempSync(join(config, 'elsewhere-'));
+      const [listener, ofEndpoint] = await Promise.all([
+        listening(['--forward-to', first.url]),
+        listening(['--endpoint', endpoint, '--forward-to', second.url], {
+          ...environment(),
+          XDG_CONFIG_HOME: elsewhere,
+        }),
+        listening(['--forward-to', others.url], environment(other.key)),
+      ]);
+      for (const type of publicEventTypes) {
+        const { code, out } = await webhook(['trigger', type]);
+        expect([
+          code,
+          out
+            .replace(/\d+ ms/g, '… ms')
+            .split('\n')
+            .sort(),
+        ]).to.deep.equal([
+          0,
+          ['', ...[first.url, second.url].sort().map((url) => `${type} forwarded to ${url}: 204 in … ms`)],
+        ]);
+      }
+      for (const [program, { out }] of [
+        [first, listener],
+        [second, ofEndpoint],
+      ] as const)
+        expect(program.got.map((one) => typeOf(one, secretIn(out())))).to.deep.equal(publicEventTypes);
+      expect(secretIn(ofEndpoint.out())).not.to.equal(secretIn(listener.out()));
+      expect(others.got).to.deep.equal([]);
+      expect(receiver.received).to.deep.equal([]);
+    });
+
+    it('give an event of before once more, as it was', async () => {
+      const program = await aProgram();
+      const listener = await listening(['--forward-to', program.url]);
+      await sendCard();
+      const [, event = ''] = await eventually(() => / (evt_\w+)\n {2}forwarded/.exec(listener.out()));
+      expect((await webhook(['resend', event])).code).to.equal(0);
+      const [one, again] = program.got;
+      expect([String(again?.body), again?.headers['service-delivery']]).to.deep.equal([
+        String(one?.body),
+        one?.headers['service-delivery'],
+      ]);
+      expect((await webhook(['resend', 'evt_none'])).code).to.equal(1);
+      const other = await service.tenant();
+      expect((await webhook(['resend', event], environment(other.key))).error).to.match(/^not_found: /);
+    });
+
+    it('need no service while a listener runs', async () => {
+      const program = await aProgram();
+      await listening(['--forward-to', program.url]);
+      const away = { ...environment(), BASE_URL: 'http://127.0.0.1:1' };
+      expect((await webhook(['trigger', 'card.mailed'], away)).code).to.equal(0);
+      expect(program.got).to.have.length(1);
+    });
+
+    it('end with a code that says why an event was not delivered', async () => {
+      const outcome = async (words: readonly string[], settings = environment()) =>
+        (await webhook(words, settings)).code;
+      const trigger = ['trigger', 'card.held'];
+      expect(await outcome(trigger)).to.equal(3);
+      expect(await outcome(['trigger', 'card.lost'])).to.equal(2);
+      expect(await outcome(trigger, environment(`hck_${'x'.repeat(43)}`))).to.equal(1);
+      expect(await outcome(trigger, { ...environment(), BASE_URL: 'http://127.0.0.1:1' })).to.equal(69);
+      const shown = await listening();
+      expect(await outcome(trigger)).to.equal(0);
+      await interrupted(shown);
+      const leavesOut = await listening(['--events', 'card.mailed']);
+      expect(await outcome(trigger)).to.equal(3);
+      leavesOut.kill('SIGKILL');
+      await leavesOut.ended;
+      const { url } = await aProgram((response) => response.writeHead(500).end());
+      const refusing = await listening(['--forward-to', url]);
+      const { code, out, error } = await webhook([...trigger, '--json']);
+      expect([code, JSON.parse(out)]).to.deep.equal([
+        4,
+        { ...(JSON.parse(out) as object), url, http_status: 500, error: null },
+      ]);
+      expect(error).to.match(/2xx/);
+      await interrupted(refusing);
+      expect(await outcome(trigger)).to.equal(3);
+    });
   });
 
   describe('--endpoint', () => {

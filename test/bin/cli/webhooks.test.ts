@@ -104,16 +104,11 @@ describe('the webhook and delivery commands', () => {
     expect((await cli('delivery', 'show', 'dlv_none', '--org', tenant.org)).code).to.equal(1);
   });
 
-  it('trigger a test event of every type, with nothing but an API key', async () => {
-    const settings = { BASE_URL: service.baseUrl, DATA_DIR: '/nowhere' };
+  it('test an endpoint with a made-up event of every type', async () => {
     for (const type of publicEventTypes) {
       const before = receiver.received.length;
-      const words = ['webhook', 'trigger', type, '--key', tenant.key, '--endpoint', endpoint];
-      const { code, out } = await command(words, settings);
-      expect([code, out.replace(/\d+ ms/, '… ms')]).to.deep.equal([
-        0,
-        `${type} to ${receiver.url}: 200 in … ms\n`,
-      ]);
+      const words = ['webhook', 'test', endpoint, '--org', tenant.org, '--type', type];
+      expect((await cli(...words)).code).to.equal(0);
       const { event } = verifyWebhook({
         body: Buffer.from(receiver.received[before]?.body ?? '', 'latin1'),
         headers: receiver.received[before]?.headers ?? {},
@@ -122,16 +117,8 @@ describe('the webhook and delivery commands', () => {
       });
       expect(event.type).to.equal(type);
     }
-    const unknown = await command(['webhook', 'trigger', 'card.lost', '--key', tenant.key], settings);
+    const unknown = await cli('webhook', 'test', endpoint, '--org', tenant.org, '--type', 'card.lost');
     expect([unknown.code, /card\.mailed/.test(unknown.error)]).to.deep.equal([1, true]);
-    const none = await service.tenant();
-    expect((await command(['webhook', 'trigger', 'card.held', '--key', none.key], settings)).code).to.equal(
-      2,
-    );
-    expect(
-      (await cli('webhook', 'test', endpoint, '--org', tenant.org, '--type', 'card.held')).code,
-    ).to.equal(0);
-    expect(receiver.received.at(-1)?.headers['service-event']).to.equal('card.held');
   });
 
   it('listen to one endpoint, and say when they are ready', async () => {

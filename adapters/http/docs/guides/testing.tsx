@@ -38,7 +38,7 @@ export const testing: Guide = () => [
       'Webhook endpoints must be public https URLs, so localhost is rejected. To receive events locally:',
       '- `webhook listen --forward-to` needs only an API key and forwards events to your local program, signed with a secret that stays the same, as in [the quick start](/docs/quick-start#webhook).',
       '- With `--endpoint` it forwards the deliveries to one of your endpoints, signed with its secret, too, even while the endpoint is disabled. Responses of your program never count against the endpoint.',
-      '- `webhook trigger card.mailed` sends a test event of any type to your endpoints.',
+      '- `webhook trigger card.mailed` gives a made-up event of any type to every `webhook listen` of your key on this machine, and `webhook resend evt_…` an earlier event.',
       '- A tunnel with a public name, registered as an endpoint.',
     ),
     <Code language="sh">npm run -s cli -- webhook listen --forward-to http://127.0.0.1:3000/</Code>,
