@@ -18,7 +18,7 @@ export const hookMade = (address: string, next: Url): Html => (
       </p>
       <Secret text={address} />
       <h2>Try it</h2>
-      <p>This mails a real card, and spends 1 credit.</p>
+      <p>This sends a card, and spends 1 credit.</p>
       {block(curlOf(address))}
       <p class="actions">
         <a class="button" href={next}>

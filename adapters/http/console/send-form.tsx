@@ -126,7 +126,7 @@ export const SendForm = (props: ViewProps) => {
               />
             </Row>
             <p class="note">
-              This mails a real card and spends 1 of {data.balance.toLocaleString('en-US')} credits.
+              This sends the card and spends 1 of {data.balance.toLocaleString('en-US')} credits.
             </p>
             <p class="actions">
               <button type="submit" name="do" value="send">

@@ -25,7 +25,7 @@ const retryOf = (code: ErrorCode): string => {
   return 'After a correction.';
 };
 
-const chargedOf = (code: ErrorCode): string => (errorPages[code].charged ?? 'No.').split(/[.,]/)[0] ?? '';
+const chargedOf = (code: ErrorCode): string => (errorPages[code].charged ?? 'No.').split(/[.,:]/)[0] ?? '';
 
 /** Codes with their statuses, as a list of links. */
 export const errorLinks = (codes: readonly ErrorCode[]): Html => (
@@ -71,7 +71,7 @@ export const errorsPage = (context: Context): DocsPage => ({
       )}
       <Json value={example(context.baseUrl)} />
       {text(
-        '**After any 4xx nothing was made and nothing was charged. After any 500 it is safe to try again.**',
+        '**A request that gets a 4xx makes nothing and charges nothing. After any 500 it is safe to try again.**',
       )}
     </>
   ),

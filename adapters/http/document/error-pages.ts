@@ -100,7 +100,7 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
     means: 'The card has reached a machine. The message says where it is.',
     next: 'Production can no longer be stopped. Look the card up to follow it. Cards can be cancelled until their production starts: a later `arrive_on` leaves more time for that.',
     charged:
-      'Yes, when the card was sent; the credit stays spent. If the card failed in production, its credit was returned then.',
+      'When the card was sent: the credit stays spent. If the card failed in production, its credit was returned then.',
   },
   unsupported_media_type: {
     means:

@@ -295,7 +295,7 @@ const operationOf = (route: Route, schemaOf: SchemaOf, baseUrl: string): Node =>
 /** Describes the service and the rules of every request, in paragraphs. */
 export const description = [
   'Send physical handwritten greeting cards, look them up, keep an address book, accept sends through URLs with a secret token, and get signed webhooks about your cards.',
-  'One request sends exactly one card and spends one credit. There is no sandbox. After any 4xx nothing was created and nothing was charged; after a 500 it is safe to try again.',
+  'One request sends exactly one card and spends one credit. There are no test keys: to try things out, run a service of your own, which mails nothing. A request that gets a 4xx creates nothing and charges nothing; after a 500 it is safe to try again.',
   'Strings are trimmed. Null counts as omitted, and so does a blank unless a field says otherwise. Unknown fields and query parameters are ignored, and `x-ignored-fields` names them. If several fields are wrong, one is reported: `error.param` names it.',
   'Times end with `+00:00`. A value that is absent from a response is null.',
 ].join('\n\n');

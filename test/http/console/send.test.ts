@@ -137,7 +137,7 @@ describe('the page that sends a card', () => {
   });
 
   it('says what a card costs, and lets nobody send who may only look', async () => {
-    expect((await owner.get(path)).text).to.match(/mails a real card and spends 1 of \d+ credits/);
+    expect((await owner.get(path)).text).to.match(/sends the card and spends 1 of \d+ credits/);
     const viewer = await memberOf(service, tenant.org, 'viewer');
     expect((await viewer.get(path)).status).to.equal(403);
     expect((await viewer.post(path, { do: 'send', form: 'x', ...filled })).status).to.equal(403);

@@ -44,7 +44,7 @@ export const contacts: Guide = ({ baseUrl }) => [
     'limits-of-contacts',
     "What keys can't do",
     text(
-      "Contacts can't be deleted, and people can't be put on the do-not-mail list, through the API: use the console. The address of a contact has the shape of a US address or is refused; whether mail arrives there is not checked, so its `status` is always `unverified`.",
+      "Contacts can't be deleted, and people can't be put on the do-not-mail list, through the API: use the console. An address may lack parts, but each part that is sent must have the right form; whether mail arrives there is not checked, so its `status` is always `unverified`.",
     ),
   ),
 ];
