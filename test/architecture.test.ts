@@ -115,7 +115,7 @@ const started = new Set(
   ['serve', 'cli', 'make-secrets', 'notary-thread', 'projector-thread'].map((name) => `bin/${name}.ts`),
 );
 const drivers =
-  /^(@opentelemetry\/|express|mongodb|amqplib|@eventstore\/|@photostructure\/|@grpc\/|undici|pino|prom-client|rate-limiter-flexible|tsyringe|reflect-metadata|commander)/;
+  /^(@opentelemetry\/|express|mongodb|amqplib|@eventstore\/|@photostructure\/|@grpc\/|undici|pino|prom-client|rate-limiter-flexible|sharp|tsyringe|reflect-metadata|commander)/;
 const inputOutput =
   /^node:(fs|http|https|http2|net|tls|dns|dgram|child_process|worker_threads|cluster|os|process|timers|sqlite|readline|repl)(\/|$)/;
 

@@ -177,6 +177,8 @@ const buildGraph = (context: ProcessContext) => {
     requests,
     rateLimiter,
     judge: context.judge,
+    artwork: engine.artwork,
+    pictureMaker: context.pictureMaker,
     uploads: new Uploads({ rateLimiter, clock }),
     webhooks: endpoints,
     devices: devicesWith(endpoints.keys),

@@ -2,6 +2,7 @@ import type { WitnessStatus } from '../../application/log/witnesses.js';
 import type { Logger } from 'pino';
 import type { PasswordCost } from '../../adapters/system/passwords.js';
 import type { PasswordJudge } from '../../application/ports/password-judge.js';
+import type { PictureMaker } from '../../application/ports/picture-maker.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import type { Tracing } from '../../application/ports/tracing.js';
 import type { WebhookSender } from '../../application/ports/webhook-sender.js';
@@ -36,6 +37,7 @@ export interface ProcessContext {
   readonly tracing?: Tracing;
   readonly passwordCost: PasswordCost;
   readonly judge: PasswordJudge;
+  readonly pictureMaker: PictureMaker;
   /** Sends webhooks in place of the HTTP client: for simulations. */
   readonly sender?: WebhookSender;
   /** Ends the process, for an error that it can't go on with. */

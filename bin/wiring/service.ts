@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
 import { paths } from '../../adapters/http/web/paths.js';
 import { pageUrl, placeOf } from '../../adapters/http/web/url.js';
+import { PictureProcess } from '../../adapters/artwork/picture-maker.js';
 import { JudgingThread } from '../../adapters/system/password-judge.js';
 import { usualCost, type PasswordCost } from '../../adapters/system/passwords.js';
 import { stockCatalogue, type AdministrationDeps } from '../../application/organizations/administer.js';
@@ -195,6 +196,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       tracing,
       passwordCost,
       judge,
+      pictureMaker: new PictureProcess(),
       fail,
       listening: () => listening,
       baseUrl: () => baseUrl,

@@ -323,6 +323,7 @@ export const startProcess = (house: House, name: string): Process => {
     timeouts: { sweep: 20_000 },
     passwordCost: cheapPasswords,
     judge: { judge: () => Promise.resolve(null) },
+    pictureMaker: { make: () => Promise.reject(new Error('pictures are made by a process')) },
     sender: house.receivers.senderFor(name, life),
     fail: (error) => {
       house.problems.push(`code: ${name} gave up: ${String(error)}`);

@@ -1,0 +1,83 @@
+import { spawn } from 'node:child_process';
+import { buffer } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import type { MadeFronts, PictureMaker } from '../../application/ports/picture-maker.js';
+import { limitConcurrency } from '../../application/timing/limit-concurrency.js';
+import { ArtworkDigest, fits } from '../../domain/artwork.js';
+import { DomainError } from '../../domain/errors.js';
+import type { Milliseconds } from '../../domain/ids.js';
+
+const maxTime: Milliseconds = 45_000;
+/** In megabytes: what is not a picture, whose memory its dots limit. */
+const maxHeap = 128;
+
+const Head = z.union([
+  z.object({ refused: z.string() }),
+  z.object({
+    width: z.int(),
+    height: z.int(),
+    fronts: z.array(
+      z.object({
+        fit: z.enum(fits),
+        digest: ArtworkDigest,
+        bytes: z.tuple([z.int(), z.int(), z.int()]),
+      }),
+    ),
+  }),
+]);
+
+const refused = (message: string): DomainError => new DomainError('invalid_body', message, 'file');
+
+/**
+ * Makes each picture in a process of its own, one at a time: what a picture can do to its library ends with
+ * that process.
+ */
+export class PictureProcess implements PictureMaker {
+  readonly #inTurn = limitConcurrency(1);
+  readonly #program: string;
+  readonly #maxTime: Milliseconds;
+
+  constructor(program = new URL('./picture-process.js', import.meta.url), timeout = maxTime) {
+    this.#program = fileURLToPath(program);
+    this.#maxTime = timeout;
+  }
+
+  make(file: Buffer): Promise<MadeFronts> {
+    return this.#inTurn(async () => {
+      const output = await this.#run(file);
+      const end = output.indexOf('\n');
+      if (end === -1)
+        throw refused(
+          'The picture took too much time or memory. Save it as JPEG with fewer dots, and upload that.',
+        );
+      const head = Head.parse(JSON.parse(output.toString('utf8', 0, end)));
+      if ('refused' in head) throw refused(head.refused);
+      let at = end + 1;
+      const next = (length: number): Buffer => output.subarray(at, (at += length));
+      return {
+        ...head,
+        fronts: head.fronts.map(({ fit, digest, bytes: [master, preview, thumbnail] }) => ({
+          fit,
+          digest,
+          pictures: { master: next(master), preview: next(preview), thumbnail: next(thumbnail) },
+        })),
+      };
+    });
+  }
+
+  /** The output of the process by its end, however it ended. */
+  async #run(file: Buffer): Promise<Buffer> {
+    const child = spawn(process.execPath, [`--max-old-space-size=${maxHeap}`, this.#program], {
+      env: {},
+      stdio: ['pipe', 'pipe', 'ignore'],
+      timeout: this.#maxTime,
+      killSignal: 'SIGKILL',
+    });
+    // It may end before it has read everything, or not begin.
+    child.on('error', () => undefined);
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(file);
+    return buffer(child.stdout);
+  }
+}

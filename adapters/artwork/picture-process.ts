@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
+import sharp, { type Sharp, type SharpOptions } from 'sharp';
+import { pictureSizes, type PictureSize } from '../../application/ports/artwork.js';
+import { bleed, card, count, fits, master, printedAt, roomFor, type Fit } from '../../domain/artwork.js';
+
+// Reads a picture from standard input; writes a line of JSON and then, if it was taken, the pictures of each
+// front. It opens nothing, and knows nothing of the service.
+
+const screenWidths = { preview: 800, thumbnail: 240 } as const;
+/** Larger pictures would take more memory than is given. */
+const maxDots = 100_000_000;
+/** Only the first picture of an animation. */
+const reading: SharpOptions = { limitInputPixels: maxDots, failOn: 'error', pages: 1 };
+const insideBleed = { left: bleed, top: bleed, ...card };
+const white = '#ffffff';
+
+sharp.cache(false);
+sharp.concurrency(1);
+sharp.block({ operation: ['VipsForeignLoad'] });
+sharp.unblock({
+  operation: ['VipsForeignLoadJpegBuffer', 'VipsForeignLoadPngBuffer', 'VipsForeignLoadWebpBuffer'],
+});
+
+const size = `${count(master.width)} × ${count(master.height)}`;
+const drawing = `is a drawing, which has no dots. Export it as PNG, with ${size} dots, and upload that.`;
+/** The beginnings of files that are no pictures of ours, and the advice for each. */
+const strangers: readonly (readonly [RegExp, string])[] = [
+  [/^%PDF-/, `This PDF ${drawing}`],
+  [/^\s*(<\?xml|<!--|<!DOCTYPE svg|<svg)/i, `This SVG ${drawing}`],
+  [/^....ftyp(heic|heix|mif1|msf1)/s, 'This is a HEIC picture. Export it as JPEG, and upload that.'],
+];
+
+const refusalOf = (file: Buffer, error: unknown): string => {
+  const message = error instanceof Error ? error.message : '';
+  const start = file.toString('latin1', 0, 200);
+  const stranger = strangers.find(([pattern]) => pattern.test(start))?.[1];
+  if (stranger !== undefined) return stranger;
+  if (/pixel limit/.test(message))
+    return `The picture has more than ${count(maxDots)} dots. Make it smaller: a card is printed with ${size}.`;
+  if (/unsupported image format|is empty/.test(message))
+    return 'The file is no PNG, JPEG or WebP picture, whatever its name says. Save it as one of these, and upload that.';
+  return 'The picture is damaged or incomplete. Open it, save it again as PNG or JPEG, and upload that.';
+};
+
+/** The print master, uncompressed, and without the file's facts about itself, such as where it was taken. */
+const drawn = (file: Buffer, fit: Fit): Promise<Buffer> => {
+  const { width, height } = roomFor(fit);
+  const [across, down] = [master.width - width, master.height - height];
+  return sharp(file, reading)
+    .autoOrient()
+    .flatten({ background: white })
+    .resize(width, height, { fit: fit === 'fill' ? 'cover' : 'contain', background: white })
+    .extend({
+      left: Math.floor(across / 2),
+      right: Math.ceil(across / 2),
+      top: Math.floor(down / 2),
+      bottom: Math.ceil(down / 2),
+      background: white,
+    })
+    .toColourspace('srgb')
+    .raw()
+    .toBuffer();
+};
+
+/** The print master, and what is left of it when the bleed is cut off, for screens. */
+const picturesOf = async (file: Buffer, fit: Fit): Promise<Record<PictureSize, Buffer>> => {
+  const raw = await drawn(file, fit);
+  const open = (): Sharp => sharp(raw, { raw: { ...master, channels: 3 } });
+  const onScreen = (width: number): Promise<Buffer> =>
+    open().extract(insideBleed).resize(width).webp({ quality: 82 }).toBuffer();
+  return {
+    master: await open().withDensity(printedAt).jpeg({ quality: 92, chromaSubsampling: '4:4:4' }).toBuffer(),
+    preview: await onScreen(screenWidths.preview),
+    thumbnail: await onScreen(screenWidths.thumbnail),
+  };
+};
+
+const made = async (file: Buffer): Promise<readonly [head: object, ...bytes: Buffer[]]> => {
+  try {
+    const { autoOrient } = await sharp(file, reading).metadata();
+    const fronts = [];
+    for (const fit of fits) fronts.push({ fit, pictures: await picturesOf(file, fit) });
+    const head = {
+      ...autoOrient,
+      fronts: fronts.map(({ fit, pictures }) => ({
+        fit,
+        digest: createHash('sha256').update(pictures.master).digest('hex'),
+        bytes: pictureSizes.map((size) => pictures[size].length),
+      })),
+    };
+    return [head, ...fronts.flatMap(({ pictures }) => pictureSizes.map((size) => pictures[size]))];
+  } catch (error) {
+    return [{ refused: refusalOf(file, error) }];
+  }
+};
+
+const [head, ...bytes] = await made(await buffer(process.stdin));
+process.stdout.write(Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), ...bytes]));
