@@ -147,8 +147,14 @@ const withLock = async (work) => {
 
 // Installing
 
-/** Whether node_modules holds every package of the lockfile in its version; optional ones may be missing. */
-const isInstalled = () => {
+/** What runs without the packages that build and test. */
+const production = new Set(['serve', 'cli']);
+
+/**
+ * Whether node_modules holds every package of the lockfile in its version. Optional ones may be missing, and
+ * those for development, too, if `withDev` is false.
+ */
+const isInstalled = (withDev = true) => {
   const record = join(root, 'node_modules', '.package-lock.json');
   if (!existsSync(record)) return false;
   const installed = readJson(record).packages;
@@ -156,7 +162,7 @@ const isInstalled = () => {
     if (path === '') return true;
     const found = installed[path];
     return found === undefined
-      ? wanted.optional === true
+      ? wanted.optional === true || (wanted.dev === true && !withDev)
       : found.version === wanted.version && found.integrity === wanted.integrity;
   });
 };
@@ -195,7 +201,7 @@ const filesIn = (folder, ...endings) =>
 
 const sources = () => [
   ...sourceFolders.flatMap((folder) => filesIn(join(root, folder), '.ts', '.tsx', '.css')),
-  ...filesIn(join(root, 'adapters'), '.mjs'),
+  ...filesIn(join(root, 'adapters'), '.mjs', '.svg'),
 ];
 
 const outputOf = (source) => join(dist, relative(root, source).replace(/\.tsx?$/, '.js'));
@@ -225,7 +231,7 @@ const isBuilt = () => {
 /** Removes output without a source, or a deleted test would go on running. */
 const removeStaleOutput = () => {
   const wanted = new Set(sources().flatMap((source) => [outputOf(source), `${outputOf(source)}.map`]));
-  for (const path of filesIn(dist, '.js', '.js.map', '.css')) if (!wanted.has(path)) rmSync(path);
+  for (const path of filesIn(dist, '.js', '.js.map', '.css', '.svg')) if (!wanted.has(path)) rmSync(path);
 };
 
 const build = async () => {
@@ -240,21 +246,23 @@ const build = async () => {
   writeFileSync(stampFile, stamp);
 };
 
-const prepare = async () => {
-  if (isInstalled() && isBuilt()) return;
+const prepare = async (name) => {
+  // After `npm prune --omit=dev` nothing can be built, but what is built runs.
+  if (isBuilt() && isInstalled(!production.has(name))) return;
   await withLock(async () => {
     if (!isInstalled()) await install();
     if (!isBuilt()) await build();
   });
 };
 
-const usage = `Usage: node bin/run.mjs <${Object.keys(programs).join(' | ')}> [arguments]`;
+const usage = `Usage: node bin/run.mjs <build | ${Object.keys(programs).join(' | ')}> [arguments]`;
 
 const main = async () => {
   const [, , name = '', ...args] = process.argv;
   const program = Object.hasOwn(programs, name) ? resolve(root, programs[name]) : null;
-  if (program === null) throw new Stop(usage);
-  await prepare();
+  if (program === null && name !== 'build') throw new Stop(usage);
+  await prepare(name);
+  if (name === 'build') return;
   if (!existsSync(program)) throw new Stop(`There is no ${relative(root, program)} in this build.`);
   process.argv.splice(1, process.argv.length, program, ...args);
   await import(pathToFileURL(program).href);

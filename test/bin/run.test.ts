@@ -63,6 +63,18 @@ describe('bin/run.mjs', () => {
     expect(await start('cli')).to.deep.equal({ code: 0, out: 'changed\n', error: '' });
   });
 
+  it('installs nothing where it is built, and the packages for development are pruned', async () => {
+    expect(await start('build')).to.deep.equal({ code: 0, out: '', error: '' });
+    const record = JSON.parse(readFileSync(path('node_modules/.package-lock.json'), 'utf8')) as {
+      packages: Record<string, { readonly dev?: boolean }>;
+    };
+    const pruned = Object.entries(record.packages).filter(([, { dev }]) => dev !== true);
+    rmSync(path('node_modules'));
+    mkdirSync(path('node_modules'));
+    write('node_modules/.package-lock.json', JSON.stringify({ packages: Object.fromEntries(pruned) }));
+    expect(await start('cli')).to.deep.equal({ code: 69, out: '[]\n', error: '' });
+  });
+
   it('builds the modules of pages for browsers, and copies style sheets', async () => {
     await start('cli');
     const built = (name: string): string => readFileSync(path(`dist/adapters/http/web/${name}`), 'utf8');
@@ -113,7 +125,7 @@ describe('bin/run.mjs', () => {
       code: 1,
       out: '',
       error:
-        'Usage: node bin/run.mjs <serve | cli | bench | engines | model | simulate | mutate | soak | power | test> [arguments]\n',
+        'Usage: node bin/run.mjs <build | serve | cli | bench | engines | model | simulate | mutate | soak | power | test> [arguments]\n',
     });
   });
 });
