@@ -27,6 +27,8 @@ COPY --from=build /app/dist dist
 # The console and the documentation show them.
 COPY CHANGELOG.md ./
 COPY examples examples
+# The command line: `docker run … handwritten-cards` as an entry point, or `docker compose exec api handwritten-cards …`.
+RUN printf '#!/bin/sh\nexec node /app/dist/bin/cli.js "$@"\n' > /usr/local/bin/handwritten-cards && chmod 755 /usr/local/bin/handwritten-cards
 USER node
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \

@@ -147,7 +147,7 @@ const withLock = async (work) => {
 
 // Installing
 
-/** What runs without the packages that build and test. */
+/** The programs that run without the packages that build and test. */
 const production = new Set(['serve', 'cli']);
 
 /**

@@ -1,0 +1,202 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { Deployment as DeploymentModel } from 'kubernetes-models/apps/v1/Deployment';
+import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
+import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
+import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
+import { ConfigMap } from 'kubernetes-models/v1/ConfigMap';
+import { PersistentVolumeClaim } from 'kubernetes-models/v1/PersistentVolumeClaim';
+import { Service } from 'kubernetes-models/v1/Service';
+import { ServiceMonitor } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/ServiceMonitor';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { parseDuration, readSettings, settingNames } from '../bin/settings/settings.js';
+import { roles } from '../bin/wiring/roles.js';
+import { startTestService, type RunningService } from './support/http/service.js';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const folder = `${root}docs/operations/kubernetes/`;
+const read = (path: string): string => readFileSync(path, 'utf8');
+
+const Resource = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  metadata: z.looseObject({ name: z.string() }),
+});
+const List = z.object({ kind: z.literal('List'), apiVersion: z.literal('v1'), items: z.array(Resource) });
+const Named = z.object({ name: z.string(), value: z.string() });
+const Probe = z.object({ httpGet: z.object({ path: z.string(), port: z.string() }) });
+const Deployment = z.object({
+  metadata: z.object({ name: z.string() }),
+  spec: z.object({
+    template: z.object({
+      spec: z.object({
+        terminationGracePeriodSeconds: z.number(),
+        containers: z.tuple([
+          z.object({
+            args: z.array(z.string()),
+            env: z.array(Named),
+            ports: z.array(z.object({ name: z.string(), containerPort: z.number() })),
+            startupProbe: Probe,
+            livenessProbe: Probe,
+            readinessProbe: Probe,
+            volumeMounts: z.array(z.object({ name: z.string(), mountPath: z.string() })),
+          }),
+        ]),
+        volumes: z.array(
+          z.object({
+            name: z.string(),
+            secret: z.object({ items: z.array(z.object({ path: z.string() })) }).optional(),
+          }),
+        ),
+      }),
+    }),
+  }),
+});
+
+/** The models of the kinds in use, by `apiVersion` and kind, which check what they are made of. */
+const modelsByKind: Readonly<Record<string, new (data: never) => { validate(): void }>> = {
+  'v1 ConfigMap': ConfigMap,
+  'v1 PersistentVolumeClaim': PersistentVolumeClaim,
+  'v1 Service': Service,
+  'apps/v1 Deployment': DeploymentModel,
+  'autoscaling/v2 HorizontalPodAutoscaler': HorizontalPodAutoscaler,
+  'policy/v1 PodDisruptionBudget': PodDisruptionBudget,
+  'networking.k8s.io/v1 NetworkPolicy': NetworkPolicy,
+  'monitoring.coreos.com/v1 ServiceMonitor': ServiceMonitor,
+};
+
+describe('the manifests for Kubernetes', () => {
+  const kustomization = z
+    .object({ resources: z.array(z.string()) })
+    .parse(parse(read(`${folder}kustomization.yaml`)));
+  const resources = kustomization.resources.flatMap(
+    (name) => List.parse(parse(read(`${folder}${name}`), { merge: true })).items,
+  );
+  const deployments = resources
+    .filter(({ kind }) => kind === 'Deployment')
+    .map((resource) => Deployment.parse(resource));
+  const settings = z
+    .object({ data: z.record(z.string(), z.string()) })
+    .parse(resources.find(({ kind }) => kind === 'ConfigMap')).data;
+  const Compose = z.object({
+    services: z.record(z.string(), z.object({ environment: z.record(z.string(), z.string()).optional() })),
+  });
+  const compose = Compose.parse(parse(read(`${root}docker-compose.yml`), { merge: true }));
+  let service: RunningService;
+  before(async () => {
+    service = await startTestService();
+  });
+  after(() => service.stop());
+
+  it('are listed whole', () => {
+    const files = readdirSync(folder).filter((name) => name !== 'kustomization.yaml');
+    expect(kustomization.resources).to.have.members(files);
+  });
+
+  it('have the form that Kubernetes asks for', () => {
+    for (const resource of resources) {
+      const kind = `${resource.apiVersion} ${resource.kind}`;
+      const Model = modelsByKind[kind];
+      if (Model === undefined) throw new Error(`no model of ${kind}`);
+      expect(
+        () => new Model(resource as never).validate(),
+        `${kind} ${resource.metadata.name}`,
+      ).not.to.throw();
+    }
+    expect(() => new DeploymentModel({ spec: { replicas: 'two' } } as never).validate()).to.throw(/replicas/);
+  });
+
+  it('run every role but `all` by its name', () => {
+    expect(
+      deployments.map(({ metadata, spec }) => [metadata.name, spec.template.spec.containers[0].args]),
+    ).to.deep.equal(roles.filter((role) => role !== 'all').map((role) => [role, [role]]));
+  });
+
+  it('set what the service knows, give each role the secret files that it has in compose, and no others', () => {
+    const isOfSecrets = (name: string): boolean => name.endsWith('_FILE') && name !== 'LOG_HEAD_FILE';
+    for (const { metadata, spec } of deployments) {
+      const [{ env, volumeMounts }] = spec.template.spec.containers;
+      const files = Object.fromEntries(env.map(({ name, value }) => [name, value]));
+      expect(
+        [...Object.keys(settings), ...Object.keys(files)].filter(
+          (name) => !settingNames.some((known) => known === name),
+        ),
+      ).to.deep.equal([]);
+      const inCompose = compose.services[metadata.name]?.environment ?? {};
+      expect(Object.keys(files).filter(isOfSecrets), metadata.name).to.have.members(
+        Object.keys(inCompose).filter(isOfSecrets),
+      );
+      const mounted = spec.template.spec.volumes.flatMap(({ secret }) => secret?.items ?? []);
+      expect(
+        mounted.map(({ path }) => `/secrets/${path}`),
+        metadata.name,
+      ).to.have.members(Object.entries(files).flatMap(([name, path]) => (isOfSecrets(name) ? [path] : [])));
+      for (const path of Object.values(files))
+        expect(
+          volumeMounts.some(({ mountPath }) => path.startsWith(`${mountPath}/`)),
+          path,
+        ).to.equal(true);
+    }
+    expect(readSettings(settings)).to.include({ port: 8080, drain: parseDuration(settings['DRAIN'] ?? '') });
+  });
+
+  it('probe paths that answer, on the ports that the process listens on, and wait for its drain', async () => {
+    for (const { spec } of deployments) {
+      const { terminationGracePeriodSeconds: grace, containers } = spec.template.spec;
+      const [{ ports, startupProbe, livenessProbe, readinessProbe }] = containers;
+      expect(ports.map(({ name, containerPort }) => [name, String(containerPort)])).to.deep.equal([
+        ['http', settings['PORT']],
+        ['operator', settings['OPERATOR_PORT']],
+      ]);
+      for (const { httpGet } of [startupProbe, livenessProbe, readinessProbe]) {
+        expect(httpGet.port).to.equal('operator');
+        expect((await service.anonymous(httpGet.path)).status, httpGet.path).to.equal(200);
+      }
+      expect(grace * 1_000).to.be.above(readSettings(settings).drain + 10_000);
+    }
+  });
+});
+
+const systemdVersion = (): number => {
+  try {
+    return Number(
+      /systemd (\d+)/.exec(execFileSync('systemd-analyze', ['--version'], { encoding: 'utf8' }))?.[1],
+    );
+  } catch {
+    return 0;
+  }
+};
+
+describe('the unit for systemd', () => {
+  const path = `${root}docs/operations/handwritten-cards.service`;
+  const unit = read(path);
+  const valuesOf = (name: string): readonly string[] =>
+    [...unit.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value);
+
+  it('starts the program as `npm start` does, and sets only what it knows', () => {
+    const [start = ''] = valuesOf('ExecStart');
+    const { scripts } = z
+      .object({ scripts: z.object({ start: z.string() }) })
+      .parse(JSON.parse(read(`${root}package.json`)));
+    const flags = /--\S+/.exec(scripts.start)?.[0] ?? '';
+    expect(start).to.equal(`/usr/bin/node ${flags} dist/bin/serve.js all`);
+    const environment = Object.fromEntries(valuesOf('Environment').map((pair) => pair.split('=')));
+    expect(Object.keys(environment).filter((name) => name !== 'NODE_ENV')).to.deep.equal(['DATA_DIR']);
+    expect(`/var/lib/${valuesOf('StateDirectory')[0]}`).to.equal(environment['DATA_DIR']);
+  });
+
+  // Scores of units that are not installed: since 250.
+  const canRate = systemdVersion() >= 250;
+  const title = 'leaves little open to a process that was taken over';
+  (canRate ? it : it.skip)(canRate ? title : `${title} (skipped: no systemd-analyze of 250 here)`, () => {
+    const rated = execFileSync(
+      'systemd-analyze',
+      ['security', '--offline=true', '--no-pager', '--threshold=20', path],
+      { encoding: 'utf8' },
+    );
+    expect(Number(/exposure level .*: ([\d.]+)/.exec(rated)?.[1])).to.be.at.most(2);
+  });
+});
