@@ -187,6 +187,8 @@ describe('a failure of the service', () => {
       '/api/v1/webhooks': [200, null],
       '/api/v1/webhooks/{id}': [404, 'not_found'],
       '/api/v1/deliveries': [200, null],
+      '/operator/v1/deliveries': [200, null],
+      '/operator/v1/webhooks': [200, null],
       '/api/v1/deliveries/{id}': [404, 'not_found'],
       '/operator/v1/organizations/{org}/deliveries/{id}': [404, 'not_found'],
       '/operator/v1/requests/{request_id}': [404, 'not_found'],
