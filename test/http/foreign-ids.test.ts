@@ -139,6 +139,7 @@ describe('what belongs to another organization', () => {
       card,
       member: String((await service.operator(`${office(tenant)}/members`)).rows[0]?.['id']),
       delivery: String(delivery?.['id']),
+      event: String(delivery?.['event']),
       endpoint,
       hook: hook.id,
       call: String((await service.operator(`${office(tenant)}/hooks/${hook.id}/calls`)).rows[0]?.['id']),
