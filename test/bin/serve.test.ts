@@ -186,6 +186,7 @@ describe('the service as a process', () => {
     const count = rounds({ usually: 400, thoroughly: 20_000 });
     const service = await serve({ DRAIN: '60s', RATE_LIMIT_PER_MINUTE: '1000000000' });
     const authorization = `Bearer ${/hck_[\w-]{43}/.exec(service.lines.join('\n'))?.[0]}`;
+    const endpoint = await service.demo('/api/v1/webhooks', { body: { url: 'https://hooks.example.com/' } });
     const pooled = new Agent({ keepAlive: true });
     const fresh = new Agent({ keepAlive: false });
     const answers = new Map<string, number>();
@@ -204,6 +205,8 @@ describe('the service as a process', () => {
     };
     await Promise.all([pooled, pooled, pooled, pooled, fresh, fresh].map(send));
     expect([...answers]).to.deep.equal([['200', count]]);
+    const replay = `/api/v1/webhooks/${endpoint.id}/replay`;
+    expect((await service.demo(replay, { body: { from: '0' } })).status).to.equal(202);
     const readiness = await fetch(`${service.baseUrl}/readyz`);
     expect([readiness.status, readiness.headers.get('connection')]).to.deep.equal([503, 'close']);
     expect(((await readiness.json()) as { parts: unknown }).parts).to.deep.include({

@@ -35,8 +35,10 @@ export interface Pipeline {
   ): Promise<void>;
   /** Responds with a 204 and the methods of a path. */
   options(exchange: Exchange, allow: string): void;
-  /** Ends the event streams now, and every connection with its next response. */
+  /** Ends every connection with its next response. */
   drain(): void;
+  /** Also ends the event streams, and other work that listens for it, now. */
+  stop(): void;
   envelope(exchange: Pick<Exchange, 'id' | 'allowance' | 'reset' | 'close'>): Envelope;
 }
 
@@ -117,10 +119,10 @@ export const pipeline = (options: PipelineOptions): Pipeline => {
     }
   };
 
-  const drain = (): void => {
+  const stop = (): void => {
     reply.drain();
     abortable.stop();
   };
 
-  return { ...reply, perform, drain };
+  return { ...reply, perform, stop };
 };

@@ -106,7 +106,7 @@ export interface HttpServer {
   readonly accept: (connection: Duplex) => void;
   /** How many requests have started since the start of the service. */
   readonly begun: () => number;
-  /** Goes on serving, but ends the event streams now, and every connection with its next response. */
+  /** Goes on serving, event streams too, but ends every connection with its next response. */
   drain(): void;
   /**
    * Stops accepting, ends event streams and connections without work, lets running requests finish, and
@@ -403,7 +403,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
     close: async () => {
       const over = new AbortController();
       const closed = new Promise<void>((resolve) => server.close(() => resolve())).then(() => over.abort());
-      flow.drain();
+      flow.stop();
       void clock.sleep(timeouts.shutdown, over.signal).then(() => server.closeAllConnections());
       while (!over.signal.aborted) {
         await clock.sleep(timeouts.idle, over.signal);
