@@ -33,6 +33,7 @@ const Deployment = z.object({
   spec: z.object({
     template: z.object({
       spec: z.object({
+        enableServiceLinks: z.literal(false),
         terminationGracePeriodSeconds: z.number(),
         containers: z.tuple([
           z.object({
