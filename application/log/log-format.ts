@@ -1,8 +1,8 @@
 import { FinalError } from '../../domain/errors.js';
 
 /**
- * The format of the log, as the major and minor number of the version that first wrote it, times a thousand
- * and one: raise it with whatever an earlier version can't read, such as a new type or category of events.
+ * The format of the log, by the version that first wrote it: 1,000 for 1.0, and 1,001 for 1.1. Raise it with
+ * whatever an earlier version can't read, such as a new type or category of events.
  */
 export const logFormat = 1_000;
 
