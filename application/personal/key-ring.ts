@@ -50,7 +50,8 @@ export interface KeyRing {
    */
   hashed(...parts: readonly string[]): Promise<string>;
   /**
-   * Checks that the next keys are still in the store; if not, others take their place. Throws
+   * Checks that the next keys, or else some that are open, are still in the store. If the next ones are not,
+   * others take their place. Throws
    * PersonalKeysUnavailable, and the errors of `onMissing`.
    */
   check(): Promise<void>;
@@ -313,6 +314,11 @@ export const keyRing = ({
     }
   };
 
+  const openBlock = (): number | null => {
+    for (const [number, { keys }] of opened.entries()) if (keys !== null) return number;
+    return null;
+  };
+
   const zero = async (number: number, slots: readonly number[]): Promise<void> => {
     for (;;) {
       const [block] = await store.load([number]);
@@ -353,7 +359,7 @@ export const keyRing = ({
     },
     noted: (id) => noted.get(id) ?? null,
     check: async () => {
-      const block = blockOf(unused[0]?.id ?? '');
+      const block = blockOf(unused[0]?.id ?? '') ?? openBlock();
       if (block === null) return;
       await refresh([block]);
       if (opened.peek(block)?.keys === null) unused.length = 0;

@@ -286,6 +286,29 @@ describe('the key ring', () => {
     expect(store.blocks.has(Number(ring.next().id.split('.')[0]))).to.equal(true);
   });
 
+  it('finds out that keys are gone although it has none of its own and reads nothing anew', async () => {
+    const store = new MemoryPersonalKeys();
+    const writer = ringOver(store);
+    await writer.ready();
+    let missed = 0;
+    const onMissing = async () => void (missed += 1);
+    const reader = keyRing({
+      store,
+      onMissing,
+      masters,
+      clock: new VirtualClock(),
+      entropy: new SeededEntropy(4),
+    });
+    await reader.check();
+    await reader.load([writer.next().id]);
+    await reader.check();
+    expect(missed).to.equal(0);
+    store.blocks.clear();
+    await reader.check();
+    await reader.check();
+    expect(missed).to.equal(1);
+  });
+
   it('knows keys that another process has made, and keys that were destroyed by their lack', async () => {
     const store = new MemoryPersonalKeys();
     const [one, two] = [ringOver(store), ringOver(store, masters, 2)];
