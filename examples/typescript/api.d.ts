@@ -1,5 +1,5 @@
 // Made by types.mjs of the document with this digest, not edited by hand.
-// 1e1292d290bc0366730614de876aea41ea6a385f5591c69667bab7416a02d963
+// 90ecbce921f87abdf99e65bffee37df2b36985a872c16f9a35f0b9b4c47dc3ef
 export interface paths {
     "/api/v1/cards": {
         parameters: {
@@ -345,6 +345,14 @@ export interface operations {
                 };
             };
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
