@@ -22,7 +22,7 @@ const named = [
       ),
   ),
 ].toSorted();
-/** They are made of the log, or hold for moments. */
+/** They are made of the log, hold for moments, or are about this copy alone. */
 const notKept = [
   'builds',
   'leases',
@@ -32,6 +32,7 @@ const notKept = [
   'probe',
   'rate_counters',
   'rebuild_requests',
+  'rehearsal',
   'releases',
 ];
 

@@ -670,9 +670,9 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const claimed = { claimedUntil: { $gt: 0 } };
       expect(asked).to.deep.include(['find deliveries', { endpoint: { $eq: endpoint }, ...claimed }]);
       const indexes = await database.collection('deliveries').indexes();
-      expect(
-        indexes.filter(({ partialFilterExpression }) => partialFilterExpression !== undefined),
-      ).to.deep.equal([{ v: 2, key: { endpoint: 1 }, name: 'claimed', partialFilterExpression: claimed }]);
+      expect(indexes.filter(({ name }) => name === 'claimed')).to.deep.equal([
+        { v: 2, key: { endpoint: 1 }, name: 'claimed', partialFilterExpression: claimed },
+      ]);
     }),
   );
 
