@@ -14,11 +14,11 @@ export type CsvRow = { readonly line: number; readonly bytes: number } & Cells;
 /** In characters. */
 const maxLength = 400 * 1024;
 const maxCells = 500;
-const notClosed = 'a quotation mark is not closed within 400 KiB';
-const strayQuote =
-  'a quotation mark is in the middle of a cell. Double it, and put the cell in quotation marks';
 /** After so many characters other work has its turn: some thousand rows. */
 const pieceLength = 4 * 1024;
+const tooLong = 'A line is longer than 400 KiB.';
+const wrongQuotes =
+  'a quotation mark is inside a cell, or not closed. Double each inside a cell, and put the cell in quotation marks';
 
 const decode = (decoder: TextDecoder, piece?: Buffer): string => {
   try {
@@ -29,114 +29,86 @@ const decode = (decoder: TextDecoder, piece?: Buffer): string => {
   }
 };
 
-/** The encoding of a file that begins with this byte: with 0xFF or 0xFE only a byte order mark does. */
-const encodingOf = (first: number | undefined): string =>
-  first === 0xff ? 'utf-16le' : first === 0xfe ? 'utf-16be' : 'utf-8';
-
+/** The texts of the pieces. Of UTF-16 it reads what Excel writes: its byte order mark begins no UTF-8. */
 async function* decoded(pieces: AsyncIterable<Buffer>) {
   let decoder: TextDecoder | null = null;
   let bytes = 0;
   for await (const piece of pieces) {
-    decoder ??= new TextDecoder(encodingOf(piece[0]), { fatal: true });
+    decoder ??= new TextDecoder(piece[0] === 0xff ? 'utf-16le' : 'utf-8', { fatal: true });
     bytes += piece.length;
     yield { more: decode(decoder, piece), bytes, isLast: false };
   }
   yield { more: decoder === null ? '' : decode(decoder), bytes, isLast: true };
 }
 
-const lineBreak = /\r\n?|\n/g;
+const delimiterNamed = /^"?sep=([^\w"])"?[\r\n]/i;
 
-const countLineBreaks = (text: string): number => {
+/** The pattern of a cell and what follows it, by the first line of a text; null if that has no end yet. */
+const cellPattern = (text: string, isLast: boolean): RegExp | null => {
+  const [, first = '', end = ''] = /^[\r\n]*([^\r\n]+)(\n|\r[^]|$)/.exec(text) ?? [];
+  if (end === '' && !isLast) return null;
+  const plain = first.replaceAll(/"[^"]*"/g, '');
+  const count = (delimiter: string): number => plain.split(delimiter).length;
+  const most = [',', ';', '\t'].reduce((one, other) => (count(other) > count(one) ? other : one));
+  const delimiter = `\\${delimiterNamed.exec(text)?.[1] ?? most}`;
+  return new RegExp(`(?:"([^"]*(?:""[^"]*)*)"|([^"\\r\\n${delimiter}]*))(${delimiter}|\\r?\\n?$)`, 'y');
+};
+
+const cellsIn = (row: string, pattern: RegExp): Cells => {
+  const cells: string[] = [];
+  pattern.lastIndex = 0;
+  for (;;) {
+    const [, quoted, plain = '', end] = pattern.exec(row) ?? [];
+    if (end === undefined) return { problem: wrongQuotes };
+    if (cells.length === maxCells) return { problem: `it has more than ${maxCells} cells` };
+    cells.push(quoted?.replaceAll('""', '"') ?? plain);
+    if ('\r\n'.includes(end)) return { cells };
+  }
+};
+
+const lineBreak = /\r\n?|\n/g;
+const breakOrQuote = /\r\n?|\n|"/g;
+
+const countLines = (row: string): number => {
   let count = 0;
   lineBreak.lastIndex = 0;
-  while (lineBreak.test(text)) count += 1;
+  while (lineBreak.test(row)) count += 1;
   return count;
 };
 
-/** Text of a file without the rows that were found in it. */
-interface ReadText {
-  readonly text: string;
-  readonly isLast: boolean;
-}
+/** Where the row that begins there ends, by its quotation marks; Infinity if its end is not in the text. */
+const endOfRow = (text: string, start: number): number => {
+  breakOrQuote.lastIndex = start;
+  while (breakOrQuote.exec(text)?.[0] === '"')
+    breakOrQuote.lastIndex = text.indexOf('"', breakOrQuote.lastIndex) + 1 || Infinity;
+  return breakOrQuote.lastIndex || Infinity;
+};
 
-/** A row of the text, where it ends, and on how many lines it stands. */
-interface ReadRow {
-  readonly found: Cells;
-  readonly end: number;
-  readonly lines: number;
-}
-
-/** A row ends with its first line if something is wrong with it: its quotation marks can't be trusted. */
-const spoiled = ({ text, isLast }: ReadText, start: number, problem: string): ReadRow | null => {
+/**
+ * The row that begins there; null if its end has not been read yet. One with a problem ends with its first
+ * line: its quotation marks can't be trusted. Throws UnreadableFile if a line is too long.
+ */
+const rowAt = (text: string, start: number, isLast: boolean, pattern: RegExp) => {
+  const end = endOfRow(text, start);
+  const isRead = isLast || end < text.length || (end === text.length && text.endsWith('\n'));
+  if (!isRead && text.length - start <= maxLength) return null;
+  const row = text.slice(start, end);
+  const found = row.length > maxLength ? { problem: wrongQuotes } : cellsIn(row, pattern);
+  if ('cells' in found)
+    return { found, end: start + row.length, lines: row.includes('"') ? countLines(row) : 1 };
   lineBreak.lastIndex = start;
-  const end = lineBreak.test(text) ? lineBreak.lastIndex : text.length;
-  return isLast || end < text.length || text.endsWith('\n') ? { found: { problem }, end, lines: 1 } : null;
-};
-
-/** Where the cell that begins there ends; -1 if its quotation mark is not closed. */
-const endOfCell = (text: string, start: number, delimiter: string): number => {
-  if (text[start] !== '"') {
-    let end = start;
-    while (end < text.length && !'"\r\n'.includes(text.charAt(end)) && text[end] !== delimiter) end += 1;
-    return end;
-  }
-  let close = text.indexOf('"', start + 1);
-  while (close !== -1 && text[close + 1] === '"') close = text.indexOf('"', close + 2);
-  return close === -1 ? -1 : close + 1;
-};
-
-/** The row that begins there; null if its end has not been read yet. */
-const rowAt = (read: ReadText, start: number, delimiter: string): ReadRow | null => {
-  const { text, isLast } = read;
-  const cells: string[] = [];
-  let lines = 1;
-  for (let at = start; ;) {
-    const end = endOfCell(text, at, delimiter);
-    if (end === -1 && isLast) return spoiled(read, start, notClosed);
-    if (end === -1 || (end === text.length && !isLast)) return null;
-    const isQuoted = text[at] === '"';
-    cells.push(isQuoted ? text.slice(at + 1, end - 1).replaceAll('""', '"') : text.slice(at, end));
-    if (isQuoted) lines += countLineBreaks(text.slice(at, end));
-    if (text[end] !== delimiter) {
-      if (end < text.length && !'\r\n'.includes(text.charAt(end))) return spoiled(read, start, strayQuote);
-      if (text[end] === '\r' && end + 1 === text.length && !isLast) return null;
-      return { found: { cells }, lines, end: end + (text.startsWith('\r\n', end) ? 2 : 1) };
-    }
-    if (cells.length === maxCells) return spoiled(read, start, `it has more than ${maxCells} cells`);
-    at = end + 1;
-  }
-};
-
-/** As `rowAt`, for a row that is not too long. Throws UnreadableFile if already its first line is. */
-const nextRow = (read: ReadText, start: number, delimiter: string): ReadRow | null => {
-  const isTooLong = (row: ReadRow | null): boolean => (row?.end ?? read.text.length) - start > maxLength;
-  const row = rowAt(read, start, delimiter);
-  if (!isTooLong(row)) return row;
-  const firstLine = spoiled(read, start, notClosed);
-  if (isTooLong(firstLine)) throw new UnreadableFile('A line is longer than 400 KiB.');
-  return firstLine;
-};
-
-/** The delimiter that makes the most cells of the next row; null if that has not been read yet. */
-const delimiterAt = (read: ReadText, start: number): string | null => {
-  let found: string | null = null;
-  let most = 0;
-  for (const delimiter of [',', ';', '\t']) {
-    const row = nextRow(read, start, delimiter);
-    if (row === null) return null;
-    const count = 'cells' in row.found ? row.found.cells.length : 1;
-    if (count > most) [found, most] = [delimiter, count];
-  }
-  return found;
+  const endOfLine = lineBreak.test(text) ? lineBreak.lastIndex : text.length;
+  if (endOfLine - start > maxLength) throw new UnreadableFile(tooLong);
+  return { found, end: endOfLine, lines: 1 };
 };
 
 /**
  * Yields the rows of a CSV file in order, from pieces of its bytes, without reading the whole file first.
- * Lines may end in any way. A first row such as `sep=;` names the delimiter. A row that can't be read spoils
+ * Lines may end in any way. A first line such as `sep=;` names the delimiter. A row that can't be read spoils
  * no other. Throws UnreadableFile, and the errors of the pieces.
  */
 export async function* csvRows(pieces: AsyncIterable<Buffer>): AsyncGenerator<CsvRow, void, undefined> {
-  let known: string | null = null;
+  let pattern: RegExp | null = null;
   let text = '';
   let line = 1;
   let wanted = 0;
@@ -145,19 +117,15 @@ export async function* csvRows(pieces: AsyncIterable<Buffer>): AsyncGenerator<Cs
     text += more;
     // A long row is not looked at again with every piece.
     if (text.length < wanted && !isLast) continue;
-    const read = { text, isLast };
+    pattern ??= cellPattern(text, isLast);
+    if (pattern === null && text.length > maxLength) throw new UnreadableFile(tooLong);
     let at = 0;
-    while (at < text.length) {
-      const delimiter: string | null = known ?? delimiterAt(read, at);
-      const row: ReadRow | null = delimiter === null ? null : nextRow(read, at, delimiter);
-      if (delimiter === null || row === null) break;
+    while (pattern !== null && at < text.length) {
+      const row = rowAt(text, at, isLast, pattern);
+      if (row === null) break;
       const { found, end, lines } = row;
-      if ('problem' in found || found.cells.some((cell) => cell.trim() !== '')) {
-        const first: string = known === null && 'cells' in found ? found.cells.join(delimiter) : '';
-        const [, said] = /^sep=(.)$/i.exec(first) ?? [];
-        if (said === undefined) yield { line, bytes, ...found };
-        known ??= said ?? delimiter;
-      }
+      const isFilled = 'problem' in found || found.cells.some((cell) => cell.trim() !== '');
+      if (isFilled && !(line === 1 && delimiterNamed.test(text))) yield { line, bytes, ...found };
       line += lines;
       sinceTurn += end - at;
       at = end;

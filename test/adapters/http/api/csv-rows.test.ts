@@ -13,7 +13,8 @@ const rowsOf = async (file: string | Buffer, size = 64 * 1024) => {
   return rows;
 };
 
-const notClosed = 'a quotation mark is not closed within 400 KiB';
+const stray =
+  'a quotation mark is inside a cell, or not closed. Double each inside a cell, and put the cell in quotation marks';
 
 const table = [
   [1, ['id', 'name']],
@@ -31,8 +32,7 @@ describe('the rows of a CSV file', () => {
     ])
       for (const size of [1, 7, 1_000]) expect(await rowsOf(text, size)).to.deep.equal(table);
     const utf16 = Buffer.from('\ufeffid\tname\r\n1\tAnn\r\n2\tBo\r\n', 'utf16le');
-    for (const bytes of [utf16, Buffer.from(utf16).swap16()])
-      expect(await rowsOf(bytes, 3)).to.deep.equal(table);
+    expect(await rowsOf(utf16, 3)).to.deep.equal(table);
   });
 
   it('may begin with one that names the delimiter', async () => {
@@ -75,8 +75,6 @@ describe('the rows of a CSV file', () => {
   });
 
   it('are spoiled one by one by quotation marks, and none after them', async () => {
-    const stray =
-      'a quotation mark is in the middle of a cell. Double it, and put the cell in quotation marks';
     for (const [bad, problem] of [
       ['2,5" Nails', stray],
       ['2,"Bo" Lee', stray],
@@ -93,7 +91,7 @@ describe('the rows of a CSV file', () => {
         ]);
     expect(await rowsOf('id,name\n1,"Ann\n2,Bo\n\n3,Cy\n')).to.deep.equal([
       [1, ['id', 'name']],
-      [2, notClosed],
+      [2, stray],
       [3, ['2', 'Bo']],
       [5, ['3', 'Cy']],
     ]);
@@ -104,7 +102,7 @@ describe('the rows of a CSV file', () => {
     const rows = await rowsOf(`id,name\n1,"Ann\n${lines}`, 5_000);
     expect([rows.length, rows[1]?.[1], rows[2], rows.at(-1)?.[0]]).to.deep.equal([
       90_002,
-      notClosed,
+      stray,
       [3, ['2', 'Bo']],
       90_002,
     ]);
