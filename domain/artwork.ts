@@ -32,6 +32,16 @@ const border = dots(1 / 4);
 export const fits = ['fill', 'fit'] as const;
 export type Fit = (typeof fits)[number];
 
+/** The front of a design: its print master, and the size of the picture of which that was made. */
+export const Front = z.object({
+  digest: ArtworkDigest,
+  bytes: z.int(),
+  width: z.int(),
+  height: z.int(),
+  fit: z.enum(fits),
+});
+export type Front = z.infer<typeof Front>;
+
 /** The part of the print master that a picture fills, or into which it is fitted. */
 export const roomFor = (fit: Fit): Size =>
   fit === 'fill' ? master : { width: card.width - 2 * border, height: card.height - 2 * border };

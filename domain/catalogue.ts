@@ -1,15 +1,20 @@
 import { z } from 'zod';
+import { Front } from './artwork.js';
 import { never, UnknownName } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { foldName } from './text.js';
 
 export const collectionEvents = events({
-  CollectionCardPublished: { title: z.string() },
+  CollectionCardPublished: { title: z.string(), artwork: Front.nullable().default(null) },
   CollectionCardWithdrawn: {},
 });
 export type CollectionEvent = EventOf<typeof collectionEvents>;
 
-export type CollectionCard = null | { readonly title: string; readonly active: boolean };
+export type CollectionCard = null | {
+  readonly title: string;
+  readonly artwork: Front | null;
+  readonly active: boolean;
+};
 
 export const collectionCard: Aggregate<CollectionCard, CollectionEvent> = {
   category: 'collection',
@@ -19,23 +24,28 @@ export const collectionCard: Aggregate<CollectionCard, CollectionEvent> = {
   evolve: (state, event) => {
     switch (event.type) {
       case 'CollectionCardPublished':
-        return { title: event.data.title, active: true };
+        return { ...event.data, active: true };
       case 'CollectionCardWithdrawn':
-        return { title: state?.title ?? '', active: false };
+        return { title: '', artwork: null, ...state, active: false };
       default:
         return never(event);
     }
   },
 };
 
-/** Publishes a collection card under a title, or withdraws it; a repeat records nothing. */
+/**
+ * Publishes a collection card under a title, or withdraws it; a repeat records nothing. Without a front it
+ * keeps the one that it has.
+ */
 export const putCollectionCard =
-  (title: string, active: boolean) =>
+  (title: string, active: boolean, front: Front | null = null) =>
   (state: CollectionCard): CollectionEvent[] => {
+    const artwork = front ?? state?.artwork ?? null;
+    const isSame = state?.title === title && state.artwork?.digest === artwork?.digest;
     const published: CollectionEvent[] =
-      state?.title === title && (state.active || !active)
+      isSame && (state.active || !active)
         ? []
-        : [{ type: 'CollectionCardPublished', data: { title } }];
+        : [{ type: 'CollectionCardPublished', data: { title, artwork } }];
     const withdrawn: CollectionEvent[] =
       active || (state?.active === false && published.length === 0)
         ? []

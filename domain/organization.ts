@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Front } from './artwork.js';
 import { DomainError, never, UnknownName } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, streamName, Uuid, type OrganizationId } from './ids.js';
@@ -6,8 +7,16 @@ import { derivedUuid, streamName, Uuid, type OrganizationId } from './ids.js';
 /** A customer: its name, its house hand, and the designs that it has saved. */
 export const organizationStream = (org: OrganizationId) => streamName('organization', org);
 
-/** `slug`: the collection card of which this design is the organization's copy. */
-const Design = z.object({ id: Uuid, name: z.string(), slug: z.string().nullable() });
+/**
+ * `slug`: the collection card of which this design is the organization's copy. `artwork`: null for a design
+ * that is only a name.
+ */
+const Design = z.object({
+  id: Uuid,
+  name: z.string(),
+  slug: z.string().nullable(),
+  artwork: Front.nullable().default(null),
+});
 
 export const organizationEvents = events({
   OrganizationCreated: { name: z.string(), houseHand: z.string() },
@@ -18,14 +27,18 @@ export const organizationEvents = events({
   DesignSaved: { design: Design },
   DesignRenamed: { id: Uuid, name: z.string() },
   DesignArchived: { id: Uuid },
+  /** Its picture is removed, and it is archived. */
+  DesignErased: { id: Uuid },
+  /** The house has taken it out of use. */
+  DesignWithdrawn: { id: Uuid, reason: z.string() },
 });
 export type OrganizationEvent = EventOf<typeof organizationEvents>;
 
-export interface SavedDesign {
-  readonly id: Uuid;
-  readonly name: string;
-  readonly slug: string | null;
+/** An erased or withdrawn design is archived, too. */
+export interface SavedDesign extends z.infer<typeof Design> {
   readonly archived: boolean;
+  /** Why the house has withdrawn it; null if it has not. */
+  readonly withdrawn: string | null;
 }
 
 /** `designs` in the order in which they were saved. */
@@ -41,6 +54,11 @@ export type Organization =
 
 export type CreatedOrganization = Extract<Organization, { status: 'created' }>;
 
+const changed = (state: CreatedOrganization, id: Uuid, change: Partial<SavedDesign>): Organization => ({
+  ...state,
+  designs: state.designs.map((design) => (design.id === id ? { ...design, ...change } : design)),
+});
+
 const evolve = (state: Organization, event: OrganizationEvent): Organization => {
   if (event.type === 'OrganizationCreated')
     return { status: 'created', ...event.data, isSuspended: false, designs: [] };
@@ -55,21 +73,18 @@ const evolve = (state: Organization, event: OrganizationEvent): Organization => 
     case 'HouseHandChosen':
       return { ...state, houseHand: event.data.houseHand };
     case 'DesignSaved':
-      return { ...state, designs: [...state.designs, { ...event.data.design, archived: false }] };
+      return {
+        ...state,
+        designs: [...state.designs, { ...event.data.design, archived: false, withdrawn: null }],
+      };
     case 'DesignRenamed':
-      return {
-        ...state,
-        designs: state.designs.map((design) =>
-          design.id === event.data.id ? { ...design, name: event.data.name } : design,
-        ),
-      };
+      return changed(state, event.data.id, { name: event.data.name });
     case 'DesignArchived':
-      return {
-        ...state,
-        designs: state.designs.map((design) =>
-          design.id === event.data.id ? { ...design, archived: true } : design,
-        ),
-      };
+      return changed(state, event.data.id, { archived: true });
+    case 'DesignErased':
+      return changed(state, event.data.id, { archived: true, artwork: null });
+    case 'DesignWithdrawn':
+      return changed(state, event.data.id, { archived: true, withdrawn: event.data.reason });
     default:
       return never(event);
   }
@@ -123,13 +138,13 @@ export const chooseHouseHand =
  * which design, and whose copy)
  */
 export const saveDesign =
-  (design: { readonly id: Uuid; readonly name: string; readonly slug: string | null }) =>
+  (design: z.input<typeof Design>) =>
   (state: Organization): OrganizationEvent[] => {
     const owner = created(state);
     const saved =
       owner.designs.some(({ id }) => id === design.id) ||
       (design.slug !== null && copyOf(owner, design.slug) !== null);
-    return saved ? [] : [{ type: 'DesignSaved', data: { design } }];
+    return saved ? [] : [{ type: 'DesignSaved', data: { design: Design.parse(design) } }];
   };
 
 /** Gives a saved design another name; a repeat records nothing. Throws `not_found`. */
@@ -148,10 +163,32 @@ const noSuchDesign = (): DomainError =>
 export const archiveDesign =
   (id: string) =>
   (state: Organization): OrganizationEvent[] => {
-    const design = created(state).designs.find((saved) => saved.id === id);
-    if (design === undefined) throw noSuchDesign();
+    const design = anyDesign(created(state), id);
     return design.archived ? [] : [{ type: 'DesignArchived', data: { id: design.id } }];
   };
+
+/** Removes the picture of a design; a repeat records nothing. Throws `not_found`. */
+export const eraseDesign =
+  (id: string) =>
+  (state: Organization): OrganizationEvent[] => {
+    const design = anyDesign(created(state), id);
+    return design.artwork === null ? [] : [{ type: 'DesignErased', data: { id: design.id } }];
+  };
+
+/** Takes a design out of use for the house; a repeat records nothing. Throws `not_found`. */
+export const withdrawDesign =
+  (id: string, reason: string) =>
+  (state: Organization): OrganizationEvent[] => {
+    const design = anyDesign(created(state), id);
+    return design.withdrawn === null ? [{ type: 'DesignWithdrawn', data: { id: design.id, reason } }] : [];
+  };
+
+/** A design of the organization, archived or not. Throws `not_found`. */
+export const anyDesign = ({ designs }: CreatedOrganization, id: string): SavedDesign => {
+  const design = designs.find((saved) => saved.id === id);
+  if (design === undefined) throw noSuchDesign();
+  return design;
+};
 
 /** The organization's copy of a collection card, unless it is archived; null if there is none. */
 export const copyOf = ({ designs }: CreatedOrganization, slug: string): SavedDesign | null =>
@@ -196,11 +233,8 @@ export const savedDesign = ({ designs }: CreatedOrganization, id: string): Saved
 export const slugOf = (designId: string): string | null =>
   designId.startsWith('card:') ? designId.slice('card:'.length) : null;
 
-/** The title of the collection card with a slug, if it is on offer. Throws `design_not_found`. */
-export const offeredTitle = (
-  collectionCard: { readonly title: string; readonly active: boolean } | null,
-  slug: string,
-): string => {
-  if (collectionCard === null || !collectionCard.active) throw notFound(slug);
-  return collectionCard.title;
+/** The collection card with a slug, if it is on offer. Throws `design_not_found`. */
+export const offered = <Card extends { readonly active: boolean }>(card: Card | null, slug: string): Card => {
+  if (card === null || !card.active) throw notFound(slug);
+  return card;
 };

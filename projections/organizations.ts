@@ -1,3 +1,4 @@
+import type { Front } from '../domain/artwork.js';
 import { idOf, type Instant } from '../domain/ids.js';
 import { organization } from '../domain/organization.js';
 import { foldName } from '../domain/text.js';
@@ -7,6 +8,7 @@ export interface DesignDocument {
   readonly id: string;
   readonly name: string;
   readonly slug: string | null;
+  readonly artwork: Front | null;
   readonly createdAt: Instant;
 }
 
@@ -19,7 +21,24 @@ export interface OrganizationDocument {
   readonly suspendedAt: Instant | null;
   /** Newest first, without the archived ones. */
   readonly designs: readonly DesignDocument[];
+  /** Newest first. Cards that were sent with them keep them. */
+  readonly archived: readonly DesignDocument[];
 }
+
+const archive = (
+  document: OrganizationDocument,
+  id: string,
+  change: Partial<DesignDocument>,
+): OrganizationDocument => {
+  const all = [...document.designs, ...document.archived];
+  const found = all.filter((design) => design.id === id).map((design) => ({ ...design, ...change }));
+  const without = (designs: readonly DesignDocument[]) => designs.filter((design) => design.id !== id);
+  return {
+    ...document,
+    designs: without(document.designs),
+    archived: [...found, ...without(document.archived)],
+  };
+};
 
 /**
  * The account, the designs and the house hand of each organization. All of them are in one list, and their
@@ -27,7 +46,7 @@ export interface OrganizationDocument {
  */
 export const organizations = projection({
   name: 'organizations',
-  version: 2,
+  version: 3,
   from: organization,
   key: ({ stream }) => idOf(stream),
   evolve: (document: OrganizationDocument | null, event): OrganizationDocument | null => {
@@ -39,6 +58,7 @@ export const organizations = projection({
         createdAt: envelope.metadata.occurredAt,
         suspendedAt: null,
         designs: [],
+        archived: [],
       };
     if (document === null) return null;
     switch (event.type) {
@@ -63,7 +83,10 @@ export const organizations = projection({
           ),
         };
       case 'DesignArchived':
-        return { ...document, designs: document.designs.filter(({ id }) => id !== event.data.id) };
+      case 'DesignWithdrawn':
+        return archive(document, event.data.id, {});
+      case 'DesignErased':
+        return archive(document, event.data.id, { artwork: null });
     }
   },
   org: () => null,

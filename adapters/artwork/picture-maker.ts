@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import type { MadeFronts, PictureMaker } from '../../application/ports/picture-maker.js';
 import { limitConcurrency } from '../../application/timing/limit-concurrency.js';
-import { ArtworkDigest, fits } from '../../domain/artwork.js';
+import { Front } from '../../domain/artwork.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
@@ -12,19 +12,10 @@ const maxTime: Milliseconds = 45_000;
 /** In megabytes: what is not a picture, whose memory its dots limit. */
 const maxHeap = 128;
 
+/** `screen`: how long the smaller pictures are. */
 const Head = z.union([
   z.object({ refused: z.string() }),
-  z.object({
-    width: z.int(),
-    height: z.int(),
-    fronts: z.array(
-      z.object({
-        fit: z.enum(fits),
-        digest: ArtworkDigest,
-        bytes: z.tuple([z.int(), z.int(), z.int()]),
-      }),
-    ),
-  }),
+  z.object({ fronts: z.array(z.object({ front: Front, screen: z.tuple([z.int(), z.int()]) })) }),
 ]);
 
 const refused = (message: string): DomainError => new DomainError('invalid_body', message, 'file');
@@ -55,14 +46,10 @@ export class PictureProcess implements PictureMaker {
       if ('refused' in head) throw refused(head.refused);
       let at = end + 1;
       const next = (length: number): Buffer => output.subarray(at, (at += length));
-      return {
-        ...head,
-        fronts: head.fronts.map(({ fit, digest, bytes: [master, preview, thumbnail] }) => ({
-          fit,
-          digest,
-          pictures: { master: next(master), preview: next(preview), thumbnail: next(thumbnail) },
-        })),
-      };
+      return head.fronts.map(({ front, screen: [preview, thumbnail] }) => ({
+        ...front,
+        pictures: { master: next(front.bytes), preview: next(preview), thumbnail: next(thumbnail) },
+      }));
     });
   }
 

@@ -78,18 +78,15 @@ const picturesOf = async (file: Buffer, fit: Fit): Promise<Record<PictureSize, B
 
 const made = async (file: Buffer): Promise<readonly [head: object, ...bytes: Buffer[]]> => {
   try {
-    const { autoOrient } = await sharp(file, reading).metadata();
+    const { width, height } = (await sharp(file, reading).metadata()).autoOrient;
     const fronts = [];
-    for (const fit of fits) fronts.push({ fit, pictures: await picturesOf(file, fit) });
-    const head = {
-      ...autoOrient,
-      fronts: fronts.map(({ fit, pictures }) => ({
-        fit,
-        digest: createHash('sha256').update(pictures.master).digest('hex'),
-        bytes: pictureSizes.map((size) => pictures[size].length),
-      })),
-    };
-    return [head, ...fronts.flatMap(({ pictures }) => pictureSizes.map((size) => pictures[size]))];
+    for (const fit of fits) fronts.push({ fit, ...(await picturesOf(file, fit)) });
+    const told = fronts.map(({ fit, master: bytes, preview, thumbnail }) => {
+      const digest = createHash('sha256').update(bytes).digest('hex');
+      const front = { digest, bytes: bytes.length, width, height, fit };
+      return { front, screen: [preview.length, thumbnail.length] };
+    });
+    return [{ fronts: told }, ...fronts.flatMap((each) => pictureSizes.map((size) => each[size]))];
   } catch (error) {
     return [{ refused: refusalOf(file, error) }];
   }

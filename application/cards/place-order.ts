@@ -18,7 +18,7 @@ import {
   created,
   defaultDesign,
   nextCopyId,
-  offeredTitle,
+  offered,
   organization,
   saveDesign,
   savedDesign,
@@ -198,11 +198,14 @@ const chooseDesign = async (
     const saved = designId === null ? defaultDesign(state) : savedDesign(state, designId);
     return { design: { id: saved.id, slug: saved.slug, copied: false }, copy: null };
   }
-  const name = offeredTitle(await lookUp(slug, (known) => streams.load(collectionCard, known)), slug);
+  const { title, artwork } = offered(
+    await lookUp(slug, (known) => streams.load(collectionCard, known)),
+    slug,
+  );
   const existing = copyOf(state, slug);
   if (existing !== null) return { design: { id: existing.id, slug, copied: false }, copy: null };
   const id = nextCopyId(state, org, slug);
-  const save = saveDesign({ id, name, slug });
+  const save = saveDesign({ id, name: title, slug, artwork });
   const write = streams.write(
     organization,
     owner,
@@ -224,5 +227,5 @@ export const checkDesign = async (
   if (designId === null) return;
   const slug = slugOf(designId);
   if (slug === null) savedDesign(state, designId);
-  else offeredTitle(await lookUp(slug, (known) => streams.load(collectionCard, known)), slug);
+  else offered(await lookUp(slug, (known) => streams.load(collectionCard, known)), slug);
 };

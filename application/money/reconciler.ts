@@ -121,7 +121,7 @@ const makeCopy = async (deps: ReconcilerDeps, { org, id, slug }: OpenCopy): Prom
     organization,
     org,
     reconcilerCommand(deps, org),
-    saveDesign({ id, name: state?.title ?? slug, slug }),
+    saveDesign({ id, name: state?.title ?? slug, slug, artwork: state?.artwork ?? null }),
   );
   return events.length > 0;
 };

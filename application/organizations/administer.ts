@@ -22,6 +22,7 @@ import {
   type CollectionEvent,
   type HandwritingEvent,
 } from '../../domain/catalogue.js';
+import type { Front } from '../../domain/artwork.js';
 import {
   addToDoNotMail as decideToAdd,
   doNotMail,
@@ -37,7 +38,7 @@ import {
   created,
   createOrganization,
   nextCopyId,
-  offeredTitle,
+  offered,
   organization,
   renameDesign as decideToRename,
   renameOrganization,
@@ -202,16 +203,19 @@ export const addDesign = async (
   name: string,
   slug: string | null,
   fresh = Uuid.parse(deps.entropy.uuid()),
+  front: Front | null = null,
 ): Promise<NewDesign> => {
-  if (slug !== null)
-    offeredTitle(await lookUp(slug, (known) => deps.streams.load(collectionCard, known)), slug);
+  const card =
+    slug === null
+      ? null
+      : offered(await lookUp(slug, (known) => deps.streams.load(collectionCard, known)), slug);
   const { answer } = await run(deps, initiator, org, organization, org, (state) => {
     const owner = created(state);
     const copy = slug === null ? null : copyOf(owner, slug);
     const id = slug === null ? fresh : nextCopyId(owner, org, slug);
     const design: NewDesign =
       copy === null ? { id, name, made: true } : { id: copy.id, name: copy.name, made: false };
-    return { events: saveDesign({ id, name, slug })(state), answer: design };
+    return { events: saveDesign({ id, name, slug, artwork: card?.artwork ?? front })(state), answer: design };
   });
   return answer;
 };

@@ -31,7 +31,7 @@ export const readAccount = async (
   /** A row of the version before lacks fields that the stream has. */
   const read = async () => {
     const row = (await readModels.get(organizations, org))?.document ?? null;
-    return row !== null && 'createdAt' in row ? row : null;
+    return row !== null && 'archived' in row ? row : null;
   };
   const document = await upToDate(readYourWrites, read, async () =>
     foldDocument(organizations, await store.readStream(organizationStream(org), 0)),

@@ -1,17 +1,8 @@
-import type { ArtworkDigest, Fit, Size } from '../../domain/artwork.js';
+import type { Front } from '../../domain/artwork.js';
 import type { Pictures } from './artwork.js';
 
-/** A front as it would be printed. */
-export interface Front {
-  readonly fit: Fit;
-  readonly digest: ArtworkDigest;
-  readonly pictures: Pictures;
-}
-
-/** A picture, upright, and the front for each way to fit it on a card. */
-export interface MadeFronts extends Size {
-  readonly fronts: readonly Front[];
-}
+/** A front for each way to fit a picture on a card. */
+export type MadeFronts = readonly (Front & { readonly pictures: Pictures })[];
 
 /** Makes fronts of pictures that people upload. */
 export interface PictureMaker {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { ArtworkDigest, type Front } from '../../domain/artwork.js';
 import {
   collectionCard,
   firstCollection,
@@ -14,7 +15,10 @@ import {
 import { DomainError } from '../../domain/errors.js';
 import { given } from '../support/fixtures/scenario.js';
 
-const published = (title: string): CollectionEvent => ({ type: 'CollectionCardPublished', data: { title } });
+const published = (title: string, artwork: Front | null = null): CollectionEvent => ({
+  type: 'CollectionCardPublished',
+  data: { title, artwork },
+});
 const withdrawn: CollectionEvent = { type: 'CollectionCardWithdrawn', data: {} };
 const offered: HandwritingEvent = { type: 'HandwritingOffered', data: { name: 'Elegant' } };
 const noLonger: HandwritingEvent = { type: 'HandwritingWithdrawn', data: {} };
@@ -38,6 +42,7 @@ describe('a card of the public collection', () => {
       .records(published('Thanks'));
     expect(given(collectionCard, published('Thanks'), withdrawn).state).to.deep.equal({
       title: 'Thanks',
+      artwork: null,
       active: false,
     });
   });
@@ -47,6 +52,28 @@ describe('a card of the public collection', () => {
     given(collectionCard, published('Thanks'), withdrawn)
       .when(putCollectionCard('Thank you', false))
       .records(published('Thank you'), withdrawn);
+  });
+});
+
+const front = (digit: string): Front => ({
+  digest: ArtworkDigest.parse(digit.repeat(64)),
+  bytes: 1,
+  width: 1575,
+  height: 2175,
+  fit: 'fill',
+});
+
+describe('the front of a collection card', () => {
+  it('is published with it, kept when only its title changes, and replaced', () => {
+    const [one, other] = [front('1'), front('2')];
+    given(collectionCard)
+      .when(putCollectionCard('Thanks', true, one))
+      .records(published('Thanks', one));
+    const card = given(collectionCard, published('Thanks', one));
+    card.when(putCollectionCard('Thanks', true)).recordsNothing();
+    card.when(putCollectionCard('Thanks', true, one)).recordsNothing();
+    card.when(putCollectionCard('Thank you', true)).records(published('Thank you', one));
+    card.when(putCollectionCard('Thanks', true, other)).records(published('Thanks', other));
   });
 });
 

@@ -1,15 +1,18 @@
 import { expect } from 'chai';
+import { ArtworkDigest, type Front } from '../../domain/artwork.js';
 import { DomainError } from '../../domain/errors.js';
 import { OrganizationId, Uuid } from '../../domain/ids.js';
 import {
+  anyDesign,
   archiveDesign,
   chooseHouseHand,
   copyOf,
   created,
   createOrganization,
   defaultDesign,
+  eraseDesign,
   nextCopyId,
-  offeredTitle,
+  offered,
   organization,
   organizationStream,
   renameOrganization,
@@ -17,6 +20,7 @@ import {
   saveDesign,
   slugOf,
   suspendOrganization,
+  withdrawDesign,
   type OrganizationEvent,
 } from '../../domain/organization.js';
 import { given } from '../support/fixtures/scenario.js';
@@ -27,7 +31,12 @@ const acme: OrganizationEvent = {
   data: { name: 'Acme', houseHand: 'Everyday' },
 };
 const id = (last: string): Uuid => Uuid.parse(`6c0f6a3e-0000-4000-8000-00000000000${last}`);
-const design = (last: string, slug: string | null = null) => ({ id: id(last), name: `Design ${last}`, slug });
+const design = (last: string, slug: string | null = null) => ({
+  id: id(last),
+  name: `Design ${last}`,
+  slug,
+  artwork: null,
+});
 const saved = (last: string, slug: string | null = null): OrganizationEvent => ({
   type: 'DesignSaved',
   data: { design: design(last, slug) },
@@ -110,8 +119,8 @@ describe('an organization', () => {
       .when(saveDesign(design('a')))
       .records(saved('a'));
     expect(owner(saved('a'), saved('b', 'thanks')).designs).to.deep.equal([
-      { ...design('a'), archived: false },
-      { ...design('b', 'thanks'), archived: false },
+      { ...design('a'), archived: false, withdrawn: null },
+      { ...design('b', 'thanks'), archived: false, withdrawn: null },
     ]);
   });
 
@@ -161,6 +170,7 @@ describe('the copy of a collection card', () => {
     expect(copyOf(owner(saved('a', 'thanks')), 'thanks')).to.deep.equal({
       ...design('a', 'thanks'),
       archived: false,
+      withdrawn: null,
     });
     expect(copyOf(owner(saved('a', 'thanks'), archived('a')), 'thanks')).to.equal(null);
     expect(copyOf(owner(saved('a', 'thanks'), archived('a'), saved('b', 'thanks')), 'thanks')?.id).to.equal(
@@ -206,8 +216,84 @@ describe('choosing a design', () => {
   });
 
   it('accepts a collection card until it is withdrawn', () => {
-    expect(offeredTitle({ title: 'Thank you', active: true }, 'thank-you')).to.equal('Thank you');
+    expect(offered({ title: 'Thank you', active: true }, 'thank-you').title).to.equal('Thank you');
     for (const known of [null, { title: 'Thank you', active: false }])
-      expect(codeOf(() => offeredTitle(known, 'thank-you'))).to.deep.equal(['design_not_found', null]);
+      expect(codeOf(() => offered(known, 'thank-you'))).to.deep.equal(['design_not_found', null]);
+  });
+});
+
+const picture: Front = {
+  digest: ArtworkDigest.parse('a'.repeat(64)),
+  bytes: 900,
+  width: 3024,
+  height: 4032,
+  fit: 'fill',
+};
+
+describe('the picture of a design', () => {
+  const pictured: OrganizationEvent = {
+    type: 'DesignSaved',
+    data: { design: { ...design('a'), artwork: picture } },
+  };
+  const erased: OrganizationEvent = { type: 'DesignErased', data: { id: id('a') } };
+  const withdrawn = (reason: string): OrganizationEvent => ({
+    type: 'DesignWithdrawn',
+    data: { id: id('a'), reason },
+  });
+  const stateOf = (...past: readonly OrganizationEvent[]) => anyDesign(owner(...past), id('a'));
+
+  it('is saved with it, and stays when it is renamed or archived', () => {
+    given(organization, acme)
+      .when(saveDesign({ ...design('a'), artwork: picture }))
+      .records(pictured);
+    expect(stateOf(pictured, archived('a'))).to.deep.equal({
+      ...design('a'),
+      artwork: picture,
+      archived: true,
+      withdrawn: null,
+    });
+  });
+
+  it('is erased once, also of an archived design, and no card can be sent with it then', () => {
+    given(organization, acme, pictured)
+      .when(eraseDesign(id('a')))
+      .records(erased);
+    given(organization, acme, pictured, archived('a'))
+      .when(eraseDesign(id('a')))
+      .records(erased);
+    given(organization, acme, pictured, erased)
+      .when(eraseDesign(id('a')))
+      .recordsNothing();
+    given(organization, acme, saved('a'))
+      .when(eraseDesign(id('a')))
+      .recordsNothing();
+    given(organization, acme)
+      .when(eraseDesign(id('a')))
+      .refuses('not_found');
+    expect(stateOf(pictured, erased).artwork).to.equal(null);
+    expect(codeOf(() => savedDesign(owner(pictured, erased), id('a')))).to.deep.equal([
+      'design_not_found',
+      null,
+    ]);
+  });
+
+  it('is withdrawn once by the house, with a reason, and no card can be sent with it then', () => {
+    given(organization, acme, pictured)
+      .when(withdrawDesign(id('a'), 'Not yours.'))
+      .records(withdrawn('Not yours.'));
+    given(organization, acme, pictured, withdrawn('Not yours.'))
+      .when(withdrawDesign(id('a'), 'Again.'))
+      .recordsNothing();
+    given(organization, acme)
+      .when(withdrawDesign(id('a'), 'Not yours.'))
+      .refuses('not_found');
+    expect(stateOf(pictured, withdrawn('Not yours.'))).to.deep.include({
+      artwork: picture,
+      withdrawn: 'Not yours.',
+    });
+    expect(codeOf(() => defaultDesign(owner(pictured, withdrawn('Not yours.'))))).to.deep.equal([
+      'no_design_available',
+      null,
+    ]);
   });
 });

@@ -124,7 +124,7 @@ const outsidePersonal: readonly string[] = [
   'collection title', 'contact reason',
   'credits cause.card', 'credits cause.owed.card', 'credits cause.void.card', 'credits reason', 'handwriting name',
   'hook design', 'hook label', 'hook signedBy', 'hook template', 'key label',
-  'organization design.name', 'organization design.slug', 'organization houseHand', 'organization name',
+  'organization design.name', 'organization design.slug', 'organization houseHand', 'organization name', 'organization reason',
   'purchase reason', 'purchase reference',
   'webhooks description', 'webhooks events', 'webhooks reason', 'webhooks secret.key', 'webhooks url',
 ];

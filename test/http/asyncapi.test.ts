@@ -62,6 +62,8 @@ const notMadeHere = [
   'ReleaseAbandoned',
   'HouseHandChosen',
   'DesignRenamed',
+  'DesignErased',
+  'DesignWithdrawn',
   'EndpointDisabled',
   'EndpointEnabled',
 ];

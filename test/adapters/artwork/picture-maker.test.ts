@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import sharp, { type Sharp } from 'sharp';
 import { PictureProcess } from '../../../adapters/artwork/picture-maker.js';
-import type { Front, MadeFronts } from '../../../application/ports/picture-maker.js';
+import type { MadeFronts } from '../../../application/ports/picture-maker.js';
+import type { Fit } from '../../../domain/artwork.js';
 import { DomainError } from '../../../domain/errors.js';
 import { read } from '../../support/runner/repository.js';
 import { blackPng } from '../../support/artwork/pictures.js';
@@ -16,9 +17,9 @@ type Colour = readonly [red: number, green: number, blue: number];
 const plain = ([r, g, b]: Colour, { width = 630, height = 870, alpha = 1 } = {}): Sharp =>
   sharp({ create: { width, height, channels: 4, background: { r, g, b, alpha } } });
 
-const frontOf = ({ fronts }: MadeFronts, fit: Front['fit']): Front => {
-  const front = fronts.find((each) => each.fit === fit);
-  if (front === undefined) throw new Error(`there is none for ${fit}`);
+const frontOf = (fronts: MadeFronts, wanted: Fit): MadeFronts[number] => {
+  const front = fronts.find(({ fit }) => fit === wanted);
+  if (front === undefined) throw new Error(`there is none for ${wanted}`);
   return front;
 };
 
@@ -58,12 +59,12 @@ describe('the maker of fronts', () => {
 
   it('makes a master for the press and pictures for screens, of exact sizes', async () => {
     const made = await make(await jpeg(orange).toBuffer());
-    expect([made.width, made.height, made.fronts.map(({ fit }) => fit)]).to.deep.equal([
-      630,
-      870,
-      ['fill', 'fit'],
+    expect(made.map(({ fit, width, height }) => [fit, width, height])).to.deep.equal([
+      ['fill', 630, 870],
+      ['fit', 630, 870],
     ]);
-    for (const { digest, pictures } of made.fronts) {
+    for (const { digest, bytes, pictures } of made) {
+      expect(bytes).to.equal(pictures.master.length);
       const { format, width, height, density, chromaSubsampling, space } = await sharp(
         pictures.master,
       ).metadata();
@@ -124,7 +125,7 @@ describe('the maker of fronts', () => {
       .toBuffer();
     expect(file.includes('Telephone of Ada')).to.equal(true);
     const made = await make(file);
-    expect([made.width, made.height]).to.deep.equal([600, 800]);
+    expect([made[0]?.width, made[0]?.height]).to.deep.equal([600, 800]);
     const { pictures } = frontOf(made, 'fill');
     // What was on the left is above.
     expectColour(await dotAt(pictures.master, 0.5, 0.1), red, 5);
@@ -162,13 +163,13 @@ describe('the maker of fronts', () => {
       .toBuffer();
     expect((await sharp(file).metadata()).pages).to.equal(2);
     const made = await make(file);
-    expect([made.width, made.height]).to.deep.equal([630, 870]);
+    expect([made[0]?.width, made[0]?.height]).to.deep.equal([630, 870]);
     expectColour(await dotAt(frontOf(made, 'fill').pictures.master, 0.5, 0.9), red);
   });
 
   it('takes a picture of one dot', async () => {
     const made = await make(await plain(blue, { width: 1, height: 1 }).png().toBuffer());
-    expect([made.width, made.height]).to.deep.equal([1, 1]);
+    expect([made[0]?.width, made[0]?.height]).to.deep.equal([1, 1]);
     expectColour(await dotAt(frontOf(made, 'fill').pictures.master, 0.9, 0.1), blue);
   });
 
