@@ -28,13 +28,23 @@ export type AddressParts = z.infer<typeof AddressParts>;
 
 /**
  * The 50 states, the District of Columbia, the territories and freely associated states, and the military
- * post offices. (decision 16: states, ZIP codes, country)
+ * post offices, by their names. (decision 16: states, ZIP codes, country)
  */
-export const states: ReadonlySet<string> = new Set([
-  'AL', 'AK', 'AZ', 'AR', 'CA', 'CO', 'CT', 'DE', 'FL', 'GA', 'HI', 'ID', 'IL', 'IN', 'IA', 'KS', 'KY', 'LA', 'ME', 'MD', 'MA', 'MI', 'MN', 'MS', 'MO',
-  'MT', 'NE', 'NV', 'NH', 'NJ', 'NM', 'NY', 'NC', 'ND', 'OH', 'OK', 'OR', 'PA', 'RI', 'SC', 'SD', 'TN', 'TX', 'UT', 'VT', 'VA', 'WA', 'WV', 'WI', 'WY',
-  'DC', 'AS', 'GU', 'MH', 'FM', 'MP', 'PW', 'PR', 'VI', 'AA', 'AE', 'AP',
-]); // prettier-ignore
+const stateCodes: ReadonlyMap<string, string> = new Map(Object.entries({
+  alabama: 'AL', alaska: 'AK', arizona: 'AZ', arkansas: 'AR', california: 'CA', colorado: 'CO', connecticut: 'CT', delaware: 'DE', florida: 'FL',
+  georgia: 'GA', hawaii: 'HI', idaho: 'ID', illinois: 'IL', indiana: 'IN', iowa: 'IA', kansas: 'KS', kentucky: 'KY', louisiana: 'LA', maine: 'ME',
+  maryland: 'MD', massachusetts: 'MA', michigan: 'MI', minnesota: 'MN', mississippi: 'MS', missouri: 'MO', montana: 'MT', nebraska: 'NE',
+  nevada: 'NV', 'new hampshire': 'NH', 'new jersey': 'NJ', 'new mexico': 'NM', 'new york': 'NY', 'north carolina': 'NC', 'north dakota': 'ND',
+  ohio: 'OH', oklahoma: 'OK', oregon: 'OR', pennsylvania: 'PA', 'rhode island': 'RI', 'south carolina': 'SC', 'south dakota': 'SD', tennessee: 'TN',
+  texas: 'TX', utah: 'UT', vermont: 'VT', virginia: 'VA', washington: 'WA', 'west virginia': 'WV', wisconsin: 'WI', wyoming: 'WY',
+  'district of columbia': 'DC', 'american samoa': 'AS', guam: 'GU', 'marshall islands': 'MH', 'federated states of micronesia': 'FM',
+  'northern mariana islands': 'MP', palau: 'PW', 'puerto rico': 'PR', 'virgin islands': 'VI', 'us virgin islands': 'VI', 'u.s. virgin islands': 'VI',
+  'armed forces americas': 'AA', 'armed forces europe': 'AE', 'armed forces pacific': 'AP',
+})); // prettier-ignore
+export const states: ReadonlySet<string> = new Set(stateCodes.values());
+
+/** The two letters of the state with this name; null if there is none. */
+export const stateNamed = (name: string): string | null => stateCodes.get(name.toLowerCase()) ?? null;
 
 /** The longest part of an address, in characters (code points). (decision 15: how long an address may be) */
 const maxPartLength = 200;

@@ -53,6 +53,8 @@ export const ContactImport = z.object({
   upload: z.string(),
   parts: z.int(),
   rows: z.int(),
+  /** The columns that are not read, and why. */
+  unread: z.record(z.string(), z.string()),
   /** The next part to save, and its number of tries. */
   next: z.int(),
   tries: z.int(),
@@ -178,6 +180,8 @@ export interface NewImport {
   readonly id: Uuid;
   readonly file: string;
   readonly rows: AsyncIterable<FileRow>;
+  /** Complete once the first row was read. */
+  readonly unread: ContactImport['unread'];
   readonly readContact: ReadContact;
 }
 
@@ -191,7 +195,7 @@ export const beginImport = async (
   deps: ImportDeps,
   { actor, requestId }: Initiator,
   org: OrganizationId,
-  { id, file, rows, readContact }: NewImport,
+  { id, file, rows, unread, readContact }: NewImport,
 ): Promise<void> => {
   const { importRecords, clock, entropy } = deps;
   const known = await listImports(deps, org);
@@ -223,6 +227,7 @@ export const beginImport = async (
     requestId,
     upload,
     ...kept,
+    unread,
     ...none,
   };
   const ends = clock.now() + importTtl;

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
-import { contactRows, type FileOptions } from '../../adapters/http/api/contact-file.js';
+import type { FileOptions } from '../../adapters/http/api/contact-columns.js';
+import { contactRows } from '../../adapters/http/api/contact-file.js';
 import { UnreadableFile } from '../../adapters/http/api/csv-rows.js';
 import type { FileRow } from '../../application/contacts/import-contacts.js';
 import { WrongUsage } from './client.js';

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { statSync } from 'node:fs';
-import type { FileOptions } from '../../adapters/http/api/contact-file.js';
+import type { FileOptions } from '../../adapters/http/api/contact-columns.js';
 import {
   importContacts,
   type ImportResult,
@@ -109,8 +109,8 @@ const preview = async (
   }
   const rows = sample.map((contact) => readable(JSON.stringify(contact)));
   running.show(
-    { contacts: good, bad, sample },
-    [...rows, `${good} contacts, ${bad} bad. Nothing was sent.`].join('\n\n'),
+    { contacts: good, bad, unread: options.unread, sample },
+    [...rows, ...notRead(options.unread), `${good} contacts, ${bad} bad. Nothing was sent.`].join('\n\n'),
   );
   if (bad > 0) throw new ServiceRefused(`The file has bad rows: ${bad}.`, '', 422);
 };
@@ -118,8 +118,12 @@ const preview = async (
 const reportRow = ({ complain }: VerbContext, line: number, reason: string): void =>
   complain(`line ${line}: ${reason}\n`);
 
-const summaryOf = ({ created, updated, bad, resumeAt }: ImportResult): string =>
+const notRead = (unread: object): readonly string[] =>
+  Object.keys(unread).length === 0 ? [] : [`Not read:\n${readable(JSON.stringify(unread))}`];
+
+const summaryOf = ({ created, updated, bad, resumeAt }: ImportResult, unread: object): string =>
   [
+    ...notRead(unread),
     `${created} created, ${updated} updated, ${bad} bad.`,
     ...(resumeAt === null
       ? []
@@ -140,7 +144,8 @@ const importFile: LongVerb = {
   ],
   run: async (running) => {
     const { input, client, show } = running;
-    const options = { key: input.text('key'), fromLine: input.number('fromLine') ?? 1 };
+    const unread = {};
+    const options = { key: input.text('key'), fromLine: input.number('fromLine') ?? 1, unread };
     const path = input.argument;
     const bar = progressBar(sizeOf(path));
     if (input.flag('preview') === true) return preview(path, options, running);
@@ -161,7 +166,7 @@ const importFile: LongVerb = {
     });
     bar.clear();
     const { failure, resumeAt, created, updated, bad } = imported;
-    show({ created, updated, bad, go_on_with: resumeAt }, summaryOf(imported));
+    show({ created, updated, bad, unread, go_on_with: resumeAt }, summaryOf(imported, unread));
     if (failure !== null) throw failure;
     if (bad > 0) throw new ServiceRefused(`The file has bad rows: ${bad}.`, '', 422);
     if (resumeAt !== null) throw new ServiceRefused('The import was interrupted.', '', 0);

@@ -6,6 +6,7 @@ import {
   doesNotFit,
   readCountry,
   readState,
+  stateNamed,
   readZip,
   withinUs,
   states,
@@ -62,6 +63,15 @@ describe('the state of an address', () => {
         outcome(() => readState(state)),
         state,
       ).to.equal('invalid_recipient');
+  });
+});
+
+describe('the name of a state', () => {
+  it('is that of each state, in any case', () => {
+    expect(stateNamed('Illinois')).to.equal('IL');
+    for (const name of ['Virgin Islands', 'U.S. Virgin Islands', 'us virgin islands'])
+      expect(stateNamed(name)).to.equal('VI');
+    for (const name of ['IL', 'Ontario', '']) expect(stateNamed(name)).to.equal(null);
   });
 });
 

@@ -1,94 +1,59 @@
 import type { FileRow } from '../../../application/contacts/import-contacts.js';
+import { stateNamed } from '../../../domain/recipient.js';
+import { readColumns, type Columns, type FileOptions } from './contact-columns.js';
 import { csvRows, UnreadableFile } from './csv-rows.js';
 
-const fields = [
-  'external_id',
-  'name',
-  'first_name',
-  'last_name',
-  'company',
-  'job_title',
-  'email',
-  'phone',
-  'birthday',
-  'work_anniversary',
-];
-const addressFields = ['line1', 'line2', 'city', 'state', 'zip', 'country'];
-const aliases: Readonly<Record<string, string>> = {
-  address1: 'line1',
-  address2: 'line2',
-  postal_code: 'zip',
-  id: 'external_id',
+type Texts = Readonly<Record<string, string>>;
+
+/** `5/6/1987` and `--05-06` as the API takes them; `0/0/00`, as Outlook writes none, is empty. */
+const dayIn = (text: string): string => {
+  const [, month = '', day = '', year = ''] = /^(\d\d?)\/(\d\d?)(?:\/(\d\d(?:\d\d)?))?$/.exec(text) ?? [];
+  if (month === '') return text.replace(/^--/, '').replace(/[ T].*$/, '');
+  if (Number(month) === 0) return '';
+  const date = `${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
+  return year.length === 4 ? `${year}-${date}` : date;
 };
 
-/**
- * The field that a column holds: `First Name` is `first_name`, `address.line1` is `line1`. Null if it is not
- * used.
- */
-export const fieldNamed = (heading: string): string | null => {
-  const plain = heading
-    .trim()
-    .toLowerCase()
-    .replace(/^address\./, '')
-    .replaceAll(/[\s-]+/g, '_');
-  const name = aliases[plain] ?? plain;
-  return fields.includes(name) || addressFields.includes(name) ? name : null;
+/** How exporters write a field, as the API takes it. */
+const readings: Readonly<Record<string, (text: string) => string>> = {
+  state: (text) => stateNamed(text) ?? text,
+  country: (text) =>
+    /^(?:u\.s\.(?:a\.)?|united states of america)$/i.test(text) ? 'US' : (stateNamed(text) ?? text),
+  birthday: dayIn,
+  work_anniversary: dayIn,
 };
 
-export interface FileOptions {
-  /** The column that holds the external_id, if it has another name. */
-  readonly key: string | undefined;
-  /** How that is named, in words. */
-  readonly keyIsNamed: string;
-  /** Rows that begin before this line are skipped. */
-  readonly fromLine: number;
-}
-
-/** The fields of each column: the key column is the external_id, and also the field that its name means. */
-const columnsFrom = (
-  headings: readonly string[],
-  { key, keyIsNamed }: FileOptions,
-): readonly (readonly string[])[] => {
-  const columns = headings.map((heading) => {
-    const own = fieldNamed(heading);
-    if (key === undefined) return own === null ? [] : [own];
-    const others = own === null || own === 'external_id' ? [] : [own];
-    return heading.trim() === key ? ['external_id', ...others] : others;
-  });
-  const named = columns.flat();
-  if (!named.includes('external_id'))
-    throw new UnreadableFile(
-      key === undefined
-        ? `The file has no column external_id. Name the column that identifies a contact ${keyIsNamed}: without one, a second run would create duplicates.`
-        : `The file has no column "${key}".`,
-    );
-  const repeated = named.find((field, index) => named.indexOf(field) !== index);
-  if (repeated !== undefined) throw new UnreadableFile(`The file has two columns for ${repeated}.`);
-  return columns;
+/** Without the apostrophe that keeps digits text in a spreadsheet, and of several values the first. */
+const textIn = (field: string, cell = ''): string => {
+  const text = cell.trim().replaceAll(/^'(?=[\d+])| ::: .*$/g, '');
+  return readings[field]?.(text) ?? text;
 };
 
-type Cell = readonly [field: string, text: string];
-type Contact = Readonly<Record<string, string | Readonly<Record<string, string>>>>;
-
-const contactFrom = (columns: readonly (readonly string[])[], cells: readonly string[]): Contact => {
-  const filled = columns.flatMap((fieldsOfColumn, index): readonly Cell[] => {
-    const cell = cells[index]?.trim() ?? '';
-    return cell === '' ? [] : fieldsOfColumn.map((field) => [field, cell]);
-  });
-  const address = filled.filter(([name]) => addressFields.includes(name));
-  const plain: Contact = Object.fromEntries(filled.filter(([name]) => !addressFields.includes(name)));
-  return address.length === 0 ? plain : { ...plain, address: Object.fromEntries(address) };
+/** A street on several lines goes on in `line2`. */
+const inLines = (address: Texts): Texts => {
+  const [line1 = '', ...more] = address['line1']?.split(/\s*[\r\n]+\s*/) ?? [];
+  if (more.length === 0) return address;
+  return { ...address, line1, line2: [...more, address['line2'] ?? []].flat().join(', ') };
 };
 
-const contactIn = (
-  columns: readonly (readonly string[])[],
-  cells: readonly string[],
-): { readonly externalId: string; readonly contact: Contact } | { readonly problem: string } => {
-  if (cells.slice(columns.length).some((cell) => cell.trim() !== ''))
-    return { problem: `it has ${cells.length} cells, but the header has ${columns.length}` };
-  const contact = contactFrom(columns, cells);
-  const externalId = contact['external_id'];
-  return typeof externalId === 'string' ? { externalId, contact } : { problem: 'it has no external_id' };
+/** The contact of a row, or why it has none. */
+const contactIn = ({ columns, width }: Columns, cells: readonly string[]) => {
+  if (cells.slice(width).some((cell) => cell.trim() !== ''))
+    return { problem: `it has ${cells.length} cells, but the header has ${width}` };
+  const contact: Record<string, string> = {};
+  const addresses = new Map<string, Record<string, string>>();
+  for (const { index, field, address } of columns) {
+    const text = textIn(field, cells[index]);
+    if (text === '') continue;
+    const parts = address === null ? contact : (addresses.get(address) ?? {});
+    parts[field] = text;
+    if (address !== null) addresses.set(address, parts);
+  }
+  const { external_id: externalId } = contact;
+  if (externalId === undefined) return { problem: 'it has no external_id' };
+  const filled = [...addresses.values()];
+  const address = filled.find(({ line1 }) => line1 !== undefined) ?? filled[0];
+  return { externalId, contact: address === undefined ? contact : { ...contact, address: inLines(address) } };
 };
 
 /**
@@ -99,12 +64,12 @@ export async function* contactRows(
   pieces: AsyncIterable<Buffer>,
   options: FileOptions,
 ): AsyncGenerator<FileRow, void, undefined> {
-  let columns: readonly (readonly string[])[] | null = null;
+  let columns: Columns | null = null;
   for await (const { line, bytes, ...row } of csvRows(pieces)) {
     if (columns === null) {
       if ('problem' in row)
         throw new UnreadableFile(`The names of the columns can't be read: ${row.problem}.`);
-      columns = columnsFrom(row.cells, options);
+      columns = readColumns(row.cells, options);
     } else if (line >= options.fromLine)
       yield { line, bytes, ...('problem' in row ? row : contactIn(columns, row.cells)) };
   }

@@ -44,6 +44,8 @@ async function* from<T>(items: readonly T[]): AsyncGenerator<T> {
   yield* items;
 }
 
+const unread = {};
+
 const start = async () => {
   const world = await makeWorld({ atomic: true });
   const keys = new MemoryPersonalKeys();
@@ -54,7 +56,7 @@ const start = async () => {
   let forms = 0;
   const begin = async (rows: readonly FileRow[], at = org): Promise<string> => {
     const id = importIdOf(at, `form ${(forms += 1)}`);
-    await beginImport(deps, by, at, { id, file: 'contacts.csv', rows: from(rows), readContact });
+    await beginImport(deps, by, at, { id, file: 'contacts.csv', rows: from(rows), unread, readContact });
     return id;
   };
   const shown = async (id: string, at = org) => {
@@ -89,6 +91,7 @@ const start = async () => {
 /** A file of which the client sends only the beginning. */
 const breakingOff = {
   file: 'b.csv',
+  unread,
   readContact,
   get rows() {
     return (async function* (): AsyncGenerator<FileRow> {
@@ -196,7 +199,7 @@ describe('an import of contacts', () => {
     const { deps, begin, waiting } = await start();
     const id = importIdOf(org, 'one form');
     for (let times = 0; times < 2; times += 1)
-      await beginImport(deps, by, org, { id, file: 'a.csv', rows: from(numbered(3)), readContact });
+      await beginImport(deps, by, org, { id, file: 'a.csv', rows: from(numbered(3)), unread, readContact });
     expect((await deps.importRecords.listOf('import', org)).length).to.equal(1);
     const other = importIdOf(org, 'another form');
     const failed = await beginImport(deps, by, org, { id: other, ...breakingOff }).catch(String);
@@ -222,7 +225,7 @@ describe('an import of contacts', () => {
     const records = deps.importRecords;
     const id = importIdOf(org, 'a form');
     const begin = () =>
-      beginImport(deps, by, org, { id, file: 'a.csv', rows: from(numbered(600)), readContact });
+      beginImport(deps, by, org, { id, file: 'a.csv', rows: from(numbered(600)), unread, readContact });
     records.add = async (record) => {
       const isAdded = await MemoryImportRecords.prototype.add.call(records, record);
       if (record.kind === 'import') throw new ImportsUnavailable('no response');

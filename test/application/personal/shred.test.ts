@@ -145,6 +145,7 @@ describe('the shredder', () => {
           id: importIdOf(at, 'a form'),
           file: 'a.csv',
           rows: Readable.from(rows),
+          unread: {},
           readContact,
         };
         await beginImport(importing, { actor: world.command().actor, requestId: null }, at, uploaded);

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WrongUsage } from '../../../bin/cli/client.js';
-import { fieldNamed, type FileOptions } from '../../../adapters/http/api/contact-file.js';
+import type { FileOptions } from '../../../adapters/http/api/contact-columns.js';
 import {
   importContacts,
   type FileRow,
@@ -28,7 +28,13 @@ const rowsOf = async (text: string, options: Partial<FileOptions> = {}): Promise
   await inDirectory(async (directory) => {
     const path = join(directory, 'contacts.csv');
     await writeFile(path, text);
-    for await (const row of contactsIn(path, { key: undefined, fromLine: 1, ...options })) rows.push(row);
+    for await (const row of contactsIn(path, {
+      key: undefined,
+      fromLine: 1,
+      unread: {},
+      ...options,
+    }))
+      rows.push(row);
   });
   return rows;
 };
@@ -47,13 +53,6 @@ const usageError = async (run: Promise<unknown>): Promise<string> => {
 };
 
 describe('a file of contacts', () => {
-  it('may name its columns in many ways', () =>
-    expect(
-      ['First Name', ' LAST-NAME ', 'address.line1', 'Address2', 'Postal Code', 'ID', 'Shoe size'].map(
-        fieldNamed,
-      ),
-    ).to.deep.equal(['first_name', 'last_name', 'line1', 'line2', 'zip', 'external_id', null]));
-
   it('is read row by row, with the line on which each row begins', async () => {
     const rows = await rowsOf(
       '\ufeffexternal_id,name,city,shoe size\r\n1,"Ann, ""A""",Austin,9\r\n\r\n2,"Two\r\nlines",,\n3,Bo\r , ,\r\n ,Cy,,\r\n4, Di ,,,,\r\n5,Ed,,,,x\r\n',
@@ -78,23 +77,40 @@ describe('a file of contacts', () => {
     expect(rows.map(brief)).to.deep.equal([[2, { external_id: 'ann@x.de', email: 'ann@x.de', name: 'Ann' }]]);
   });
 
+  it('names a column for its key where it has none', async () =>
+    expect(await usageError(rowsOf('Name,E-mail 1 - Value\nAnn,a@x.de\n'))).to.include(
+      'with --key, such as "E-mail 1 - Value"',
+    ));
+
+  it('is read with the addresses of a row in one piece, and that with a street first', async () => {
+    const rows = await rowsOf(
+      'id,name,Home City,Home Street,Work Street,Work City,Other City\n1,Ann,,,1 A St,Austin,Rome\n2,Bo,Bonn,2 B St,3 C St,Cork,\n3,Cy,,,,Dallas,Elgin\n',
+    );
+    expect(rows.map(brief)).to.deep.equal([
+      [2, { external_id: '1', name: 'Ann', address: { line1: '1 A St', city: 'Austin' } }],
+      [3, { external_id: '2', name: 'Bo', address: { line1: '2 B St', city: 'Bonn' } }],
+      [4, { external_id: '3', name: 'Cy', address: { city: 'Dallas' } }],
+    ]);
+  });
+
   it('can be resumed from a line', async () =>
     expect((await rowsOf('id,name\n1,A\n2,B\n3,C\n', { fromLine: 3 })).map(({ line }) => line)).to.deep.equal(
       [3, 4],
     ));
 
-  it('is refused without a key, without a header, with a column twice, or if it can’t be read', async () => {
+  it('is refused without a key, without a header, or if it can’t be read', async () => {
     expect(await usageError(rowsOf('name\nAnn\n'))).to.match(/no column external_id/);
     expect(await usageError(rowsOf('id,name\n1,Ann\n', { key: 'customer' }))).to.match(
       /no column "customer"/,
     );
-    expect(await usageError(rowsOf('id,external_id,name\n1,1,Ann\n'))).to.match(
-      /The file has two columns for external_id/,
-    );
     expect(await usageError(rowsOf(''))).to.match(/empty/);
     expect(await usageError(rowsOf('id,"name\n1,Ann\n'))).to.match(/names of the columns can't be read/);
     expect(await usageError(rowsOf(`id,name\n1,"${'x'.repeat(500_000)}"\n`))).to.match(/longer than 400 KiB/);
-    const missing = contactsIn(join(tmpdir(), 'no such file.csv'), { key: undefined, fromLine: 1 });
+    const missing = contactsIn(join(tmpdir(), 'no such file.csv'), {
+      key: undefined,
+      fromLine: 1,
+      unread: {},
+    });
     expect(await usageError(missing.next())).to.match(/can't be read/);
   });
 });
@@ -260,16 +276,16 @@ describe('the contact and hook commands', () => {
       const other = await service.tenant({ credits: 0, designs: false });
       const path = join(directory, 'contacts.csv');
       const good = Array.from({ length: 200 }, (_, number) => `k-${number},Ann ${number},TX\n`).join('');
-      await writeFile(path, `external_id,name,state\n${good}bad-1,Bo,Texas\n,No key,TX\nbad-2,,TX\n`);
+      await writeFile(path, `external_id,name,state,Shoes\n${good}bad-1,Bo,Ontario\n,No key,TX\nbad-2,,TX\n`);
+      const unread = { Shoes: 'no field is read from a column of this name' };
       const preview = await importing(path, '--org', other.org, '--preview', 'true', '--json');
-      expect([preview.code, JSON.parse(preview.out).contacts, JSON.parse(preview.out).bad]).to.deep.equal([
-        1, 200, 3,
-      ]);
+      const { contacts, bad, unread: notRead } = JSON.parse(preview.out);
+      expect([preview.code, contacts, bad, notRead]).to.deep.equal([1, 200, 3, unread]);
       expect((await other.api('/api/v1/contacts')).rows).to.deep.equal([]);
       const first = await importing(path, '--org', other.org, '--json');
       expect([first.code, JSON.parse(first.out)]).to.deep.equal([
         1,
-        { created: 200, updated: 0, bad: 3, go_on_with: null },
+        { created: 200, updated: 0, bad: 3, unread, go_on_with: null },
       ]);
       for (const line of [
         'line 202: invalid_recipient',
@@ -284,7 +300,10 @@ describe('the contact and hook commands', () => {
           .map((line) => line.split(':')[0]),
       ).to.deep.equal(['line 202', 'line 203', 'line 204']);
       const second = await importing(path, '--org', other.org, '--from-line', '102');
-      expect([second.code, second.out]).to.deep.equal([1, '0 created, 100 updated, 3 bad.\n']);
+      expect([second.code, second.out]).to.deep.equal([
+        1,
+        `Not read:\nShoes  ${unread.Shoes}\n0 created, 100 updated, 3 bad.\n`,
+      ]);
       const page = await other.api('/api/v1/contacts?limit=200');
       expect(page.rows.length).to.equal(200);
       expect(

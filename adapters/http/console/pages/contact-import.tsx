@@ -7,7 +7,7 @@ import {
 } from '../../../../application/contacts/imports.js';
 import { csvOf, csvRows } from '../../server/csv.js';
 import { Form, Refusal, Submit } from '../../web/form.js';
-import { Badge, PageHeading } from '../../web/parts.js';
+import { Badge, PageHeading, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { nothingHere } from '../admit.js';
 import { newForm } from '../answer.js';
@@ -36,7 +36,7 @@ export const contactImportPage = page({
   },
   title: ({ found }) => `Import of ${found.file}`,
   view: ({ found, rows: waiting, form }, { url, org, self, query, timeZone }, refused) => {
-    const { id, file, at, status, why, rows, through, created, updated, same, bad } = found;
+    const { id, file, at, status, why, rows, through, created, updated, same, bad, unread } = found;
     return (
       <>
         <p class="crumbs">
@@ -94,12 +94,19 @@ export const contactImportPage = page({
         {waiting.length === 0 ? null : (
           <>
             <h2>How the file was understood</h2>
-            <p class="quiet">
-              The next rows, each cell below the field that it is saved in. Columns of other names are left
-              out.
-            </p>
+            <p class="quiet">The next rows, each cell below the field that it is saved in.</p>
             <ImportRows rows={waiting} />
           </>
+        )}
+        {Object.keys(unread).length === 0 ? null : (
+          <Table
+            label="Columns that are not read"
+            rows={Object.entries(unread)}
+            columns={[
+              { name: 'Column', kind: 'head', cell: ([column]) => column },
+              { name: 'Why', cell: ([, reason]) => reason },
+            ]}
+          />
         )}
         <p class="quiet">Imports are shown for 7 days.</p>
       </>

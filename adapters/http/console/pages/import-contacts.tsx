@@ -42,7 +42,7 @@ export const importContactsPage = page({
             name="file"
             label="File"
             accept=".csv,text/csv"
-            hint={`Its first line names the columns, such as external_id, first_name, last_name, company, email, line1, city, state, zip, birthday. ${maxFileBytes / 1024 / 1024} MiB at most.`}
+            hint={`Its first line names the columns, as Excel, Google Contacts, Outlook, HubSpot, Salesforce, Mailchimp, Shopify, Klaviyo and WooCommerce name them. ${maxFileBytes / 1024 / 1024} MiB at most.`}
           />
           <button type="submit">Import</button>
         </Form>
@@ -76,9 +76,11 @@ export const importContactsPage = page({
         if (fileName === '') throw new DomainError('invalid_body', 'Choose a file.', 'file');
         const id = importIdOf(org, formIn(sent));
         const key = sent('key') === '' ? undefined : sent('key');
-        const rows = contactRows(file, { key, keyIsNamed: 'as the key column', fromLine: 1 });
+        const unread = {};
+        const rows = contactRows(file, { key, keyIsNamed: 'as the key column', fromLine: 1, unread });
         try {
-          await beginImport(deps, by, org, { id, file: fileName.slice(0, 200), rows, readContact });
+          const sentFile = { id, file: fileName.slice(0, 200), rows, unread, readContact };
+          await beginImport(deps, by, org, sentFile);
         } catch (error) {
           if (error instanceof UnreadableFile)
             throw new DomainError('invalid_body', `${error.message} Nothing was imported.`, 'file');

@@ -1,0 +1,413 @@
+import { expect } from 'chai';
+import { readContact } from '../../../../adapters/http/api/contact-fields.js';
+import { contactRows } from '../../../../adapters/http/api/contact-file.js';
+
+type Row = Readonly<Record<string, string>>;
+
+interface Exporter {
+  /** All columns, in the order of the file. */
+  readonly columns: string;
+  /** The column that is named as the key. */
+  readonly key?: string;
+  /** Where the names, the e-mail address and the address are, but for the country. */
+  readonly places: string;
+  /** How the two states are written. */
+  readonly states?: readonly [illinois: string, puertoRico: string];
+  /** What else the rows say. */
+  readonly more: readonly Row[];
+  /** What the contacts have of that. */
+  readonly has: readonly object[];
+  /** The columns that are read; no field is read from the others, unless there is another reason. */
+  readonly read: string;
+  readonly because?: Row;
+}
+
+const places = ['first_name', 'last_name', 'email', 'line1', 'line2', 'city', 'state', 'zip'];
+const people = [
+  ['Ada', 'Lovelace', 'ada@example.com', '12 Analytical Way', 'Apt 4', 'Springfield', 'IL', '62701'],
+  ['Bo', 'Núñez', 'bo@example.com', '7 Calle "Luna", Old Town', '', 'San Juan', 'PR', '00901'],
+  ['Cy', 'Ng', 'cy@example.com'],
+];
+
+const named = (text: string): readonly string[] => text.split(', ');
+
+const outlook =
+  'Title, First Name, Middle Name, Last Name, Suffix, Company, Department, Job Title, Business Street, Business Street 2, Business Street 3, Business City, Business State, Business Postal Code, Business Country/Region, Home Street, Home Street 2, Home Street 3, Home City, Home State, Home Postal Code, Home Country/Region, Other Street, Other Street 2, Other Street 3, Other City, Other State, Other Postal Code, Other Country/Region, Business Fax, Business Phone, Business Phone 2, Home Fax, Home Phone, Home Phone 2, Mobile Phone, Other Phone, Primary Phone, Account, Anniversary, Birthday, Business Address PO Box, Categories, E-mail Address, E-mail Type, E-mail Display Name, E-mail 2 Address, Gender, Government ID Number, Notes, Priority, Private, Sensitivity, Spouse, User 1, Web Page';
+
+const exporters: Readonly<Record<string, Exporter>> = {
+  'Google Contacts': {
+    columns:
+      'First Name, Middle Name, Last Name, Phonetic First Name, Name Prefix, Nickname, File As, Organization Name, Organization Title, Organization Department, Birthday, Notes, Photo, Labels, E-mail 1 - Label, E-mail 1 - Value, E-mail 2 - Value, Phone 1 - Label, Phone 1 - Value, Address 1 - Label, Address 1 - Formatted, Address 1 - Street, Address 1 - City, Address 1 - PO Box, Address 1 - Region, Address 1 - Postal Code, Address 1 - Country, Address 1 - Extended Address, Website 1 - Value, Event 1 - Label, Event 1 - Value',
+    key: 'E-mail 1 - Value',
+    places:
+      'First Name, Last Name, E-mail 1 - Value, Address 1 - Street, Address 1 - Extended Address, Address 1 - City, Address 1 - Region, Address 1 - Postal Code',
+    more: [
+      {
+        'Organization Name': 'Analytical Engines',
+        'Organization Title': 'Countess',
+        Birthday: '1815-12-10',
+        'Phone 1 - Value': '+1 217-555-0100 ::: +1 217-555-0101',
+        'Address 1 - Country': 'United States',
+        'Address 1 - Formatted': '12 Analytical Way\nApt 4\nSpringfield, IL 62701\nUnited States',
+        Labels: 'Friends ::: * myContacts',
+      },
+      { Birthday: '--05-06', 'Address 1 - Country': 'US' },
+    ],
+    has: [
+      {
+        external_id: 'ada@example.com',
+        company: 'Analytical Engines',
+        job_title: 'Countess',
+        birthday: '12-10',
+        phone: '+1 217-555-0100',
+      },
+      { external_id: 'bo@example.com', birthday: '05-06' },
+      { external_id: 'cy@example.com' },
+    ],
+    read: 'First Name, Last Name, Organization Name, Organization Title, Birthday, E-mail 1 - Value, Phone 1 - Value, Address 1 - Street, Address 1 - City, Address 1 - Region, Address 1 - Postal Code, Address 1 - Country, Address 1 - Extended Address',
+  },
+  'Google Contacts, as it was': {
+    columns:
+      'Name, Given Name, Additional Name, Family Name, Yomi Name, Name Prefix, Birthday, Occupation, Notes, Group Membership, E-mail 1 - Type, E-mail 1 - Value, Phone 1 - Type, Phone 1 - Value, Address 1 - Type, Address 1 - Formatted, Address 1 - Street, Address 1 - City, Address 1 - Region, Address 1 - Postal Code, Address 1 - Country, Address 1 - Extended Address, Address 2 - Street, Address 2 - City, Organization 1 - Name, Organization 1 - Title',
+    key: 'E-mail 1 - Value',
+    places:
+      'Given Name, Family Name, E-mail 1 - Value, Address 1 - Street, Address 1 - Extended Address, Address 1 - City, Address 1 - Region, Address 1 - Postal Code',
+    more: [
+      { Name: 'Ada Lovelace', 'Organization 1 - Name': 'Analytical Engines', 'Address 2 - City': 'London' },
+    ],
+    has: [{ external_id: 'ada@example.com', company: 'Analytical Engines' }],
+    read: 'Name, Given Name, Family Name, Birthday, E-mail 1 - Value, Phone 1 - Value, Address 1 - Street, Address 1 - City, Address 1 - Region, Address 1 - Postal Code, Address 1 - Country, Address 1 - Extended Address, Address 2 - Street, Address 2 - City, Organization 1 - Name, Organization 1 - Title',
+  },
+  'Outlook, with addresses at home': {
+    columns: outlook,
+    key: 'E-mail Address',
+    places:
+      'First Name, Last Name, E-mail Address, Home Street, Home Street 2, Home City, Home State, Home Postal Code',
+    more: [
+      {
+        Title: 'Ms.',
+        'Job Title': 'Countess',
+        Birthday: '12/10/1815',
+        Anniversary: '0/0/00',
+        'Mobile Phone': '(217) 555-0100',
+        'Home Country/Region': 'United States of America',
+        'Business Street': '1 Engine Row',
+      },
+      { Birthday: '5/6/1987', 'Home Country/Region': 'Puerto Rico' },
+      { Title: 'Mr.', Birthday: '0/0/00' },
+    ],
+    has: [{ job_title: 'Countess', birthday: '12-10', phone: '(217) 555-0100' }, { birthday: '05-06' }],
+    read: 'First Name, Last Name, Company, Job Title, Business Street, Business Street 2, Business City, Business State, Business Postal Code, Business Country/Region, Home Street, Home Street 2, Home City, Home State, Home Postal Code, Home Country/Region, Other Street, Other Street 2, Other City, Other State, Other Postal Code, Other Country/Region, Mobile Phone, Birthday, E-mail Address',
+    because: {
+      Title: 'job_title is read from Job Title',
+      'Home Phone': 'phone is read from Mobile Phone',
+      'Business Phone': 'phone is read from Mobile Phone',
+    },
+  },
+  'Outlook, with addresses at work': {
+    columns: outlook,
+    key: 'E-mail Address',
+    places:
+      'First Name, Last Name, E-mail Address, Business Street, Business Street 2, Business City, Business State, Business Postal Code',
+    more: [{ 'Home Country/Region': 'United States of America' }],
+    has: [],
+    read: 'First Name, Last Name, Company, Job Title, Business Street, Business Street 2, Business City, Business State, Business Postal Code, Business Country/Region, Home Street, Home Street 2, Home City, Home State, Home Postal Code, Home Country/Region, Other Street, Other Street 2, Other City, Other State, Other Postal Code, Other Country/Region, Mobile Phone, Birthday, E-mail Address',
+    because: {
+      Title: 'job_title is read from Job Title',
+      'Home Phone': 'phone is read from Mobile Phone',
+      'Business Phone': 'phone is read from Mobile Phone',
+    },
+  },
+  HubSpot: {
+    columns:
+      'Record ID, First Name, Last Name, Email, Phone Number, Mobile Phone Number, Contact owner, Associated Company, Last Activity Date, Lead Status, Create Date, Job Title, Company Name, Date of birth, Street Address, Street Address 2, City, State/Region, Postal Code, Country/Region, Marketing contact status',
+    places: 'First Name, Last Name, Email, Street Address, Street Address 2, City, State/Region, Postal Code',
+    more: [
+      {
+        'Record ID': '90071992547409930',
+        'Company Name': 'Analytical Engines',
+        'Job Title': 'Countess',
+        'Phone Number': '+12175550100',
+        'Date of birth': '1815-12-10',
+        'Country/Region': 'United States',
+      },
+      { 'Record ID': '90071992547409931', 'Street Address': '7 Calle "Luna", Old Town' },
+      { 'Record ID': '3' },
+    ],
+    has: [
+      {
+        external_id: '90071992547409930',
+        company: 'Analytical Engines',
+        job_title: 'Countess',
+        phone: '+12175550100',
+        birthday: '12-10',
+      },
+      { external_id: '90071992547409931' },
+      { external_id: '3' },
+    ],
+    read: 'Record ID, First Name, Last Name, Email, Phone Number, Job Title, Company Name, Date of birth, Street Address, Street Address 2, City, State/Region, Postal Code, Country/Region',
+    because: {
+      'Mobile Phone Number': 'phone is read from Phone Number',
+      'Associated Company': 'company is read from Company Name',
+    },
+  },
+  'a report of Salesforce': {
+    columns:
+      'Salutation, First Name, Last Name, Title, Account Name, Mailing Street, Mailing City, Mailing State/Province, Mailing Zip/Postal Code, Mailing Country, Phone, Fax, Mobile, Email, Account Owner, Contact ID, Birthdate',
+    places:
+      'First Name, Last Name, Email, Mailing Street, , Mailing City, Mailing State/Province, Mailing Zip/Postal Code',
+    more: [
+      {
+        'Contact ID': '003Dn00000AbCdE',
+        'Mailing Street': '12 Analytical Way\r\nApt 4',
+        Title: 'Countess',
+        'Account Name': 'Analytical Engines',
+        Birthdate: '12/10/1815',
+        'Mailing Country': 'USA',
+      },
+      { 'Contact ID': '003Dn00000AbCdF' },
+      { 'Contact ID': '003Dn00000AbCdG' },
+    ],
+    has: [
+      {
+        external_id: '003Dn00000AbCdE',
+        line2: 'Apt 4',
+        job_title: 'Countess',
+        company: 'Analytical Engines',
+        birthday: '12-10',
+      },
+      { external_id: '003Dn00000AbCdF' },
+      { external_id: '003Dn00000AbCdG' },
+    ],
+    read: 'First Name, Last Name, Title, Account Name, Mailing Street, Mailing City, Mailing State/Province, Mailing Zip/Postal Code, Mailing Country, Phone, Email, Contact ID, Birthdate',
+    because: { Mobile: 'phone is read from Phone' },
+  },
+  'Salesforce’s Data Loader': {
+    columns:
+      'Id, IsDeleted, AccountId, LastName, FirstName, Salutation, Name, OtherStreet, OtherCity, OtherState, OtherPostalCode, OtherCountry, MailingStreet, MailingCity, MailingState, MailingPostalCode, MailingCountry, Phone, MobilePhone, Email, Title, Department, Birthdate, OwnerId, CreatedDate',
+    places: 'FirstName, LastName, Email, MailingStreet, , MailingCity, MailingState, MailingPostalCode',
+    more: [
+      {
+        Id: '003Dn00000AbCdEIAV',
+        Name: 'Ada Lovelace',
+        MailingStreet: '12 Analytical Way\nApt 4',
+        OtherStreet: '1 Engine Row',
+        OtherCity: 'Boston',
+        Birthdate: '1815-12-10T00:00:00.000Z',
+      },
+      { Id: '2' },
+      { Id: '3' },
+    ],
+    has: [
+      { external_id: '003Dn00000AbCdEIAV', line2: 'Apt 4', birthday: '12-10' },
+      { external_id: '2' },
+      { external_id: '3' },
+    ],
+    read: 'Id, LastName, FirstName, Name, OtherStreet, OtherCity, OtherState, OtherPostalCode, OtherCountry, MailingStreet, MailingCity, MailingState, MailingPostalCode, MailingCountry, Phone, Email, Title, Birthdate',
+    because: { MobilePhone: 'phone is read from Phone' },
+  },
+  Mailchimp: {
+    columns:
+      'Email Address, First Name, Last Name, Address, Phone Number, Birthday, MEMBER_RATING, OPTIN_TIME, OPTIN_IP, CONFIRM_TIME, LATITUDE, LONGITUDE, TIMEZONE, CC, REGION, LAST_CHANGED, LEID, EUID, NOTES, TAGS',
+    places: 'First Name, Last Name, Email Address',
+    more: [
+      {
+        Address: '12 Analytical Way  Apt 4  Springfield  IL  62701',
+        Birthday: '12/10',
+        CC: 'DE',
+        REGION: 'BE',
+        EUID: '810826c56e',
+        TAGS: '"VIP","Blog"',
+      },
+      { EUID: 'b' },
+      { EUID: 'c' },
+    ],
+    has: [{ external_id: '810826c56e', birthday: '12-10' }, { external_id: 'b' }, { external_id: 'c' }],
+    read: 'Email Address, First Name, Last Name, Phone Number, Birthday, EUID',
+    because: { Address: 'an address is read from columns for street, city, state and ZIP' },
+  },
+  Shopify: {
+    columns:
+      'Customer ID, First Name, Last Name, Email, Accepts Email Marketing, Default Address Company, Default Address Address1, Default Address Address2, Default Address City, Default Address Province Code, Default Address Country Code, Default Address Zip, Default Address Phone, Phone, Accepts SMS Marketing, Total Spent, Total Orders, Note, Tax Exempt, Tags',
+    places:
+      'First Name, Last Name, Email, Default Address Address1, Default Address Address2, Default Address City, Default Address Province Code, Default Address Zip',
+    states: ['IL', 'PR'],
+    more: [
+      {
+        'Customer ID': "'8779761975521",
+        'Default Address Company': 'Analytical Engines',
+        'Default Address Zip': "'62701",
+        'Default Address Country Code': 'US',
+        Phone: "'+12175550100",
+      },
+      { 'Customer ID': "'2", 'Default Address Country Code': 'PR' },
+      { 'Customer ID': "'3", 'Default Address Country Code': 'US' },
+    ],
+    has: [
+      { external_id: '8779761975521', company: 'Analytical Engines', phone: '+12175550100' },
+      { external_id: '2' },
+      { external_id: '3' },
+    ],
+    read: 'Customer ID, First Name, Last Name, Email, Default Address Company, Default Address Address1, Default Address Address2, Default Address City, Default Address Province Code, Default Address Country Code, Default Address Zip, Phone',
+    because: { 'Default Address Phone': 'phone is read from Phone' },
+  },
+  Klaviyo: {
+    columns:
+      'Email, Klaviyo ID, First Name, Last Name, Phone Number, Address, Address 2, City, State / Region, Country, Zip Code, Latitude, Longitude, Source, Organization, Title, Last Open, Profile Created On, Date Added',
+    places: 'First Name, Last Name, Email, Address, Address 2, City, State / Region, Zip Code',
+    more: [
+      {
+        'Klaviyo ID': '01H8XGJWBWBAQ4',
+        Organization: 'Analytical Engines',
+        Title: 'Countess',
+        Country: 'United States',
+        'Date Added': '2026-05-06 07:08:09',
+      },
+      { 'Klaviyo ID': '2' },
+      { 'Klaviyo ID': '3' },
+    ],
+    has: [
+      { external_id: '01H8XGJWBWBAQ4', company: 'Analytical Engines', job_title: 'Countess' },
+      { external_id: '2' },
+      { external_id: '3' },
+    ],
+    read: 'Email, Klaviyo ID, First Name, Last Name, Phone Number, Address, Address 2, City, State / Region, Country, Zip Code, Organization, Title',
+  },
+  'customers of WooCommerce': {
+    columns:
+      'ID, user_login, user_email, first_name, last_name, display_name, role, billing_first_name, billing_last_name, billing_company, billing_email, billing_phone, billing_address_1, billing_address_2, billing_postcode, billing_city, billing_state, billing_country, shipping_first_name, shipping_address_1, shipping_address_2, shipping_postcode, shipping_city, shipping_state, shipping_country, paying_customer, _order_count',
+    places:
+      'first_name, last_name, user_email, shipping_address_1, shipping_address_2, shipping_city, shipping_state, shipping_postcode',
+    states: ['IL', 'PR'],
+    more: [
+      {
+        ID: '17',
+        billing_company: 'Analytical Engines',
+        billing_address_1: '1 Engine Row',
+        billing_country: 'US',
+        billing_phone: '217-555-0100',
+      },
+      { ID: '2', shipping_country: 'PR' },
+      { ID: '3', billing_country: 'US', shipping_country: 'US' },
+    ],
+    has: [
+      { external_id: '17', company: 'Analytical Engines', phone: '217-555-0100' },
+      { external_id: '2' },
+      { external_id: '3' },
+    ],
+    read: 'ID, user_email, first_name, last_name, billing_company, billing_phone, billing_address_1, billing_address_2, billing_postcode, billing_city, billing_state, billing_country, shipping_address_1, shipping_address_2, shipping_postcode, shipping_city, shipping_state, shipping_country',
+    because: {
+      billing_first_name: 'first_name is read from first_name',
+      billing_last_name: 'last_name is read from last_name',
+      billing_email: 'email is read from user_email',
+    },
+  },
+  'Analytics of WooCommerce': {
+    columns:
+      'Name, Username, Last Active, Sign Up, Email, Orders, Total Spend, AOV, Country / Region, City, Region, Postal Code',
+    key: 'Email',
+    places: ', , Email, , , City, Region, Postal Code',
+    states: ['IL', 'PR'],
+    more: [{ Name: 'Ada Lovelace' }, { Name: 'Bo Núñez' }, { Name: 'Cy Ng' }],
+    has: [
+      { first_name: 'Ada', last_name: 'Lovelace', line1: null, line2: null },
+      { first_name: 'Bo', last_name: 'Núñez', line1: null },
+      { first_name: 'Cy', last_name: 'Ng' },
+    ],
+    read: 'Name, Email, Country / Region, City, Region, Postal Code',
+  },
+  'a person with a spreadsheet': {
+    columns:
+      'ID, First name, Surname, E-mail, Street, Address Line 2, City, State, ZIP, Hire date, Birthday, Shoe size',
+    places: 'First name, Surname, E-mail, Street, Address Line 2, City, State, ZIP',
+    more: [
+      { ID: '0017', 'Hire date': '3/1/2019', Birthday: '12/10/15' },
+      { ID: '2', Birthday: '5/6' },
+      { ID: '3', 'Shoe size': '9' },
+    ],
+    has: [
+      { external_id: '0017', work_anniversary: '2019-03-01', birthday: '12-10' },
+      { external_id: '2', birthday: '05-06' },
+      { external_id: '3' },
+    ],
+    read: 'ID, First name, Surname, E-mail, Street, Address Line 2, City, State, ZIP, Hire date, Birthday',
+  },
+};
+
+const parts = new Set(places.slice(3));
+
+/** The rows as the exporter writes them. */
+const rowsOf = ({ columns, places: at, states = ['Illinois', 'Puerto Rico'], more }: Exporter) =>
+  people.map((person, row) => {
+    const told = person.map((text, place) =>
+      places[place] === 'state' ? (text === 'IL' ? states[0] : states[1]) : text,
+    );
+    const known = Object.fromEntries(named(at).map((column, place) => [column, told[place] ?? '']));
+    return named(columns).map((column) => more[row]?.[column] ?? known[column] ?? '');
+  });
+
+/** The contacts that these people are, read by the rules of the API. */
+const contactsOf = ({ places: at, key, has }: Exporter) =>
+  people.map((person, row) => {
+    const written = named(at).map((column, place) => (column === '' ? null : (person[place] ?? null)));
+    const flat = Object.entries({
+      ...(key !== undefined && { external_id: person[2] }),
+      ...Object.fromEntries(places.map((place, index) => [place, written[index]])),
+      ...has[row],
+    });
+    return readContact({
+      ...Object.fromEntries(flat.filter(([name]) => !parts.has(name))),
+      address: Object.fromEntries(flat.filter(([name]) => parts.has(name))),
+    });
+  });
+
+const quoted = (cell: string): string =>
+  /[",;\t\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+
+type Table = readonly (readonly string[])[];
+const written = (table: Table, delimiter: string, ends: readonly string[] = ['\n']): string =>
+  table.map((row, at) => row.map(quoted).join(delimiter) + (ends[at] ?? ends.at(-1) ?? '')).join('');
+const withoutLast = (row: readonly string[]): readonly string[] =>
+  row.slice(0, row.findLastIndex((cell) => cell !== '') + 1);
+
+const forms: Readonly<Record<string, (table: Table) => Buffer>> = {
+  commas: (table) => Buffer.from(written(table, ',')),
+  'commas and CRLF after a byte order mark': (table) => Buffer.from(`\ufeff${written(table, ',', ['\r\n'])}`),
+  'CRLF after the header and LF after rows': (table) => Buffer.from(written(table, ',', ['\r\n', '\n'])),
+  semicolons: (table) => Buffer.from(written(table, ';', ['\r\n'])),
+  'semicolons, which it names': (table) => Buffer.from(`sep=;\r\n${written(table, ';', ['\r\n'])}`),
+  tabs: (table) => Buffer.from(written(table, '\t')),
+  'tabs in UTF-16': (table) => Buffer.from(`\ufeff${written(table, '\t', ['\r\n'])}`, 'utf16le'),
+  'rows without their last cells, and empty ones': ([header = [], ...rows]) =>
+    Buffer.from(written([header, ...rows.map(withoutLast), header.map(() => '')], ',')),
+};
+
+const imported = async ({ key, columns }: Exporter, rows: Table, form: (table: Table) => Buffer) => {
+  const contacts: object[] = [];
+  const unread = {};
+  const file = (async function* () {
+    yield form([named(columns), ...rows]);
+  })();
+  const options = { key, keyIsNamed: '', fromLine: 1, unread };
+  for await (const row of contactRows(file, options))
+    contacts.push('contact' in row ? readContact({ ...row.contact }) : row);
+  return { contacts, unread };
+};
+
+describe('a file of contacts exported by', () => {
+  for (const [name, exporter] of Object.entries(exporters))
+    it(`${name} is read whole, and each column that is not read is named with the reason`, async () => {
+      const unread = named(exporter.columns).filter((column) => !named(exporter.read).includes(column));
+      const expected = {
+        contacts: contactsOf(exporter),
+        unread: Object.fromEntries(
+          unread.map((column) => [
+            column,
+            exporter.because?.[column] ?? 'no field is read from a column of this name',
+          ]),
+        ),
+      };
+      for (const [form, write] of Object.entries(forms))
+        expect(await imported(exporter, rowsOf(exporter), write), form).to.deep.equal(expected);
+    });
+});
