@@ -8,6 +8,7 @@ import type { Service } from './wiring/service.js';
 import { misspelt, readSettings } from './settings/settings.js';
 import { tracingOfProcess } from './wiring/tracing.js';
 import { version } from './settings/version.js';
+import type { Clock } from '../application/ports/system.js';
 import type { Milliseconds } from '../domain/ids.js';
 
 const stopTimeout = 9_500;
@@ -55,6 +56,19 @@ const welcome = (
   ].join('\n');
 };
 
+/** Within this, a SIGTERM is the first one again: a supervisor sent it to npm, too, which passes it on. */
+const sameSignal: Milliseconds = 1_000;
+
+/** Resolves when the drain is over, or when a second signal asks to stop without it. */
+const endOfDrain = async (clock: Clock, drain: Milliseconds): Promise<void> => {
+  const impatience = new AbortController();
+  const stopWaiting = (): void => impatience.abort();
+  process.on('SIGINT', stopWaiting);
+  await clock.sleep(Math.min(drain, sameSignal), impatience.signal);
+  process.on('SIGTERM', stopWaiting);
+  await clock.sleep(drain - sameSignal, impatience.signal);
+};
+
 /** Whatever the process writes is for its own user alone: the data hold names, addresses and messages. */
 const ownerOnly = 0o077;
 
@@ -80,8 +94,9 @@ const serve = async (): Promise<void> => {
     process.on('SIGINT', () => resolve(0));
     process.on('SIGTERM', () => resolve(settings.drain));
   });
+  const drained = stopped.then((drain) => endOfDrain(clock, drain));
   // Also if the service is still starting.
-  void stopped.then((drain) => clock.sleep(drain + stopTimeout)).then(() => process.exit(exitCodes.failed));
+  void drained.then(() => clock.sleep(stopTimeout)).then(() => process.exit(exitCodes.failed));
   const service = await startService({
     settings,
     role,
@@ -100,10 +115,8 @@ const serve = async (): Promise<void> => {
   });
   const drain = await stopped;
   log.info({ role, drain_ms: drain }, 'stopping');
-  if (drain > 0) {
-    service.drain();
-    await clock.sleep(drain);
-  }
+  if (drain > 0) service.drain();
+  await drained;
   await service.stop();
 };
 

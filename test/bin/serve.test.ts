@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
-import { Agent, get } from 'node:http';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,9 +11,9 @@ import { explain } from '../../bin/wiring/exit.js';
 import { startService } from '../../bin/wiring/service.js';
 import { readSettings } from '../../bin/settings/settings.js';
 import { eventually } from '../support/time/eventually.js';
-import { rounds } from '../support/runner/effort.js';
 import { run, start, type Ended, type Running } from '../support/servers/programs.js';
 import { aCard, clientOf, type Client } from '../support/http/service.js';
+import { requestsOfADrain, sendAll } from '../support/http/balanced.js';
 import { Visitor } from '../support/http/visitor.js';
 
 interface Started extends Running {
@@ -182,29 +181,21 @@ describe('the service as a process', () => {
     expect(seen).to.match(/^HTTP\/1.1 201 /);
   });
 
-  it('loses no request while a balancer has not noticed yet that it stops', async () => {
-    const count = rounds({ usually: 400, thoroughly: 20_000 });
-    const service = await serve({ DRAIN: '60s', RATE_LIMIT_PER_MINUTE: '1000000000' });
-    const authorization = `Bearer ${/hck_[\w-]{43}/.exec(service.lines.join('\n'))?.[0]}`;
+  it('loses no request while a balancer has not noticed yet that it stops, and stops at once if it is told twice', async () => {
+    const service = await serve({ DRAIN: '10m', RATE_LIMIT_PER_MINUTE: '1000000000' });
     const endpoint = await service.demo('/api/v1/webhooks', { body: { url: 'https://hooks.example.com/' } });
-    const pooled = new Agent({ keepAlive: true });
-    const fresh = new Agent({ keepAlive: false });
-    const answers = new Map<string, number>();
-    let begun = 0;
-    const send = async (agent: Agent): Promise<void> => {
-      while (begun < count) {
-        begun += 1;
-        if (begun === count / 4) service.kill('SIGTERM');
-        const answer = await new Promise<string>((resolve) => {
-          get(`${service.baseUrl}/api/v1/account`, { agent, headers: { authorization } }, (response) => {
-            response.resume().once('end', () => resolve(String(response.statusCode)));
-          }).once('error', (error) => resolve(error.message));
-        });
-        answers.set(answer, (answers.get(answer) ?? 0) + 1);
-      }
-    };
-    await Promise.all([pooled, pooled, pooled, pooled, fresh, fresh].map(send));
-    expect([...answers]).to.deep.equal([['200', count]]);
+    const count = requestsOfADrain;
+    const answers = await sendAll({
+      count,
+      key: /hck_[\w-]{43}/.exec(service.lines.join('\n'))?.[0] ?? '',
+      target: (number) => {
+        // As a supervisor does that sends it to npm, too.
+        if (number === count / 4) for (const signal of ['SIGTERM', 'SIGTERM'] as const) service.kill(signal);
+        return service.baseUrl;
+      },
+      what: () => ['/api/v1/account'],
+    });
+    expect(answers).to.deep.equal({ 200: count });
     const replay = `/api/v1/webhooks/${endpoint.id}/replay`;
     expect((await service.demo(replay, { body: { from: '0' } })).status).to.equal(202);
     const readiness = await fetch(`${service.baseUrl}/readyz`);
@@ -214,6 +205,13 @@ describe('the service as a process', () => {
       ready: false,
       detail: 'stopping',
     });
+    let code: number | null = null;
+    void service.ended.then((ended) => (code = ended.code));
+    await eventually(() => {
+      service.kill('SIGTERM');
+      return code !== null;
+    });
+    expect(code).to.equal(0);
   });
 
   it('takes the operator token that stands in its file', async () => {

@@ -19,7 +19,7 @@ export interface ServiceProcess {
   /** Lines of the log so far; warnings and worse, unless another level was asked for. */
   readonly lines: () => readonly string[];
   /** Sends a signal and waits for it to end. */
-  readonly end: (signal: 'SIGKILL' | 'SIGTERM') => Promise<number | null>;
+  readonly end: (signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT') => Promise<number | null>;
 }
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Files whose tests take five seconds of a processor or more, below `test` and without `.test.ts`: they start
  * and kill processes, break servers, cut the power, open pages in a browser, simulate, or make clients. These
- * 53 take longer than all others together. (`npm test -- --times` shows what each file takes.)
+ * 54 take longer than all others together. (`npm test -- --times` shows what each file takes.)
  */
 export const longFiles: readonly string[] = [
   'adapters/sqlite/durability',
@@ -24,6 +24,7 @@ export const longFiles: readonly string[] = [
   'crash/console',
   'crash/disk',
   'crash/kill',
+  'crash/rolling',
   'crash/takeover',
   'crash/upgrade',
   'crash/webhooks',
