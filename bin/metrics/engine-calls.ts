@@ -14,7 +14,7 @@ export class EngineCalls {
   register(registry: Registry): void {
     const counter = new Counter({
       name: 'engine_calls_total',
-      help: 'Calls to the servers that this process works with.',
+      help: 'Calls to the servers; conflict: another process came first.',
       labelNames: ['engine', 'call'],
       registers: [registry],
       collect: () => {

@@ -16,10 +16,10 @@ const registerCount =
 
 export const registerForeignEvents = registerCount(
   'foreign_events_total',
-  'Events of other programs that were passed over, in streams of the event store with names of this service.',
+  'Events of other programs in streams that belong to this service, passed over.',
 );
 
 export const registerUnreadable = registerCount(
   'personal_unreadable_total',
-  'Events whose personal data could not be read although no erasure covers them.',
+  'Events whose personal data could not be read although nothing erased it.',
 );

@@ -32,7 +32,7 @@ export const registerLateness = (registry: Registry, deps: LatenessDeps): void =
   registerGauges(
     registry,
     ['log_reader_lag_seconds', 'reader'],
-    'How much older the first event that a process has not handled is than the last of the log; 0 if there is none.',
+    'How much older the first event that the reader has not handled is than the last event of the log. Up to 5 s are usual.',
     async () => {
       const { all, lag } = (await readers()) ?? { all: [] };
       return all.map(({ name, position }) => [name, (lag?.of(position) ?? 0) / 1_000] as const);
@@ -41,7 +41,7 @@ export const registerLateness = (registry: Registry, deps: LatenessDeps): void =
   registerGauge(
     registry,
     'open_work_oldest_seconds',
-    'How long ago the oldest half-done work was begun that waits for the reconciler; 0 if there is none.',
+    'Age of the oldest half-done work that waits for the reconciler, up to 6 s late; 0 if there is none.',
     async () => {
       const found = await readers();
       const begun = found?.all.flatMap(({ openSince }) => openSince ?? []);
@@ -62,7 +62,7 @@ export const registerLateness = (registry: Registry, deps: LatenessDeps): void =
   registerGauge(
     registry,
     'webhook_oldest_due_seconds',
-    'How long the delivery that has waited longest has been due; 0 if none is due.',
+    'How long the oldest due delivery has waited, without disabled endpoints and suspended organizations; 0 if none is due.',
     async () => {
       const found = await depth();
       return found && (found.oldestDue === null ? 0 : secondsSince(found.oldestDue));
@@ -71,19 +71,19 @@ export const registerLateness = (registry: Registry, deps: LatenessDeps): void =
   registerGauge(
     registry,
     'webhook_pending_deliveries',
-    'Deliveries that wait for an attempt, without those of disabled endpoints.',
+    'Deliveries that wait for an attempt, without disabled endpoints; MongoDB counts at most 100,000.',
     async () => (await depth())?.pending ?? null,
   );
   registerGauge(
     registry,
     'webhook_dead_letters',
-    'Deliveries whose attempts are used up.',
+    'Deliveries whose attempts are used up; MongoDB counts at most 100,000.',
     async () => (await depth())?.deadLetters ?? null,
   );
   registerGauge(
     registry,
     'webhook_disabled_endpoints',
-    'Endpoints that nothing is sent to: they failed too often, or were switched off.',
+    'Endpoints that failed too often or were switched off.',
     async () => (await depth())?.disabledEndpoints ?? null,
   );
 };

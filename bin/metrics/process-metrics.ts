@@ -59,7 +59,7 @@ export const registerProcessMetrics = (
   let delays: IntervalHistogram | null = null;
   const p99: Gauge = new Gauge({
     name: 'event_loop_lag_p99_seconds',
-    help: 'How much later than planned the main thread came to its work since the scrape before, in 99 of 100 times at most.',
+    help: 'How late the main thread came to its work since the last scrape, at the 99th percentile.',
     registers,
     // Before the next gauge is read, which it fills, too.
     collect: () => {
@@ -75,7 +75,7 @@ export const registerProcessMetrics = (
   });
   const max = new Gauge({
     name: 'event_loop_lag_max_seconds',
-    help: 'How much later than planned the main thread came to its work since the scrape before, at most.',
+    help: 'How late the main thread came to its work since the last scrape, at most.',
     registers,
   });
 };

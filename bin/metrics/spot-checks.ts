@@ -13,10 +13,10 @@ export const spotCheckReports = (
     for (const { name: projection } of allProjections) made.inc({ projection }, 0);
     return made;
   };
-  const rows = counter('projection_rows_checked_total', 'Rows that were compared with their events.');
+  const rows = counter('projection_rows_checked_total', 'Random rows that were compared with their events.');
   const wrong = counter(
     'projection_rows_wrong_total',
-    'Rows that were not what their events make of them, found by comparing some.',
+    'Compared rows that differed from their events.',
   );
   return {
     checked: (projection) => rows.inc({ projection }),

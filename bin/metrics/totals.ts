@@ -40,13 +40,13 @@ export const registerTotals = (
   registerGauges(
     registry,
     ['cards_by_status', 'status'],
-    'Cards of all organizations. Those that are held are blocked.',
+    'Cards of all organizations; held ones are blocked. Counted at most once a minute.',
     async () => (await totals())?.cards ?? [],
   );
   registerGauge(
     registry,
     'credits_outstanding',
-    'Credits that all organizations together have left.',
+    'Unspent credits of all organizations. Counted at most once a minute.',
     async () => (await totals())?.credits ?? null,
   );
 };

@@ -63,7 +63,7 @@ export const registerLogMetrics = (
   registerGauge(
     registry,
     'log_events_unsigned',
-    `How many events no checkpoint covers yet; of those that the notary has not reached, at most ${maxCounted} are counted.`,
+    `Events that no checkpoint covers yet; of those that the notary has not reached, at most ${maxCounted}.`,
     async () => (await signed())?.unsigned ?? null,
   );
   const ofWitnesses = (
@@ -78,17 +78,17 @@ export const registerLogMetrics = (
     });
   ofWitnesses(
     'log_witness_refuses',
-    'Whether the witness refuses to sign the log, because it has signed another or a larger tree: 1 or 0.',
+    '1 if the witness refuses to sign the log because it has signed another tree or a larger one; else 0.',
     ({ refusal }) => (refusal === null ? 0 : 1),
   );
   ofWitnesses(
     'log_witness_events_behind',
-    'How many events of the newest checkpoint the witness has not signed.',
+    'Events of the newest checkpoint that the witness has not signed.',
     ({ size }, signed) => Math.max(0, signed - size),
   );
   ofWitnesses(
     'log_witness_signed_timestamp_seconds',
-    'When the witness has signed last, in seconds since 1970; 0 if it has not since this process has begun.',
+    'When the witness last signed, in seconds since 1970; 0 if not since this process started.',
     ({ time }) => time,
   );
 };

@@ -49,7 +49,7 @@ export const registerReadiness = (registry: Registry, clock: Clock, readiness: R
   registerGauges(
     registry,
     ['part_ready', 'part'],
-    'Whether a part is ready, as /readyz says it: 1 or 0.',
+    '1 if the part is ready, as on /readyz; else 0.',
     async () => ((await parts()) ?? []).map(({ name, ready }) => [name, Number(ready)] as const),
   );
 };
@@ -119,17 +119,17 @@ export const registerProjectionMetrics = (
   );
   register(
     'projection_positions_ahead',
-    'How many positions the projection is ahead of the head of the log: anything but 0 means that events are missing, or that it is another log.',
+    'Positions that the projection has passed and the log lacks: unless 0, events are missing, or it is another log.',
     ({ checkpoint }, lag) => lag && Math.max(0, Number(checkpoint) - Number(lag.head)),
   );
   register(
     'projection_events_behind',
-    'How many positions the projection is behind the head of the log.',
+    'Positions of the log that the projection has not passed; bytes in EventStoreDB.',
     ({ checkpoint }, lag) => lag && Math.max(0, Number(lag.head) - Number(checkpoint)),
   );
   register(
     'projection_lag_seconds',
-    'How much older the first event that the projection lacks is than the last of the log; 0 if it lacks none.',
+    'How much older the first event that the projection lacks is than the last event of the log; 0 if it lacks none.',
     ({ checkpoint }, lag) => lag && lag.of(checkpoint) / 1_000,
   );
 };

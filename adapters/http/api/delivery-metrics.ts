@@ -8,7 +8,7 @@ export const deliveryMetrics = (registry: Registry): DeliveryMetrics => {
   const registers = [registry];
   const attempts = new Counter({
     name: 'webhook_attempts_total',
-    help: 'Attempts by result.',
+    help: 'Attempts by result: delivered, retrying or exhausted.',
     labelNames: ['result'] as const,
     registers,
   });

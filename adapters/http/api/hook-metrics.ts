@@ -10,7 +10,7 @@ export interface HookMetrics {
 export const hookMetrics = (registry: Registry): HookMetrics => {
   const calls = new Counter({
     name: 'unlogged_hook_calls_total',
-    help: 'Calls of hooks that were refused and are not in the log of the hook, by reason.',
+    help: 'Refused hook calls that are in no hook’s log: of deleted hooks, or beyond the rate limit after the first of a minute.',
     labelNames: ['reason'] as const,
     registers: [registry],
   });

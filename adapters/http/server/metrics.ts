@@ -10,7 +10,7 @@ const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 export const httpMetrics = (registry: Registry): HttpMetrics => {
   const histogram = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'Time from the head of a request to the end of its response, by route template. Status 0: dropped without a response; 499: the client went away.',
+    help: 'Time from the head of a request to the end of its response, by route template. Status 0: dropped without a response; 499: the client left.',
     labelNames: ['method', 'route', 'status'] as const,
     buckets: [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [registry],
