@@ -14,10 +14,7 @@ export const spotCheckReports = (
     return made;
   };
   const rows = counter('projection_rows_checked_total', 'Random rows that were compared with their events.');
-  const wrong = counter(
-    'projection_rows_wrong_total',
-    'Compared rows that differed from their events.',
-  );
+  const wrong = counter('projection_rows_wrong_total', 'Compared rows that differed from their events.');
   return {
     checked: (projection) => rows.inc({ projection }),
     differs: ({ projection, key, fields }) => {

@@ -64,10 +64,13 @@ const response = (id: string, status = 200): JsonSchema =>
 const row = (id: string): JsonSchema => inside(response(id), 'data').items ?? {};
 const parameters = (id: string): readonly string[] => fieldsOf(schemaOf(operation(id).query));
 
-/** The operations of the operator's table, as `GET /operator/v1/cards`. */
+/** The operations of the operator's list, as `GET /operator/v1/cards`. */
 const operatorRows = (): readonly string[] =>
-  rowsOf('## Operator API').flatMap(([path, methods = '']) =>
-    methods.split(', ').map((method) => `${method} /operator/v1${code(path)}`),
+  [...section('## Operator API').matchAll(/^([A-Z ]+) (\/\S+)$/gm)].flatMap(([, methods = '', path = '']) =>
+    methods
+      .trim()
+      .split(' ')
+      .map((method) => `${method} /operator/v1${path}`),
   );
 
 describe('docs/contract.md', () => {
