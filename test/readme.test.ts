@@ -20,8 +20,8 @@ const blocksOf = (page: string): readonly string[] =>
   [...read(page).matchAll(/```(?:js|py)\n([^]*?)```/g)].map(([, block]) => block ?? '');
 
 describe('the README', () => {
-  it('has at most 150 lines', () => {
-    expect(readme.split('\n').length).to.be.at.most(151);
+  it('has at most 120 lines', () => {
+    expect(readme.split('\n').length).to.be.at.most(121);
   });
   it('names files and scripts that exist', () => {
     const paths = /(?:`|\]\()((?:docs|examples|domain|application|projections|adapters|bin|test)\/[\w/.-]*)/g;
