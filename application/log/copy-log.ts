@@ -13,8 +13,12 @@ interface CopyLogDeps {
   /** No process may write to it any more. */
   readonly from: RawLog;
   /** Empty, or with the beginning of a copy. No process may write to it yet. */
-  readonly to: Pick<EventStore, 'append'> & RawLog;
+  readonly to: RawLog;
+  /** Appends to it. What is begun at once it stores in its order, and tries once. */
+  readonly writer: Pick<EventStore, 'append'>;
   readonly macs: Pick<EventMacs, 'verifies'>;
+  /** Called with the two positions of each event. */
+  readonly onCopied?: (from: bigint, to: bigint) => void;
 }
 
 export interface CopiedLog {
@@ -29,31 +33,34 @@ export class NoCopy extends Error {
 }
 
 const readAtOnce = 500;
-const triesOfAWrite = 5;
+const tries = 5;
 
 /**
- * Copies every event of a log to an empty store, in the order of the log, text for text. It can be stopped
- * anywhere and resumed. Throws DamagedLog, MissingEventKey, NoCopy and EventStoreUnavailable.
+ * Copies every event of a log to an empty store, in the order of the log, text for text, and reads it back.
+ * It can be stopped anywhere and resumed. Throws DamagedLog, MissingEventKey, NoCopy and
+ * EventStoreUnavailable.
  */
 export const copyLog = async (
-  { from, to, macs }: CopyLogDeps,
+  { from, to, writer, macs, onCopied = () => undefined }: CopyLogDeps,
   onProgress: (events: number) => void = () => undefined,
 ): Promise<CopiedLog> => {
   const tree = treeOver(from, macs);
   let end = 0n;
   for (let found = await tree.next(); found.length > 0; found = await tree.next()) {
-    const there = await to.readStored(end, found.length);
+    let there = await to.readStored(end, found.length);
+    for (let tried = 0; there.length < found.length; tried += 1) {
+      assertSame(found, there);
+      if (tried === tries) throw new EventStoreUnavailable('the other store takes no more events');
+      await writeAll(writer, found.slice(there.length));
+      there = await to.readStored(end, found.length);
+    }
     assertSame(found, there);
-    for (const event of found.slice(there.length)) await write(to, event);
-    end = (await to.readStored(end, found.length)).at(-1)?.position ?? end;
+    for (const [index, { position }] of there.entries()) onCopied(found[index]?.position ?? 0n, position);
+    end = there.at(-1)?.position ?? end;
     onProgress(tree.size());
   }
   if ((await to.readStored(end, 1)).length > 0)
     throw new NoCopy('The other store holds events that this log does not have. Copy into an empty store.');
-  const copied = treeOver(to, macs);
-  while ((await copied.next()).length > 0);
-  if (!copied.root().equals(tree.root()))
-    throw new NoCopy('What the other store holds is not what was copied to it. Begin with an empty one.');
   return { events: tree.size(), root: tree.root() };
 };
 
@@ -89,10 +96,23 @@ const assertSame = (found: readonly StoredEvent[], there: readonly StoredEvent[]
   }
 };
 
-const write = async (
-  to: Pick<EventStore, 'append'>,
-  { stream, revision, id, type, data, personal, metadata, position }: StoredEvent,
-): Promise<void> => {
+/** An append with more goes another way than those that are begun with it. */
+const charactersAtOnce = 16_384;
+
+/** Whatever the outcomes, what is there is read back. */
+const writeAll = async (to: Pick<EventStore, 'append'>, events: readonly StoredEvent[]): Promise<void> => {
+  const begun: Promise<unknown>[] = [];
+  for (const event of events) {
+    const { stream, revision, data, personal, metadata } = event;
+    const isLarge = data.length + metadata.length + (personal?.length ?? 0) > charactersAtOnce;
+    if (isLarge) await Promise.all(begun);
+    begun.push(to.append([{ stream, expected: revision - 1, events: [asNew(event)] }]));
+    if (isLarge) await Promise.all(begun);
+  }
+  await Promise.all(begun);
+};
+
+const asNew = ({ id, type, data, personal, metadata, position }: StoredEvent): NewEvent => {
   const fields = JSON.parse(data) as object;
   const event: NewEvent = {
     id: Uuid.parse(id),
@@ -103,13 +123,5 @@ const write = async (
   const texts = storedTexts(event);
   if (texts.data !== data || texts.personal !== personal || texts.metadata !== metadata)
     throw new DamagedLog(position, 'it is not written as this service writes events', 'the event store');
-  for (let tries = 1; ; tries += 1) {
-    const [outcome] = await to.append([{ stream, expected: revision - 1, events: [event] }]);
-    if (outcome?.kind === 'appended') return;
-    if (outcome?.kind === 'conflict')
-      throw new NoCopy(
-        `Another program has written to ${stream} in the other store. Copy into an empty one.`,
-      );
-    if (tries === triesOfAWrite) throw new EventStoreUnavailable('the other store does not answer');
-  }
+  return event;
 };

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { DomainError } from '../../domain/errors.js';
 import type { EventStore } from '../ports/event-store.js';
 import { storeWith } from './store-with.js';
@@ -7,6 +8,14 @@ import { storeWith } from './store-with.js';
  * say it, the promise rejects until they answer. (decision 79: a copy is not the service)
  */
 export type Rehearsal = () => string | null | Promise<string | null>;
+
+/** Marks a copy, or a place whose service was moved. `original`: the data directory it was copied from. */
+export const RehearsalMark = z.object({
+  why: z.string(),
+  state: z.enum(['unfinished', 'moved']).optional(),
+  original: z.string().optional(),
+});
+export type RehearsalMark = z.infer<typeof RehearsalMark>;
 
 /** Throws the refusal of a rehearsal. */
 export const assertService = async (rehearsal: Rehearsal): Promise<void> => {

@@ -18,8 +18,9 @@ import { checkCopy, copyEvents, syncFile, type CopiedLog } from '../../adapters/
 import { lockDirectory, makeDirectory } from '../../adapters/sqlite/database.js';
 import { DataDirectoryInUse } from '../../adapters/sqlite/errors.js';
 import { messageOf } from '../../domain/errors.js';
+import type { RehearsalMark } from '../../application/writing/rehearsal.js';
 import { openServers } from '../offline/offline-log.js';
-import { markDirectory, markOfDirectory, unmarkDirectory } from '../settings/rehearsal-mark.js';
+import { markDirectory, markOfDirectory } from '../settings/rehearsal-mark.js';
 import { readSettings, type Servers, type Settings } from '../settings/settings.js';
 import { ServiceRefused } from './client.js';
 
@@ -150,13 +151,13 @@ const backUpServers = (to: string, servers: Servers, settings: Settings): Promis
 
 const restoreServers = (from: string, servers: Servers, settings: Settings): Promise<BackedUp> =>
   withServers(servers, settings, async ({ database }) => {
-    const [{ loadRecords }, { markRehearsal }] = await Promise.all([
+    const [{ loadRecords }, { setMark }] = await Promise.all([
       import('../../adapters/mongodb/client/backup.js'),
       import('../../adapters/mongodb/records/rehearsal.js'),
     ]);
     const { files } = openBackup(from);
     assertSame(from, kept(settings));
-    await markRehearsal(database, restoredFrom(from));
+    await setMark(database, { why: restoredFrom(from) });
     await loadRecords(database, from, files);
     putBack(from, kept(settings));
     const { position, hash } = manifestIn(from);
@@ -291,6 +292,10 @@ const tellOriginal = (original: string, by: string): boolean => {
   }
 };
 
+const assertWhole = ({ state }: RehearsalMark): void => {
+  if (state === 'unfinished') throw refused('This is an unfinished copy. Run `log copy` to its end first.');
+};
+
 const noRehearsal = (place: string): ServiceRefused => refused(`${place} is no rehearsal: nothing was done.`);
 
 /**
@@ -306,18 +311,21 @@ export const promote = async (
     throw refused('REHEARSAL is on. Take it out of the settings of every process first.');
   if (servers !== null)
     return withServers(servers, settings, async ({ database }) => {
-      const { endRehearsal, rehearsalIn } = await import('../../adapters/mongodb/records/rehearsal.js');
-      if ((await rehearsalIn(database)) === null) throw noRehearsal('MONGODB_URL');
-      await endRehearsal(database);
+      const { markIn, setMark } = await import('../../adapters/mongodb/records/rehearsal.js');
+      const mark = await markIn(database);
+      if (mark === null) throw noRehearsal('MONGODB_URL');
+      assertWhole(mark);
+      await setMark(database, null);
       return { path: 'MONGODB_URL', original: null };
     });
   const mark = markOfDirectory(dataDir);
   if (mark === null) throw noRehearsal(dataDir);
+  assertWhole(mark);
   const lock = lockDirectory(dataDir);
   try {
     const { original } = mark;
     const isTold = original !== undefined && tellOriginal(original, resolve(dataDir));
-    unmarkDirectory(dataDir);
+    markDirectory(dataDir, null);
     return { path: dataDir, original: isTold ? original : null };
   } finally {
     lock.release();

@@ -5,7 +5,8 @@ import { MalformedKey, parseVkey, type NoteKey } from '../../domain/signed-note.
 import { readPublic, WrongUsage, ServiceRefused } from './client.js';
 import type { LongVerb } from './long-verbs.js';
 import { acceptRestoreOf, copyLogTo, rebuildLog } from '../offline/offline-log.js';
-import { readSettings } from '../settings/settings.js';
+import { moveService } from '../offline/move.js';
+import { readSettings, type Settings } from '../settings/settings.js';
 import { progressOn } from './progress.js';
 
 const count = (events: number): string => events.toLocaleString('en-US');
@@ -62,26 +63,46 @@ const rebuild: LongVerb = {
 const copy: LongVerb = {
   noun: 'log',
   verb: 'copy',
-  description: 'Copy every event to an empty EventStoreDB; stop the service first',
-  options: [{ name: 'to', description: 'connection string of the other EventStoreDB', required: true }],
+  description:
+    'Move a service from files to servers, or back; or copy every event to an empty EventStoreDB; stop the service first',
+  options: [
+    {
+      name: 'from',
+      description: 'DATA_DIR, or the connection string of EventStoreDB; EVENTSTORE_URL by default',
+    },
+    {
+      name: 'to',
+      description: 'an empty DATA_DIR, or the connection string of an empty EventStoreDB',
+      required: true,
+    },
+  ],
   run: async (running) => {
     const { input, environment, show } = running;
     const settings = readSettings(environment);
     const { servers } = settings;
     if (servers === null)
       throw new WrongUsage(
-        'EVENTSTORE_URL is not set: this copies from one EventStoreDB to another. The embedded log is copied with `backup`.',
+        'Set EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL: a copy in files is made with `backup`.',
       );
-    const to = input.text('to') ?? '';
-    if (to === servers.eventStoreUrl)
-      throw new WrongUsage('--to is the EventStoreDB that EVENTSTORE_URL names.');
+    const [from, to] = [input.text('from') ?? servers.eventStoreUrl, input.text('to') ?? ''];
+    if (from === to) throw new WrongUsage('--to is what is to be copied.');
+    const at = (place: string): Settings =>
+      place.includes('://')
+        ? { ...settings, servers: { ...servers, eventStoreUrl: place } }
+        : { ...settings, servers: null, dataDir: place };
+    const [source, target] = [at(from), at(to)];
     const progress = progressOn(running);
-    const copied = await copyLogTo(to, servers, settings, (done) => progress(() => `${count(done)} events`));
+    const onProgress = (done: number): void => progress(() => `${count(done)} events`);
+    if (source.servers === target.servers) throw new WrongUsage('A copy in files is made with `backup`.');
+    const isMove = source.servers === null || target.servers === null;
+    const copied = isMove
+      ? await moveService(source, target, onProgress)
+      : await copyLogTo(target, source, onProgress);
     const [events, root] = [copied.events, copied.root.toString('base64')];
-    show(
-      { events, root },
-      `${count(events)} events were copied. Their root is that of the newest checkpoint: ${root}. What to do now: docs/operations.md, "Move to another EventStoreDB".`,
-    );
+    const next = isMove
+      ? 'With them went keys and records: the service is there now. What was copied is a rehearsal.'
+      : `Their root is that of the newest checkpoint: ${root}. What to do now: docs/operations.md, "Move to another EventStoreDB".`;
+    show({ events, root }, `${count(events)} events were copied. ${next}`);
   },
 };
 

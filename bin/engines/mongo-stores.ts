@@ -10,7 +10,7 @@ import { MongoIdempotencyStore } from '../../adapters/mongodb/records/idempotenc
 import { MongoLogTiles } from '../../adapters/mongodb/records/log-tiles.js';
 import { mongoRequests } from '../../adapters/mongodb/records/requests.js';
 import { mongoKeyUses } from '../../adapters/mongodb/records/key-uses.js';
-import { rehearsalIn } from '../../adapters/mongodb/records/rehearsal.js';
+import { markIn } from '../../adapters/mongodb/records/rehearsal.js';
 import { makeIndexes } from '../../adapters/mongodb/client/indexes.js';
 import { MongoLease, type HeldLease } from '../../adapters/mongodb/client/lease.js';
 import { MongoPersonalKeys } from '../../adapters/mongodb/records/personal-keys.js';
@@ -65,7 +65,7 @@ export const openMongoStores = (
 
   let why: string | null | undefined = settings.rehearsal ? 'REHEARSAL is on' : undefined;
   const rehearsal: Rehearsal = () =>
-    why === undefined ? rehearsalIn(database).then((found) => (why = found)) : why;
+    why === undefined ? markIn(database).then((mark) => (why = mark?.why ?? null)) : why;
   const personalKeyStore = new MongoPersonalKeys(database);
   const masters = options.personalMasters();
   const failIfFinal = (error: unknown): never => {

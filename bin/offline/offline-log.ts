@@ -15,6 +15,8 @@ import { FinalError } from '../../domain/errors.js';
 import { plainSealing } from '../wiring/plain-sealing.js';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { EventStoreDbTimes } from '../../adapters/eventstoredb/context.js';
+import type { Database } from '../../adapters/sqlite/database.js';
 import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import type { EventStore } from '../../application/ports/event-store.js';
 import type { LogTiles } from '../../application/ports/log-tiles.js';
@@ -29,20 +31,26 @@ export interface OpenedLog {
   /** The store to restore from a backup if the log is damaged. */
   readonly name: string;
   readonly rehearsal: Rehearsal;
+  /** events.db, or where the records are on servers. */
+  readonly records: { readonly files: Database } | OpenedServers;
   readonly close: () => Promise<void>;
 }
+
+/** Repeats would change the order of appends. */
+const triedOnce = { settle: 0, patience: 0 };
 
 /** The log and the records on servers, for a command. */
 export const openServers = async (
   { eventStoreUrl: url, mongoUrl }: Servers,
   { eventStorePrefix: prefix }: Pick<Settings, 'eventStorePrefix'>,
+  times: Partial<EventStoreDbTimes> = {},
 ) => {
   const [{ EventStoreDbEventStore }, { MongoDatabase }] = await Promise.all([
     import('../../adapters/eventstoredb/event-store.js'),
     import('../../adapters/mongodb/client/database.js'),
   ]);
   const database = new MongoDatabase(mongoUrl, clock);
-  const log = new EventStoreDbEventStore({ url, prefix, clock, entropy });
+  const log = new EventStoreDbEventStore({ url, prefix, clock, entropy, times });
   const close = async (): Promise<void> => {
     await log.close();
     await database.close();
@@ -55,24 +63,33 @@ export const openServers = async (
   });
   return { log, database, close };
 };
+export type OpenedServers = Omit<Awaited<ReturnType<typeof openServers>>, 'close'>;
 
-const throwIt = (error: Error): never => {
+/** For damage that a command can't go on with. */
+export const throwIt = (error: Error): never => {
   throw error;
 };
 
 /**
- * Opens the log for a command, without a notary. Throws DataDirectoryInUse while the embedded service runs,
- * and DamagedLog, unless it is for a command that finds damage out by itself.
+ * Opens the log for a command, without a notary. `makes`: where there is none, too. Throws DataDirectoryInUse
+ * while the embedded service runs, and DamagedLog, unless it is for a command that finds damage out by
+ * itself.
  */
 export const openLog = async (
   settings: Settings,
-  { opensDamaged = false }: { readonly opensDamaged?: boolean } = {},
+  { opensDamaged = false, makes = false }: { readonly opensDamaged?: boolean; readonly makes?: boolean } = {},
 ): Promise<OpenedLog> => {
   const { servers, dataDir: directory } = settings;
   if (servers === null) {
     const path = join(directory, 'events.db');
-    if (!existsSync(path)) throw new Error(`There is no ${path}. Set DATA_DIR.`);
-    const { eventStore, raw, tiles, close } = await openEventsFile({
+    if (!makes && !existsSync(path)) throw new Error(`There is no ${path}. Set DATA_DIR.`);
+    const {
+      eventStore,
+      raw,
+      tiles,
+      database: files,
+      close,
+    } = await openEventsFile({
       directory,
       clock,
       opensDamaged,
@@ -80,16 +97,17 @@ export const openLog = async (
       onUnknownOutcome: throwIt,
     });
     const rehearsal = (): string | null => markOfDirectory(directory)?.why ?? null;
-    return { store: eventStore, log: raw, tiles, name: 'events.db', rehearsal, close };
+    return { store: eventStore, log: raw, tiles, name: 'events.db', rehearsal, records: { files }, close };
   }
-  const [{ MongoLogTiles }, { rehearsalIn }] = await Promise.all([
+  const [{ MongoLogTiles }, { markIn }] = await Promise.all([
     import('../../adapters/mongodb/records/log-tiles.js'),
     import('../../adapters/mongodb/records/rehearsal.js'),
   ]);
-  const { log, database, close } = await openServers(servers, settings);
+  const { log, database, close } = await openServers(servers, settings, makes ? triedOnce : {});
   const tiles = new MongoLogTiles(database);
-  const rehearsal = (): Promise<string | null> => rehearsalIn(database);
-  return { store: log, log, tiles, name: 'the event store', rehearsal, close };
+  const rehearsal = async (): Promise<string | null> => (await markIn(database))?.why ?? null;
+  const records = { log, database };
+  return { store: log, log, tiles, name: 'the event store', rehearsal, records, close };
 };
 
 /**
@@ -133,30 +151,26 @@ export const acceptRestoreOf = async (
  * either. Throws the errors of `copyLog`.
  */
 export const copyLogTo = async (
-  url: string,
-  servers: Servers,
-  settings: Settings,
+  to: Settings,
+  from: Settings,
   onProgress: (events: number) => void,
 ): Promise<CopiedLog> => {
-  const { MongoLogTiles } = await import('../../adapters/mongodb/records/log-tiles.js');
-  const macs = macsOfLog(settings, entropy);
-  const { log: from, database, close } = await openServers(servers, settings);
-  const { log: to, close: closeOther } = await openServers({ ...servers, eventStoreUrl: url }, settings);
+  const source = await openLog(from);
+  const target = await openLog(to, { makes: true });
   try {
-    await database.ping();
-    const tiles = new MongoLogTiles(database);
-    await assertUndamaged(tiles);
-    await to.assertFormat(true);
-    const copied = await copyLog({ from, to, macs }, onProgress);
-    const newest = await tiles.newest();
+    await assertUndamaged(source.tiles);
+    if ('log' in target.records) await target.records.log.assertFormat(true);
+    const logs = { from: source.log, to: target.log, writer: target.store };
+    const copied = await copyLog({ ...logs, macs: macsOfLog(from, entropy) }, onProgress);
+    const newest = await source.tiles.newest();
     if (newest?.size !== copied.events || !newest.root.equals(copied.root))
       throw new NoCopy(
         `The newest checkpoint of the log covers ${newest?.size ?? 0} of its ${copied.events} events, so it does not close it. Let the role notary sign the rest while no process writes, then copy again: it goes on where it was.`,
       );
     return copied;
   } finally {
-    await closeOther();
-    await close();
+    await target.close();
+    await source.close();
   }
 };
 

@@ -50,7 +50,7 @@ export const signingWith = (keys: Pick<LogKeys, 'origin' | 'signers'> | null): N
   keys && ((head) => signNote(checkpointText({ origin: keys.origin, ...head }), keys.signers));
 
 /** Whether DATA_DIR holds events of a log. */
-const holdsEvents = (dataDir: string): boolean => {
+export const holdsEvents = (dataDir: string): boolean => {
   const path = join(dataDir, 'events.db');
   if (!existsSync(path)) return false;
   const database = openForReading(path);

@@ -22,7 +22,8 @@ import { openEngine } from '../engines/open.js';
 import type { ProcessContext } from './process-context.js';
 import { processesOf, projectorOf } from './processes.js';
 import { knowsEventKeys, knowsOperator, opensPersonal, plays, signs, type Role } from './roles.js';
-import { logKeys } from '../settings/log-keys.js';
+import { holdsEvents, logKeys } from '../settings/log-keys.js';
+import { markOfDirectory } from '../settings/rehearsal-mark.js';
 import type { WitnessStatus } from '../../application/log/witnesses.js';
 import { masterKeys, operatorToken, UnusableSecretFile } from '../settings/secret-files.js';
 import { serverSettings, WrongSettings, type Settings } from '../settings/settings.js';
@@ -80,6 +81,14 @@ const listeningAddress = ({ host }: Pick<Settings, 'host'>, port: number): strin
 const clientAddress = (settings: Settings, port: number): string =>
   settings.baseUrl ?? listeningAddress(settings, port);
 
+/** Two truths: one would be taken for the service's, and the other be forgotten. */
+const assertOneTruth = ({ servers, dataDir }: Settings): void => {
+  if (servers === null || !holdsEvents(dataDir) || markOfDirectory(dataDir)?.state !== undefined) return;
+  throw new WrongSettings([
+    `EVENTSTORE_URL is set, but DATA_DIR ${dataDir} holds the events of a service: move it to the servers (log copy), or move events.db away`,
+  ]);
+};
+
 /** A single role shares its work with other processes, which it can't do through files. */
 const assertServers = (role: Role, { servers }: Settings): void => {
   if (role === 'all' || servers !== null) return;
@@ -129,6 +138,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   const { extraCertificates = [], namespace = '', timeouts = {}, open = openEngine } = options;
   const { passwordCost = usualCost, tracing = noTracing } = options;
   assertServers(role, settings);
+  assertOneTruth(settings);
   const calls = new EngineCalls();
   let witnesses: readonly WitnessStatus[] = [];
   const isAlone = settings.servers === null;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { BSON, type Document } from 'mongodb';
 import type { MongoDatabase } from './database.js';
 import { MongoPersonalKeys } from '../records/personal-keys.js';
+import { batchSize } from './chunks.js';
 import { duplicatesOf } from './refusals.js';
 
 /**
@@ -16,7 +17,6 @@ const isOfKeys = (name: string): boolean => name.startsWith('personal_key');
 /** Without the extension of its file. */
 const markName = 'personal_key_state';
 const extension = '.bson';
-const insertedAtOnce = 500;
 const exact = { promoteValues: false, useBigInt64: false } as const;
 
 /**
@@ -49,15 +49,34 @@ export const dumpRecords = async (
 };
 
 /** The documents of a file, one after the other; each begins with its length. */
-const documentsIn = (path: string): readonly Document[] => {
+function* documentsIn(path: string): Generator<Document> {
   const bytes = readFileSync(path);
-  const documents: Document[] = [];
   for (let at = 0; at < bytes.length;) {
     const length = bytes.readInt32LE(at);
-    documents.push(BSON.deserialize(bytes.subarray(at, at + length), exact));
+    yield BSON.deserialize(bytes.subarray(at, at + length), exact);
     at += length;
   }
-  return documents;
+}
+
+/** Inserts the documents that are missing. */
+export const insertMissing = async (
+  database: MongoDatabase,
+  collection: string,
+  documents: Iterable<Document> | AsyncIterable<Document>,
+): Promise<void> => {
+  let some: Document[] = [];
+  const insert = async (): Promise<void> => {
+    if (some.length === 0) return;
+    await database
+      .collection(collection)
+      .insertMany(some, { ordered: false })
+      .catch((error: unknown) => {
+        if (duplicatesOf(error) === null) throw error;
+      });
+    some = [];
+  };
+  for await (const document of documents) if (some.push(document) === batchSize) await insert();
+  await insert();
 };
 
 /**
@@ -71,16 +90,8 @@ export const loadRecords = async (
 ): Promise<void> => {
   const keys = new MongoPersonalKeys(database);
   const before = await keys.mark();
-  for (const file of files.filter((name) => name.endsWith(extension))) {
-    const collection = database.collection(file.slice(0, -extension.length));
-    const documents = documentsIn(join(folder, file));
-    for (let from = 0; from < documents.length; from += insertedAtOnce)
-      await collection
-        .insertMany(documents.slice(from, from + insertedAtOnce), { ordered: false })
-        .catch((error: unknown) => {
-          if (duplicatesOf(error) === null) throw error;
-        });
-  }
+  for (const file of files.filter((name) => name.endsWith(extension)))
+    await insertMissing(database, file.slice(0, -extension.length), documentsIn(join(folder, file)));
   if (before === null || !files.includes(`${markName}${extension}`)) return;
   const [mark] = documentsIn(join(folder, `${markName}${extension}`));
   const position = BigInt(String(mark?.['position'] ?? before.position));

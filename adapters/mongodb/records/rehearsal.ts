@@ -1,17 +1,17 @@
+import type { RehearsalMark } from '../../../application/writing/rehearsal.js';
 import type { MongoDatabase } from '../client/database.js';
 
-/** Marks a database whose records were restored, until it is promoted. */
+/** The collection with the mark of a database that is not the service's. */
+export const markName = 'rehearsal';
+
 const marks = (database: MongoDatabase) =>
-  database.collection<{ readonly _id: 'copy'; readonly why: string }>('rehearsal');
+  database.collection<RehearsalMark & { readonly _id: 'copy' }>(markName);
 
-export const markRehearsal = async (database: MongoDatabase, why: string): Promise<void> => {
-  await marks(database).replaceOne({ _id: 'copy' }, { why }, { upsert: true });
+/** Null: it is the service's. */
+export const setMark = async (database: MongoDatabase, mark: RehearsalMark | null): Promise<void> => {
+  if (mark === null) await marks(database).deleteOne({ _id: 'copy' });
+  else await marks(database).replaceOne({ _id: 'copy' }, mark, { upsert: true });
 };
 
-/** Why it is a rehearsal; null if it is not. */
-export const rehearsalIn = async (database: MongoDatabase): Promise<string | null> =>
-  (await marks(database).findOne({ _id: 'copy' }))?.why ?? null;
-
-export const endRehearsal = async (database: MongoDatabase): Promise<void> => {
-  await marks(database).deleteOne({ _id: 'copy' });
-};
+export const markIn = (database: MongoDatabase): Promise<RehearsalMark | null> =>
+  marks(database).findOne({ _id: 'copy' });

@@ -1,0 +1,185 @@
+import { DatabaseSync } from '@photostructure/sqlite';
+import { expect } from 'chai';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
+import { MongoDatabase } from '../../../adapters/mongodb/client/database.js';
+import { SystemClock } from '../../../adapters/system/clock.js';
+import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import { noStream } from '../../../application/ports/event-store.js';
+import { explain } from '../../../bin/wiring/exit.js';
+import { startService } from '../../../bin/wiring/service.js';
+import { markDirectory, markOfDirectory } from '../../../bin/settings/rehearsal-mark.js';
+import { readSettings } from '../../../bin/settings/settings.js';
+import { derivedUuid } from '../../../domain/ids.js';
+import { event } from '../../adapters/eventstoredb/support.js';
+import { freshUrl } from '../../adapters/mongodb/support.js';
+import { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
+import { sealEvents } from '../../support/fixtures/seal-events.js';
+import { describeWithEngines } from '../../support/runner/engines.js';
+import { command } from '../../support/servers/programs.js';
+
+const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
+
+type Environment = Readonly<Record<string, string>>;
+
+const start = (environment: Environment) =>
+  startService({
+    settings: readSettings({ PORT: '0', DEMO: 'off', ...environment }),
+    role: 'all',
+    clock,
+    entropy,
+    log: pino({ level: 'silent' }),
+    fail: (error) => {
+      throw error;
+    },
+  });
+
+/** Servers at which nobody is. */
+const nowhere = {
+  EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false',
+  MONGODB_URL: 'mongodb://127.0.0.1:1',
+  RABBITMQ_URL: 'amqp://127.0.0.1:1',
+};
+
+describe('files of a service', () => {
+  let directory: string;
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'cards-'));
+    await (await start({ DATA_DIR: directory })).stop();
+  });
+  after(() => rm(directory, { recursive: true, force: true }));
+
+  it('keep one from starting on servers beside them: exit code 78, and what to do', async () => {
+    const refused: unknown = await start({ DATA_DIR: directory, ...nowhere }).catch(
+      (error: unknown) => error,
+    );
+    const { code, message } = explain(refused);
+    expect(code).to.equal(78);
+    expect(message).to.include(`DATA_DIR ${directory} holds the events of a service: move it`);
+  });
+
+  it('are not copied to other files, nor to nowhere', async () => {
+    const copy = (to: string, environment: Environment = nowhere) =>
+      command(['log', 'copy', '--from', directory, '--to', to], { DATA_DIR: directory, ...environment });
+    for (const refused of [await copy(`${directory}-2`), await copy(directory), await copy('esdb://x', {})])
+      expect(refused).to.include({ code: 2, out: '' });
+    const missing = await command(['log', 'copy', '--from', './none', '--to', 'esdb://x?tls=false'], nowhere);
+    expect([missing.code, missing.error]).to.deep.equal([1, 'There is no none/events.db. Set DATA_DIR.\n']);
+  });
+
+  it('are promoted only where they are whole', async () => {
+    const copy = `${directory}-copy`;
+    await cp(directory, copy, { recursive: true });
+    try {
+      markDirectory(copy, { why: 'it is an unfinished copy', state: 'unfinished' });
+      const { code, error } = await command(['promote'], { DATA_DIR: copy });
+      expect([code, error]).to.deep.equal([
+        1,
+        'This is an unfinished copy. Run `log copy` to its end first.\n',
+      ]);
+      expect(markOfDirectory(copy)).to.have.property('state', 'unfinished');
+    } finally {
+      await rm(copy, { recursive: true, force: true });
+    }
+  });
+});
+
+describeWithEngines(['MONGODB_URL'], 'a move between files and servers', (mongo) => {
+  let directory: string;
+  let server: EventStoreDbStandIn;
+  let environment: Environment;
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'cards-'));
+    server = await EventStoreDbStandIn.start(clock);
+    environment = {
+      ...nowhere,
+      DATA_DIR: directory,
+      EVENTSTORE_URL: server.url,
+      MONGODB_URL: freshUrl(mongo),
+    };
+    await (await start({ DATA_DIR: directory })).stop();
+  });
+  afterEach(async () => {
+    const database = new MongoDatabase(environment['MONGODB_URL'] ?? '', clock);
+    await database.dropAll();
+    await database.close();
+    server.down();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  const move = (from = directory, to = server.url) =>
+    command(['log', 'copy', '--from', from, '--to', to], environment);
+  const refusalOf = async (moving: ReturnType<typeof move>): Promise<string> => {
+    const { code, out, error } = await moving;
+    expect([code, out]).to.deep.equal([1, '']);
+    return error;
+  };
+
+  it('is not begun where another service is, and changes nothing there', async () => {
+    server.plant('card-A', { type: 'CardQueued', data: Buffer.from('{}'), metadata: Buffer.from('') });
+    const database = new MongoDatabase(environment['MONGODB_URL'] ?? '', clock);
+    await database.collection('deliveries').insertOne({ a: 1 });
+    expect(await refusalOf(move())).to.include('the event store: another service is there');
+    expect(await database.collectionNames('')).to.deep.equal(['deliveries']);
+    expect(markOfDirectory(directory)).to.equal(null);
+    await database.close();
+  });
+
+  it('leaves files that are no service any more, and are not moved again', async () => {
+    expect(await move()).to.include({ code: 0, error: '' });
+    expect(markOfDirectory(directory)).to.deep.equal({
+      why: 'it was moved to the event store',
+      state: 'moved',
+    });
+    expect(await refusalOf(move())).to.include('this is not the service, it was moved to the event store');
+    const records = server.records;
+    const other = await EventStoreDbStandIn.start(clock);
+    expect(await refusalOf(move(directory, other.url))).to.include('this is not the service');
+    other.down();
+    expect(server.records).to.equal(records);
+  });
+
+  it('carries on the key by which repeated sends are known, and every secret', async () => {
+    expect(await move()).to.include({ code: 0 });
+    const keys = (): unknown => {
+      const database = new DatabaseSync(join(directory, 'keys.db'), { readOnly: true });
+      const blocks: unknown = database.prepare('select number, wrapped_by, iv, sealed from blocks').all();
+      database.close();
+      return blocks;
+    };
+    const before = keys();
+    expect(before).to.have.property('length').that.is.above(0);
+    expect(await move(server.url, directory)).to.include({ code: 0, error: '' });
+    expect(keys()).to.deep.equal(before);
+    expect(markOfDirectory(directory)).to.equal(null);
+    expect(await refusalOf(move(server.url, directory))).to.include(
+      'the event store: this is not the service',
+    );
+  });
+
+  it('waits for a redrive that is not finished', async () => {
+    const { records } = server;
+    const database = new DatabaseSync(join(directory, 'events.db'));
+    database.exec("insert into redrives (input) values ('{}')");
+    database.close();
+    expect(await refusalOf(move())).to.include('A redrive is not finished');
+    expect(server.records).to.equal(records);
+  });
+
+  it('waits for half-done work, which nobody would finish in files', async () => {
+    expect(await move()).to.include({ code: 0 });
+    const store = new EventStoreDbEventStore({ url: server.url, clock, entropy });
+    const stream = 'credits-acme' as Parameters<typeof event>[0];
+    const slot = { card: 'HC-7K3M9QX', revision: 0, command: 'c' };
+    const { metadata } = event(stream, 'any');
+    const events = sealEvents(stream, null, [
+      { id: derivedUuid('1'), type: 'CreditSpent', data: { cause: slot, amount: 1, balance: 0 }, metadata },
+    ]);
+    await store.append([{ stream, expected: noStream, events }]);
+    await store.close();
+    expect(await refusalOf(move(server.url, directory))).to.include('Work is half-done');
+  });
+});
