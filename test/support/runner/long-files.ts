@@ -1,7 +1,7 @@
 /**
  * Files whose tests take five seconds of a processor or more, below `test` and without `.test.ts`: they start
  * and kill processes, break servers, cut the power, open pages in a browser, simulate, or make clients. These
- * 54 take longer than all others together. (`npm test -- --times` shows what each file takes.)
+ * 55 take longer than all others together. (`npm test -- --times` shows what each file takes.)
  */
 export const longFiles: readonly string[] = [
   'adapters/sqlite/durability',
@@ -36,6 +36,7 @@ export const longFiles: readonly string[] = [
   'faults/mongodb',
   'faults/processes',
   'faults/rabbitmq',
+  'faults/rolling',
   'http/console/access',
   'http/console/below-a-path',
   'http/console/every-page',
