@@ -36,7 +36,7 @@ import {
   nullText,
 } from '../schema/shown.js';
 import { receiptFor, receiptHeader } from './receipt.js';
-import { instant, listOf, pageOf, timestamp } from './responses.js';
+import { instant, jsonOnce, listOf, pageOf, timestamp } from './responses.js';
 import { route, type HttpRequest, type Route } from '../server/route.js';
 import type { KeyCaller } from '../server/access.js';
 
@@ -245,6 +245,8 @@ export const cardRowBody = (card: CardDocument) => {
   };
 };
 
+const cardRowJson = jsonOnce(cardRowBody);
+
 /**
  * The body of a 201: a function of the card's first event, so that a replay is the same. (decision 41: what a
  * replay looks like)
@@ -415,7 +417,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
         reference: query.reference,
         startingAfter: query.starting_after,
       });
-      return pageOf(page, query.limit, ({ code }) => code, cardRowBody);
+      return pageOf(page, query.limit, ({ code }) => code, cardRowJson);
     },
   }),
   route('GET /api/v1/cards/:card_code', {

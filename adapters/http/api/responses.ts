@@ -40,12 +40,23 @@ export const maxPageBytes = 2 * 1024 * 1024;
 /** More than the fields around the rows of a page take, with the longest cursor. */
 const aroundRows = 1_024;
 
-/** The JSON of the first rows that a page has room for. */
-const fittingRows = <Row>(rows: readonly Row[], shape: (row: Row) => object): readonly string[] => {
+/** Makes the JSON of a row once for as long as its document is kept. The shape depends on nothing else. */
+export const jsonOnce = <Row extends object>(shape: (row: Row) => object): ((row: Row) => string) => {
+  const made = new WeakMap<Row, string>();
+  return (row) => {
+    const json = made.get(row) ?? JSON.stringify(shape(row));
+    made.set(row, json);
+    return json;
+  };
+};
+
+/** The JSON of the first rows that a page has room for. `shape`: of a row, or its JSON. */
+const fittingRows = <Row>(rows: readonly Row[], shape: (row: Row) => object | string): readonly string[] => {
   const fitting: string[] = [];
   let left = maxPageBytes - aroundRows;
   for (const row of rows) {
-    const json = JSON.stringify(shape(row));
+    const shaped = shape(row);
+    const json = typeof shaped === 'string' ? shaped : JSON.stringify(shaped);
     left -= Buffer.byteLength(json) + 1;
     if (left < 0 && fitting.length > 0) break;
     fitting.push(json);
@@ -58,7 +69,7 @@ export const firstRows = <Row>(
   rows: readonly Row[],
   limit: number,
   cursorOf: (row: Row) => string,
-  shape: (row: Row) => object,
+  shape: (row: Row) => object | string,
 ): { readonly json: string; readonly next: string | null } => {
   const fitting = fittingRows(rows, shape);
   const last = rows[fitting.length - 1];
@@ -75,7 +86,7 @@ export const pageOf = <Row>(
   rows: readonly Row[],
   limit: number,
   cursorOf: (row: Row) => string,
-  shape: (row: Row) => object,
+  shape: (row: Row) => object | string,
   more: object = {},
 ): TextResponse => {
   const { json, next } = firstRows(rows, limit, cursorOf, shape);
