@@ -111,6 +111,9 @@ const moved = (
   steps: steps === before.steps ? document.steps : stepsAfter(document.steps, steps, at),
 });
 
+type Personal = keyof CardDocument & (Exclude<keyof Ordered, 'order'> | 'reference' | 'heldReason');
+const erased: Readonly<Record<Personal, null>> = { recipient: null, reference: null, heldReason: null };
+
 /** Takes the card's progress from the rules of the card, and adds the times. */
 const evolve = (document: CardDocument | null, event: Projected<CardEvent>): CardDocument | null => {
   const { stream, metadata } = event.envelope;
@@ -118,8 +121,7 @@ const evolve = (document: CardDocument | null, event: Projected<CardEvent>): Car
   const ordered = orderedBy(event);
   if (ordered !== null) return begun(idOf(stream), ordered, progressAfter(atFirst, event), at);
   if (document === null) return null;
-  if (event.type === 'CardErased')
-    return { ...document, recipient: null, reference: null, heldReason: null, erasedAt: at };
+  if (event.type === 'CardErased') return { ...document, ...erased, erasedAt: at };
   const before = progressOf(document);
   const after = progressAfter(before, event);
   return after === before ? document : moved(document, before, after, at);

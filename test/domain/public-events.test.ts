@@ -19,6 +19,7 @@ import {
 import { DomainError } from '../../domain/errors.js';
 import { LocalDate, OrganizationId, Uuid } from '../../domain/ids.js';
 import { publicEventOf, typesOfPublicEvents, type PublicEventType } from '../../domain/public-events.js';
+import { letter } from '../support/fixtures/world.js';
 
 const order: Order = {
   org: OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000001'),
@@ -30,18 +31,6 @@ const order: Order = {
   due: LocalDate.parse('2026-03-03'),
   reference: null,
   contact: null,
-};
-const letter = {
-  recipient: {
-    name: 'Ada Lovelace',
-    line1: '12 Analytical Way',
-    line2: null,
-    city: 'Springfield',
-    state: 'IL',
-    zip: '62701',
-    country: 'US' as const,
-  },
-  message: 'Thank you, Ada.',
 };
 
 const decisions: readonly ((state: Card) => readonly CardEvent[])[] = [
