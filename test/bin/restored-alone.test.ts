@@ -10,6 +10,7 @@ import { explain } from '../../bin/wiring/exit.js';
 import { startService, type Service } from '../../bin/wiring/service.js';
 import { readSettings } from '../../bin/settings/settings.js';
 import { aCard, clientOf, clientsOf, type Fields } from '../support/http/service.js';
+import { read } from '../support/runner/repository.js';
 import { eventually } from '../support/time/eventually.js';
 
 const start = async (directory: string): Promise<Service> => {
@@ -160,5 +161,21 @@ describe('files of a data directory that are restored alone', () => {
     expect((await refusalOf(directory))?.code).to.equal(1);
     replace(directory, 'read.db', null);
     expect(await shownIn(directory, 1)).to.deep.equal(['Ada Lovelace']);
+  });
+
+  it('each alone is missing: the next start does what the page of incidents says', async () => {
+    const [, section = ''] = read('docs/incidents.md').split('## A lost database file\n');
+    const rows = [...(section.split('\n## ')[0] ?? '').matchAll(/^\| `(\w+\.db)` +\| (.+?) +\|$/gm)];
+    const expected = rows.map(([, file, text = '']) => [
+      file,
+      Number(/exit code (\d+)/.exec(text)?.[1] ?? 0),
+    ]);
+    const found = [];
+    for (const file of ['read.db', 'keys.db', 'events.db']) {
+      const directory = await copy();
+      replace(directory, file, null);
+      found.push([file, (await refusalOf(directory))?.code ?? 0]);
+    }
+    expect(found).to.deep.equal(expected);
   });
 });

@@ -1,7 +1,11 @@
 import { expect } from 'chai';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream';
+import { createServer } from 'node:tls';
 import { pino } from 'pino';
 import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
 import { SystemClock } from '../../adapters/system/clock.js';
@@ -10,6 +14,7 @@ import { runCommandLine } from '../../bin/cli/program.js';
 import { explain } from '../../bin/wiring/exit.js';
 import { startService, type Service } from '../../bin/wiring/service.js';
 import { readSettings } from '../../bin/settings/settings.js';
+import { authority } from '../support/http/receiver.js';
 import { aCard, clientOf, clientsOf, type Fields } from '../support/http/service.js';
 import { describeWithEngines } from '../support/runner/engines.js';
 import { read } from '../support/runner/repository.js';
@@ -43,7 +48,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'incident pages, run as the
   let key = '';
   let org = '';
 
-  const environment = () => ({
+  const environment = (): Readonly<Record<string, string>> => ({
     PORT: '0',
     DATA_DIR: directory,
     DEMO: 'off',
@@ -51,10 +56,10 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'incident pages, run as the
     ...wiring.environment,
   });
 
-  const start = async (): Promise<void> => {
+  const start = async (more: Readonly<Record<string, string>> = {}): Promise<void> => {
     failures.length = 0;
     service = await startService({
-      settings: readSettings(environment()),
+      settings: readSettings({ ...environment(), ...more }),
       role: 'all',
       clock: new SystemClock(),
       entropy: new SystemEntropy(),
@@ -71,7 +76,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'incident pages, run as the
   /** What a command of a page is here: the command line is the real one, and servers have stand-ins. */
   const standIns: readonly (readonly [RegExp, (words: readonly string[]) => Promise<unknown>])[] = [
     [/^docker compose stop /, stop],
-    [/^docker compose start /, start],
+    [/^docker compose start /, () => start()],
     [
       /^npm run -s cli -- /,
       async (words) => {
@@ -122,6 +127,9 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'incident pages, run as the
     await rm(directory, { recursive: true, force: true });
   });
 
+  it('queue redrive, of which the table of figures to watch speaks', () =>
+    run('npm run -s cli -- queue redrive'));
+
   it('Back up, then MongoDB is lost: every card has its recipient, and Idempotency-Keys of the backup hold', async () => {
     // The first command is for a data directory.
     const [, records = '', keys = '', ...more] = commandsBelow('Back up');
@@ -141,7 +149,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'incident pages, run as the
     expect(failures).to.deep.equal([]);
   }).timeout(60_000);
 
-  it('Keys of personal data are lost: the start is refused, then serves what is unreadable as that', async () => {
+  it('Keys of personal data are lost: the start is refused, and after personal give-up serves what is unreadable as that', async () => {
     await stop();
     await database.dropAll();
     await start();
@@ -154,5 +162,41 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'incident pages, run as the
     await eventually(async () => (await shown()).length === 2);
     expect(await shown()).to.deep.equal(Array(2).fill([null, true]));
     expect(failures).to.deep.equal([]);
+  }).timeout(60_000);
+
+  it('An expired certificate: /readyz names the engine, and the service goes on by itself once it has another', async () => {
+    await stop();
+    const url = new URL(wiring.environment['MONGODB_URL'] ?? '');
+    const hosts = ['127.0.0.1'];
+    const server = createServer(authority.issue(hosts, { expired: true }), (client) => {
+      const engine = connect(Number(url.port), url.hostname);
+      pipeline(client, engine, client, () => undefined);
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const ca = join(directory, 'authority.pem');
+    await writeFile(ca, authority.cert);
+    const { port } = server.address() as AddressInfo;
+    const secured = `mongodb://127.0.0.1:${port}${url.pathname}?tls=true&tlsCAFile=${encodeURIComponent(ca)}`;
+    try {
+      await start({ MONGODB_URL: secured });
+      const mongo = async (): Promise<unknown> => {
+        const answer = await fetch(`${service?.baseUrl ?? ''}/readyz`);
+        const { parts } = (await answer.json()) as { readonly parts: readonly Fields[] };
+        return parts.find(({ name }) => name === 'mongodb');
+      };
+      await eventually(async () => {
+        expect(await mongo()).to.include({ ready: false, detail: 'certificate has expired' });
+        return true;
+      });
+      server.setSecureContext(authority.issue(hosts));
+      await eventually(async () => {
+        expect(await mongo()).to.include({ ready: true });
+        return true;
+      });
+      expect(failures).to.deep.equal([]);
+    } finally {
+      await stop();
+      server.close();
+    }
   }).timeout(60_000);
 });

@@ -13,5 +13,6 @@ export const setMark = async (database: MongoDatabase, mark: RehearsalMark | nul
   else await marks(database).replaceOne({ _id: 'copy' }, mark, { upsert: true });
 };
 
-export const markIn = (database: MongoDatabase): Promise<RehearsalMark | null> =>
+/** Rejects, and never throws, while the database is away. */
+export const markIn = async (database: MongoDatabase): Promise<RehearsalMark | null> =>
   marks(database).findOne({ _id: 'copy' });
