@@ -68,20 +68,21 @@ const limited = limitedText(maxPartLength, () =>
 );
 
 /** The rule of a part of an address: the common checks, then `read`. */
-const partRule = <T>(read: (text: string) => T): TextRule<T> =>
-  Object.assign(
-    (text: string): T | null => {
-      const part = limited(text);
-      if (part === '') return null;
-      if (breaksTheLine.test(part))
-        throw invalid('A part of an address must be one line without control characters.');
-      return read(part);
-    },
-    { maxLength: maxPartLength },
-  );
+const partRule =
+  <T>(read: (text: string) => T): TextRule<T> =>
+  (text) => {
+    const part = limited(text);
+    if (part === '') return null;
+    if (breaksTheLine.test(part))
+      throw invalid('A part of an address must be one line without control characters.');
+    return read(part);
+  };
 
 /** A name, a street line or a city. Throws `invalid_recipient`. (decision 15: how long an address may be) */
-export const addressPart = partRule((part) => part);
+export const addressPart: TextRule<string> = Object.assign(
+  partRule((part) => part),
+  { maxLength: maxPartLength },
+);
 
 /**
  * A state as its two letters, in upper case. Throws `invalid_recipient`. (decision 16: states, ZIP codes,

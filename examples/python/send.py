@@ -25,12 +25,12 @@ from handwritten_cards import AuthenticatedClient
 from handwritten_cards.api.cards import get_card, send_card
 from handwritten_cards.api.contacts import save_contact
 from handwritten_cards.models import (
+    CardInput,
     CardStatus,
-    ContactRecord,
-    ContactRecordAddress,
+    ContactInput,
+    ContactInputAddress,
     Error,
-    NewCard,
-    NewRecipient,
+    RecipientInput,
 )
 from handwritten_cards.types import Response
 
@@ -91,8 +91,8 @@ def main(order: str) -> None:
         raise_on_unexpected_status=True,
     )
     address = {"line1": "12 Analytical Way", "city": "Springfield", "state": "IL", "zip_": "62701"}
-    card = NewCard(
-        recipient=NewRecipient(name="Ada Lovelace", **address),
+    card = CardInput(
+        recipient=RecipientInput(name="Ada Lovelace", **address),
         message="Thank you for everything, Ada.",
         reference=order,
     )
@@ -105,7 +105,7 @@ def main(order: str) -> None:
     print(f"{sent.id} {sent.status}: {sent.note}")
     print(f"arrives between {sent.arrives_between.earliest} and {sent.arrives_between.latest}")
 
-    person = ContactRecord(external_id="crm-7", name="Ada Lovelace", address=ContactRecordAddress(**address))
+    person = ContactInput(external_id="crm-7", name="Ada Lovelace", address=ContactInputAddress(**address))
     contact = result_of(lambda: save_contact.sync_detailed(client=client, body=person))
     print(f"contact {contact.external_id}: {contact.name}")
 

@@ -1,5 +1,5 @@
 // Made by types.mjs of the document with this digest, not edited by hand.
-// 90ecbce921f87abdf99e65bffee37df2b36985a872c16f9a35f0b9b4c47dc3ef
+// 03cfb9fa4dcc9d12dde64cac5746db949dcb3be303ebbd501341b55fae6f6e8b
 export interface paths {
     "/api/v1/cards": {
         parameters: {
@@ -37,17 +37,17 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        NewCard: {
+        CardInput: {
+            /** Format: date */
             arrive_on?: string;
             design_id?: string;
             handwriting?: string;
             message: string;
-            recipient: components["schemas"]["NewRecipient"];
+            recipient: components["schemas"]["RecipientInput"];
             reference?: string;
         };
-        NewRecipient: {
+        RecipientInput: {
             city: string;
-            /** @default US */
             country?: string;
             line1: string;
             line2?: string;
@@ -64,18 +64,24 @@ export interface components {
             object: "card";
             recipient: {
                 name: string | null;
+            } & {
+                [key: string]: unknown;
             };
             reference: string | null;
             /** @enum {string} */
             status: "scheduled" | "held";
             /** Format: uri */
             url: string;
+        } & {
+            [key: string]: unknown;
         };
         ArrivalWindow: {
             /** Format: date */
             earliest: string;
             /** Format: date */
             latest: string;
+        } & {
+            [key: string]: unknown;
         };
         Error: {
             error: {
@@ -85,7 +91,11 @@ export interface components {
                 message: string;
                 param?: string;
                 request_id: string;
+            } & {
+                [key: string]: unknown;
             };
+        } & {
+            [key: string]: unknown;
         };
         CardList: {
             data: components["schemas"]["CardRow"][];
@@ -93,6 +103,8 @@ export interface components {
             next_cursor: string | null;
             /** @constant */
             object: "list";
+        } & {
+            [key: string]: unknown;
         };
         CardRow: {
             arrives_between: components["schemas"]["ArrivalWindow"];
@@ -109,12 +121,15 @@ export interface components {
                 city: string | null;
                 name: string | null;
                 state: string | null;
+            } & {
+                [key: string]: unknown;
             };
             reference: string | null;
             /** @enum {string} */
             status: "pending" | "queued" | "in_production" | "written" | "packed" | "posted" | "blocked" | "cancelled" | "failed";
-            /** @constant */
-            unreadable?: true;
+            unreadable?: boolean;
+        } & {
+            [key: string]: unknown;
         };
         Card: {
             arrives_between: components["schemas"]["ArrivalWindow"];
@@ -133,18 +148,12 @@ export interface components {
             reference: string | null;
             /** @enum {string} */
             status: "pending" | "queued" | "in_production" | "written" | "packed" | "posted" | "blocked" | "cancelled" | "failed";
-            steps: {
-                /** Format: date-time */
-                completed_at: string | null;
-                /** @enum {string} */
-                status: "pending" | "in_progress" | "completed" | "failed";
-                /** @enum {string} */
-                step: "card_stock_prepared" | "card_written" | "envelope_addressed" | "packed" | "stamped" | "posted";
-            }[];
-            /** @constant */
-            unreadable?: true;
+            steps: components["schemas"]["CardStep"][];
+            unreadable?: boolean;
             /** Format: uri */
             url: string;
+        } & {
+            [key: string]: unknown;
         };
         Recipient: {
             city: string | null;
@@ -154,6 +163,18 @@ export interface components {
             name: string | null;
             state: string | null;
             zip: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        CardStep: {
+            /** Format: date-time */
+            completed_at: string | null;
+            /** @enum {string} */
+            status: "pending" | "in_progress" | "completed" | "failed";
+            /** @enum {string} */
+            step: "card_stock_prepared" | "card_written" | "envelope_addressed" | "packed" | "stamped" | "posted";
+        } & {
+            [key: string]: unknown;
         };
     };
     responses: never;
@@ -247,7 +268,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NewCard"];
+                "application/json": components["schemas"]["CardInput"];
             };
         };
         responses: {

@@ -31,7 +31,7 @@ const answerOf = <T>({ data, error }: { data?: T; error?: Schemas['Error'] }): T
   );
 };
 
-const card: Schemas['NewCard'] = {
+const card: Schemas['CardInput'] = {
   recipient: {
     name: 'Ada Lovelace',
     line1: '12 Analytical Way',

@@ -52,8 +52,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { default: typesOf, astToString } = await import('openapi-typescript');
   const { BASE_URL = 'http://127.0.0.1:8080' } = process.env;
   const document = await (await fetch(`${BASE_URL}/api/openapi.json`)).json();
-  // A field with a default may be left out.
-  const types = astToString(await typesOf(partOf(document), { defaultNonNullable: false }));
+  const types = astToString(await typesOf(partOf(document)));
   writeFileSync(
     new URL('api.d.ts', import.meta.url),
     `// Made by types.mjs of the document with this digest, not edited by hand.\n// ${digestOf(document)}\n${types}`,

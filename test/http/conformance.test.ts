@@ -269,13 +269,13 @@ describe('successful responses and the OpenAPI document', () => {
     const { components } = await readDocument(service.baseUrl);
     const example = (name: string): unknown => exampleOf(components.schemas[name] ?? {});
     const hook = await service.operator(`/operator/v1/organizations/${tenant.org}/hooks`, { body: {} });
-    await good(tenant.api, 'POST', '/api/v1/cards', example('NewCard'));
-    await good(tenant.api, 'POST', '/api/v1/contacts', example('ContactRecord'));
+    await good(tenant.api, 'POST', '/api/v1/cards', example('CardInput'));
+    await good(tenant.api, 'POST', '/api/v1/contacts', example('ContactInput'));
     await good(
       service.anonymous,
       'POST',
       `/api/v1/hooks/${String(hook.body['token'])}`,
-      example('HookPayload'),
+      example('HookPayloadInput'),
     );
   });
 

@@ -28,6 +28,40 @@ const showsValue = (schema: JsonSchema): boolean =>
   (schema.items !== undefined && showsValue(schema.items)) ||
   (schema.anyOf?.some((each) => each.type !== 'null' && showsValue(each)) ?? false);
 
+/** Every object within a value, by its path; examples are no part of a document's own words. */
+const nodesIn = (value: unknown, path = ''): readonly (readonly [string, JsonSchema])[] =>
+  typeof value !== 'object' || value === null
+    ? []
+    : [
+        [path, value],
+        ...Object.entries(value).flatMap(([name, inside]) =>
+          name === 'example' || name === 'examples' || name === 'x-codeSamples'
+            ? []
+            : nodesIn(inside, `${path}/${name}`),
+        ),
+      ];
+
+/** The names of components to which a part of a document refers, and to which those refer. */
+const namesIn = ({ components }: Document, part: unknown): ReadonlySet<string> => {
+  const names = new Set<string>();
+  const add = (value: unknown): void => {
+    for (const [, { $ref = '' }] of nodesIn(value)) {
+      const [, name] = /^#\/components\/schemas\/(.*)$/.exec($ref) ?? [];
+      if (name === undefined || names.has(name)) continue;
+      names.add(name);
+      add(components.schemas[name]);
+    }
+  };
+  add(part);
+  return names;
+};
+
+/** The sentences that a text says twice. */
+const doublesIn = (text: string): readonly string[] => {
+  const sentences = text.split(/(?<=[.;])\s+/);
+  return sentences.filter((sentence, index) => sentences.indexOf(sentence) !== index);
+};
+
 /** All that a document leaves unsaid. */
 const gapsOf = (document: Document): readonly string[] => [
   ...operationsOf(document).flatMap(
@@ -158,13 +192,115 @@ describe('the OpenAPI documents', () => {
     expect(cursorOf('listEvents')).to.match(/^evt_[0-9a-f]{32}$/);
     expect(cursorOf('listCreditMovements')).to.match(/^\d+$/);
     expect(cursorOf('listCollection')).to.match(/^card:/);
-    expect(cursorOf('listOwnDeliveries')).to.match(/^dlv_[0-9a-f]{32}$/);
+    expect(cursorOf('listDeliveries')).to.match(/^dlv_[0-9a-f]{32}$/);
   });
 
   it('follow streams in samples that print what has come', () => {
-    const samples = operationsOf(whole).find(({ operationId }) => operationId === 'followOwnDeliveries');
+    const samples = operationsOf(whole).find(({ operationId }) => operationId === 'followDeliveries');
     for (const { label, source } of samples?.['x-codeSamples'] ?? [])
       expect(source, label).to.match(/--no-buffer|for await|for line in response/);
+  });
+
+  const every = (matches: (node: JsonSchema, path: string) => boolean): readonly string[] =>
+    nodesIn(whole).flatMap(([path, node]) => (matches(node, path) ? [path] : []));
+
+  it('give webhooks a tag that no operation has: generators make one client of each', () => {
+    const tags = whole.webhooks?.cardEvent.post.tags ?? [];
+    expect(tags).to.have.length(1);
+    expect(
+      operationsOf(whole).filter((operation) => operation.tags.includes(String(tags[0]))),
+    ).to.have.length(0);
+  });
+
+  it('have a type beside every constant, and no constant that is true or false', () => {
+    expect(every((node) => typeof node.const === 'string' && node.type === 'string')).not.to.have.length(0);
+    expect(every((node) => node.const !== undefined && node.type !== typeof node.const)).to.have.length(0);
+    expect(every(({ const: value, enum: values = [] }) => [value, ...values].includes(true))).to.have.length(
+      0,
+    );
+  });
+
+  it('name no defaults: a field that has one would have to be there', () => {
+    expect(every((node, path) => 'default' in node && !path.endsWith('/responses'))).to.have.length(0);
+  });
+
+  it('call inputs Input, and nothing else: a card is made of a CardInput', () => {
+    const sent = operationsOf(whole).map(({ requestBody, parameters }) => [requestBody, parameters]);
+    const returned = operationsOf(whole).map(({ responses }) => responses);
+    const notInputs = [...namesIn(whole, sent)].filter((name) => !name.endsWith('Input'));
+    const inputs = [...namesIn(whole, [returned, whole.webhooks])].filter((name) => name.endsWith('Input'));
+    expect([notInputs, inputs]).to.deep.equal([[], []]);
+    expect([...namesIn(whole, sent)]).to.include.members(['CardInput', 'RecipientInput', 'ContactInput']);
+  });
+
+  it('say of every object in a response that fields may be added, and of no input', () => {
+    const isClosed = (node: JsonSchema): boolean =>
+      node.type === 'object' && node.additionalProperties !== true;
+    const schemas = Object.entries(whole.components.schemas);
+    const isPayload = (name: string): boolean => name === 'HookPayloadInput';
+    for (const [name, schema] of schemas.filter(([each]) => !isPayload(each)))
+      for (const [path, node] of nodesIn(schema))
+        if (node.type === 'object') expect(isClosed(node), `${name}${path}`).to.equal(name.endsWith('Input'));
+    for (const { operationId, responses } of operationsOf(whole))
+      for (const [path, node] of nodesIn(responses))
+        expect(isClosed(node), `${operationId}${path}`).to.equal(false);
+  });
+
+  it('name the body of every request and response of customers', () => {
+    const nameless = operationsOf(customers).flatMap(({ operationId, requestBody, responses }) =>
+      [requestBody, ...Object.values(responses)].flatMap((part) => {
+        const { schema } = part?.content?.['application/json'] ?? {};
+        return schema === undefined || schema.$ref !== undefined ? [] : [operationId];
+      }),
+    );
+    expect(nameless).to.deep.equal([]);
+  });
+
+  it('name operations as code reads best, and the one that another has taken the place of', () => {
+    const all = operationsOf(whole);
+    expect(
+      all.map(({ operationId }) => operationId).filter((id) => /Own[A-Z]|^operator/.test(id)),
+    ).to.have.length(0);
+    expect(all.filter(({ deprecated }) => deprecated === true).map(({ path }) => path)).to.deep.equal([
+      '/v1/handwriting',
+    ]);
+    const answers = customers.paths['/api/v1/handwriting']?.['get'];
+    expect(answers?.responses).to.deep.equal(customers.paths['/v1/handwriting']?.['get']?.responses);
+  });
+
+  it('say of dates, addresses and keys what form they have', () => {
+    const { schemas } = customers.components;
+    const field = (schema: string, name: string) => schemas[schema]?.properties?.[name];
+    expect([
+      field('CardInput', 'arrive_on')?.format,
+      field('ContactInput', 'work_anniversary')?.format,
+      field('ArrivalWindow', 'latest')?.format,
+      field('WebhookEndpointInput', 'url')?.format,
+      field('SentCard', 'url')?.format,
+    ]).to.deep.equal(['date', 'date', 'date', 'uri', 'uri']);
+    const { parameters = [] } = operationsOf(customers).find((each) => each.operationId === 'sendCard') ?? {};
+    const key = parameters.find(({ name }) => name === 'Idempotency-Key')?.schema.pattern ?? '';
+    expect(['order 1', 'ordér 1', ''].map((sent) => new RegExp(key).test(sent))).to.deep.equal([
+      true,
+      false,
+      false,
+    ]);
+    expect(
+      every(({ pattern, examples = [] }) =>
+        examples.some((each) => !new RegExp(pattern ?? '').test(String(each))),
+      ),
+    ).to.have.length(0);
+  });
+
+  it('say nothing twice', () => {
+    const said = (node: JsonSchema): string => (typeof node.description === 'string' ? node.description : '');
+    expect(every((node) => doublesIn(said(node)).length > 0)).to.have.length(0);
+    expect(
+      every((node) => 'schema' in node && 'name' in node && 'description' in (node.schema as object)),
+    ).to.have.length(0);
+    for (const { operationId, summary, description = '' } of operationsOf(whole))
+      expect(description.includes(`${summary}.`), operationId).to.equal(false);
+    expect(doublesIn('One. Two; One. Three.')).to.deep.equal(['One.']);
   });
 
   it('name every list', () => {

@@ -32,8 +32,8 @@ describe('every field of a card', () => {
     const { components } = await readDocument(service.baseUrl);
     const propertiesOf = (name: string): Properties =>
       Object.entries(components.schemas[name]?.properties ?? {});
-    cardFields = propertiesOf('NewCard').filter(([name]) => name !== 'recipient');
-    recipientFields = propertiesOf('NewRecipient');
+    cardFields = propertiesOf('CardInput').filter(([name]) => name !== 'recipient');
+    recipientFields = propertiesOf('RecipientInput');
   });
   after(() => service.stop());
 

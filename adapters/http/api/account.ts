@@ -162,15 +162,20 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
       }));
     },
   }),
-  ...['/api/v1/handwriting', '/v1/handwriting'].map((path, index) =>
+  ...[
+    { path: '/api/v1/handwriting', id: 'listHandwritings', summary: 'List handwritings' },
+    {
+      path: '/v1/handwriting',
+      id: 'listHandwritingsShort',
+      summary: 'List handwritings by another address',
+      description: 'The same as `GET /api/v1/handwriting`: call that one.',
+      deprecated: true,
+    },
+  ].map(({ path, id, summary, ...rest }) =>
     route(`GET ${path}`, {
       access,
-      ...operation(
-        index === 0 ? 'listHandwritings' : 'listHandwritingsShort',
-        'List handwritings',
-        'Every handwriting on offer.',
-        handwritingList,
-      ),
+      ...operation(id, summary, 'Every handwriting on offer.', handwritingList),
+      ...rest,
       handle: async ({ caller }) => {
         const { houseHand, names } = await readHandwritings(deps, caller.org);
         return {

@@ -23,7 +23,7 @@ export const country = textOr<SentCountry>(
   'US',
   {
     description:
-      'Cards are mailed inside the US only: US, USA or United States, in any case; or PR, GU, VI, AS or MP, which is then the state.',
+      'Cards are mailed inside the US only: US, USA or United States, in any case; or PR, GU, VI, AS or MP, which is then the state. Omit it for US.',
     examples: ['US'],
   },
   readCountry,
@@ -80,7 +80,7 @@ const recipient = z
     country,
   })
   .meta({
-    id: 'NewRecipient',
+    id: 'RecipientInput',
     description: 'To whom the card is mailed: one address in the US.',
     ...annotations({ code: 'invalid_recipient', hint: 'one address as an object (one card per request)' }),
   });
@@ -107,6 +107,7 @@ export const newCard = z
       {
         code: 'invalid_date',
         blank: 'refused',
+        format: 'date',
         description: 'Arrive-by date, YYYY-MM-DD. Omit it for the earliest possible date.',
         examples: ['2030-06-14'],
       },
@@ -136,7 +137,7 @@ export const newCard = z
     }),
   })
   .meta({
-    id: 'NewCard',
+    id: 'CardInput',
     description: 'A card to be sent.',
     examples: [{ recipient: exampleRecipient, message: exampleMessage, reference: 'order-1001' }],
   });

@@ -65,7 +65,7 @@ const reference = shownText(
 const erasedAt = instant('When the personal data of the card was erased; absent if it was not.').optional();
 /** In place of `erased_at` where nothing was erased. */
 export const unreadable = z
-  .literal(true)
+  .boolean()
   .optional()
   .describe(
     "True if the personal data can't be read although nothing erased it: its key is lost. Else absent.",
@@ -156,11 +156,13 @@ export const wholeCard = z
     arrives_between: window,
     steps: z
       .array(
-        z.object({
-          step: z.enum(steps).describe('The step of production.'),
-          status: z.enum(stepStatuses).describe('How far the step is.'),
-          completed_at: instant('When the step was completed.').nullable(),
-        }),
+        z
+          .object({
+            step: z.enum(steps).describe('The step of production.'),
+            status: z.enum(stepStatuses).describe('How far the step is.'),
+            completed_at: instant('When the step was completed.').nullable(),
+          })
+          .meta({ id: 'CardStep', description: 'A step of production.' }),
       )
       .length(steps.length)
       .meta({
@@ -290,7 +292,7 @@ export const cancelledBody = (code: string, creditsReturned: number) => ({
 });
 
 const maxKeyLength = 255;
-const printableAscii = /^[\x20-\x7e]+$/;
+const printableAscii = /^[ -~]+$/;
 
 /**
  * The Idempotency-Key; null if none was sent. Throws `invalid_idempotency_key`. (decision 39: which bodies
@@ -350,7 +352,12 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
     headers: {
       'Idempotency-Key': {
         description: 'Makes retries safe. It is remembered for 24 hours, per organization.',
-        schema: { type: 'string', maxLength: maxKeyLength, examples: ['thank-you-for-order-1001'] },
+        schema: {
+          type: 'string',
+          maxLength: maxKeyLength,
+          pattern: printableAscii.source,
+          examples: ['thank-you-for-order-1001'],
+        },
       },
     },
     responses: {

@@ -115,6 +115,7 @@ export const contactRecord = z
     work_anniversary: optionalText(
       {
         code: 'invalid_date',
+        format: 'date',
         description: 'YYYY-MM-DD. The variable {{years}} in the template of a hook is counted from it.',
         examples: ['2020-02-29'],
       },
@@ -122,7 +123,7 @@ export const contactRecord = z
     ),
   })
   .meta({
-    id: 'ContactRecord',
+    id: 'ContactInput',
     description: 'A complete contact: what is left out is empty afterwards.',
     examples: [
       {

@@ -24,16 +24,20 @@ import type { JsonResponse, ServerSentEvent, TextResponse } from '../server/rout
 
 // Deliveries as operators and owners of endpoints see and change them.
 
-export const testResult = z.object({
-  http_status: shownNumber('The status of the response; null if there was none.', 204).nullable(),
-  error: nullText('Why there was no response, in plain words; null if there was one.'),
-  duration_ms: shownNumber('How long the attempt took, in milliseconds.', 87),
-});
-const attempt = z.object({
-  at: instant('When the attempt began.'),
-  ...testResult.shape,
-  body: shownText('The first 1 KiB of the response.', '').nullable(),
-});
+export const testResult = z
+  .object({
+    http_status: shownNumber('The status of the response; null if there was none.', 204).nullable(),
+    error: nullText('Why there was no response, in plain words; null if there was one.'),
+    duration_ms: shownNumber('How long the attempt took, in milliseconds.', 87),
+  })
+  .meta({ id: 'WebhookTestResult', description: 'What a test event came to.' });
+const attempt = z
+  .object({
+    at: instant('When the attempt began.'),
+    ...testResult.shape,
+    body: shownText('The first 1 KiB of the response.', '').nullable(),
+  })
+  .meta({ id: 'DeliveryAttempt', description: 'One attempt of a delivery.' });
 
 /** One event on its way to one endpoint. */
 export const delivery = z
@@ -118,7 +122,9 @@ export const place = (description: string, example = '2026-03-02T00:00:00Z') =>
     description,
     examples: [example],
   }) as const;
-export const replay = z.object({ from: text(place('Events from this position or time on, inclusive.')) });
+export const replay = z
+  .object({ from: text(place('Events from this position or time on, inclusive.')) })
+  .meta({ id: 'ReplayInput', description: 'Which events to replay.' });
 
 /** Makes a card code canonical; a text that isn't a card code matches nothing. */
 const cardFilter = (sent: string | null): string | null => {
@@ -173,13 +179,22 @@ export const deliveryStream = {
   },
 } as const;
 
-export const retried = z.object({ id: idOf('delivery') });
-export const rotated = z.object({
-  signing_secret: shownText('The new signing secret. Keep it: it is shown only this once.', examples.secret),
-});
+export const retried = z
+  .object({ id: idOf('delivery') })
+  .meta({ id: 'RetriedDelivery', description: 'A delivery that is due now.' });
+export const rotated = z
+  .object({
+    signing_secret: shownText(
+      'The new signing secret. Keep it: it is shown only this once.',
+      examples.secret,
+    ),
+  })
+  .meta({ id: 'RotatedSecret', description: 'The signing secret from now on.' });
 
 /** How many deliveries an operation has made due. */
-export const counted = z.object({ deliveries: shownNumber('How many deliveries are due now.', 3).min(0) });
+export const counted = z
+  .object({ deliveries: shownNumber('How many deliveries are due now.', 3).min(0) })
+  .meta({ id: 'DueDeliveries', description: 'What a replay or a redrive made due.' });
 
 /** Replays the events from the place that the request names; a client that goes away ends that. */
 export const replayed = async (

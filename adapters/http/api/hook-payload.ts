@@ -101,7 +101,7 @@ export const hookPayload = z
     }),
   })
   .meta({
-    id: 'HookPayload',
+    id: 'HookPayloadInput',
     description:
       'Any other field can be used as a variable in the template: {{field_name}}, with dots for nested fields.',
     examples: [{ ...exampleRecipient, message: exampleMessage }],

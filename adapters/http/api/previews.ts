@@ -10,7 +10,7 @@ import { Sheet } from '../web/letter.js';
 
 const newPreview = newCard
   .pick({ message: true, handwriting: true })
-  .meta({ id: 'NewPreview', description: 'A message to be shown.' });
+  .meta({ id: 'PreviewInput', description: 'A message to be shown.' });
 
 const preview = z
   .object({

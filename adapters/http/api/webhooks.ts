@@ -77,7 +77,7 @@ const endpointChange = z
       .optional(),
   })
   .meta({
-    id: 'WebhookEndpointChange',
+    id: 'WebhookEndpointChangeInput',
     description: 'What changes of an endpoint; what is left out stays.',
   });
 
@@ -89,6 +89,7 @@ const newEndpoint = z
     url: text(
       {
         code: 'invalid_url',
+        format: 'uri',
         hint: 'an https URL of your own receiver',
         description:
           'Must be https and reachable on the public internet. A URL has at most one endpoint: if it has one already, that one is returned, unchanged.',
@@ -107,7 +108,7 @@ const newEndpoint = z
       examples: ['CRM'],
     }),
   })
-  .meta({ id: 'NewWebhookEndpoint', description: 'An endpoint to be registered.' });
+  .meta({ id: 'WebhookEndpointInput', description: 'An endpoint to be registered.' });
 
 /** Reads the registration of an endpoint. Throws `invalid_url`. */
 export const readRegistration = (body: JsonObject): Registration => {
@@ -247,11 +248,9 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     responses: {
       200: {
         description: 'The endpoint is deleted.',
-        schema: z.object({
-          id: anyId,
-          object: objectKind('webhook_endpoint'),
-          deleted: alwaysTrue,
-        }),
+        schema: z
+          .object({ id: anyId, object: objectKind('webhook_endpoint'), deleted: alwaysTrue })
+          .meta({ id: 'DeletedWebhookEndpoint', description: 'An endpoint that is deleted.' }),
       },
     },
     handle: async (request) => {
@@ -294,7 +293,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     },
   }),
   route('POST /api/v1/webhooks/:id/test', {
-    id: 'testOwnWebhookEndpoint',
+    id: 'testWebhookEndpoint',
     summary: 'Send a test event',
     access,
     params: one,
@@ -307,7 +306,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     handle: ({ caller, params, query }) => tested(deps, caller.org, params.id, query),
   }),
   route('POST /api/v1/webhooks/:id/enable', {
-    id: 'enableOwnWebhookEndpoint',
+    id: 'enableWebhookEndpoint',
     summary: 'Enable a webhook endpoint',
     access,
     params: one,
@@ -322,7 +321,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     }),
   }),
   route('POST /api/v1/webhooks/:id/rotate', {
-    id: 'rotateOwnWebhookSecret',
+    id: 'rotateWebhookSecret',
     summary: 'Rotate a signing secret; the old one also signs for 24 hours',
     access,
     params: one,
@@ -336,7 +335,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     },
   }),
   route('POST /api/v1/webhooks/:id/replay', {
-    id: 'replayOwnEvents',
+    id: 'replayEvents',
     summary: 'Replay the events that an endpoint has not accepted',
     access,
     params: one,
@@ -347,7 +346,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     handle: ({ caller, params, signal }, { from }) => replayed(deps, caller.org, params.id, { from }, signal),
   }),
   route('GET /api/v1/deliveries', {
-    id: 'listOwnDeliveries',
+    id: 'listDeliveries',
     summary: 'List deliveries, newest first',
     access,
     query: deliveryQuery,
@@ -357,7 +356,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     handle: ({ caller, query }) => deliveryPage(deps, caller.org, query),
   }),
   route('GET /api/v1/deliveries/stream', {
-    id: 'followOwnDeliveries',
+    id: 'followDeliveries',
     summary: 'Follow deliveries and attempts as they happen, as server-sent events',
     access,
     tags,
@@ -366,7 +365,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
       Promise.resolve({ status: 200, events: deliveryEvents(deps, caller.org, signal) }),
   }),
   route('GET /api/v1/deliveries/:id', {
-    id: 'getOwnDelivery',
+    id: 'getDelivery',
     summary: 'Look up a delivery and its attempts',
     access,
     params: onlyDelivery,
@@ -376,7 +375,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     handle: ({ caller, params }) => oneDelivery(deps, caller.org, params.id),
   }),
   route('POST /api/v1/deliveries/:id/retry', {
-    id: 'retryOwnDelivery',
+    id: 'retryDelivery',
     summary: 'Retry a delivery',
     access,
     params: onlyDelivery,

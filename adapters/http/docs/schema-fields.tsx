@@ -48,13 +48,15 @@ const rangeOf = ({ minimum, maximum }: JsonSchema): string => {
   return minimum === undefined || (minimum === 0 && to === '') ? '' : `From ${minimum}${to}.`;
 };
 
+/** Limits of a schema that its description does not name. */
 const limits = (schema: JsonSchema): string =>
   [
     valuesOf(schema) === null ? '' : `One of ${valuesOf(schema)}.`,
     schema.items === undefined || valuesOf(schema.items) === null ? '' : `Any of ${valuesOf(schema.items)}.`,
     rangeOf(schema),
-    schema.maxLength === undefined ? '' : `At most ${schema.maxLength} characters.`,
-    schema.default === undefined || schema.default === null ? '' : `Default \`${schema.default}\`.`,
+    schema.maxLength === undefined || schema.description?.includes(`${schema.maxLength} characters`) === true
+      ? ''
+      : `At most ${schema.maxLength} characters.`,
   ]
     .filter((text) => text !== '')
     .join(' ');

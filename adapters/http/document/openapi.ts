@@ -10,7 +10,8 @@ import { textExampleOf } from './response-examples.js';
 import { exampleOf, responseExampleOf, sampleRequest, samplesOf } from './samples.js';
 import {
   pathParameters,
-  typesOf,
+  returnedTypesOf,
+  sentTypesOf,
   templateOf,
   type DocumentedResponse,
   type DocumentedHeader,
@@ -52,10 +53,16 @@ export const errorsOf = (route: Route): readonly ErrorCode[] => {
 
 /** The schemas of all types of the routes, and the components to which they refer. */
 const schemasOf = (routes: readonly Route[], withWebhooks: boolean) => {
-  const types = [...(withWebhooks ? [webhookEvent] : []), ...routes.flatMap(typesOf)];
-  const { schemas, components } = documented(types);
-  const known = new Map(types.map((type, index) => [type, schemas[index] ?? {}]));
-  return { schemaOf: (type: z.ZodType): JsonSchema => known.get(type) ?? {}, components };
+  const sent = documented(routes.flatMap(sentTypesOf), 'closed');
+  const returned = documented(
+    [...(withWebhooks ? [webhookEvent] : []), ...routes.flatMap(returnedTypesOf)],
+    'open',
+  );
+  const known = new Map([...sent.schemas, ...returned.schemas]);
+  return {
+    schemaOf: (type: z.ZodType): JsonSchema => known.get(type) ?? {},
+    components: { ...sent.components, ...returned.components },
+  };
 };
 
 type SchemaOf = ReturnType<typeof schemasOf>['schemaOf'];
@@ -114,11 +121,13 @@ const preferHeader = {
 const errorSchema: JsonSchema = {
   type: 'object',
   description: 'Why a request was refused, or failed.',
+  additionalProperties: true,
   required: ['error'],
   properties: {
     error: {
       type: 'object',
       description: 'What went wrong.',
+      additionalProperties: true,
       required: ['code', 'message', 'docs', 'request_id'],
       properties: {
         code: { type: 'string', description: 'Stable: safe to switch on.', examples: ['invalid_recipient'] },
@@ -214,11 +223,11 @@ const securityOf = ({ access }: Route): readonly Node[] =>
 const parametersOf = (route: Route, schemaOf: SchemaOf): readonly Node[] => {
   const of = (type: z.ZodType, place: 'path' | 'query') => {
     const { properties = {}, required = [] } = schemaOf(type);
-    return Object.entries(properties).map(([name, schema]) => ({
+    return Object.entries(properties).map(([name, { description: meaning, ...schema }]) => ({
       name,
       in: place,
       required: place === 'path' || required.includes(name),
-      ...(schema.description === undefined ? {} : { description: schema.description }),
+      ...(meaning !== undefined && { description: meaning }),
       schema,
     }));
   };
@@ -259,7 +268,8 @@ const operationOf = (route: Route, schemaOf: SchemaOf, baseUrl: string): Node =>
   return {
     operationId: operation.operationId,
     summary: operation.summary,
-    description: [operation.description ?? `${operation.summary}.`, accessOf(route)].join('\n\n'),
+    description: [operation.description, accessOf(route)].filter(Boolean).join('\n\n'),
+    ...(operation.deprecated === true && { deprecated: true }),
     tags: operation.tags,
     security: securityOf(route),
     ...(access.kind === 'key' || access.kind === 'operator' ? { 'x-scope': access.scope } : {}),
@@ -306,11 +316,17 @@ const operatorsDescription = [
   'Errors, lists and times have the form that they have for customers; unknown query parameters are refused.',
 ].join('\n\n');
 
+/**
+ * The tag of webhooks. No operation has it: of a tag that has both, generators make a client of one of them.
+ */
+const received = 'webhook-events';
+
 export const tagDescriptions: Readonly<Record<string, string>> = {
   cards: 'Send a card, look cards up, cancel one.',
   contacts: 'The address book.',
   hooks: 'Send a card through a URL whose token is its credential.',
   webhooks: 'Register endpoints that are told about your cards.',
+  [received]: 'What your webhook endpoints receive.',
   account: 'Your key, credits, designs and handwritings.',
   operator: 'For the people who run the service, with the operator token.',
   health: 'For load balancers and monitoring.',
@@ -324,7 +340,7 @@ const webhookOf = (schemaOf: SchemaOf): Node => ({
     summary: 'A card event',
     description:
       'Posted to every endpoint that subscribes to its type. Respond with a 2xx within 10 seconds; anything else is retried, for up to six attempts over about half a day.',
-    tags: ['webhooks'],
+    tags: [received],
     security: [{ webhookSignature: [] }],
     parameters: webhookHeaders.map((sent) => ({ required: true, ...sent, in: 'header' })),
     requestBody: {
@@ -347,6 +363,7 @@ const securitySchemes = {
   apiKey: {
     type: 'http',
     scheme: 'bearer',
+    bearerFormat: 'hck_…',
     description: 'An API key: `hck_` followed by 43 characters. Its scopes say what it may do.',
   },
   operatorToken: {
@@ -383,7 +400,7 @@ export const openApiDocument = (
   const { apiKey, operatorToken, webhookSignature } = securitySchemes;
   const tags = new Set([
     ...shown.flatMap((route) => route.operation.tags),
-    ...(withWebhooks ? ['webhooks'] : []),
+    ...(withWebhooks ? [received] : []),
   ]);
   return {
     openapi: '3.1.0',

@@ -63,8 +63,8 @@ const checkpoint =
 /** Texts that operations answer with, by operation and type. */
 const texts: Readonly<Record<string, string>> = {
   'listEvents text/event-stream': `id: ${sent.id}\nevent: ${sent.type}\ndata: ${JSON.stringify(sent)}\n\n`,
-  'followOwnDeliveries text/event-stream': deliveries,
   'followDeliveries text/event-stream': deliveries,
+  'followOrganizationDeliveries text/event-stream': deliveries,
   'followEvents text/event-stream': `id: ${recorded.position}\nevent: ${recorded.type}\ndata: ${JSON.stringify(recorded)}\n\n`,
   'followEvents application/jsonl': `${JSON.stringify(recorded)}\n`,
   'exportEvents application/jsonl': `${JSON.stringify(recorded)}\n`,

@@ -9,7 +9,6 @@ type Optional = 'with an example' | 'left out';
 const exampleIn = (schema: JsonSchema, optional: Optional): unknown => {
   if (schema.examples?.[0] !== undefined) return schema.examples[0];
   if (schema.const !== undefined) return schema.const;
-  if (schema.default !== undefined) return schema.default;
   if (schema.enum?.[0] !== undefined) return schema.enum[0];
   if (schema.anyOf?.[0] !== undefined) return exampleIn(schema.anyOf[0], optional);
   const [type] = [schema.type ?? 'string'].flat();

@@ -99,8 +99,8 @@ const historyRow = z.object({
   data: z.looseObject({}).meta({ description: 'What happened.', examples: [{}] }),
   hash: shownText('SHA-256 that chains this event to the one before it in its stream.', examples.hash),
   verified: z
-    .literal(true)
-    .describe('The hash is that of the event. A history that fails this is not shown.'),
+    .boolean()
+    .describe('Always true: the hash is that of the event. A history that fails this is not shown.'),
 });
 
 const shown = ({ card, org, message, designId, source }: CardForOperator, baseUrl: string) => ({

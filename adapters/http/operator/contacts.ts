@@ -23,7 +23,7 @@ const ofOrganization = z.object({ org: orgParam });
 /** The same for the operator, without a rate limit: for imports. */
 export const operatorContactRoutes = (deps: ContactRouteDeps): readonly Route[] => [
   route(`POST ${orgPath}/contacts`, {
-    id: 'operatorSaveContact',
+    id: 'saveOrganizationContact',
     tags: ['operator'],
     access: officeAccess,
     params: ofOrganization,
@@ -38,7 +38,7 @@ export const operatorContactRoutes = (deps: ContactRouteDeps): readonly Route[] 
     },
   }),
   route(`GET ${orgPath}/contacts`, {
-    id: 'operatorListContacts',
+    id: 'listOrganizationContacts',
     tags: ['operator'],
     access: officeAccess,
     params: ofOrganization,

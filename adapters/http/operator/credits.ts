@@ -99,7 +99,7 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
     },
   }),
   operatorRoute(`GET /organizations/:org/credits/movements`, {
-    id: 'listMovements',
+    id: 'listOrganizationCreditMovements',
     summary: 'List the movements of the credits, newest first',
     query: pageQuery.extend({ starting_after: pageCursor('3') }),
     answers: { 200: movementList },

@@ -116,7 +116,7 @@ export const newHook = z
       examples: ['The team at Acme'],
     }),
   })
-  .meta({ id: 'NewHook', description: 'A hook to be made.' });
+  .meta({ id: 'HookInput', description: 'A hook to be made.' });
 
 const hookChange = newHook
   .extend({
@@ -124,7 +124,7 @@ const hookChange = newHook
       z.boolean().meta({ description: 'True pauses the hook, false resumes it.', examples: [false] }),
     ),
   })
-  .meta({ id: 'HookChange', description: 'What is left out stays.' });
+  .meta({ id: 'HookChangeInput', description: 'What is left out stays.' });
 
 /** Null means that a field was left out. */
 const readChange = (sent: JsonObject) => {

@@ -31,7 +31,7 @@ import {
   testQuery,
   testResult,
 } from '../api/deliveries.js';
-import { optionalChoice, optionalText, text } from '../schema/fields.js';
+import { optionalChoice, optionalText, pageCursor, text } from '../schema/fields.js';
 import {
   examples,
   idOf,
@@ -58,7 +58,7 @@ const redrive = z.object({
 });
 
 const redriven = counted.extend({
-  more: z.literal(true).optional().describe('There if more of them follow in the background.'),
+  more: z.boolean().optional().describe('There if more of them follow in the background.'),
 });
 
 const deadLetter = delivery
@@ -85,6 +85,7 @@ const watchRoutes = (deps: WebhookDeps): readonly Route[] => [
     id: 'listDeadLetters',
     summary: 'List the dead letters of all organizations, newest first',
     query: pageQuery.extend({
+      starting_after: pageCursor(examples.delivery),
       status: optionalChoice(['exhausted'], {
         description: 'Deliveries of other states are listed by organization.',
       }),
@@ -133,7 +134,7 @@ const watchRoutes = (deps: WebhookDeps): readonly Route[] => [
 
 const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
   operatorRoute(`GET /organizations/:org/deliveries`, {
-    id: 'listDeliveries',
+    id: 'listOrganizationDeliveries',
     summary: 'List deliveries, newest first',
     query: deliveryQuery,
     answers: { 200: deliveryList },
@@ -145,7 +146,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     },
   }),
   operatorRoute(`GET /organizations/:org/deliveries/stream`, {
-    id: 'followDeliveries',
+    id: 'followOrganizationDeliveries',
     summary: 'Follow deliveries and attempts as they happen, as server-sent events',
     ...deliveryStream,
     errors: ['not_found'],
@@ -174,13 +175,13 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     },
   }),
   operatorRoute(`GET /organizations/:org/deliveries/:id`, {
-    id: 'getDelivery',
+    id: 'getOrganizationDelivery',
     summary: 'Look up a delivery and its attempts',
     answers: { 200: delivery },
     handle: ({ params }) => oneDelivery(deps, orgOf(params), params.id),
   }),
   operatorRoute(`POST /organizations/:org/deliveries/:id/retry`, {
-    id: 'retryDelivery',
+    id: 'retryOrganizationDelivery',
     summary: 'Retry a delivery',
     answers: { 202: retried },
     errors: ['not_found', 'invalid_transition'],
@@ -225,7 +226,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     },
   }),
   operatorRoute(`POST /organizations/:org/webhooks/:id/test`, {
-    id: 'testWebhookEndpoint',
+    id: 'testOrganizationWebhook',
     summary: 'Send a test event',
     query: testQuery,
     answers: { 200: testResult },
@@ -233,7 +234,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     handle: ({ params, query }) => tested(deps, orgOf(params), params.id, query),
   }),
   operatorRoute(`POST /organizations/:org/webhooks/:id/enable`, {
-    id: 'enableWebhookEndpoint',
+    id: 'enableOrganizationWebhook',
     summary: 'Enable a webhook endpoint',
     answers: {
       200: listedEndpoint,
@@ -250,7 +251,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     },
   }),
   operatorRoute(`POST /organizations/:org/webhooks/:id/rotate`, {
-    id: 'rotateWebhookSecret',
+    id: 'rotateOrganizationWebhookSecret',
     summary: 'Rotate a signing secret; the old one also signs for 24 hours',
     answers: {
       200: rotated,
@@ -271,7 +272,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     },
   }),
   operatorRoute('POST /organizations/:org/webhooks/:id/replay', {
-    id: 'replayEvents',
+    id: 'replayOrganizationEvents',
     summary: 'Replay the events that an endpoint has not accepted',
     body: whole(replay),
     answers: { 202: counted },

@@ -11,6 +11,7 @@ import { idWords } from './shown.js';
  */
 export interface FieldMeta {
   readonly description?: string;
+  readonly format?: 'date' | 'uri';
   readonly examples?: readonly unknown[];
   /**
    * The code of a value that breaks the field's rules. Inherited from the object around it;
@@ -122,9 +123,9 @@ export function optionalText<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.Zo
 
 /** A text that may be left out or blank; it then has the value `otherwise`. */
 export const textOr = <T extends string>(otherwise: T, facts: TextFacts, rule: TextRule<T>) =>
-  sentOrNot(facts, rule.maxLength)
-    .transform((value, context): T => (value ? read(rule, value, context) : null) ?? otherwise)
-    .meta({ default: otherwise });
+  sentOrNot(facts, rule.maxLength).transform(
+    (value, context): T => (value ? read(rule, value, context) : null) ?? otherwise,
+  );
 
 /** A field that may be left out, and is null then. */
 export const optional = <S extends z.ZodType>(schema: S) =>
@@ -174,11 +175,11 @@ export const pageLimit = z.preprocess(
     .meta({
       ...annotations({
         description: 'How many rows to return. Absent, empty or 0 means 50; more than 200 means 200.',
+        examples: [20],
         code: 'invalid_parameter',
         hint: 'a whole number from 0; 0 means the default of 50, more than 200 means 200',
       }),
       'x-clamp': 200,
-      'x-zero': 'default',
     })
     .default(50),
 );

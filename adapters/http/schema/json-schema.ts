@@ -7,7 +7,7 @@ import { isPlainObject } from '../../../domain/plain-object.js';
  * code of a value that breaks the schema, inherited by what is inside. `x-error-codes`: every code that the
  * field is refused with, if there are several. `x-blank` refused: an empty string is a value and may break
  * the schema; otherwise it counts as omitted. `x-number` text: a JSON number is read as its text. `x-clamp`:
- * a larger number becomes this one. `x-zero` default: 0 becomes the default. `x-hint` completes the sentence
+ * a larger number becomes this one. `x-hint` completes the sentence
  * "{param} must be …".
  */
 export interface JsonSchema {
@@ -28,7 +28,6 @@ export interface JsonSchema {
   readonly maximum?: number;
   readonly minItems?: number;
   readonly maxItems?: number;
-  readonly default?: string | number | boolean | null;
   readonly description?: string;
   readonly examples?: readonly unknown[];
   readonly 'x-error-code'?: ErrorCode;
@@ -36,7 +35,6 @@ export interface JsonSchema {
   readonly 'x-blank'?: 'refused';
   readonly 'x-number'?: 'text';
   readonly 'x-clamp'?: number;
-  readonly 'x-zero'?: 'default';
   readonly 'x-hint'?: string;
 }
 
@@ -49,23 +47,32 @@ type Node = Readonly<Record<string, unknown>>;
 const safeBounds = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER } as const;
 
 /**
+ * Objects in responses are `open`: they say that fields may be added, or clients would refuse these.
+ */
+type Objects = 'open' | 'closed';
+
+/**
  * Restores keywords that Zod leaves out of a schema, and removes ones that it adds. Changes the node in
  * place, as Zod expects.
  */
-const override = ({
-  zodSchema,
-  jsonSchema,
-}: {
-  readonly zodSchema: z.core.$ZodTypes;
-  readonly jsonSchema: z.core.JSONSchema.BaseSchema;
-}): void => {
-  const stated = z.globalRegistry.get(zodSchema);
-  if (Array.isArray(stated?.['examples'])) jsonSchema.examples = stated['examples'];
-  if (typeof stated?.['default'] === 'string') jsonSchema.default = stated['default'];
-  for (const name of ['minimum', 'maximum'] as const)
-    if (jsonSchema[name] === safeBounds[name] && stated?.[name] === undefined) delete jsonSchema[name];
-  if (isPlainObject(jsonSchema.additionalProperties)) jsonSchema.additionalProperties = true;
-};
+const override =
+  (objects: Objects) =>
+  ({
+    zodSchema,
+    jsonSchema,
+  }: {
+    readonly zodSchema: z.core.$ZodTypes;
+    readonly jsonSchema: z.core.JSONSchema.BaseSchema;
+  }): void => {
+    const stated = z.globalRegistry.get(zodSchema);
+    if (Array.isArray(stated?.['examples'])) jsonSchema.examples = stated['examples'];
+    // Generators take a field with a default for one that is always there.
+    delete jsonSchema.default;
+    for (const name of ['minimum', 'maximum'] as const)
+      if (jsonSchema[name] === safeBounds[name] && stated?.[name] === undefined) delete jsonSchema[name];
+    if (isPlainObject(jsonSchema.additionalProperties)) jsonSchema.additionalProperties = true;
+    if (objects === 'open' && jsonSchema.type === 'object') jsonSchema.additionalProperties ??= true;
+  };
 
 /**
  * Writes `{ anyOf: [text, null] }` as `{ type: ['string', 'null'] }`, which readers and generators understand
@@ -89,9 +96,9 @@ const tidy = (value: unknown, reference: (name: string) => unknown): unknown => 
   );
 };
 
-const converted = (types: readonly z.ZodType[]) => {
+const converted = (types: readonly z.ZodType[], objects: Objects) => {
   const all = z.object(Object.fromEntries(types.map((type, index) => [index, type])));
-  const { properties = {}, $defs = {} } = z.toJSONSchema(all, { io: 'input', override });
+  const { properties = {}, $defs = {} } = z.toJSONSchema(all, { io: 'input', override: override(objects) });
   return {
     schemas: types.map((_, index) => properties[index]),
     components: $defs as Readonly<Record<string, Node>>,
@@ -104,11 +111,15 @@ const converted = (types: readonly z.ZodType[]) => {
  */
 export const documented = (
   types: readonly z.ZodType[],
-): { readonly schemas: readonly JsonSchema[]; readonly components: Readonly<Record<string, JsonSchema>> } => {
-  const { schemas, components } = converted(types);
+  objects: Objects,
+): {
+  readonly schemas: readonly (readonly [z.ZodType, JsonSchema])[];
+  readonly components: Readonly<Record<string, JsonSchema>>;
+} => {
+  const { schemas, components } = converted(types, objects);
   const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
   return {
-    schemas: schemas.map((schema) => tidy(schema, reference) as JsonSchema),
+    schemas: types.map((type, index) => [type, tidy(schemas[index], reference) as JsonSchema]),
     components: Object.fromEntries(
       Object.entries(components).map(([name, schema]) => [name, tidy(schema, reference) as JsonSchema]),
     ),
@@ -143,7 +154,7 @@ const known = new WeakMap<z.ZodType, JsonSchema>();
 export const jsonSchemaOf = (type: z.ZodType): JsonSchema => {
   const made = known.get(type);
   if (made !== undefined) return made;
-  const { schemas, components } = converted([type]);
+  const { schemas, components } = converted([type], 'closed');
   const inlined = (name: string): unknown => tidy(components[name], inlined);
   const schema = tidy(schemas[0], inlined) as JsonSchema;
   known.set(type, schema);

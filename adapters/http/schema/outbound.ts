@@ -46,7 +46,7 @@ export const webhookHeaders: readonly SentHeader[] = [
   {
     name: 'user-agent',
     description: 'Always `Service-Webhooks/1`.',
-    schema: { const: 'Service-Webhooks/1' },
+    schema: { type: 'string', const: 'Service-Webhooks/1' },
   },
   {
     name: 'service-event',

@@ -39,12 +39,18 @@ export const organizationId = shownText('The id of the organization.', examples.
 
 /** A key, in the response that makes it. `kind`: how it begins. */
 export const newSecret = (kind: 'hck' | 'hco') =>
-  shownText('The key itself. It is shown only this once and stored nowhere.', `${kind}_${examples.token}`);
+  shownText(
+    'The key itself. It is shown only this once and stored nowhere.',
+    `${kind}_${examples.token}`,
+  ).meta({
+    pattern: `^${kind}_[A-Za-z0-9_-]{43}$`,
+  });
 
 export const objectKind = <const Kind extends string>(kind: Kind) =>
   z.literal(kind).describe('The kind of this object.');
 
-export const alwaysTrue = z.literal(true).describe('Always true.');
+/** No constant: generators make enumerations of these, which few languages have of booleans. */
+export const alwaysTrue = z.boolean().describe('Always true.');
 
 /** The fields of a recipient or an address. */
 export const shownAddress = {

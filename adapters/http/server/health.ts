@@ -39,10 +39,12 @@ export const healthRoutes = (readiness: Readiness, registry: Registry, version: 
     responses: {
       200: {
         description: 'The process is alive.',
-        schema: z.object({
-          status: z.enum(['ok']).describe('Always `ok`.'),
-          version: shownText('The version of the service.', '1.0.0'),
-        }),
+        schema: z
+          .object({
+            status: z.enum(['ok']).describe('Always `ok`.'),
+            version: shownText('The version of the service.', '1.0.0'),
+          })
+          .meta({ id: 'Health', description: 'The process is alive.' }),
       },
     },
     handle: () => Promise.resolve({ status: 200, body: { status: 'ok', version } }),

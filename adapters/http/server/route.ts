@@ -123,6 +123,8 @@ export interface Operation {
   readonly operationId: string;
   readonly summary: string;
   readonly description?: string;
+  /** True if another operation takes its place. */
+  readonly deprecated?: boolean;
   readonly tags: readonly string[];
   /** Request headers besides Authorization. */
   readonly headers?: Readonly<Record<string, DocumentedHeader>>;
@@ -171,7 +173,7 @@ export interface Route {
 export interface Description<Params extends z.ZodObject, Query extends z.ZodObject>
   extends
     Partial<Pick<Route, 'failure' | 'undecodable' | 'blank' | 'hidden' | 'rehearses'>>,
-    Partial<Pick<Operation, 'description' | 'headers' | 'responses' | 'errors'>> {
+    Partial<Pick<Operation, 'description' | 'deprecated' | 'headers' | 'responses' | 'errors'>> {
   /** The name of the operation in the document. */
   readonly id: string;
   readonly summary: string;
@@ -196,16 +198,19 @@ interface Definition<
   ): Promise<RouteResponse>;
 }
 
-/** The types of all that a route takes and responds with. */
-export const typesOf = ({ params, query, body, operation }: Route): readonly z.ZodType[] => [
+/** The types of all that a route takes. */
+export const sentTypesOf = ({ params, query, body }: Route): readonly z.ZodType[] => [
   params,
   query,
   ...(body === null ? [] : [body.schema]),
-  ...Object.values(operation.responses).flatMap(({ schema, alsoAs = [] }) => [
+];
+
+/** The types of all that a route responds with. */
+export const returnedTypesOf = ({ operation }: Route): readonly z.ZodType[] =>
+  Object.values(operation.responses).flatMap(({ schema, alsoAs = [] }) => [
     ...(schema === null ? [] : [schema]),
     ...alsoAs.flatMap((also) => (typeof also === 'string' ? [] : [also.schema])),
-  ]),
-];
+  ]);
 
 const nothing = z.object({});
 
@@ -238,6 +243,7 @@ export const route = <
     id: operationId,
     summary,
     description,
+    deprecated,
     tags,
     headers,
     answers = {},
@@ -266,6 +272,7 @@ export const route = <
       operationId,
       summary,
       ...(description !== undefined && { description }),
+      ...(deprecated !== undefined && { deprecated }),
       tags,
       ...(headers !== undefined && { headers }),
       responses,

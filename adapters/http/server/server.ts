@@ -23,7 +23,7 @@ import { healthRoutes, type Readiness } from './health.js';
 import { parserFailures } from './malformed.js';
 import { httpMetrics, type HttpMetrics } from './metrics.js';
 import { pipeline, type Propose } from './pipeline.js';
-import { templateOf, typesOf, type Route } from './route.js';
+import { returnedTypesOf, sentTypesOf, templateOf, type Route } from './route.js';
 import { assertUniqueIds } from '../schema/json-schema.js';
 import { traceOf } from './traces.js';
 
@@ -186,7 +186,7 @@ const blankPath = ({ path }: Route): string => path.slice(0, path.lastIndexOf(':
  * it. Throws if two routes are the same, or two schemas have one id.
  */
 export const resourcesOf = (routes: readonly Route[]): readonly Resource[] => {
-  assertUniqueIds(routes.flatMap(typesOf));
+  assertUniqueIds(routes.flatMap((route) => [...sentTypesOf(route), ...returnedTypesOf(route)]));
   const byPath = new Map<string, Map<string, Route>>();
   const add = (path: string, route: Route) => {
     const methods = byPath.get(path) ?? new Map<string, Route>();

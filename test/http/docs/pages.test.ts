@@ -127,6 +127,19 @@ describe('the pages of the documentation', () => {
         expect(html.match(/aria-current="page"/g), path).to.have.length(1);
   });
 
+  it('say of a field nothing twice, such as how long it may be', () => {
+    const meanings = [...pages].flatMap(([path, { html }]) =>
+      [...html.matchAll(/<dd>(.*?)<\/dd>/gs)].map(([, text = '']) => ({ path, text })),
+    );
+    expect(meanings.length).to.be.above(500);
+    const doubled = meanings.filter(({ text }) => {
+      const said = [...text.split(/(?<=[.;])\s+/), ...(text.match(/\d+ characters/g) ?? [])];
+      return new Set(said).size < said.length;
+    });
+    expect(doubled).to.deep.equal([]);
+    expect(meanings.map(({ text }) => text)).to.include('Two-letter US state code, in any case.');
+  });
+
   it('have every event with its fields, those of customers with an example', () => {
     const { html = '', ids } = pages.get('/docs/events') ?? {};
     for (const type of publicEventTypes) {
@@ -202,7 +215,7 @@ describe('the pages of the documentation', () => {
     expect(first(await found('no_credits'))).to.equal('/docs/errors/no_credits');
     expect(first(await found('idempotency'))).to.equal('/docs/idempotency');
     expect(first(await found('cancel a card'))).to.equal('/docs/reference/cards#cancelCard');
-    expect(first(await found('retry'))).to.equal('/docs/reference/deliveries#retryOwnDelivery');
+    expect(first(await found('retry'))).to.equal('/docs/reference/deliveries#retryDelivery');
     expect(first(await found('card.mailed'))).to.equal('/docs/events#card.mailed');
     const hostile = await found('"><img src=x onerror=alert(1)>');
     expect(hostile).not.to.include('<img');

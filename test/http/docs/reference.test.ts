@@ -100,8 +100,8 @@ describe('the examples of the reference', () => {
       const samples = await samplesIn(language, operations.filter(isStream), things);
       expect([...samples.keys()]).to.have.members([
         'followEvents',
+        'followOrganizationDeliveries',
         'followDeliveries',
-        'followOwnDeliveries',
       ]);
       await untilHeard(language, samples, credentialsOf(things), async () => {
         await things.tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
@@ -129,7 +129,7 @@ describe('the examples of the reference', () => {
   };
 
   const valuesOf = ({ schema }: DocumentedParameter): readonly unknown[] =>
-    schema.examples ?? schema.enum ?? [schema.default];
+    schema.examples ?? schema.enum ?? [];
 
   /** What stands in a call for the example of a parameter: the same with what is there in its place. */
   const realValue = async (

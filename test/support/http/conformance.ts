@@ -29,16 +29,15 @@ export interface Answered {
 export type Conformance = (answered: Answered) => string | null;
 
 /**
- * Closes every object that is not declared open: a response must have no field that the document does not
+ * Closes every object with named fields: today's responses must have no field that the document does not
  * name.
  */
 const closed = (schema: unknown): unknown => {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;
   const inside = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, closed(value)]));
-  return inside['type'] === 'object' && 'properties' in inside && !('additionalProperties' in inside)
-    ? { ...inside, additionalProperties: false }
-    : inside;
+  const hasFields = inside['type'] === 'object' && Object.keys(inside['properties'] ?? {}).length > 0;
+  return hasFields ? { ...inside, additionalProperties: false } : inside;
 };
 
 /** Responses of the pipeline itself, on any path: no operation documents them. */

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 
 /** What the service adds to JSON Schema. (adapters/http/schema/json-schema.ts) */
-const extensions = ['x-error-code', 'x-error-codes', 'x-blank', 'x-number', 'x-clamp', 'x-zero', 'x-hint'];
+const extensions = ['x-error-code', 'x-error-codes', 'x-blank', 'x-number', 'x-clamp', 'x-hint'];
 /** Formats say what a value holds; they are not checked. */
 const formats = ['date-time', 'uri', 'uuid', 'date'];
 

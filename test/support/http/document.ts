@@ -15,6 +15,7 @@ export interface DocumentedOperation {
   readonly operationId: string;
   readonly summary: string;
   readonly description?: string;
+  readonly deprecated?: boolean;
   readonly tags: readonly string[];
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly 'x-scope'?: string | null;
@@ -33,6 +34,7 @@ export interface Document {
   readonly webhooks?: {
     readonly cardEvent: {
       readonly post: {
+        readonly tags: readonly string[];
         readonly parameters: readonly DocumentedParameter[];
         readonly security: DocumentedOperation['security'];
       };
