@@ -32,7 +32,7 @@ export class NoCopy extends Error {
   override readonly name = 'NoCopy';
 }
 
-const readAtOnce = 500;
+const readAtOnce = 1_000;
 const tries = 5;
 
 /**

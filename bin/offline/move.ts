@@ -90,10 +90,13 @@ const copyArtwork = async (from: Artwork, to: Artwork): Promise<void> => {
     const [master, preview, thumbnail] = await Promise.all(
       pictureSizes.map((size) => from.get(digest, size)),
     );
-    if (master && preview && thumbnail) await to.put(digest, { master, preview, thumbnail });
-    const copied = await to.get(digest, 'master');
-    if (copied === null || digestOf('sha256', copied) !== digest)
+    const isWhole = (picture: Buffer | null | undefined): boolean =>
+      !!picture && digestOf('sha256', picture) === digest;
+    if (!master || !preview || !thumbnail || !isWhole(master))
       throw new NoCopy(`The front ${digest} is damaged. Restore it from a backup.`);
+    await to.put(digest, { master, preview, thumbnail });
+    if (!isWhole(await to.get(digest, 'master')))
+      throw new NoCopy(`The copy of the front ${digest} is damaged. Begin with an empty place.`);
   }
 };
 

@@ -81,7 +81,7 @@ const onServers = async (log: OpenedLog, { log: store, database }: OpenedServers
     },
     read: (name) => database.collection(name).find({}),
     write: async (records) => {
-      for (const [{ name }, documents] of records) await insertMissing(database, name, documents);
+      await Promise.all(records.map(([{ name }, documents]) => insertMissing(database, name, documents)));
       for (const [_id, field] of Object.entries(numbered)) {
         const newest = await database.collection(_id).findOne({}, { sort: { [field]: -1 } });
         await insertMissing(database, 'sequences', [{ _id, last: Number(newest?.[field] ?? 0) }]);

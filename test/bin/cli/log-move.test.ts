@@ -1,18 +1,24 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { hash } from 'node:crypto';
+import { cp, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { FileArtwork } from '../../../adapters/artwork/files.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import { MongoDatabase } from '../../../adapters/mongodb/client/database.js';
+import { MongoArtwork } from '../../../adapters/mongodb/records/artwork.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import { pictureSizes } from '../../../application/ports/artwork.js';
 import { noStream } from '../../../application/ports/event-store.js';
 import { explain } from '../../../bin/wiring/exit.js';
+import type { Role } from '../../../bin/wiring/roles.js';
 import { startService } from '../../../bin/wiring/service.js';
 import { markDirectory, markOfDirectory } from '../../../bin/settings/rehearsal-mark.js';
 import { readSettings } from '../../../bin/settings/settings.js';
+import { ArtworkDigest } from '../../../domain/artwork.js';
 import { derivedUuid } from '../../../domain/ids.js';
 import { event } from '../../adapters/eventstoredb/support.js';
 import { freshUrl } from '../../adapters/mongodb/support.js';
@@ -20,21 +26,24 @@ import { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
 import { sealEvents } from '../../support/fixtures/seal-events.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { command } from '../../support/servers/programs.js';
+import { eventually } from '../../support/time/eventually.js';
 
 const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
 
 type Environment = Readonly<Record<string, string>>;
 
-const start = (environment: Environment) =>
+const throwIt = (error: unknown): void => {
+  throw error;
+};
+
+const start = (environment: Environment, role: Role = 'all', fail = throwIt) =>
   startService({
     settings: readSettings({ PORT: '0', DEMO: 'off', ...environment }),
-    role: 'all',
+    role,
     clock,
     entropy,
     log: pino({ level: 'silent' }),
-    fail: (error) => {
-      throw error;
-    },
+    fail,
   });
 
 /** Servers at which nobody is. */
@@ -158,6 +167,48 @@ describeWithEngines(['MONGODB_URL'], 'a move between files and servers', (mongo)
     expect(await refusalOf(move(server.url, directory))).to.include(
       'the event store: this is not the service',
     );
+  });
+
+  it('copies fronts of cards, and says which is damaged', async () => {
+    const [bytes, damaged] = [Buffer.from('a print master'), Buffer.from('another one')];
+    const digest = ArtworkDigest.parse(hash('sha256', bytes));
+    const pictures = (master: Buffer) => ({
+      master,
+      preview: Buffer.from('smaller'),
+      thumbnail: Buffer.from('smallest'),
+    });
+    const files = new FileArtwork(join(directory, 'artwork'), clock);
+    await files.put(digest, pictures(damaged));
+    expect(await refusalOf(move())).to.equal(`The front ${digest} is damaged. Restore it from a backup.\n`);
+    expect(markOfDirectory(directory)).to.equal(null);
+    await files.remove(digest, Infinity);
+    await files.put(digest, pictures(bytes));
+    expect(await move()).to.include({ code: 0, error: '' });
+    const database = new MongoDatabase(environment['MONGODB_URL'] ?? '', clock);
+    const copied = await Promise.all(
+      pictureSizes.map((size) => new MongoArtwork({ database, clock }).get(digest, size)),
+    );
+    await database.close();
+    expect(copied).to.deep.equal(Object.values(pictures(bytes)));
+    await files.remove(digest, Infinity);
+    expect(await move(server.url, directory)).to.include({ code: 0, error: '' });
+    expect(await files.get(digest, 'thumbnail')).to.deep.equal(pictures(bytes).thumbnail);
+  });
+
+  it('is not replaced by an empty log that is signed with the key of the files', async () => {
+    const service = await start({ DATA_DIR: directory });
+    await eventually(async () => (await fetch(`${service.baseUrl}/log/checkpoint`)).status === 200);
+    await service.stop();
+    await rename(join(directory, 'events.db'), join(directory, 'aside.db'));
+    const head = await readFile(join(directory, 'log.head'), 'utf8');
+    const failures: unknown[] = [];
+    const notary = await start(environment, 'notary', (error) => failures.push(error));
+    await eventually(() => failures.length > 0);
+    await notary.stop();
+    const { code, message } = explain(failures[0]);
+    expect(code).to.equal(1);
+    expect(message).to.match(/the log ends after 0 events; a checkpoint of \d+ was signed/);
+    expect(await readFile(join(directory, 'log.head'), 'utf8')).to.equal(head);
   });
 
   it('waits for a redrive that is not finished', async () => {
