@@ -12,7 +12,7 @@ export const errorCodes = [
   'no_design_available', 'idempotency_key_reused', 'missing_name', 'invalid_birthday', 'template_incomplete',
   'rate_limited',
   'read_failed', 'create_failed', 'update_failed', 'order_failed', 'production_failed', 'log_damaged', 'internal_error',
-  'not_found', 'method_not_allowed', 'body_too_large', 'invalid_parameter', 'invalid_url', 'invalid_events', 'too_many_endpoints',
+  'not_found', 'method_not_allowed', 'body_too_large', 'invalid_parameter', 'invalid_url', 'invalid_events', 'too_many_endpoints', 'too_many_designs',
   'invalid_transition', 'invalid_request',
   'rehearsal',
 ] as const;

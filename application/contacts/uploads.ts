@@ -47,6 +47,6 @@ const tooMuch = `Within a minute, ${(maxPieces * piece) / 1024 / 1024} MiB may b
 export const tooMany = (): DomainError =>
   new DomainError(
     'rate_limited',
-    `${maxFiles.ofOrganization} files are being imported. Wait until one of them is done.`,
+    `${maxFiles.ofOrganization} files are being imported or uploaded. Wait until one of them is done.`,
     'file',
   );

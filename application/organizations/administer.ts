@@ -54,15 +54,19 @@ import type { LedgerQueue } from '../money/ledger-queue.js';
 import { lookUp } from '../cards/place-order.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 
-/** For the use cases of operators. When a call returns, reads show its changes. */
-export interface AdministrationDeps extends WriteDeps {
-  readonly ledgers: LedgerQueue;
+/** Those that designs need. */
+export interface DesignDeps extends WriteDeps {
   readonly readYourWrites: ReadYourWrites;
+}
+
+/** For the use cases of operators. When a call returns, reads show its changes. */
+export interface AdministrationDeps extends DesignDeps {
+  readonly ledgers: LedgerQueue;
   readonly authenticator: Authenticator;
 }
 
 const run = async <State, Event extends DomainEvent, Answer = undefined>(
-  deps: AdministrationDeps,
+  deps: DesignDeps,
   initiator: Initiator,
   org: OrganizationId | null,
   aggregate: Aggregate<State, Event>,
@@ -197,7 +201,7 @@ export interface NewDesign {
  * `design_not_found`. (decision 35: one copy per organization and slug)
  */
 export const addDesign = async (
-  deps: AdministrationDeps,
+  deps: DesignDeps,
   initiator: Initiator,
   org: OrganizationId,
   name: string,

@@ -1,10 +1,11 @@
 import type { FoundRecord, Records } from './records.js';
 
 /**
- * Records of files of contacts. `import`: a file that was uploaded, and how far it is saved. `import-part`:
- * the rest of it. `import-bad`: its bad lines. `import-upload`: marks that some of it is left.
+ * Records of files that were uploaded. `import`: a file that was uploaded, and how far it is saved. `import-part`:
+ * the rest of it. `import-bad`: its bad lines. `import-upload`: marks that some of it is left. `front`: a
+ * picture that was uploaded for the front of a design, and is not saved yet.
  */
-export const importKinds = ['import', 'import-part', 'import-bad', 'import-upload'] as const;
+export const importKinds = ['import', 'import-part', 'import-bad', 'import-upload', 'front'] as const;
 type ImportKind = (typeof importKinds)[number];
 
 export type FoundImportRecord = FoundRecord<ImportKind>;
@@ -14,5 +15,5 @@ export class ImportsUnavailable extends Error {
   override readonly name = 'ImportsUnavailable';
 }
 
-/** Files of contacts that are being imported. All methods throw ImportsUnavailable. */
+/** Files that people upload. All methods throw ImportsUnavailable. */
 export type ImportRecords = Records<ImportKind>;

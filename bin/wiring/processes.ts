@@ -6,6 +6,7 @@ import { keepDeliveries } from '../../application/webhooks/keep-deliveries.js';
 import { queueDueCards, simulateFloor } from '../../application/cards/floor.js';
 import { publishEvents } from '../../application/log/publish-events.js';
 import { runReconciler } from '../../application/money/reconciler.js';
+import { artworkSweep } from '../../application/organizations/sweep-artwork.js';
 import { runImports } from '../../application/contacts/run-imports.js';
 import { runSpotChecks } from '../../application/projecting/spot-check.js';
 import { runRelay } from '../../application/webhooks/relay.js';
@@ -71,6 +72,7 @@ export const projectorOf = ({ role, engine }: ProcessContext): Process =>
 
 const retryAfter: Milliseconds = 1_000;
 const removalInterval: Milliseconds = 3_600_000;
+const sweepInterval: Milliseconds = 600_000;
 
 const removeOldHookCalls = (context: ProcessContext, signal: AbortSignal): Promise<void> => {
   const { settings, engine, clock } = context;
@@ -110,6 +112,7 @@ const reconcilerProcesses = (container: DependencyContainer): readonly Process[]
   const waits = floorSimulation === null ? pendingFor : 0;
   const work = [
     repeated('due cards', lookForDueCards, () => queueDueCards(floor, waits)),
+    repeated('unused pictures', sweepInterval, artworkSweep({ ...engine, clock })),
     (signal: AbortSignal) => removeOldHookCalls(context, signal),
     (signal: AbortSignal) => removeEndedRecords(context, signal),
     (signal: AbortSignal) => removeOldRequests(context, signal),

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { uploadPicture } from '../support/artwork/upload.js';
 import { eventually } from '../support/time/eventually.js';
 import { Visitor } from '../support/http/visitor.js';
 import { freePort } from '../support/servers/ports.js';
@@ -99,14 +100,14 @@ describe('a form whose service is killed before it answers', () => {
     }
   });
 
-  it('makes one design and one contact, whenever that was', async () => {
+  it('makes one design, with its picture, and one contact, whenever that was', async () => {
     const makes = [
-      ['designs', 'save', { name: 'Thanks' }, 'DesignSaved'],
+      ['designs', 'save', { fit: 'fill' }, 'DesignSaved'],
       ['contacts', 'make', { first_name: 'Ada' }, 'ContactCreated'],
     ] as const;
     for (const [path, action, fields, type] of makes)
       for (const moment of moments(path)) {
-        const page = `/console/${org}/${path}`;
+        const page = path === 'designs' ? await uploadPicture(visitor, org) : `/console/${org}/${path}`;
         const before = await recorded(type);
         const { again } = await sendThroughKill(
           page,
@@ -116,6 +117,9 @@ describe('a form whose service is killed before it answers', () => {
         expect(again.map(({ status }) => status)).to.deep.equal([303, 303]);
         expect((await recorded(type)) - before, `${path} after ${moment} requests`).to.equal(1);
       }
+    const [picture = ''] =
+      /\/pictures\/[^"]+/.exec((await visitor.get(`/console/${org}/designs`)).text) ?? [];
+    expect((await fetch(`${service.url}${picture}`)).status).to.equal(200);
   });
 
   it('imports every line of a large file once, though the service is killed while it does', async function () {

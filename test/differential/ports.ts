@@ -136,6 +136,7 @@ export const imports: Port<ImportRecords> = records(
   'import-part',
   'import-bad',
   'import-upload',
+  'front',
 );
 
 /** A record without its version, which means something only in its store. */

@@ -3,6 +3,7 @@ import type { AdministrationDeps } from '../../../application/organizations/admi
 import type { ChangeCardDeps } from '../../../application/cards/change-card.js';
 import type { HookDeps } from '../../../application/hooks/hooks.js';
 import type { PasswordJudge } from '../../../application/ports/password-judge.js';
+import type { FrontDeps } from '../../../application/organizations/fronts.js';
 import type { ImportDeps } from '../../../application/contacts/imports.js';
 import type { KeyRing } from '../../../application/personal/key-ring.js';
 import type { Devices } from '../../../application/access/devices.js';
@@ -28,6 +29,7 @@ export interface ConsoleDeps
     ReadKeysDeps,
     HookDeps,
     ImportDeps,
+    FrontDeps,
     SendCardDeps {
   readonly personalKeys: KeyRing;
   readonly requests: Pick<Requests, 'find' | 'about'>;

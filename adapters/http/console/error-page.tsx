@@ -1,4 +1,5 @@
 import { listMembers } from '../../../application/access/people.js';
+import { ArtworkUnavailable } from '../../../application/ports/artwork.js';
 import { ImportsUnavailable } from '../../../application/ports/import-records.js';
 import { TooManySignIns } from '../../../application/ports/passwords.js';
 import { SignInUnavailable } from '../../../application/ports/sign-in-records.js';
@@ -58,8 +59,8 @@ export const errorPage = async (context: Context, error: unknown): Promise<TextR
     return waiting(told(503, 'Too many are signing in', 'Try again in some seconds.'), 5);
   if (error instanceof SignInUnavailable)
     return waiting(told(503, 'Try again soon', "Sign-in can't be checked just now."), 5);
-  if (error instanceof ImportsUnavailable)
-    return waiting(told(503, 'Try again soon', "Imports can't be reached just now."), 5);
+  if (error instanceof ImportsUnavailable || error instanceof ArtworkUnavailable)
+    return waiting(told(503, 'Try again soon', "Uploads can't be reached just now."), 5);
   const refusal = refusalOf(error);
   if (refusal?.status === 429)
     return waiting(told(429, 'Too many tries', refusal.message), retryAfter(deps.clock.now()));

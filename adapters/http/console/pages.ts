@@ -9,6 +9,7 @@ import { deliveriesPage } from './pages/deliveries.js';
 import { collectionCardPage } from './pages/collection-card.js';
 import { collectionPage } from './pages/collection.js';
 import { designsPage } from './pages/designs.js';
+import { newDesignPage, newFrontPage } from './pages/new-design.js';
 import { deliveryPage } from './pages/delivery.js';
 import { endpointPage } from './pages/endpoint.js';
 import { doNotMailPage } from './pages/do-not-mail.js';
@@ -60,6 +61,8 @@ export const pages = [
   badLinesCsv,
   contactPage,
   designsPage,
+  newDesignPage,
+  newFrontPage,
   collectionPage,
   collectionCardPage,
   creditsPage,

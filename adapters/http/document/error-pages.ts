@@ -227,6 +227,10 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
       'The organization has as many webhook endpoints as are allowed, 100 unless this service was set up otherwise.',
     next: 'Delete endpoints that are not used any more, or let one receiver pass events on.',
   },
+  too_many_designs: {
+    means: 'The pictures of the organization’s designs take as much room as they may, 1 GB.',
+    next: 'Erase the pictures of designs that are not used any more. Pictures that were uploaded and not saved count for 30 minutes.',
+  },
   invalid_transition: {
     means: 'This action is not allowed in the current state. The message says what that state is.',
     next: 'Look up the current state and continue from there. The usual cause is an action that was already done.',

@@ -28,10 +28,11 @@ export const sharedDocument = (
   return { type, headers, etag: `W/"${digest.slice(0, 22)}"`, plain, gzip: gzipSync(plain) };
 };
 
-const isKnown = (etag: string, ifNoneMatch: string | undefined): boolean =>
-  ifNoneMatch
-    ?.split(',')
-    .some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag.slice(2)) === true;
+/** Whether a client has what bears the tag, by its header `If-None-Match`. */
+export const isKnown = (etag: string, ifNoneMatch: string | undefined): boolean => {
+  const strong = (tag: string): string => tag.trim().replace(/^W\//, '');
+  return ifNoneMatch?.split(',').some((tag) => tag.trim() === '*' || strong(tag) === strong(etag)) === true;
+};
 
 /** The response for a document: all of it, or that the client has it already. */
 export const documentFor = (

@@ -42,6 +42,7 @@ export const statuses: Readonly<Record<ErrorCode, number>> = {
   invalid_url: 422,
   invalid_events: 422,
   too_many_endpoints: 422,
+  too_many_designs: 422,
   rate_limited: 429,
   read_failed: 500,
   create_failed: 500,

@@ -64,7 +64,7 @@ export interface TextResponse {
 }
 /** A whole response whose body is bytes. */
 export interface BytesResponse {
-  readonly status: 200;
+  readonly status: 200 | 304;
   readonly type: string;
   readonly bytes: Buffer;
   readonly headers?: Headers;

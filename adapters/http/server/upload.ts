@@ -21,7 +21,7 @@ const maxFields = 20;
 const tooLarge = (): DomainError =>
   new DomainError(
     'body_too_large',
-    `The file is larger than ${maxFileBytes / 1024 / 1024} MiB. Import it in several parts, or by the command line.`,
+    `The file is larger than ${maxFileBytes / 1024 / 1024} MiB. Make it smaller, or divide it.`,
     'file',
   );
 

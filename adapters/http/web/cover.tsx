@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto';
+import type { Front } from '../../../domain/artwork.js';
+import { pathOfPicture } from './pictures.js';
+import type { Url } from './url.js';
 
 /** Words in lines of a few letters each, as many as a cover has room for. */
 const linesOf = (title: string): readonly string[] => {
@@ -11,8 +14,31 @@ const linesOf = (title: string): readonly string[] => {
   return lines.slice(0, 4);
 };
 
-/** The front of a card that has no picture: its title on a colour of its own. */
-export const Cover = ({ title, name }: { readonly title: string; readonly name: string }) => {
+interface CoverProps {
+  readonly title: string;
+  /** Decides the colour, where there is no picture. */
+  readonly name: string;
+  readonly artwork: Front | null;
+  readonly url: (path: string) => Url;
+}
+
+/** The front of a card. */
+export const Cover = ({ title, name, artwork, url }: CoverProps) =>
+  artwork === null ? (
+    <Title title={title} name={name} />
+  ) : (
+    <img
+      class="cover"
+      src={url(pathOfPicture(artwork, 'thumbnail'))}
+      alt={title}
+      width="240"
+      height="336"
+      loading="lazy"
+    />
+  );
+
+/** The title on a colour of its own, in place of a picture. */
+const Title = ({ title, name }: Pick<CoverProps, 'title' | 'name'>) => {
   const [first = 0, second = 0] = createHash('sha256').update(name).digest();
   const hue = Math.round((first / 255) * 360);
   const lines = linesOf(title);

@@ -26,6 +26,8 @@ export const paths = {
   badLines: '/console/:org/contacts/imports/:import/lines.csv',
   contact: '/console/:org/contacts/:contact',
   designs: '/console/:org/designs',
+  newDesign: '/console/:org/designs/new',
+  newFront: '/console/:org/designs/new/:picture',
   collection: '/collection',
   collectionCard: '/collection/:slug',
   credits: '/console/:org/credits',

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { uploadPicture } from '../../support/artwork/upload.js';
 import { pages } from '../../../adapters/http/console/pages.js';
 import { paths } from '../../../adapters/http/web/paths.js';
 import { house } from '../../../domain/members.js';
@@ -27,6 +28,7 @@ describe('the pages of the console', () => {
   const visitors = new Map<string, Visitor>();
 
   let undelivered: Undelivered;
+  let picture: string | undefined;
 
   /** An endpoint that nothing is sent to but tests: the same one, unless somebody has deleted it. */
   const anEndpoint = async (): Promise<string> => {
@@ -58,6 +60,14 @@ describe('the pages of the console', () => {
     const { location } =
       (await owner?.upload(page, { form: 'empty' }, new Blob(['external_id,name\n']))) ?? {};
     return location?.split('/').at(-1) ?? '';
+  };
+
+  /** One that waits to be saved. */
+  const aPicture = async (): Promise<string> => {
+    const owner = visitors.get('owner');
+    if (owner === undefined) throw new Error('there is no owner');
+    picture ??= await uploadPicture(owner, tenant.org);
+    return picture.split('/').at(-1) ?? '';
   };
 
   const aHookOf = async ({ org }: Tenant): Promise<string> =>
@@ -121,6 +131,7 @@ describe('the pages of the console', () => {
           .replace('{endpoint}', path.includes('{endpoint}') ? await anEndpoint() : '')
           .replace('{delivery}', undelivered.delivery)
           .replace('{contact}', path.includes('{contact}') ? await aContactOf(tenant) : '')
+          .replace('{picture}', path.includes('{picture}') ? await aPicture() : '')
           .replace('{import}', path.includes('{import}') ? await anImport() : '')
           .replace('{unknown}', 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA');
         const before = await head();

@@ -120,9 +120,9 @@ describe('the forms of the console', () => {
   });
 
   it('have ids that pages gave them: any other is refused', async () => {
-    const { form = '' } = await owner.form(`/console/${tenant.org}/designs`, 'save');
+    const { form = '' } = await owner.form(`/console/${tenant.org}/designs`, 'copy');
     for (const wrong of ['', `${form} `.repeat(2), form.slice(1)]) {
-      const body = new URLSearchParams({ do: 'save', form: wrong, name: 'Thanks' }).toString();
+      const body = new URLSearchParams({ do: 'copy', form: wrong, slug: 'welcome-home' }).toString();
       const response = await fetch(`${service.baseUrl}/console/${tenant.org}/designs`, {
         method: 'POST',
         headers: {

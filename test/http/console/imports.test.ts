@@ -105,7 +105,9 @@ describe('the import of contacts in the console', () => {
     expect(answers.filter(({ status }) => status === 303)).to.have.length(3);
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused).to.have.length(9);
-    expect(refused[0]?.text).to.include('3 files are being imported. Wait until one of them is done.');
+    expect(refused[0]?.text).to.include(
+      '3 files are being imported or uploaded. Wait until one of them is done.',
+    );
     expect(refused[0]?.headers.get('retry-after')).to.match(/^\d+$/);
   });
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { uploadPicture } from '../../support/artwork/upload.js';
 import { house } from '../../../domain/members.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 import { memberOf, operatorOf, password, Visitor } from '../../support/http/visitor.js';
@@ -24,7 +25,8 @@ describe('what an organization looks after in the console', () => {
 
   describe('its designs', () => {
     it('are saved, renamed and archived, and the newest is the default', async () => {
-      await owner.submit(`${home}/designs`, 'save', { name: 'Blue' });
+      const picture = await uploadPicture(owner, tenant.org, 'Blue');
+      await owner.submit(picture, 'save', { fit: 'fill' });
       const saved = await designs();
       expect(saved.map(({ name }) => name)).to.deep.equal(['Blue', 'Thanks']);
       expect((await owner.get(`${home}/designs`)).text).to.match(

@@ -1,5 +1,6 @@
 import { pages } from '../../../adapters/http/console/pages.js';
 import type { Page } from '../../../adapters/http/console/page.js';
+import { uploadPicture } from '../artwork/upload.js';
 import { eventually } from '../time/eventually.js';
 import type { Lively } from './lively.js';
 import type { RunningService } from './service.js';
@@ -81,6 +82,8 @@ const valueOf = async (name: string, path: string, lively: Ones): Promise<string
         .id;
     case 'import':
       return importOf(lively);
+    case 'picture':
+      return lastOf(await uploadPicture(lively.owner, tenant.org));
     case 'slug':
       return 'welcome-home';
     case 'invitation':

@@ -15,14 +15,14 @@ export const collectionCardPage = page({
     return row.document;
   },
   title: ({ title }) => title,
-  view: ({ slug, title }, { url, deps }) => (
+  view: ({ slug, title, artwork }, { url, deps }) => (
     <>
       <p class="crumbs">
         <a href={url(paths.collection)}>Collection</a> › {title}
       </p>
       <PageHeading title={title} />
       <div class="grid">
-        <Cover title={title} name={slug} />
+        <Cover title={title} name={slug} artwork={artwork} url={url} />
         <section class="panel" aria-labelledby="send-it">
           <h2 id="send-it">Send it</h2>
           <p>
@@ -36,10 +36,7 @@ export const collectionCardPage = page({
           <p class="secret">
             <code>card:{slug}</code>
           </p>
-          <p class="quiet small">
-            The first card that you send with it saves a copy among your designs. How the front looks is drawn
-            here until there is a picture.
-          </p>
+          <p class="quiet small">The first card that you send with it saves a copy among your designs.</p>
         </section>
       </div>
     </>

@@ -27,10 +27,10 @@ export const collectionPage = page({
           <Empty title="There is no card yet">Those that the service publishes stand here.</Empty>
         ) : (
           <ul class="covers">
-            {shown.map(({ slug, title }) => (
+            {shown.map(({ slug, title, artwork }) => (
               <li>
                 <a href={url(paths.collectionCard, { slug })}>
-                  <Cover title={title} name={slug} />
+                  <Cover title={title} name={slug} artwork={artwork} url={url} />
                   <strong>{title}</strong>
                 </a>
               </li>

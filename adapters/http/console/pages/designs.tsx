@@ -1,12 +1,11 @@
 import { addDesign, removeDesign, renameDesign } from '../../../../application/organizations/administer.js';
 import { readDesigns } from '../../../../application/organizations/read-accounts.js';
 import { listCollection } from '../../../../application/organizations/read-collection.js';
-import { derivedUuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
 import { newDesign } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
 import { Cover } from '../../web/cover.js';
-import { Field, Form, Refusal, Submit } from '../../web/form.js';
+import { Form, Refusal, Submit } from '../../web/form.js';
 import { Badge, Empty, PageHeading } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
@@ -18,7 +17,7 @@ const maxOffered = 100;
 
 const back = ({ url, org }: OrgContext, done: NoticeName) => go(url(paths.designs, { org }, { done }));
 
-const nameIn = (sent: Sent): string => parseValues(newDesign, { name: sent('name') }).name;
+export const nameIn = (sent: Sent): string => parseValues(newDesign, { name: sent('name') }).name;
 
 export const designsPage = page({
   path: paths.designs,
@@ -33,20 +32,28 @@ export const designsPage = page({
   },
   title: () => 'Designs',
   view: ({ designs, offered, mayChange }, context, refused) => {
-    const { url, timeZone, query } = context;
+    const { url, org, timeZone, query } = context;
     const copied = new Set(designs.map(({ slug }) => slug));
     return (
       <>
-        <PageHeading title="Designs" />
+        <PageHeading title="Designs">
+          {mayChange ? (
+            <a class="button" href={url(paths.newDesign, { org })}>
+              New design
+            </a>
+          ) : null}
+        </PageHeading>
         <Notice word={query('done')} />
         <Refusal refused={refused} />
         {designs.length === 0 ? (
-          <Empty title="No design yet">A card needs one: save one of the collection below to yours.</Empty>
+          <Empty title="No design yet">
+            A card needs one: upload a picture, or save one of the collection below to yours.
+          </Empty>
         ) : (
           <ul class="covers">
-            {designs.map(({ id, name, createdAt }, at) => (
+            {designs.map(({ id, name, artwork, createdAt }, at) => (
               <li class="panel">
-                <Cover title={name} name={id} />
+                <Cover title={name} name={id} artwork={artwork} url={url} />
                 <strong>{name}</strong>
                 {at === 0 ? <Badge tone="good">Default</Badge> : null}
                 <span class="under">
@@ -85,10 +92,10 @@ export const designsPage = page({
             <a href={url(paths.collection)}>Its public page</a>
           </div>
           <ul class="covers">
-            {offered.map(({ slug, title }) => (
+            {offered.map(({ slug, title, artwork }) => (
               <li>
                 <a href={url(paths.collectionCard, { slug })}>
-                  <Cover title={title} name={slug} />
+                  <Cover title={title} name={slug} artwork={artwork} url={url} />
                   <strong>{title}</strong>
                 </a>
                 {copied.has(slug) ? (
@@ -105,34 +112,10 @@ export const designsPage = page({
             ))}
           </ul>
         </section>
-        {mayChange ? (
-          <section class="panel" aria-labelledby="new-design">
-            <h2 id="new-design">New design</h2>
-            <Form action="save" id={newForm(context)}>
-              <Field
-                name="name"
-                label="Name"
-                hint="It becomes the default: the design of cards that name none."
-                value={refused?.sent('name') ?? ''}
-              />
-              <button type="submit">Save the design</button>
-            </Form>
-          </section>
-        ) : null}
       </>
     );
   },
   actions: {
-    save: {
-      may: 'designs.write',
-      run: async (context, sent) => {
-        const { deps, by, org } = context;
-        // A form that is taken over after a crash saves the same design.
-        const id = derivedUuid('design in the console', org, sent('form'));
-        await addDesign(deps, by, org, nameIn(sent), null, id);
-        return back(context, 'designSaved');
-      },
-    },
     copy: {
       may: 'designs.write',
       run: async (context, sent) => {

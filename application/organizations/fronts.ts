@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { count, Front, printFault } from '../../domain/artwork.js';
+import { DomainError } from '../../domain/errors.js';
+import { derivedUuid, Uuid, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
+import type { Artwork } from '../ports/artwork.js';
+import type { ImportRecords } from '../ports/import-records.js';
+import type { PictureMaker } from '../ports/picture-maker.js';
+import type { Initiator } from '../writing/commands.js';
+import { addDesign, organizationOf, type DesignDeps } from './administer.js';
+
+export interface FrontDeps extends DesignDeps {
+  readonly artwork: Artwork;
+  readonly pictureMaker: PictureMaker;
+  readonly importRecords: ImportRecords;
+}
+
+/** How long a picture that was uploaded waits to be saved. */
+export const waitsFor: Milliseconds = 30 * 60 * 1000;
+export const maxPictureBytes = 25_000_000;
+/** Of the print masters of an organization, waiting ones included. */
+const maxBytes = 1_000_000_000;
+/** What a picture counts until its masters are made. */
+const bytesReserved = 20_000_000;
+
+/** A picture that was uploaded, and its fronts that may be printed; none until they are made. */
+const UploadedFront = z.object({ name: z.string(), fronts: z.array(Front) });
+export type UploadedFront = z.infer<typeof UploadedFront>;
+
+/** Copies of collection cards cost an organization nothing. */
+const bytesOf = async (deps: FrontDeps, org: OrganizationId): Promise<number> => {
+  const { designs } = await organizationOf(deps, org);
+  const records = await deps.importRecords.listOf('front', org);
+  const waiting = records.map(({ data }) => UploadedFront.parse(data).fronts);
+  const saved = designs.flatMap(({ slug, artwork }) => (slug === null && artwork !== null ? [artwork] : []));
+  const distinct = new Map([...saved, ...waiting.flat()].map(({ digest, bytes }) => [digest, bytes]));
+  const unmade = waiting.filter((fronts) => fronts.length === 0).length;
+  return [...distinct.values()].reduce((sum, bytes) => sum + bytes, unmade * bytesReserved);
+};
+
+const tooMany = (): DomainError =>
+  new DomainError(
+    'too_many_designs',
+    `The pictures of your designs may take ${count(maxBytes / 1_000_000)} MB. Erase some that are not used any more; uploads that are not saved count for 30 minutes.`,
+    'file',
+  );
+
+const bytesIn = async (file: AsyncIterable<Buffer>): Promise<Buffer> => {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of file) {
+    length += piece.length;
+    if (length > maxPictureBytes)
+      throw new DomainError(
+        'body_too_large',
+        `The picture is larger than ${maxPictureBytes / 1_000_000} MB. Save it as JPEG, and upload that.`,
+        'file',
+      );
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+};
+
+/**
+ * Makes the fronts of a picture, and keeps them for `waitsFor`. Throws `too_many_designs` before it reads any
+ * of the picture, `body_too_large`, and `invalid_body` for a picture that can't be printed.
+ */
+export const uploadFront = async (
+  deps: FrontDeps,
+  org: OrganizationId,
+  name: string,
+  file: AsyncIterable<Buffer>,
+): Promise<Uuid> => {
+  const { artwork, clock, entropy, importRecords, pictureMaker } = deps;
+  const id = Uuid.parse(entropy.uuid());
+  const record = (fronts: readonly Front[]) => ({ data: { name, fronts }, ends: clock.now() + waitsFor });
+  await importRecords.add({ kind: 'front', id, owner: org, ...record([]) });
+  try {
+    // Counted with this one, so that of several at once none is overlooked.
+    if ((await bytesOf(deps, org)) > maxBytes) throw tooMany();
+    const made = await pictureMaker.make(await bytesIn(file));
+    const faults = made.map((front) => printFault(front, front.fit));
+    const good = made.filter((_, at) => faults[at]?.isRefused !== true);
+    if (good.length === 0)
+      throw new DomainError('invalid_body', `${faults.at(-1)?.text ?? ''} Upload a larger picture.`, 'file');
+    for (const { digest, pictures } of good) await artwork.put(digest, pictures);
+    const found = await importRecords.find('front', id);
+    if (found !== null) await importRecords.change(found, record(good.map((front) => Front.parse(front))));
+    return id;
+  } catch (error) {
+    await importRecords.remove('front', id).catch(() => undefined);
+    throw error;
+  }
+};
+
+/** A picture that waits to be saved; null for any other id. Throws ImportsUnavailable. */
+export const findFront = async (
+  { importRecords }: Pick<FrontDeps, 'importRecords'>,
+  org: OrganizationId,
+  id: string,
+): Promise<UploadedFront | null> => {
+  const record = await importRecords.find('front', id);
+  return record?.owner === org ? UploadedFront.parse(record.data) : null;
+};
+
+/** Saves a picture that waits as a design; a repeat saves nothing. Throws `not_found`, `invalid_parameter`. */
+export const saveFront = async (
+  deps: FrontDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  id: string,
+  fit: string,
+): Promise<void> => {
+  const found = await findFront(deps, org, id);
+  if (found === null) throw new DomainError('not_found', 'This picture is not kept any more.');
+  const front = found.fronts.find((each) => each.fit === fit);
+  if (front === undefined)
+    throw new DomainError('invalid_parameter', 'Choose how the picture comes on the card.', 'fit');
+  await addDesign(deps, initiator, org, found.name, null, derivedUuid('design of a picture', org, id), front);
+};

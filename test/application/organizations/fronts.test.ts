@@ -1,0 +1,123 @@
+import { expect } from 'chai';
+import {
+  findFront,
+  saveFront,
+  uploadFront,
+  type FrontDeps,
+} from '../../../application/organizations/fronts.js';
+import { artworkSweep } from '../../../application/organizations/sweep-artwork.js';
+import type { ReadModels } from '../../../application/ports/read-models.js';
+import { foldDocument } from '../../../application/projecting/up-to-date.js';
+import { execute } from '../../../application/writing/execute.js';
+import { ArtworkDigest, type Front } from '../../../domain/artwork.js';
+import { Uuid } from '../../../domain/ids.js';
+import { saveDesign, organization, organizationStream } from '../../../domain/organization.js';
+import { organizations } from '../../../projections/organizations.js';
+import { MemoryArtwork } from '../../support/memory/artwork.js';
+import { MemoryImportRecords } from '../../support/memory/records.js';
+import { makeWorld, org } from '../../support/fixtures/world.js';
+
+const by = { actor: { kind: 'member' as const, id: 'ann' }, requestId: 'req_1' };
+const minute = 60_000;
+const pictures = { master: Buffer.from('m'), preview: Buffer.from('p'), thumbnail: Buffer.from('t') };
+const front = (digit: string, fit: Front['fit'] = 'fill', bytes = 2_000_000): Front => ({
+  digest: ArtworkDigest.parse(digit.repeat(64)),
+  bytes,
+  width: 1575,
+  height: 2175,
+  fit,
+});
+
+/** A file that notes whether any of it was read. */
+const aFile = () => {
+  const file = { isRead: false, pieces: [Buffer.from('a picture')] };
+  const read = async function* () {
+    file.isRead = true;
+    yield* file.pieces;
+  };
+  return { file, read };
+};
+
+const start = async () => {
+  const world = await makeWorld({ atomic: true });
+  const artwork = new MemoryArtwork(world.clock);
+  const importRecords = new MemoryImportRecords(world.clock);
+  const makes = { fronts: [front('a'), front('b', 'fit')] };
+  const pictureMaker = { make: async () => makes.fronts.map((each) => ({ ...each, pictures })) };
+  const deps: FrontDeps = { ...world, artwork, importRecords, pictureMaker };
+  const late = { is: false };
+  const page: ReadModels['page'] = async <Document>(projection: unknown) => {
+    if (projection !== organizations) return [];
+    const document = foldDocument(organizations, await world.store.readStream(organizationStream(org), 0));
+    return [{ key: org, created: 1n, position: 1n, document: document as Document }];
+  };
+  const readYourWrites = { beforeRead: () => Promise.resolve(), rowsMayBeLate: () => late.is };
+  const sweep = artworkSweep({ artwork, readModels: { page }, readYourWrites, clock: world.clock });
+  const stored = async () => {
+    const digests: string[] = [];
+    for await (const { digest } of artwork.list()) digests.push(digest.slice(0, 1));
+    return digests;
+  };
+  const upload = () => uploadFront(deps, org, 'Ours', aFile().read());
+  return { world, deps, makes, late, sweep, stored, upload };
+};
+
+describe('a picture for a design', () => {
+  it('has its bytes before its event, and keeps them when it is saved', async () => {
+    const { deps, world, upload, stored, sweep } = await start();
+    const id = await upload();
+    expect(await stored()).to.deep.equal(['a', 'b']);
+    await saveFront(deps, by, org, id, 'fill');
+    await saveFront(deps, by, org, id, 'fill');
+    const { state } = await world.streams.load(organization, org);
+    const designs = state.status === 'created' ? state.designs : [];
+    expect(designs.filter(({ artwork }) => artwork !== null)).to.have.length(1);
+    for (let sweeps = 0; sweeps < 3; sweeps++) {
+      await world.clock.advance(36 * minute);
+      await sweep();
+    }
+    expect(await stored()).to.deep.equal(['a']);
+  });
+
+  it('is gone within an hour if nobody saves it, but not while the read models are late', async () => {
+    const { deps, world, upload, stored, sweep, late } = await start();
+    const id = await upload();
+    const kept = [];
+    for (let at = 0; at < 60; at += 10) {
+      await world.clock.advance(10 * minute);
+      await sweep();
+      kept.push((await stored()).length);
+    }
+    expect(kept).to.deep.equal([2, 2, 2, 2, 0, 0]);
+    expect(await findFront(deps, org, id)).to.equal(null);
+    expect(String(await saveFront(deps, by, org, id, 'fill').catch(String))).to.include('not kept any more');
+    late.is = true;
+    await upload();
+    for (let at = 0; at < 60; at += 10) {
+      await world.clock.advance(10 * minute);
+      await sweep();
+    }
+    expect(await stored()).to.have.length(2);
+  });
+
+  it('counts for its organization before any of it is read', async () => {
+    const { deps, world, makes } = await start();
+    for (const [digit, slug] of [
+      ['c', null],
+      ['d', 'thanks'],
+    ] as const) {
+      const artwork = front(digit, 'fill', 970_000_000);
+      const id = Uuid.parse(world.entropy.uuid());
+      const save = saveDesign({ id, name: 'Large', slug, artwork });
+      await execute(world, organization, org, world.command(), save);
+    }
+    makes.fronts = [front('e', 'fill', 9_000_000), front('f', 'fit', 9_000_000)];
+    expect(await uploadFront(deps, org, 'One', aFile().read())).to.be.a('string');
+    const { file, read } = aFile();
+    expect(await uploadFront(deps, org, 'Two', read()).catch(String)).to.include('may take 1,000 MB');
+    expect(file.isRead).to.equal(false);
+    expect(await deps.importRecords.listOf('front', org)).to.have.length(1);
+    await world.clock.advance(30 * minute);
+    expect(await uploadFront(deps, org, 'Three', aFile().read())).to.be.a('string');
+  });
+});

@@ -1,0 +1,120 @@
+import { expect } from 'chai';
+import sharp from 'sharp';
+import { maxPictureBytes } from '../../../application/organizations/fronts.js';
+import { redAndBlue, uploadPicture } from '../../support/artwork/upload.js';
+import { startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
+import { memberOf, type Visitor } from '../../support/http/visitor.js';
+
+describe('a new design in the console', () => {
+  let service: RunningService;
+  let tenant: Tenant;
+  let owner: Visitor;
+  let page: string;
+
+  before(async function () {
+    this.timeout(60_000);
+    service = await startTestService();
+    tenant = await service.tenant();
+    owner = await memberOf(service, tenant.org, 'owner');
+    page = `/console/${tenant.org}/designs/new`;
+  });
+  after(() => service.stop());
+
+  const send = async (file: Blob, name = 'Ours') =>
+    owner.upload(page, { ...(await owner.form(page, 'upload')), name }, file);
+  const picturesIn = (text: string) => text.match(/\/pictures\/[^"]+/g) ?? [];
+  const fetched = async (path = '') => {
+    const response = await fetch(`${service.baseUrl}${path}`);
+    return {
+      status: response.status,
+      headers: response.headers,
+      bytes: Buffer.from(await response.arrayBuffer()),
+    };
+  };
+
+  it('is shown as it will be printed, and saved by one button', async () => {
+    const location = await uploadPicture(owner, tenant.org, 'Our front');
+    const { text } = await owner.get(location);
+    expect(text).to.include('It fills the card, and is cut at the edges.').and.include('with a white border');
+    expect(text).not.to.include('per inch');
+    const [fill, fit] = picturesIn(text);
+    const printed = await fetched(fill);
+    const { width, height, density, format } = await sharp(printed.bytes).metadata();
+    expect([width, height, density, format]).to.deep.equal([1575, 2175, 300, 'jpeg']);
+    const saved = await owner.submit(location, 'save', { fit: 'fit' });
+    expect(saved.location).to.equal(`/console/${tenant.org}/designs?done=designSaved`);
+    const designs = await owner.get(`/console/${tenant.org}/designs`);
+    const digest = /\/pictures\/(\w+)\//.exec(fit ?? '')?.[1] ?? 'none';
+    expect(designs.text).to.include(`<img class="cover" src="/pictures/${digest}/thumbnail.webp"`);
+    expect((await tenant.api('/api/v1/designs')).rows.map(({ name }) => name)).to.include('Our front');
+  });
+
+  it('is saved once, whatever is sent again', async () => {
+    const location = await uploadPicture(owner, tenant.org, 'Twice');
+    for (const fit of ['fill', 'fit'])
+      expect((await owner.submit(location, 'save', { fit })).status).to.equal(303);
+    const { rows } = await tenant.api('/api/v1/designs');
+    expect(rows.filter(({ name }) => name === 'Twice')).to.have.length(1);
+  });
+
+  it('has a picture that whoever has its address may see and keep, and nobody else', async () => {
+    const [front = ''] = picturesIn((await owner.get(await uploadPicture(owner, tenant.org))).text);
+    const thumbnail = await fetched(front.replace('front.jpg', 'thumbnail.webp'));
+    const { format, width, height } = await sharp(thumbnail.bytes).metadata();
+    expect([thumbnail.status, format, width, height]).to.deep.equal([200, 'webp', 240, 336]);
+    const left = await sharp(thumbnail.bytes)
+      .extract({ left: 20, top: 100, width: 1, height: 1 })
+      .raw()
+      .toBuffer();
+    expect([(left[0] ?? 0) > 240, (left[2] ?? 255) < 15]).to.deep.equal([true, true]);
+    const { headers } = thumbnail;
+    expect(headers.get('cache-control')).to.equal('private, max-age=31536000, immutable');
+    expect(headers.get('x-content-type-options')).to.equal('nosniff');
+    const again = await fetch(`${service.baseUrl}${front}`, {
+      headers: { 'if-none-match': headers.get('etag') ?? '' },
+    });
+    expect([again.status, (await again.arrayBuffer()).byteLength]).to.deep.equal([304, 0]);
+    const digest = front.split('/')[2] ?? '';
+    for (const wrong of [
+      front.replace(digest, 'a'.repeat(64)),
+      `/pictures/${digest}/front.svg`,
+      '/pictures/../x/front.jpg',
+    ])
+      expect((await fetched(wrong)).status, wrong).to.equal(404);
+  });
+
+  it('tells what is wrong with a picture, and what to do', async () => {
+    const small = await uploadPicture(owner, tenant.org, 'Small', await redAndBlue(900, 1100));
+    const { text } = await owner.get(small);
+    expect(text).to.include(
+      '900 × 1,100 dots are 151 per inch on this card; 300 print well, under 150 is refused.',
+    );
+    expect(picturesIn(text)).to.have.length(2);
+    const onlyFits = await owner.get(
+      await uploadPicture(owner, tenant.org, 'Wide', await redAndBlue(1500, 600)),
+    );
+    expect(onlyFits.text).to.include('82 per inch');
+    expect(picturesIn(onlyFits.text)).to.have.length(1);
+    const noSvg = new Blob(['<svg xmlns="http://www.w3.org/2000/svg"/>']);
+    for (const [file, told] of [
+      [await redAndBlue(300, 400), 'Upload a larger picture.'],
+      [noSvg, 'This SVG is a drawing'],
+      [new Blob(['no picture']), 'no PNG, JPEG or WebP picture'],
+      [new Blob([Buffer.alloc(maxPictureBytes + 1)]), 'larger than 25 MB'],
+    ] as const) {
+      const refused = await send(file);
+      expect([refused.status, refused.text.includes(told)], told).to.deep.equal([422, true]);
+    }
+    expect((await send(await redAndBlue(), ' ')).status).to.equal(422);
+    expect((await owner.submit(page, 'upload')).text).to.include('Choose a picture');
+  });
+
+  it('is of the organization alone', async () => {
+    const location = await uploadPicture(owner, tenant.org);
+    const other = await service.tenant();
+    const stranger = await memberOf(service, other.org, 'owner');
+    expect((await stranger.get(location.replace(tenant.org, other.org))).status).to.equal(404);
+    const forged = { do: 'save', form: 'foreign', fit: 'fill' };
+    expect((await stranger.post(location.replace(tenant.org, other.org), forged)).status).to.equal(404);
+  });
+});

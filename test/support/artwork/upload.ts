@@ -1,0 +1,25 @@
+import sharp from 'sharp';
+import type { Visitor } from '../http/visitor.js';
+
+/** A picture that prints well: red on its left, blue on its right. */
+export const redAndBlue = async (width = 1575, height = 2175): Promise<Blob> => {
+  const right = {
+    create: { width: width - (width >> 1), height, channels: 3, background: '#0000ff' },
+  } as const;
+  const picture = sharp({ create: { width, height, channels: 3, background: '#ff0000' } });
+  return new Blob([
+    await picture
+      .composite([{ input: right, left: width >> 1, top: 0 }])
+      .png()
+      .toBuffer(),
+  ]);
+};
+
+/** Uploads a picture for a design, and returns the address of the page that shows it on the card. */
+export const uploadPicture = async (visitor: Visitor, org: string, name = 'Ours', file?: Blob) => {
+  const page = `/console/${org}/designs/new`;
+  const fields = { ...(await visitor.form(page, 'upload')), name };
+  const { status, location, text } = await visitor.upload(page, fields, file ?? (await redAndBlue()));
+  if (status !== 303 || location === null) throw new Error(`the picture was not taken: ${status} ${text}`);
+  return location;
+};
