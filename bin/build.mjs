@@ -1,5 +1,5 @@
 // Builds the checkout into dist: the service, the modules of its pages for browsers, and what is copied as it is:
-// their style sheets, the fronts of the collection, and the verifier of exports, whose digest is published.
+// their style sheets, the drawings of the collection, of which it then makes pictures, and the verifier of exports, whose digest is published.
 // The two compilers differ in what their code may name: neither knows the other's globals.
 import { spawn } from 'node:child_process';
 import { cpSync, readdirSync } from 'node:fs';
@@ -11,9 +11,9 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
 const projects = ['tsconfig.json', 'adapters/http/web/browser/tsconfig.json'];
 
-const compile = (project) =>
+const run = (...program) =>
   new Promise((done, fail) => {
-    const child = spawn(process.execPath, [tsc, '--project', join(root, project)], { stdio: 'inherit' });
+    const child = spawn(process.execPath, program, { stdio: 'inherit' });
     child.once('error', fail);
     child.once('close', (code) => done(code ?? 1));
   });
@@ -22,10 +22,12 @@ const copyAsTheyAre = () => {
   for (const entry of readdirSync(join(root, 'adapters'), { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     if (entry.isFile() && /\.(css|mjs|svg)$/.test(entry.name))
-      cpSync(path, join(root, 'dist', relative(root, path)));
+      cpSync(path, join(root, 'dist', relative(root, path)), { preserveTimestamps: true });
   }
 };
 
-const codes = await Promise.all(projects.map(compile));
+const codes = await Promise.all(projects.map((project) => run(tsc, '--project', join(root, project))));
 copyAsTheyAre();
+if (codes.every((code) => code === 0))
+  codes.push(await run(join(root, 'dist', 'adapters', 'artwork', 'draw-collection.js')));
 process.exitCode = Math.max(...codes);

@@ -1,18 +1,17 @@
 import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
-import sharp, { type Sharp, type SharpOptions } from 'sharp';
-import { pictureSizes, type PictureSize } from '../../application/ports/artwork.js';
-import { bleed, card, count, fits, master, printedAt, roomFor, type Fit } from '../../domain/artwork.js';
+import sharp, { type SharpOptions } from 'sharp';
+import { pictureSizes } from '../../application/ports/artwork.js';
+import { count, fits, master, roomFor, type Fit } from '../../domain/artwork.js';
+import { picturesOf } from './pictures.js';
 
 // Reads a picture from standard input; writes a line of JSON and then, if it was taken, the pictures of each
 // front. It opens nothing, and knows nothing of the service.
 
-const screenWidths = { preview: 800, thumbnail: 240 } as const;
 /** Larger pictures would take more memory than is given. */
 const maxDots = 100_000_000;
 /** Only the first picture of an animation. */
 const reading: SharpOptions = { limitInputPixels: maxDots, failOn: 'error', pages: 1 };
-const insideBleed = { left: bleed, top: bleed, ...card };
 const white = '#ffffff';
 
 sharp.cache(false);
@@ -63,24 +62,11 @@ const drawn = (file: Buffer, fit: Fit): Promise<Buffer> => {
     .toBuffer();
 };
 
-/** The print master, and what is left of it when the bleed is cut off, for screens. */
-const picturesOf = async (file: Buffer, fit: Fit): Promise<Record<PictureSize, Buffer>> => {
-  const raw = await drawn(file, fit);
-  const open = (): Sharp => sharp(raw, { raw: { ...master, channels: 3 } });
-  const onScreen = (width: number): Promise<Buffer> =>
-    open().extract(insideBleed).resize(width).webp({ quality: 82 }).toBuffer();
-  return {
-    master: await open().withDensity(printedAt).jpeg({ quality: 92, chromaSubsampling: '4:4:4' }).toBuffer(),
-    preview: await onScreen(screenWidths.preview),
-    thumbnail: await onScreen(screenWidths.thumbnail),
-  };
-};
-
 const made = async (file: Buffer): Promise<readonly [head: object, ...bytes: Buffer[]]> => {
   try {
     const { width, height } = (await sharp(file, reading).metadata()).autoOrient;
     const fronts = [];
-    for (const fit of fits) fronts.push({ fit, ...(await picturesOf(file, fit)) });
+    for (const fit of fits) fronts.push({ fit, ...(await picturesOf(await drawn(file, fit))) });
     const told = fronts.map(({ fit, master: bytes, preview, thumbnail }) => {
       const digest = createHash('sha256').update(bytes).digest('hex');
       const front = { digest, bytes: bytes.length, width, height, fit };

@@ -22,7 +22,7 @@ import {
   type CollectionEvent,
   type HandwritingEvent,
 } from '../../domain/catalogue.js';
-import type { Front } from '../../domain/artwork.js';
+import { Front } from '../../domain/artwork.js';
 import {
   addToDoNotMail as decideToAdd,
   doNotMail,
@@ -46,6 +46,8 @@ import {
   suspendOrganization,
   type CreatedOrganization,
 } from '../../domain/organization.js';
+import type { Artwork } from '../ports/artwork.js';
+import type { MadeFronts } from '../ports/picture-maker.js';
 import type { Authenticator } from '../access/authenticate.js';
 import { newCommand, type Initiator } from '../writing/commands.js';
 import type { Moment } from '../history/as-of.js';
@@ -54,7 +56,7 @@ import type { LedgerQueue } from '../money/ledger-queue.js';
 import { lookUp } from '../cards/place-order.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 
-/** Those that designs need. */
+/** For the use cases of designs. */
 export interface DesignDeps extends WriteDeps {
   readonly readYourWrites: ReadYourWrites;
 }
@@ -294,11 +296,17 @@ export const offerHandwriting = async (
   return state?.name ?? name;
 };
 
+/** Where the fronts of the first collection come from, and go to. */
+export interface CollectionFronts {
+  readonly artwork: Pick<Artwork, 'put'>;
+  readonly frontOf: (slug: string) => Promise<MadeFronts[number]>;
+}
+
 /**
  * Offers the handwritings and collection cards of a new deployment. Items that were ever offered before stay
- * unchanged, even if they were withdrawn.
+ * unchanged, even if they were withdrawn. Without `fronts`, the cards are titles.
  */
-export const stockCatalogue = async (deps: AdministrationDeps): Promise<void> => {
+export const stockCatalogue = async (deps: DesignDeps, fronts?: CollectionFronts): Promise<void> => {
   const initiator: Initiator = { actor: { kind: 'system', id: 'catalogue' }, requestId: null };
   const onlyNew =
     <State, Event extends HandwritingEvent | CollectionEvent>(put: (state: State) => Event[]) =>
@@ -306,6 +314,14 @@ export const stockCatalogue = async (deps: AdministrationDeps): Promise<void> =>
       state === null ? put(state) : [];
   for (const name of firstHandwritings)
     await run(deps, initiator, null, handwriting, handwritingId(name), onlyNew(putHandwriting(name, true)));
-  for (const { slug, title } of firstCollection)
-    await run(deps, initiator, null, collectionCard, slug, onlyNew(putCollectionCard(title, true)));
+  const put = async (slug: string): Promise<Front | null> => {
+    const isNew = (await deps.streams.load(collectionCard, slug)).state === null;
+    if (!isNew || fronts === undefined) return null;
+    const front = await fronts.frontOf(slug);
+    await fronts.artwork.put(front.digest, front.pictures);
+    return Front.parse(front);
+  };
+  const made = await Promise.all(firstCollection.map(({ slug }) => put(slug)));
+  for (const [at, { slug, title }] of firstCollection.entries())
+    await run(deps, initiator, null, collectionCard, slug, onlyNew(putCollectionCard(title, true, made[at])));
 };

@@ -19,7 +19,7 @@ export const waitsFor: Milliseconds = 30 * 60 * 1000;
 export const maxPictureBytes = 25_000_000;
 /** Of the print masters of an organization, waiting ones included. */
 const maxBytes = 1_000_000_000;
-/** What a picture counts until its masters are made. */
+/** For a picture whose masters are not made yet. */
 const bytesReserved = 20_000_000;
 
 /** A picture that was uploaded, and its fronts that may be printed; none until they are made. */
@@ -102,7 +102,10 @@ export const findFront = async (
   return record?.owner === org ? UploadedFront.parse(record.data) : null;
 };
 
-/** Saves a picture that waits as a design; a repeat saves nothing. Throws `not_found`, `invalid_parameter`. */
+/**
+ * Saves a picture that waits as a design; a repeat saves nothing. Throws `not_found` and
+ * `invalid_parameter`.
+ */
 export const saveFront = async (
   deps: FrontDeps,
   initiator: Initiator,

@@ -9,6 +9,7 @@ import type { Clock } from '../ports/system.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 import { nextTurn } from '../timing/next-turn.js';
 import { waitsFor } from './fronts.js';
+import { withFront } from './read-collection.js';
 
 interface SweepDeps {
   readonly artwork: Artwork;
@@ -47,7 +48,7 @@ const usedFronts = async (deps: SweepDeps): Promise<ReadonlySet<ArtworkDigest> |
     if (!('archived' in owner)) return null;
     [...owner.designs, ...owner.archived].forEach(note);
   }
-  for await (const card of allOf(deps, collectionCards)) note(card);
+  for await (const card of allOf(deps, collectionCards)) note(withFront(card));
   return deps.readYourWrites.rowsMayBeLate() ? null : used;
 };
 

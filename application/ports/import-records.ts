@@ -1,9 +1,9 @@
 import type { FoundRecord, Records } from './records.js';
 
 /**
- * Records of files that were uploaded. `import`: a file that was uploaded, and how far it is saved. `import-part`:
+ * Records of files that were uploaded. `import`: a file of contacts, and how far it is saved. `import-part`:
  * the rest of it. `import-bad`: its bad lines. `import-upload`: marks that some of it is left. `front`: a
- * picture that was uploaded for the front of a design, and is not saved yet.
+ * picture for the front of a design that is not saved yet.
  */
 export const importKinds = ['import', 'import-part', 'import-bad', 'import-upload', 'front'] as const;
 type ImportKind = (typeof importKinds)[number];

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { container as root, type DependencyContainer } from 'tsyringe';
 import { accountRoutes } from '../../adapters/http/api/account.js';
 import { pageRoutes } from '../../adapters/http/console/routes.js';
-import { pictureRoutes } from '../../adapters/http/web/pictures.js';
+import { pictureRoutes } from '../../adapters/http/api/pictures.js';
 import { cardRoutes } from '../../adapters/http/api/cards.js';
 import { previewRoutes } from '../../adapters/http/api/previews.js';
 import { contactRoutes } from '../../adapters/http/api/contacts.js';

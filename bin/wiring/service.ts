@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
 import { paths } from '../../adapters/http/web/paths.js';
 import { pageUrl, placeOf } from '../../adapters/http/web/url.js';
+import { collectionFront } from '../../adapters/artwork/collection.js';
 import { PictureProcess } from '../../adapters/artwork/picture-maker.js';
 import { JudgingThread } from '../../adapters/system/password-judge.js';
 import { usualCost, type PasswordCost } from '../../adapters/system/passwords.js';
@@ -125,7 +126,7 @@ const prepare = async (
     return null;
   }
   if (!plays(role, 'api')) return null;
-  await stockCatalogue(administration);
+  await stockCatalogue(administration, { artwork: engine.artwork, frontOf: collectionFront });
   return settings.demo ? ((await makeDemo(administration))?.secret ?? null) : null;
 };
 

@@ -158,7 +158,7 @@ describe('docs/contract.md', () => {
     expect(about('/account')).to.deep.equal(fieldsOf(response('getAccount')));
     expect(about('/credits')).to.deep.equal(fieldsOf(response('getCredits')));
     expect(about('/designs')).to.deep.equal(fieldsOf(row('listDesigns')));
-    expect(about('/collection').slice(0, 4)).to.deep.equal(fieldsOf(row('listCollection')));
+    expect(about('/collection').slice(0, 5)).to.deep.equal(fieldsOf(row('listCollection')));
     const [, handwriting] =
       rowsOf('## Account').find(([request]) => request?.includes('/handwriting`')) ?? [];
     expect(names(handwriting)).to.deep.equal(fieldsOf(row('listHandwritings')));

@@ -73,14 +73,17 @@ describe('account endpoints', () => {
     await service.operator(`${base}/${gone}`, { method: 'DELETE' });
     const { body, rows } = await api('/api/v1/designs');
     for (const row of rows) expect(row['created_at']).to.match(timestamp);
-    expect({ ...body, data: rows.map((row) => ({ ...row, created_at: undefined })) }).to.deep.equal({
+    const [, ...own] = rows.map((row) => row['preview_url']);
+    expect(own).to.deep.equal([null, null]);
+    const unknown = { created_at: undefined, preview_url: undefined };
+    expect({ ...body, data: rows.map((row) => ({ ...row, ...unknown })) }).to.deep.equal({
       object: 'list',
       has_more: false,
       next_cursor: null,
       data: [
-        { id: copy, object: 'design', name: 'Mine', collection_slug: 'welcome-home', created_at: undefined },
-        { id: second, object: 'design', name: 'Second', collection_slug: null, created_at: undefined },
-        { id: design, object: 'design', name: 'Thanks', collection_slug: null, created_at: undefined },
+        { id: copy, object: 'design', name: 'Mine', collection_slug: 'welcome-home', ...unknown },
+        { id: second, object: 'design', name: 'Second', collection_slug: null, ...unknown },
+        { id: design, object: 'design', name: 'Thanks', collection_slug: null, ...unknown },
       ],
     });
   });

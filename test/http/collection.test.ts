@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import sharp from 'sharp';
 import { firstCollection } from '../../domain/catalogue.js';
 import {
   aCard,
@@ -37,10 +38,30 @@ describe('GET /api/v1/collection', () => {
       object: 'collection_card',
       title: 'Moving Day',
       url: `${service.baseUrl}/collection/moving-day`,
+      preview_url: null,
     });
     const sent = await tenant.api('/api/v1/cards', { body: aCard({ design_id: rows[0]?.['id'] }) });
     expect(sent.status).to.equal(201);
     await put('just-because', 'Just Because', true);
+  });
+
+  it('shows the front of each card that the service brings with it, which a copy keeps', async () => {
+    const { rows } = await nothing('/api/v1/collection');
+    const drawn = rows.filter(({ id }) => firstCollection.some(({ slug }) => id === `card:${slug}`));
+    expect(new Set(drawn.map((row) => row['preview_url'])).size).to.equal(firstCollection.length);
+    for (const row of drawn) {
+      const picture = await fetch(String(row['preview_url']));
+      const { format, width, height } = await sharp(await picture.arrayBuffer()).metadata();
+      expect([format, width, height], String(row['id'])).to.deep.equal(['webp', 800, 1120]);
+    }
+    await tenant.api('/api/v1/cards', { body: aCard({ design_id: 'card:welcome-home' }) });
+    const designs = (await nothing('/api/v1/designs')).rows;
+    const of = (all: Reply['rows'], field: string, value: string) =>
+      all.find((row) => row[field] === value)?.['preview_url'];
+    const copied = of(designs, 'collection_slug', 'welcome-home');
+    expect(copied)
+      .to.be.a('string')
+      .and.equal(of(rows, 'id', 'card:welcome-home'));
   });
 
   it('is paged like every list that can grow, past a card that was withdrawn meanwhile', async () => {

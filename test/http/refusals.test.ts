@@ -24,8 +24,11 @@ const hello = {
   message: 'Hello',
 };
 
-/** Refusals that take more than one request: failures.test.ts and edge.test.ts provoke them. */
-const elsewhere = ['request_in_progress', 'invalid_request'];
+/**
+ * Refusals that take more than one request, which failures.test.ts and edge.test.ts provoke, and one of the
+ * console alone.
+ */
+const elsewhere = ['request_in_progress', 'invalid_request', 'too_many_designs'];
 
 describe('a refusal', () => {
   let service: RunningService;

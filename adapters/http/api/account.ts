@@ -7,12 +7,14 @@ import {
   type ReadAccountsDeps,
 } from '../../../application/organizations/read-accounts.js';
 import { listCollection } from '../../../application/organizations/read-collection.js';
+import type { Front } from '../../../domain/artwork.js';
 import type { DesignDocument } from '../../../projections/organizations.js';
 import { scopes } from '../../../domain/api-key.js';
 import { pageCursor, pageLimit } from '../schema/fields.js';
 import { examples, objectKind, organizationId, shownNumber, shownText } from '../schema/shown.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from './responses.js';
 import { route, type Operation, type Route } from '../server/route.js';
+import { pathOfPicture } from '../web/pictures.js';
 
 const account = z
   .object({
@@ -30,6 +32,12 @@ const creditBalance = z
     balance: shownNumber('The credits that are left.', 41).min(0),
   })
   .meta({ id: 'CreditBalance', description: 'The credits that are left.' });
+const previewUrl = shownText(
+  'The address of a picture of the front, as WebP: all that have it can see the picture. Null if there is none.',
+  `https://cards.example/pictures/${'0f'.repeat(32)}/preview.webp`,
+)
+  .meta({ format: 'uri' })
+  .nullable();
 export const design = z
   .object({
     id: shownText('To be sent as `design_id`.', examples.uuid),
@@ -39,6 +47,7 @@ export const design = z
       'The collection card of which this design is a copy; null if it is none.',
       'thank-you-botanical',
     ).nullable(),
+    preview_url: previewUrl,
     created_at: instant('When the design was saved.'),
   })
   .meta({ id: 'Design', description: 'A saved design: the printed front of a card.' });
@@ -47,6 +56,7 @@ const collectionCard = z
     id: shownText('To be sent as `design_id`.', 'card:thank-you-botanical'),
     object: objectKind('collection_card'),
     title: shownText('The title of the card.', 'Thank you, botanical'),
+    preview_url: previewUrl,
     url: shownText(
       "The address of the card's public page.",
       'https://cards.example/collection/thank-you-botanical',
@@ -66,13 +76,19 @@ const handwriting = z
 
 const handwritingList = listOf(handwriting, 'HandwritingList');
 
-export const designBody = ({ id, name, slug, createdAt }: DesignDocument) => ({
-  id,
-  object: 'design',
-  name,
-  collection_slug: slug,
-  created_at: timestamp(createdAt),
-});
+const previewOf = ({ baseUrl }: Pick<AccountRouteDeps, 'baseUrl'>, artwork: Front | null): string | null =>
+  artwork === null ? null : `${baseUrl()}${pathOfPicture(artwork, 'preview')}`;
+
+export const designBody =
+  (deps: Pick<AccountRouteDeps, 'baseUrl'>) =>
+  ({ id, name, slug, artwork, createdAt }: DesignDocument) => ({
+    id,
+    object: 'design',
+    name,
+    collection_slug: slug,
+    preview_url: previewOf(deps, artwork),
+    created_at: timestamp(createdAt),
+  });
 
 const access = { kind: 'key', scope: null } as const;
 
@@ -135,7 +151,7 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
       const designs = await readDesigns(deps, caller.org);
       return {
         status: 200,
-        body: wholeList(designs.map(designBody)),
+        body: wholeList(designs.map(designBody(deps))),
       };
     },
   }),
@@ -159,6 +175,7 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
         object: 'collection_card',
         title: card.title,
         url: `${deps.baseUrl()}/collection/${encodeURIComponent(card.slug)}`,
+        preview_url: previewOf(deps, card.artwork),
       }));
     },
   }),

@@ -1,16 +1,12 @@
 import { z } from 'zod';
-import {
-  readDesigns,
-  readDesignsAt,
-  type ReadAccountsDeps,
-} from '../../../application/organizations/read-accounts.js';
+import { readDesigns, readDesignsAt } from '../../../application/organizations/read-accounts.js';
 import {
   listAllHandwritings,
   listDoNotMail,
   listWholeCollection,
   type OfficeListDeps,
 } from '../../../application/organizations/operator-lists.js';
-import { design, designBody } from '../api/account.js';
+import { design, designBody, type AccountRouteDeps } from '../api/account.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/as-of.js';
 import { pageCursor } from '../schema/fields.js';
 import { idOf, shownText } from '../schema/shown.js';
@@ -19,7 +15,7 @@ import { orgOf, pageQuery, operatorRoute } from './route.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from '../api/responses.js';
 import { type Route } from '../server/route.js';
 
-export interface OperatorListDeps extends OfficeListDeps, ReadAccountsDeps {}
+export interface OperatorListDeps extends OfficeListDeps, AccountRouteDeps {}
 
 const address = z.object({
   id: idOf('entry'),
@@ -39,9 +35,9 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
       const org = orgOf(params);
       const moment = await momentFrom(deps.store, query.at, 'at');
       if (moment === null)
-        return { status: 200, body: wholeList((await readDesigns(deps, org)).map(designBody)) };
+        return { status: 200, body: wholeList((await readDesigns(deps, org)).map(designBody(deps))) };
       const { was, asOf } = await readDesignsAt(deps, org, moment);
-      return { status: 200, body: { ...wholeList(was.map(designBody)), ...asOfBody(asOf) } };
+      return { status: 200, body: { ...wholeList(was.map(designBody(deps))), ...asOfBody(asOf) } };
     },
   }),
   operatorRoute(`GET /organizations/:org/do-not-mail`, {

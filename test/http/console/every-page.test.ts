@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { call } from '../../support/http/http.js';
+import { redAndBlue } from '../../support/artwork/upload.js';
 import {
   formsIn,
   mayLook,
@@ -125,7 +126,7 @@ describe('every page of the console', () => {
       if (response.status !== 200) continue;
       const { text } = response;
       expect(text, address).not.to.match(
-        /<img|<script(?! type="module" src="\/assets\/pages\.[0-9a-f]{12}\.js")|<style|<iframe|\son\w+=|\sstyle=/,
+        /<img(?! class="cover" src="\/pictures\/\w+\/thumbnail\.webp")|<script(?! type="module" src="\/assets\/pages\.[0-9a-f]{12}\.js")|<style|<iframe|\son\w+=|\sstyle=/,
       );
       expect(text.match(/<main id="content"/g), address).to.have.length(1);
       expect(text.match(/<h1[ >]/g), address).to.have.length(1);
@@ -239,7 +240,9 @@ describe('every page of the console', () => {
     for (const address of [...places.map((place) => place.address), ...more]) {
       const seen = await Promise.all([lively.owner.get(address), operator.get(address)]);
       for (const { text } of seen)
-        expect(text, address).not.to.match(/<img|<script(?! type="module")|(?:href|src|action)="javascript:/);
+        expect(text, address).not.to.match(
+          /<img(?! class="cover" src="\/pictures\/\w+\/thumbnail\.webp")|<script(?! type="module")|(?:href|src|action)="javascript:/,
+        );
     }
     expect((await lively.owner.get(more[0] ?? '')).text).to.include('&lt;img src=x');
     await service.operator(office, { method: 'PATCH', body: { name: 'Acme' } });
@@ -250,6 +253,7 @@ describe('every page of the console', () => {
     // One to release and one to cancel.
     for (const message of ['Bravo 🎉', 'Bravo 🎈'])
       await lively.tenant.api('/api/v1/cards', { body: aCard({ message }) });
+    const picture = await redAndBlue();
     const done = new Set<string>();
     const refused: string[] = [];
     const nameOf = ({ address }: View, { action, to }: ShownForm): string =>
@@ -264,7 +268,11 @@ describe('every page of the console', () => {
       const before = await head();
       const send = () =>
         'file' in fields
-          ? visitor.upload(address, { form: fields['form'] ?? '' }, new Blob(['external_id,name\n']))
+          ? visitor.upload(
+              address,
+              { ...fields, form: fields['form'] ?? '' },
+              action === 'upload' ? picture : new Blob(['external_id,name\n']),
+            )
           : visitor.post(address, sent);
       const twice = await Promise.all([send(), send()]);
       const statuses = [...twice, await send()].map(({ status }) => status);

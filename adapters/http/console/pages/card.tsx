@@ -3,17 +3,18 @@ import { steps } from '../../../../domain/card.js';
 import { cancelCard } from '../../../../application/cards/change-card.js';
 import { newCommand } from '../../../../application/writing/commands.js';
 import { readOrderPage } from '../../../../application/cards/order-page.js';
-import { readDesigns } from '../../../../application/organizations/read-accounts.js';
+import { readAccount } from '../../../../application/organizations/read-accounts.js';
 import { codeFrom } from '../../../../application/cards/read-cards.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { may } from '../../../../domain/permissions.js';
+import type { DesignDocument } from '../../../../projections/organizations.js';
 import { Form, Refusal } from '../../web/form.js';
-import { Letter } from '../../web/letter.js';
 import { Danger, PageHeading } from '../../web/parts.js';
 import { Day, Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { nothingHere, assertMay, roleAt } from '../admit.js';
 import { newForm } from '../answer.js';
+import { Piece } from '../card-piece.js';
 import { CardDeliveries, deliveriesOf } from '../card-deliveries.js';
 import { lineOf, reasonInWords, stepName, stepState } from '../happenings.js';
 import { go, page, type Context } from '../page.js';
@@ -52,12 +53,15 @@ export const cardPage = page({
       found.history.map(async (happening) => ({ ...happening, by: await nameOf(happening.actor) })),
     );
     const { id, slug } = found.order.design;
-    const design = (await readDesigns(deps, found.org)).find((known) => known.id === id)?.name ?? slug;
-    return { ...found, history, design, told, form: isOffered ? newForm(context) : null };
+    const { designs, archived } = await readAccount(deps, found.org);
+    const isIt = (known: DesignDocument): boolean => known.id === id;
+    const design = designs.find(isIt)?.name ?? slug;
+    const front = [...designs, ...archived].find(isIt)?.artwork ?? null;
+    return { ...found, history, design, front, told, form: isOffered ? newForm(context) : null };
   },
   title: ({ card }) => card.code,
   within: ({ org, role }) => ({ org, role }),
-  view: ({ card, message, history, design, org, role, told, form }, context, refused) => {
+  view: ({ card, message, history, design, front, org, role, told, form }, context, refused) => {
     const { url, timeZone } = context;
     return (
       <>
@@ -99,32 +103,7 @@ export const cardPage = page({
             not a promised date. What happens after the card is posted is not reported.
           </p>
         </section>
-        <div class="grid">
-          <section class="panel" aria-labelledby="inside">
-            <h2 id="inside">Inside</h2>
-            <p class="quiet small">Written by a pen in {card.handwriting}.</p>
-            {message === null ? (
-              <p class="letter">The message is {gone(card.erasedAt)}.</p>
-            ) : (
-              <Letter message={message} hand={card.handwriting} />
-            )}
-          </section>
-          <section class="panel" aria-labelledby="envelope">
-            <h2 id="envelope">Envelope</h2>
-            <address class="letter envelope">
-              {card.recipient === null
-                ? gone(card.erasedAt)
-                : [
-                    card.recipient.name,
-                    card.recipient.line1,
-                    card.recipient.line2,
-                    `${card.recipient.city} ${card.recipient.state} ${card.recipient.zip}`,
-                  ]
-                    .filter((line) => line !== null)
-                    .map((line) => <span>{line}</span>)}
-            </address>
-          </section>
-        </div>
+        <Piece card={card} message={message} front={front} url={url} />
         <div class="grid wide">
           <section id="happenings" class="panel" aria-labelledby="history" data-refresh>
             <h2 id="history">History</h2>

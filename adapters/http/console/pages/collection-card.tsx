@@ -1,3 +1,4 @@
+import { withFront } from '../../../../application/organizations/read-collection.js';
 import { collectionCards } from '../../../../projections/collection-cards.js';
 import { Cover } from '../../web/cover.js';
 import { PageHeading } from '../../web/parts.js';
@@ -12,7 +13,7 @@ export const collectionCardPage = page({
   load: async ({ deps, params }) => {
     const row = await deps.readModels.get(collectionCards, params['slug'] ?? '');
     if (row === null || !row.document.active) throw nothingHere();
-    return row.document;
+    return withFront(row.document);
   },
   title: ({ title }) => title,
   view: ({ slug, title, artwork }, { url, deps }) => (

@@ -17,7 +17,7 @@ const maxOffered = 100;
 
 const back = ({ url, org }: OrgContext, done: NoticeName) => go(url(paths.designs, { org }, { done }));
 
-export const nameIn = (sent: Sent): string => parseValues(newDesign, { name: sent('name') }).name;
+const nameIn = (sent: Sent): string => parseValues(newDesign, { name: sent('name') }).name;
 
 export const designsPage = page({
   path: paths.designs,

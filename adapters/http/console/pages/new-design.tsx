@@ -7,6 +7,8 @@ import {
 } from '../../../../application/organizations/fronts.js';
 import { bleed, card, count, fits, master, printFault, type Fit } from '../../../../domain/artwork.js';
 import { DomainError } from '../../../../domain/errors.js';
+import { newDesign } from '../../operator/customers.js';
+import { parseValues } from '../../schema/read.js';
 import { Field, FileField, Form, Group, Refusal } from '../../web/form.js';
 import { PageHeading } from '../../web/parts.js';
 import { paths } from '../../web/paths.js';
@@ -14,7 +16,6 @@ import { pathOfPicture } from '../../web/pictures.js';
 import { nothingHere } from '../admit.js';
 import { newForm } from '../answer.js';
 import { go, page, type OrgContext } from '../page.js';
-import { nameIn } from './designs.js';
 
 const Crumbs = ({ url, org, to }: Pick<OrgContext, 'url' | 'org'> & { readonly to: string }) => (
   <p class="crumbs">
@@ -59,7 +60,8 @@ export const newDesignPage = page({
       run: () => Promise.reject(new DomainError('invalid_body', 'Choose a picture.', 'file')),
       upload: async ({ deps, org, url }, sent, { file, fileName }) => {
         if (fileName === '') throw new DomainError('invalid_body', 'Choose a picture.', 'file');
-        const picture = await uploadFront(deps, org, nameIn(sent), file);
+        const { name } = parseValues(newDesign, { name: sent('name') });
+        const picture = await uploadFront(deps, org, name, file);
         return go(url(paths.newFront, { org, picture }));
       },
     },
