@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError } from './errors.js';
 import { LocalDate, type Brand, type Instant } from './ids.js';
-import { isBlank } from './text.js';
+import { isBlank, truncate } from './text.js';
 
 /** A day of every year: `MM-DD`. */
 export type MonthDay = Brand<string, 'MonthDay'>;
@@ -200,11 +200,14 @@ export const dueDay = rememberingLast(
 );
 
 const existingDate =
-  (what: string) =>
+  (what: string, shown: (text: string) => string) =>
   (text: string): LocalDate => {
     const date = parseLocalDate(text);
     if (date === null)
-      throw new DomainError('invalid_date', `${what} must be a date that exists, written YYYY-MM-DD.`);
+      throw new DomainError(
+        'invalid_date',
+        `${what} must be a date that exists, written YYYY-MM-DD${shown(text)}.`,
+      );
     return date;
   };
 
@@ -212,9 +215,9 @@ const existingDate =
  * The arrive-by date that a client asks for. Throws `invalid_date`. (decision 18: which arrive-by dates are
  * accepted)
  */
-export const readArriveOn = existingDate('The arrive-by date');
+export const readArriveOn = existingDate('The arrive-by date', (text) => `, not \`${truncate(text, 40)}\``);
 
-const workAnniversary = existingDate('The work anniversary');
+const workAnniversary = existingDate('The work anniversary', () => '');
 
 /**
  * The day on which a contact began to work somewhere. Throws `invalid_date`. (decision 21: dates of a

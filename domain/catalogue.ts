@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Front } from './artwork.js';
 import { never, UnknownName } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
-import { foldName } from './text.js';
+import { foldName, truncate } from './text.js';
 
 export const collectionEvents = events({
   CollectionCardPublished: { title: z.string(), artwork: Front.nullable().default(null) },
@@ -108,7 +108,7 @@ export const offeredHand = (state: Handwriting, wanted: string): string => {
   if (state === null || !state.active)
     throw new UnknownName(
       'unknown_handwriting',
-      'There is no such handwriting. Use a name from the list of handwritings.',
+      `There is no handwriting \`${truncate(wanted, 100)}\`.`,
       wanted,
     );
   return state.name;

@@ -35,7 +35,7 @@ export class DomainError extends Error {
   }
 }
 
-/** A refusal of a name that doesn't exist. The adapter that reports it can propose another name. */
+/** A refusal of a name that doesn't exist. The adapter that reports it adds what does. */
 export class UnknownName extends DomainError {
   constructor(
     code: 'unknown_handwriting' | 'design_not_found',

@@ -27,10 +27,12 @@ export const distance = (a: string, b: string): number => {
 };
 
 /**
- * The distance of two folded names; null if they are unrelated. At most a third of the longer one may be
- * mistyped. A prefix of the other name ranks last.
+ * The distance of two names; null if they are unrelated. At most a third of the longer one may be mistyped. A
+ * prefix of the other name ranks last.
  */
-const apart = (a: string, b: string): number | null => {
+const apart = (name: string, other: string): number | null => {
+  if (name.length > maxCompared || other.length > maxCompared) return null;
+  const [a, b] = [folded(name), folded(other)];
   const allowed = Math.floor(Math.max(a.length, b.length) / 3);
   const changes = Math.abs(a.length - b.length) > allowed ? Infinity : distance(a, b);
   if (changes <= allowed) return changes;
@@ -38,20 +40,22 @@ const apart = (a: string, b: string): number | null => {
   return isBeginning ? Math.max(a.length, b.length) : null;
 };
 
-/**
- * The known name that was probably meant, the first of several that are equally near; null if none is near.
- * (decision 66: a refusal of a name proposes another)
- */
-export const nearest = (name: string, known: Iterable<string>): string | null => {
-  if (name.length > maxCompared) return null;
-  const wanted = folded(name);
-  let best: string | null = null;
+/** The candidate whose two texts are nearest to each other, the first of several; null if none are near. */
+export const nearestOf = <T>(
+  candidates: Iterable<T>,
+  textsOf: (candidate: T) => readonly [string, string],
+): T | null => {
+  let best: T | null = null;
   let least = Infinity;
-  for (const candidate of known) {
-    const changes = candidate.length > maxCompared ? null : apart(wanted, folded(candidate));
+  for (const candidate of candidates) {
+    const changes = apart(...textsOf(candidate));
     if (changes === null || changes >= least) continue;
     best = candidate;
     least = changes;
   }
   return best;
 };
+
+/** The known name that was probably meant. (decision 66: a refusal of a name proposes another) */
+export const nearest = (name: string, known: Iterable<string>): string | null =>
+  nearestOf(known, (candidate) => [name, candidate]);

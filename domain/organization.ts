@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Front } from './artwork.js';
 import { DomainError, never, UnknownName } from './errors.js';
+import { truncate } from './text.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, streamName, Uuid, type OrganizationId } from './ids.js';
 
@@ -204,7 +205,7 @@ export const nextCopyId = ({ designs }: CreatedOrganization, org: OrganizationId
 const notFound = (wanted: string) =>
   new UnknownName(
     'design_not_found',
-    'There is no such design. Use the id of a saved design of this organization, or card:<slug> of a card in the public collection.',
+    `There is no design \`${truncate(wanted, 100)}\`. Use the id of a saved design of this organization, or card:<slug> of a card in the public collection.`,
     wanted,
   );
 
@@ -235,6 +236,6 @@ export const slugOf = (designId: string): string | null =>
 
 /** The collection card with a slug, if it is on offer. Throws `design_not_found`. */
 export const offered = <Card extends { readonly active: boolean }>(card: Card | null, slug: string): Card => {
-  if (card === null || !card.active) throw notFound(slug);
+  if (card === null || !card.active) throw notFound(`card:${slug}`);
   return card;
 };

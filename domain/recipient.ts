@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { DomainError } from './errors.js';
+import { nearestOf } from './nearest.js';
 import { unwritable } from './pen.js';
-import { countCharacters, limitedText, type TextRule } from './text.js';
+import { countCharacters, limitedText, truncate, type TextRule } from './text.js';
 
 /** Where a card goes. (docs/contract.md#card-fields) */
 export const Recipient = z.object({
@@ -37,7 +38,7 @@ const stateCodes: ReadonlyMap<string, string> = new Map(Object.entries({
   nevada: 'NV', 'new hampshire': 'NH', 'new jersey': 'NJ', 'new mexico': 'NM', 'new york': 'NY', 'north carolina': 'NC', 'north dakota': 'ND',
   ohio: 'OH', oklahoma: 'OK', oregon: 'OR', pennsylvania: 'PA', 'rhode island': 'RI', 'south carolina': 'SC', 'south dakota': 'SD', tennessee: 'TN',
   texas: 'TX', utah: 'UT', vermont: 'VT', virginia: 'VA', washington: 'WA', 'west virginia': 'WV', wisconsin: 'WI', wyoming: 'WY',
-  'district of columbia': 'DC', 'american samoa': 'AS', guam: 'GU', 'marshall islands': 'MH', 'federated states of micronesia': 'FM',
+  'district of columbia': 'DC', 'washington dc': 'DC', 'american samoa': 'AS', guam: 'GU', 'marshall islands': 'MH', 'federated states of micronesia': 'FM', micronesia: 'FM',
   'northern mariana islands': 'MP', palau: 'PW', 'puerto rico': 'PR', 'virgin islands': 'VI', 'us virgin islands': 'VI', 'u.s. virgin islands': 'VI',
   'armed forces americas': 'AA', 'armed forces europe': 'AE', 'armed forces pacific': 'AP',
 })); // prettier-ignore
@@ -90,8 +91,12 @@ export const addressPart: TextRule<string> = Object.assign(
  */
 export const readState = partRule((part) => {
   const state = /^[A-Za-z]{2}$/.test(part) ? part.toUpperCase() : '';
-  if (!states.has(state)) throw invalid('The state must be the two-letter code of a US state or territory.');
-  return state;
+  if (states.has(state)) return state;
+  const isName = part.replaceAll(/[^a-z]/gi, '').length > 2;
+  const [, meant] = nearestOf(stateCodes, ([name, code]) => [part, isName ? name : code]) ?? [];
+  throw invalid(
+    `The state must be the two-letter code of a US state or territory, not \`${truncate(part, 40)}\`.${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}`,
+  );
 });
 
 /**

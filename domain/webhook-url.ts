@@ -1,6 +1,6 @@
 import { DomainError } from './errors.js';
 import type { Brand } from './ids.js';
-import type { TextRule } from './text.js';
+import { truncate, type TextRule } from './text.js';
 
 /**
  * The address of a webhook endpoint, normalised: its identity within an organization. (decision 56: which
@@ -108,14 +108,17 @@ export const checkTarget = (url: URL, rules: WebhookUrlRules): void => {
 const normalisedUrl = (text: string): WebhookUrl => {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null)
-    throw refusal('This is not a URL. Send an absolute one, such as https://example.com/webhooks.');
-  if (url.protocol !== 'https:') throw refusal('A webhook address must begin with https://.');
+    throw refusal(
+      `\`${truncate(text, 100)}\` is not a URL. Send an absolute one, such as https://example.com/webhooks.`,
+    );
+  if (url.protocol !== 'https:')
+    throw refusal(`A webhook address must begin with https://, not ${url.protocol}//.`);
   if (url.username !== '' || url.password !== '')
     throw refusal("A webhook address can't contain a user name or a password. Verify the signature instead.");
   url.hash = '';
   url.hostname = withoutFinalDot(url.hostname);
   if (url.hostname === '' || url.hostname.split('.').includes(''))
-    throw refusal('The host name has an empty part.');
+    throw refusal(`The host name ${url.hostname} has an empty part. Take out a dot.`);
   if (url.href.length > maxUrlLength)
     throw refusal(`A webhook address may have at most ${maxUrlLength} characters.`);
   return url.href as WebhookUrl;

@@ -33,18 +33,23 @@ const knownDesigns = async (readModels: ReadModels, org: OrganizationId | null):
   ]);
 };
 
+/** How many names a refusal lists. */
+const maxListed = 20;
+
 /**
- * Proposes a replacement for an unknown name; null if nothing is near, or the names can't be read. (decision
- * 66: a refusal of a name proposes another)
+ * Tells of the names that there are: the one that was probably meant, and all handwritings. Null if nothing
+ * is near, or the names can't be read. (decision 66: a refusal of a name proposes another)
  */
 export const proposer =
   (readModels: ReadModels) =>
   async ({ code, wanted }: UnknownName, org: OrganizationId | null): Promise<string | null> => {
     try {
-      const known =
-        code === 'unknown_handwriting' ? await offeredHands(readModels) : await knownDesigns(readModels, org);
+      const isHand = code === 'unknown_handwriting';
+      const known = isHand ? await offeredHands(readModels) : await knownDesigns(readModels, org);
       const name = nearest(wanted.replace(/^card:/i, ''), known.keys());
-      return name === null ? null : (known.get(name) ?? null);
+      const meant = name === null ? [] : [`Did you mean \`${known.get(name)}\`?`];
+      const all = isHand ? [`On offer: ${[...known.keys()].slice(0, maxListed).join(', ')}.`] : [];
+      return [...meant, ...all].join(' ') || null;
     } catch {
       return null;
     }

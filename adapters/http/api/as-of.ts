@@ -1,6 +1,7 @@
 import { latest, momentOf, type AsOf, type Moment, type Past } from '../../../application/history/as-of.js';
 import type { EventStore, Place } from '../../../application/ports/event-store.js';
 import { z } from 'zod';
+import { truncate } from '../../../domain/text.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Instant } from '../../../domain/ids.js';
 import { optionalText } from '../schema/fields.js';
@@ -32,7 +33,7 @@ const readMoment = async (log: Log, sent: string, param: string): Promise<Moment
   if (Number.isNaN(time))
     throw new DomainError(
       'invalid_parameter',
-      `\`${param}\` must be a position of the log or an ISO 8601 time.`,
+      `\`${param}\` must be a position of the log or an ISO 8601 time, not \`${truncate(sent, 100)}\`.`,
       param,
     );
   return { position: null, at: new Date(time).toISOString() as Instant };

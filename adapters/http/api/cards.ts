@@ -22,6 +22,8 @@ import {
   type FirstEvent,
 } from '../../../domain/card.js';
 import { DomainError } from '../../../domain/errors.js';
+import { NumberText } from '../../../domain/number-text.js';
+import { countCharacters } from '../../../domain/text.js';
 import type { CardDocument } from '../../../projections/cards.js';
 import { newCard, readCardFields } from './card-fields.js';
 import { optionalChoice, optionalText, pageCursor, pageLimit, text } from '../schema/fields.js';
@@ -35,6 +37,7 @@ import {
   shownText,
   nullText,
 } from '../schema/shown.js';
+import type { Json } from '../schema/read.js';
 import { receiptFor, receiptHeader } from './receipt.js';
 import { instant, jsonOnce, listOf, pageOf, timestamp } from './responses.js';
 import { route, type HttpRequest, type Route } from '../server/route.js';
@@ -299,16 +302,25 @@ const printableAscii = /^[ -~]+$/;
  * and keys are the same)
  */
 const idempotencyKey = (values: readonly string[]): string | null => {
-  const [value, another] = values;
+  const [value] = values;
   if (value === undefined) return null;
+  const refusal = (problem: string, next = 'Send a UUID for each card, or leave the header out.') =>
+    new DomainError('invalid_idempotency_key', `The header Idempotency-Key ${problem}. ${next}`);
+  if (values.length > 1) throw refusal(`came ${values.length} times`, 'Send it once.');
   const key = value.trim();
-  if (another !== undefined || key === '' || key.length > maxKeyLength || !printableAscii.test(key)) {
-    throw new DomainError(
-      'invalid_idempotency_key',
-      `Send one Idempotency-Key of at most ${maxKeyLength} printable ASCII characters.`,
-    );
-  }
+  if (key === '') throw refusal('is empty');
+  if (key.length > maxKeyLength)
+    throw refusal(`has ${key.length} characters; at most ${maxKeyLength} are allowed`);
+  const utf8 = Buffer.from(key, 'latin1').toString();
+  const stray = [...(utf8.includes('\ufffd') ? key : utf8)].find((each) => !printableAscii.test(each));
+  if (stray !== undefined) throw refusal(`contains \`${stray}\`, which is not printable ASCII`);
   return key;
+};
+
+/** Whether a reference is longer than what is kept of it. */
+const isCut = (sent: Json | undefined): boolean => {
+  const text = sent instanceof NumberText ? sent.text : sent;
+  return typeof text === 'string' && countCharacters(text.trim()) > maxReferenceLength;
 };
 
 /** The holder of a key, as events record it. */
@@ -369,6 +381,10 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
             description: '`true` if this response repeats the one to an earlier request with the same key.',
             schema: { type: 'string' },
           },
+          'x-truncated-fields': {
+            description: `\`reference\` if it was cut at ${maxReferenceLength} characters; otherwise absent.`,
+            schema: { type: 'string', examples: ['reference'] },
+          },
           ...receiptHeader,
         },
       },
@@ -405,7 +421,11 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
       return {
         status: 201,
         body: sentCardBody(sent, deps.baseUrl()),
-        headers: { ...cardReceipt(sent), ...(sent.replay && { 'idempotent-replay': 'true' }) },
+        headers: {
+          ...cardReceipt(sent),
+          ...(sent.replay && { 'idempotent-replay': 'true' }),
+          ...(isCut(request.sent['reference']) && { 'x-truncated-fields': 'reference' }),
+        },
       };
     },
   }),

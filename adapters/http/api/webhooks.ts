@@ -56,7 +56,13 @@ const tags = ['webhooks'];
 
 const eventTypes = (description: string) =>
   z
-    .array(z.enum(publicEventTypes))
+    .array(
+      z.enum(publicEventTypes).meta(
+        annotations({
+          hint: `one of ${publicEventTypes.join(', ')} (leave \`events\` out for all of them)`,
+        }),
+      ),
+    )
     .meta(annotations({ code: 'invalid_events', description, examples: [['card.created', 'card.mailed']] }));
 
 const endpointChange = z

@@ -177,7 +177,7 @@ export const pageLimit = z.preprocess(
         description: 'How many rows to return. Absent, empty or 0 means 50; more than 200 means 200.',
         examples: [20],
         code: 'invalid_parameter',
-        hint: 'a whole number from 0; 0 means the default of 50, more than 200 means 200',
+        hint: 'a whole number from 0 (0 means 50, more than 200 means 200)',
       }),
       'x-clamp': 200,
     })

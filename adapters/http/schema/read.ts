@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { DomainError, unwrap, type Captured } from '../../../domain/errors.js';
+import { countCharacters, truncate } from '../../../domain/text.js';
 import { NumberText } from '../../../domain/number-text.js';
 import { nearest } from '../../../domain/nearest.js';
 import { jsonSchemaOf, type JsonSchema } from './json-schema.js';
@@ -30,8 +31,8 @@ interface RefusedValue {
   readonly schema: JsonSchema;
   readonly isRequired: boolean;
   readonly isBlank: boolean;
-  /** True for an item of the list that `param` names. */
-  readonly isItem: boolean;
+  /** The place of an item in the list that `param` names; absent for any other value. */
+  readonly item: number | undefined;
 }
 
 const nouns: Readonly<Record<string, string>> = {
@@ -59,18 +60,34 @@ const rule = ({ schema, value }: RefusedValue): string => {
   return `${nouns[type] ?? `a ${type}`}${type === 'integer' ? rangeOf(schema) : ''}`;
 };
 
+const maxShownLength = 100;
+
+/** The end of a refusal: the value where it can't be personal, else its kind or its length. */
+const shown = (value: unknown, { enum: values, type, maxLength = Infinity }: JsonSchema): string => {
+  if (Array.isArray(value)) return type === 'array' ? `, not ${value.length}` : ', not a list';
+  if (value === null || typeof value === 'boolean') return `, not ${value}`;
+  if (typeof value !== 'string' && typeof value !== 'number') return ', not an object';
+  const text = String(value);
+  if (values !== undefined || type === 'integer' || type === 'boolean')
+    return `, not \`${truncate(text, maxShownLength)}\``;
+  if (typeof value !== type) return `, not a ${typeof value}`;
+  const length = countCharacters(text);
+  return length > maxLength ? `, not ${length}` : '';
+};
+
 const textsIn = ({ enum: values = [] }: JsonSchema): readonly string[] =>
   values.filter((value) => typeof value === 'string');
 
 const sentenceFor = (refused: RefusedValue): string => {
-  const { param, value, schema, isRequired, isBlank, isItem } = refused;
+  const { param, value, schema, isRequired, isBlank, item } = refused;
   if (value === undefined)
     return `\`${param}\` is required${schema['x-hint'] === undefined ? '' : `: ${schema['x-hint']}`}.`;
   if (isBlank) return `\`${param}\` is empty: fill it in${isRequired ? '' : ', or leave it out'}.`;
   const meant =
     schema.enum === undefined || typeof value !== 'string' ? null : nearest(value, textsIn(schema));
   const proposal = meant === null ? '' : ` Did you mean \`${meant}\`?`;
-  return `${isItem ? 'Each of ' : ''}\`${param}\` must be ${rule(refused)}.${proposal}`;
+  const name = item === undefined ? param : `${param}[${item}]`;
+  return `\`${name}\` must be ${rule(refused)}${shown(value, schema)}.${proposal}`;
 };
 
 /**
@@ -88,14 +105,14 @@ const refusalOf = (
   let value: unknown = { [field]: sent };
   let param = '';
   let isRequired = false;
-  let isItem = false;
+  let item: number | undefined;
   for (const step of [field, ...path]) {
-    isItem = typeof step === 'number';
+    item = typeof step === 'number' ? step : undefined;
     const name = String(step);
-    if (!isItem) param = param === '' ? name : `${param}.${name}`;
+    if (item === undefined) param = param === '' ? name : `${param}.${name}`;
     isRequired = schema.required?.includes(name) === true;
     value = (value as Readonly<Record<string, unknown>>)[name];
-    schema = (isItem ? schema.items : schema.properties?.[name]) ?? {};
+    schema = (item === undefined ? schema.properties?.[name] : schema.items) ?? {};
     code = schema['x-error-code'] ?? code;
   }
   const refusal: unknown = issue.code === 'custom' ? issue.params?.['refusal'] : undefined;
@@ -109,7 +126,7 @@ const refusalOf = (
           schema,
           isRequired,
           isBlank: issue.code === 'too_small' && issue.origin === 'string',
-          isItem,
+          item,
         }),
         param,
       );

@@ -31,6 +31,20 @@ const requireScope = (route: Route, caller: Caller): void => {
     throw new DomainError('missing_scope', `This key lacks the scope \`${scope}\`. Use a key that has it.`);
 };
 
+/** How other services call what they take instead of a bearer token. */
+const namesElsewhere = /^(x-)?api[-_]?key$|^(access|auth)[-_]token$/i;
+
+/** Throws a refusal, and names what the request has instead of a bearer token. */
+const refuseWith = (error: unknown, { request: { headers }, search }: Exchange): never => {
+  if (!(error instanceof DomainError) || error.code !== 'missing_key') throw error;
+  const names = [...Object.keys(headers), ...new URLSearchParams(search).keys()];
+  const [scheme] = /^[a-z]+(?= )/i.exec(headers.authorization ?? '') ?? [];
+  const other = scheme ?? names.find((name) => namesElsewhere.test(name));
+  throw other === undefined
+    ? error
+    : new DomainError(error.code, `\`${other}\` is not read. ${error.message}`);
+};
+
 export interface AdmissionDeps {
   readonly gate: Gate;
   readonly clock: Clock;
@@ -60,11 +74,10 @@ export const admission = ({
   return async (exchange: Exchange, route: Route): Promise<void> => {
     exchange.needsCredential = route.access.kind !== 'public';
     if (hasKey(route)) assertOneAuthorization(exchange.request.rawHeaders);
-    const caller = await gate.identify(
-      route.access,
-      exchange.request.headers.authorization,
-      exchange.address,
-    );
+    const { authorization } = exchange.request.headers;
+    const caller = await gate
+      .identify(route.access, authorization, exchange.address)
+      .catch((error: unknown) => refuseWith(error, exchange));
     exchange.caller = caller;
     const now = clock.now();
     exchange.reset = windowEnd(now);

@@ -200,7 +200,9 @@ export const gate = ({
     if (!isKeyShaped(token)) guesses.wrong(address);
     throw new DomainError(
       'invalid_key',
-      'This is not the operator token. The token is in the file OPERATOR_TOKEN_FILE.',
+      isKeyShaped(token)
+        ? 'API keys work below /api/v1. This path is for those who run the service, with the operator token.'
+        : 'This is not the operator token. The service keeps the token in a file of its own; customers send an API key, to paths below /api/v1.',
     );
   };
 

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { DomainError } from '../../../domain/errors.js';
 import { NumberText } from '../../../domain/number-text.js';
+import { truncate } from '../../../domain/text.js';
 import { isPlainObject } from '../../../domain/plain-object.js';
 import { ClientGone } from './errors.js';
 import { isOfType } from './media-types.js';
@@ -29,10 +30,11 @@ const tooLarge = (): DomainError =>
  */
 export const checkHeaders = (request: IncomingMessage): void => {
   const { headers } = request;
-  if (!isOfType(headers['content-type'], 'application/json'))
+  const type = headers['content-type'];
+  if (!isOfType(type, 'application/json'))
     throw new DomainError(
       'unsupported_media_type',
-      'Send JSON with the header `Content-Type: application/json`. The only charset is utf-8.',
+      `Send JSON with the header \`Content-Type: application/json\`${type === undefined ? '' : `, not \`${truncate(type, 100)}\``}. The only charset is utf-8.`,
     );
   assertSmall(request);
 };

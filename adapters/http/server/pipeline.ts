@@ -2,6 +2,7 @@ import type { Tracing } from '../../../application/ports/tracing.js';
 import { inSpan, noTracing } from '../../../application/writing/traced.js';
 import { DomainError, UnknownName, type ErrorCode } from '../../../domain/errors.js';
 import type { OrganizationId } from '../../../domain/ids.js';
+import { truncate } from '../../../domain/text.js';
 import { atField, parseValues, type JsonObject } from '../schema/read.js';
 import type { Caller } from './access.js';
 import { admission, type AdmissionDeps } from './admission.js';
@@ -16,7 +17,7 @@ import type { HttpRequest, Route, RouteResponse } from './route.js';
 
 export interface PipelineOptions extends Omit<ReplyDeps, 'abortable'>, AdmissionDeps {
   readonly tracing: Tracing;
-  /** Proposes a replacement for an unknown name; null for none. Never rejects. */
+  /** Tells of the names that there are, in place of an unknown one; null if it has none. Never rejects. */
   readonly propose: Propose;
 }
 
@@ -54,6 +55,16 @@ const undecodable = (code: ErrorCode): DomainError =>
       : 'Unknown path: its percent-encoding is broken.',
   );
 
+/** A refusal of the id or the cursor in a request with an API key, with its value. */
+const withId = (error: unknown, { access }: Route, ids: readonly string[], cursor = ''): unknown => {
+  if (!(error instanceof DomainError) || access.kind !== 'key') return error;
+  const id = error.code === 'invalid_cursor' ? cursor : error.code.endsWith('not_found') ? ids[0] : undefined;
+  if (id === undefined) return error;
+  const message = error.message.replace(/\.(?= |$)/, `: \`${truncate(id, 100)}\`.`);
+  const next = message.includes('. ') ? '' : ' Take one from the list.';
+  return new DomainError(error.code, `${message}${next}`, error.param);
+};
+
 export const pipeline = (options: PipelineOptions): Pipeline => {
   const { tracing, propose } = options;
   const abortable = new Abortable();
@@ -65,7 +76,7 @@ export const pipeline = (options: PipelineOptions): Pipeline => {
     const proposed = await propose(error, caller.kind === 'key' ? caller.org : null);
     return proposed === null
       ? error
-      : new DomainError(error.code, `${error.message} Did you mean \`${proposed}\`?`, error.param);
+      : new DomainError(error.code, `${error.message} ${proposed}`, error.param);
   };
 
   /** Runs a handler. A change is a command, with a span of its own. */
@@ -96,7 +107,10 @@ export const pipeline = (options: PipelineOptions): Pipeline => {
       exchange.subject = { ...exchange.subject, ...subjectOf(route, params, body, response), subjects };
       return response;
     } catch (error) {
-      const told = error instanceof UnknownName ? await withProposal(exchange.caller, error) : error;
+      const told =
+        error instanceof UnknownName
+          ? await withProposal(exchange.caller, error)
+          : withId(error, route, Object.values(params), sent['starting_after']);
       throw route.body === null ? told : atField(route.body.schema, told);
     } finally {
       giveUpUpload(exchange);

@@ -26,6 +26,7 @@ import { pipeline, type Propose } from './pipeline.js';
 import { returnedTypesOf, sentTypesOf, templateOf, type Route } from './route.js';
 import { assertUniqueIds } from '../schema/json-schema.js';
 import { traceOf } from './traces.js';
+import { unknownPath } from './unknown-path.js';
 
 export interface Timeouts {
   /** For the head of a request. */
@@ -308,12 +309,8 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   const refuse = (request: IncomingMessage, error: unknown, failure: ErrorCode = 'internal_error'): void => {
     if (request.exchange !== undefined) void flow.refuse(request.exchange, error, failure);
   };
-  app.use((request: Request) =>
-    refuse(
-      request,
-      new DomainError('not_found', 'Unknown path. The documentation at /docs lists all endpoints.'),
-    ),
-  );
+  const paths = documented.flatMap(({ path }) => (path.includes('/v1/') ? [path] : []));
+  app.use((request: Request) => refuse(request, unknownPath(request.method, request.path, paths)));
   // Express recognizes an error handler by its four parameters.
   // oxlint-disable-next-line no-unused-vars
   app.use((error: unknown, request: Request, _response: Response, _next: NextFunction) =>
