@@ -113,8 +113,9 @@ const passOn = async (output: Output, request: Forwardable): Promise<Outcome> =>
 
 const isWanted = ({ types }: Output, type: string): boolean => types?.includes(type) !== false;
 
-const ownHeaders = ({ secret }: Output, delivery: string, type: string, body: string, at = clock.now()) =>
-  deliveryHeaders({ delivery, type, body, secrets: secret === null ? [] : [secret], at });
+/** The headers with the listener's signature; none for the operator. */
+const ownHeaders = ({ secret }: Output, delivery: string, type: string, body: string) =>
+  secret === null ? {} : deliveryHeaders({ delivery, type, body, secrets: [secret], at: clock.now() });
 
 /** Shows and forwards an event; null if it is not wanted. */
 const takeEvent = async (output: Output, body: string): Promise<Outcome | null> => {
@@ -124,18 +125,6 @@ const takeEvent = async (output: Output, body: string): Promise<Outcome | null> 
   return passOn(output, { body, headers: ownHeaders(output, id.replace(/^evt_/, 'dlv_'), type, body) });
 };
 
-/** A delivery with the signatures of its endpoint and of the listener. */
-const alsoSigned = (output: Output, { id, type }: StreamedChange['delivery'], request: Forwardable) => {
-  const { headers, body } = request;
-  if (output.secret === null) return request;
-  const own = ownHeaders(output, id, type, body, Number(headers['webhook-timestamp']) * 1_000);
-  const signatures = {
-    'service-signature': `${headers['service-signature']},${own['service-signature']?.split(',')[1]}`,
-    'webhook-signature': `${headers['webhook-signature']} ${own['webhook-signature']}`,
-  };
-  return { headers: { ...headers, ...signatures }, body };
-};
-
 /** Shows a change of a delivery, and forwards the delivery when it was made. */
 const takeChange = async (output: Output, data: string, endpoint: string | undefined): Promise<void> => {
   const change = JSON.parse(data) as StreamedChange;
@@ -143,7 +132,10 @@ const takeChange = async (output: Output, data: string, endpoint: string | undef
   if (!isWanted(output, delivery.type) || (endpoint ?? delivery.endpoint) !== delivery.endpoint) return;
   output.print(output.json ? data : describe(change));
   if (change.change === 'made' && request !== null)
-    await passOn(output, alsoSigned(output, delivery, request));
+    await passOn(output, {
+      ...request,
+      headers: { ...request.headers, ...ownHeaders(output, delivery.id, delivery.type, request.body) },
+    });
 };
 
 const retryAfter = 1_000;

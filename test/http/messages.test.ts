@@ -26,7 +26,7 @@ const recipient = { name: 'Ann Lee', line1: '1 Main St', city: 'Austin', state: 
 const inField = (param: string) => ({ param });
 const saying = (says: string) => ({ says });
 
-/** Refusals of what an organization or the service is, not of what a request says: refusals.test.ts has them. */
+/** Refusals of what an organization or the service is: refusals.test.ts has them. */
 const ofStates: readonly ErrorCode[] = [
   'no_credits',
   'no_design_available',

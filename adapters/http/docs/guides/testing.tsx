@@ -37,7 +37,7 @@ export const testing: Guide = () => [
     text(
       'Webhook endpoints must be public https URLs, so localhost is rejected. To receive events locally:',
       '- `webhook listen --forward-to` needs only an API key and forwards events to your local program, signed with a secret that stays the same, as in [the quick start](/docs/quick-start#webhook).',
-      '- With `--endpoint` it forwards the deliveries to one of your endpoints, signed with its secret, too, even while the endpoint is disabled. Responses of your program never count against the endpoint.',
+      '- With `--endpoint` it forwards the deliveries to one of your endpoints, signed with that same secret, even while the endpoint is disabled. Responses of your program never count against the endpoint.',
       '- `webhook trigger card.mailed` gives a made-up event of any type to every `webhook listen` of your key on this machine, and `webhook resend evt_…` an earlier event.',
       '- A tunnel with a public name, registered as an endpoint.',
     ),
