@@ -115,7 +115,7 @@ export const exportVerbs: readonly LongVerb[] = [
   {
     noun: 'export',
     verb: 'card',
-    description: 'Take out every event of a card, with proofs',
+    description: 'Export every event of a card, with proofs',
     argument: 'code',
     options: shared,
     run: (running) => download(running, { card: running.input.argument }),
@@ -123,7 +123,7 @@ export const exportVerbs: readonly LongVerb[] = [
   {
     noun: 'export',
     verb: 'org',
-    description: 'Take out every event of an organization, with proofs',
+    description: 'Export every event of an organization, with proofs',
     argument: 'id',
     options: shared,
     run: (running) => download(running, { organization: running.input.argument }),
@@ -131,7 +131,7 @@ export const exportVerbs: readonly LongVerb[] = [
   {
     noun: 'export',
     verb: 'period',
-    description: 'Take out every event of a period, with proofs',
+    description: 'Export every event of a period, with proofs',
     options: [
       { name: 'from', description: 'after this position, or from this ISO 8601 time on' },
       { name: 'to', description: 'up to this position, or before this ISO 8601 time' },

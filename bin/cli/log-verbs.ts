@@ -112,7 +112,7 @@ const accept: LongVerb = {
   description:
     'Accept that an older copy of the log was put back, and record in it which signed head is given up; stop the service (or the role notary) first',
   options: [
-    { name: 'by', description: 'the name of the person who decides it', required: true },
+    { name: 'by', description: 'the name of the person who decides this', required: true },
     {
       name: 'begin-anew',
       description: 'for a log whose last signed head is lost, or that was never signed',

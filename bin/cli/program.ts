@@ -131,8 +131,7 @@ const add = (program: Command, verb: Verb | LongVerb, session: Session): void =>
       option.name === 'org' && option !== anyOrg && concernsOrganization(verb) ? orgOrArgument : option,
     );
   command.option('--json', "print the API's response unchanged");
-  if (question !== undefined)
-    command.option('--yes', 'do not ask, at a terminal, before it is done for good');
+  if (question !== undefined) command.option('--yes', "don't ask for confirmation at a terminal");
   command.action(async (first: unknown) => {
     const { json, yes, ...options } = command.opts<{ readonly json?: true; readonly yes?: true }>();
     const input = inputOf(verb, first, options);
@@ -159,14 +158,14 @@ const addFileCommands = (program: Command, { print, environment }: Session): voi
     {
       usage: 'backup <to>',
       description:
-        'Back up DATA_DIR, or what lies in MongoDB, also while the service runs, to a new folder with the secret files; *.db: the events alone; on servers *.keys: the keys of personal data alone',
+        'Back up DATA_DIR, or the records in MongoDB, with the secret files to a new folder, even while the service runs; to *.db: only the events; on servers to *.keys: only the keys of personal data',
       run: async (path: string, json: boolean) =>
         show(await backUp(path, environment), json, `Backed up to ${path}.`),
     },
     {
       usage: 'restore <from>',
       description:
-        'Make DATA_DIR from a backup, which must hold no data yet; on servers, put back what is missing in MongoDB',
+        'Restore a backup to a DATA_DIR without data; on servers, put back what is missing in MongoDB',
       run: async (path: string, json: boolean) => {
         const restored = await restore(path, environment);
         show(
@@ -204,7 +203,7 @@ const addPromote = (program: Command, { print, environment }: Session): void => 
 const addConsole = (program: Command, { client, print }: Session): void => {
   const command = program
     .command('console')
-    .description('Make a link with which the operator enters the console, once, within 15 minutes')
+    .description('Print a link that signs the operator in to the console, once, within 15 minutes')
     .option('--json', "print the API's response unchanged");
   command.action(async () => {
     const text = await client.call({ method: 'POST', path: '/console-links' });
@@ -227,7 +226,7 @@ const addCompletion = (program: Command, { print }: Session): void => {
   program
     .command('completion')
     .addArgument(new Argument('<shell>', 'which shell').choices(shells))
-    .description('Print what makes the shell complete nouns, verbs and options: source <(… completion bash)')
+    .description('Print a completion script for the shell: source <(… completion bash)')
     .action((shell: (typeof shells)[number]) => print(completion(shell, wordsOf(program))));
 };
 

@@ -47,7 +47,7 @@ export const triggerVerbs: readonly LongVerb[] = [
   {
     noun: 'webhook',
     verb: 'trigger',
-    description: 'Give a made-up event (for example, card.mailed) to every webhook listen with this API key',
+    description: 'Send a made-up event (for example, card.mailed) to every webhook listen with this API key',
     argument: 'type',
     options: [keyOption],
     run: (context) => {

@@ -296,7 +296,7 @@ export const verbs: readonly Verb[] = [
   verb('delivery retry <id>', 'Retry a delivery now', `POST ${ofOrg}/deliveries/{id}/retry`, [org]),
   verb(
     'delivery redrive',
-    'Redrive dead letters: send the deliveries again that are out of attempts',
+    'Redrive dead letters: send deliveries again that ran out of attempts',
     `POST ${ofOrg}/deliveries/redrive`,
     [
       org,
@@ -346,7 +346,7 @@ export const verbs: readonly Verb[] = [
   verb('member remove <id>', 'Remove a member, or withdraw an invitation', `DELETE ${ofOrg}/members/{id}`, [
     memberOrg,
   ]),
-  verb('member reset <id>', 'Make a link for a new password; prints it', `POST ${ofOrg}/members/{id}/reset`, [
+  verb('member reset <id>', 'Print a link for choosing a new password', `POST ${ofOrg}/members/{id}/reset`, [
     memberOrg,
   ]),
 ];

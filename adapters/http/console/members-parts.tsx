@@ -13,10 +13,10 @@ import type { Context, RefusedForm } from './page.js';
 const sentences: Readonly<Record<Role, string>> = {
   owner: 'everything: members and settings, too',
   developer: 'sends cards; changes integrations, designs and contacts',
-  viewer: 'looks, and changes nothing',
+  viewer: 'sees everything here, but changes nothing',
   operator: 'runs the service; sees every organization, sends no cards',
   floor: 'reports the steps of cards, and nothing else',
-  auditor: 'sees everything, and changes nothing',
+  auditor: 'sees everything, but changes nothing',
 };
 
 interface RowsProps {
@@ -92,7 +92,7 @@ export const MemberRows = ({ members, roles, context }: RowsProps) => {
                 <Form action="reset" id={newForm(context)}>
                   <input type="hidden" name="member" value={member.id} />
                   <p class="hint">For a member who forgot the password: a link to choose a new one.</p>
-                  <Submit kind="second">Make a link for a new password</Submit>
+                  <Submit kind="second">Create a password link</Submit>
                 </Form>
               )}
               {stays(member) ? null : <Remove member={member} context={context} />}
@@ -128,7 +128,7 @@ export const Invite = ({ roles, refused, context }: InviteProps) => {
           options={roles.map((role) => ({ value: role, name: `${role}: ${sentences[role]}` }))}
         />
         <p class="hint">The service sends no mail: the link is shown to you once, and you pass it on.</p>
-        <button type="submit">Make the invitation</button>
+        <button type="submit">Create invitation</button>
       </Form>
     </section>
   );

@@ -66,10 +66,10 @@ export const NewKey = ({ form, refused }: FormProps) => {
         label="Requests a minute"
         type="number"
         value={sent('requests_per_minute')}
-        hint="Leave it empty for the limit of the service."
+        hint="Leave it empty for the default limit."
         required={false}
       />
-      <button type="submit">Make the key</button>
+      <button type="submit">Create key</button>
     </Form>
   );
 };

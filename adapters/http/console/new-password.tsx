@@ -19,6 +19,6 @@ export const NewPassword = ({ name, label, more = '' }: Props) => (
     label={label}
     type="password"
     autocomplete="new-password"
-    hint={`At least 12 characters that nobody would guess. ${more}`.trim()}
+    hint={`At least 12 characters, and hard to guess. ${more}`.trim()}
   />
 );

@@ -135,7 +135,7 @@ describe('the pages of contacts and of requests', () => {
         (await service.operator(`/operator/v1/requests/${tried.headers.get('x-request-id') ?? ''}`))
           .status === 200,
     );
-    expect((await look(owner, tried)).text).to.include('No request is like this');
-    expect((await look(stranger, sent, other.org)).text).to.include('No request is like this');
+    expect((await look(owner, tried)).text).to.include('No such request');
+    expect((await look(stranger, sent, other.org)).text).to.include('No such request');
   });
 });

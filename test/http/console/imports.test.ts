@@ -42,7 +42,7 @@ describe('the import of contacts in the console', () => {
     ]);
     await eventually(async () => (await tenant.api('/api/v1/contacts?external_id=k-599')).rows.length === 1);
     const again = await send(`external_id,name,state\n${good}`);
-    expect(await done(again.location ?? '')).to.include('<dt>The same already</dt><dd>600</dd>');
+    expect(await done(again.location ?? '')).to.include('<dt>Unchanged</dt><dd>600</dd>');
   });
 
   it('takes the key from a column of another name, and keeps what that says', async () => {

@@ -89,7 +89,7 @@ describe('what an organization looks after in the console', () => {
       await owner.submit(list, 'add', { email: 'zoe@example.com' });
       expect((await owner.get(list)).text).to.include('zoe@example.com');
       await owner.submit(list, 'remove');
-      expect((await owner.get(list)).text).to.include('Nobody is on the list');
+      expect((await owner.get(list)).text).to.include('The list is empty');
       expect((await owner.submit(list, 'add', { email: 'nobody' })).status).to.equal(422);
     });
 

@@ -16,7 +16,7 @@ const tasks: Readonly<Record<string, Task>> = {
   'make a key and revoke it': async ({ press, type, see }, { tenant, service }) => {
     await press(/^Integrations$/);
     await type(/^Label/, 'Till');
-    await press(/^Make the key$/);
+    await press(/^Create key$/);
     await see('It is shown only now.');
     await press(/^I have stored it$/);
     await see('Till');
@@ -80,7 +80,7 @@ const tasks: Readonly<Record<string, Task>> = {
     await press(/^Members$/);
     await type(/^E-mail/, 'nia@acme.example');
     await type(/^Name/, 'Nia Ott');
-    await press(/^Make the invitation$/);
+    await press(/^Create invitation$/);
     await see('Pass it on yourself');
     await press(/^I have passed it on$/);
     await see('invited, until');

@@ -52,18 +52,14 @@ export const contactImportPage = page({
             <Badge tone={importTones[status]}>{status}</Badge>
           </p>
           <p>
-            <progress
-              max={Math.max(rows, 1)}
-              value={rows === 0 ? 1 : through}
-              aria-label="Rows that are through"
-            />
+            <progress max={Math.max(rows, 1)} value={rows === 0 ? 1 : through} aria-label="Rows processed" />
           </p>
           <dl class="facts">
             <dt>New</dt>
             <dd>{count(created)}</dd>
             <dt>Replaced</dt>
             <dd>{count(updated)}</dd>
-            <dt>The same already</dt>
+            <dt>Unchanged</dt>
             <dd>{count(same)}</dd>
             <dt>Bad lines</dt>
             <dd>
@@ -74,7 +70,7 @@ export const contactImportPage = page({
                 </a>
               )}
             </dd>
-            <dt>Begun</dt>
+            <dt>Started</dt>
             <dd>
               <Time at={at} zone={timeZone} />
             </dd>
@@ -82,7 +78,7 @@ export const contactImportPage = page({
           {why === null ? null : <p class="alert">{why}</p>}
           {status === 'running' ? (
             <p>
-              It goes on by itself, whether you stay or not. <a href={self}>Look again</a>
+              It continues even if you leave this page. <a href={self}>Look again</a>
             </p>
           ) : null}
         </section>

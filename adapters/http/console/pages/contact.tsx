@@ -78,11 +78,11 @@ export const contactPage = page({
               <dd>{details?.externalId ?? 'none'}</dd>
               <dt>Address</dt>
               <dd>Only its form is checked.</dd>
-              <dt>Made</dt>
+              <dt>Created</dt>
               <dd>
                 <Time at={createdAt} zone={timeZone} />
               </dd>
-              <dt>Changed</dt>
+              <dt>Updated</dt>
               <dd>
                 <Time at={updatedAt} zone={timeZone} />
               </dd>

@@ -51,7 +51,7 @@ export const doNotMailPage = page({
           </section>
         ) : null}
         {shown.length === 0 ? (
-          <Empty title="Nobody is on the list">Add people who ask for no more cards.</Empty>
+          <Empty title="The list is empty">Add people who ask not to get cards.</Empty>
         ) : (
           <div class="panel">
             <ul class="rows">

@@ -45,7 +45,7 @@ export const enterPage = page({
         <button type="submit" class={demo === null ? '' : 'second'}>
           Open as operator
         </button>
-        <p class="quiet">Every organization. Operators can’t spend customers’ credits.</p>
+        <p class="quiet">Operators see every organization. They can’t spend customers’ credits.</p>
       </Form>
     </div>
   ),

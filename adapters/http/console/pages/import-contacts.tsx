@@ -57,7 +57,7 @@ export const importContactsPage = page({
               kind: 'head',
               cell: ({ id, file }) => <a href={url(paths.contactImport, { org, import: id })}>{file}</a>,
             },
-            { name: 'Begun', cell: ({ at }) => <Time at={at} zone={timeZone} /> },
+            { name: 'Started', cell: ({ at }) => <Time at={at} zone={timeZone} /> },
             { name: 'State', cell: ({ status }) => <Badge tone={importTones[status]}>{status}</Badge> },
             { name: 'Rows', kind: 'number', cell: ({ rows }) => rows.toLocaleString('en-US') },
             { name: 'Bad', kind: 'number', cell: ({ bad }) => bad.toLocaleString('en-US') },

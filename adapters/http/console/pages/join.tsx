@@ -19,7 +19,7 @@ const roleMeans: Readonly<Record<Role, string>> = {
   viewer: 'sees cards, contacts, designs, integrations and credits, and changes nothing',
   operator: 'runs the service, for every organization',
   floor: 'works on the floor: the steps of each card',
-  auditor: 'reads everything, and changes nothing',
+  auditor: 'sees everything, but changes nothing',
 };
 
 const over = 'This invitation is over, or was accepted already. Ask for a new one.';
@@ -62,7 +62,7 @@ export const joinPage = page({
       <section class="panel" aria-labelledby="new-account">
         <h2 id="new-account">With a new account</h2>
         <p class="quiet">
-          It opens nothing else, and leaves other accounts with this e-mail address as they are.
+          It gives access to this organization only. Other accounts with this e-mail address stay as they are.
         </p>
         <Form action="join" id={forms.newAccount}>
           <WhosePassword email={person.email} />
@@ -77,11 +77,16 @@ export const joinPage = page({
         </Form>
       </section>
       <section class="panel" aria-labelledby="with">
-        <h2 id="with">With the account that you have</h2>
+        <h2 id="with">With an existing account</h2>
         <Form action="joinWith" id={forms.withAccount}>
           <WhosePassword email={person.email} />
-          <Field name="current" label="Its password" type="password" autocomplete="current-password" />
-          <Submit kind="second">Join with it</Submit>
+          <Field
+            name="current"
+            label="Password of that account"
+            type="password"
+            autocomplete="current-password"
+          />
+          <Submit kind="second">Join with this account</Submit>
         </Form>
       </section>
     </div>

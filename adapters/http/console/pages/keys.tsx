@@ -33,7 +33,7 @@ const columnsFor = ({ timeZone: zone }: OrgContext) => [
     ),
   },
   {
-    name: 'Made',
+    name: 'Created',
     cell: ({ createdAt, madeBy }: ShownKey) => (
       <>
         <Time at={createdAt} zone={zone} />
@@ -49,7 +49,7 @@ const columnsFor = ({ timeZone: zone }: OrgContext) => [
   {
     name: 'Limit',
     cell: ({ requestsPerMinute }: ShownKey) =>
-      requestsPerMinute === null ? 'usual' : `${requestsPerMinute.toLocaleString('en-US')} a minute`,
+      requestsPerMinute === null ? 'default' : `${requestsPerMinute.toLocaleString('en-US')} a minute`,
   },
   {
     name: 'State',

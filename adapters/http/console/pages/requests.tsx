@@ -76,9 +76,9 @@ export const requestsPage = page({
             ]}
           />
         ) : shown === null ? (
-          <Empty title={q === '' ? 'What came of a request?' : 'No request is like this'}>
-            Every response names its request in x-request-id, and every page at its foot. It is known here a
-            second later, and for as long as requests are kept.
+          <Empty title={q === '' ? 'What happened to a request?' : 'No such request'}>
+            Every response names its request in x-request-id, and every page at its foot. Requests appear here
+            within a second, for as long as they are kept.
           </Empty>
         ) : (
           <section class="panel" aria-labelledby="request">
@@ -87,7 +87,7 @@ export const requestsPage = page({
             </h2>
             <p>
               <Badge tone={shown.request.status >= 400 || shown.request.status === 0 ? 'bad' : 'good'}>
-                {shown.request.status === 0 ? 'no answer' : shown.request.status}
+                {shown.request.status === 0 ? 'no response' : shown.request.status}
               </Badge>{' '}
               {code === undefined ? null : <ErrorCodeLink code={code} context={context} />} in{' '}
               {Math.round(shown.request.ms)} ms, by {by}, <Time at={shown.request.at} zone={timeZone} />

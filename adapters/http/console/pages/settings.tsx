@@ -32,7 +32,7 @@ export const settingsPage = page({
     const facts = (
       <fieldset>
         <legend>House hand</legend>
-        <p class="hint">It writes every card that names no other hand.</p>
+        <p class="hint">It writes every card that doesn’t name another.</p>
         <div class="hands">
           {names.map((hand) => (
             <label class="check">
@@ -72,9 +72,7 @@ export const settingsPage = page({
             </Form>
           )}
         </section>
-        <p class="quiet">
-          Times are those of {context.timeZone.replaceAll('_', ' ')}, for the whole service.
-        </p>
+        <p class="quiet">All times are in the time zone {context.timeZone.replaceAll('_', ' ')}.</p>
       </>
     );
   },

@@ -40,8 +40,8 @@ export const signInPage = page({
         <button type="submit">Sign in</button>
       </Form>
       <p class="quiet">
-        Forgotten? An owner of your organization makes you a new link. Operators get theirs with{' '}
-        <code>npm run -s cli -- console</code>.
+        Forgot your password? Ask an owner of your organization for a reset link. Operators get a sign-in link
+        with <code>npm run -s cli -- console</code>.
       </p>
     </div>
   ),
@@ -49,7 +49,7 @@ export const signInPage = page({
     signIn: {
       may: 'anyone',
       run: async (context, sent) => {
-        const wrong = 'E-mail and password do not fit.';
+        const wrong = 'E-mail and password don’t match.';
         const account = await accountBy(context, sent('email'), sent('password'), wrong);
         return go(wayBack(context, sent('to')), await signedIn(context, account));
       },

@@ -105,7 +105,7 @@ export const organizationsPage = page({
               <Field {...at('email')} label="E-mail" type="email" />
             </div>
             <p class="hint">The owner’s invitation is shown once, for you to pass on.</p>
-            <button type="submit">Make it</button>
+            <button type="submit">Create organization</button>
           </Form>
         </section>
       </>

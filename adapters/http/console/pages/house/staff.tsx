@@ -21,7 +21,7 @@ export const staffPage = page({
         <PageHeading title="Staff" />
         <Notice word={context.query('done')} />
         <Refusal refused={refused} />
-        <p class="quiet">Only the holder of the operator token changes the staff.</p>
+        <p class="quiet">Only the holder of the operator token can change the staff.</p>
         {members.length === 0 ? (
           <Empty title="No staff yet">Invite the people who work on the floor, or supervise it.</Empty>
         ) : (
