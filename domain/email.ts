@@ -8,13 +8,19 @@ const named = /<([^<>]*@[^<>]*)>/;
 
 /**
  * Normalises an e-mail address from any source: nothing invisible, NFC, lower case, and only the address of
- * `Name <address>`. (decision 75: one reading of an e-mail address)
+ * `Name <address>`, `"address"` or `mailto:address`. (decision 75: one reading of an e-mail address)
  */
 export const foldEmail = (text: string): string => {
   // No address is as long, and normalising takes long.
   if (text.length > longest) return text.trim().toLowerCase();
   const shown = normaliseText(text);
-  return (named.exec(shown)?.[1] ?? shown).trim().toLowerCase().normalize('NFC');
+  return (named.exec(shown)?.[1] ?? shown)
+    .trim()
+    .toLowerCase()
+    .replace(/^mailto:/, '')
+    .replace(/[;,\s]+$/, '')
+    .replace(/^(["'])(.*)\1$/s, '$2')
+    .normalize('NFC');
 };
 
 const refusal = (message: string): DomainError => new DomainError('invalid_parameter', message);

@@ -6,6 +6,7 @@ describe('an e-mail address', () => {
   const same = [
     'renée@x.test', ' renée@x.test\t', 'RENÉE@X.TEST', 'rene\u0301e@x.test', 'RENE\u0301E@x.test', 'ren\u00ade\u0301e@x.test',
     '\u200brenée@x.test\ufeff', 'Renée <renée@x.test>', '"Doe, Renée" <Renée@X.test>', '<renée@x.test>', 'Renée < renée@x.test >',
+    'mailto:Renée@x.test', '"renée@x.test"', "'renée@x.test' <renée@x.test>", 'renée@x.test;',
     'Renée <renée@x.test> (work)', '\u00a0renée@x.test\u3000',
   ]; // prettier-ignore
   for (const text of same)

@@ -4,29 +4,29 @@ type Texts = Readonly<Record<string, string>>;
 
 /** The columns in which exporters keep a field. Of several in a file, the first one here is read. */
 const fieldNames: Texts = {
-  external_id: 'external_id id record_id contact_id customer_id user_id klaviyo_id euid',
-  name: 'name full_name',
+  external_id: 'external_id id record_id user_id klaviyo_id euid square_customer_id',
+  name: 'name full_name recipient_name shipping_name ship_name',
   first_name: 'first_name firstname fname given_name billing_first_name',
   last_name: 'last_name lastname lname family_name surname billing_last_name',
   company: 'company company_name organization organization_name organization_1_name account_name associated_company default_address_company billing_company',
   job_title: 'job_title jobtitle organization_title organization_1_title title',
-  email: 'email email_address email_1_value user_email billing_email',
-  phone: 'phone phone_number phone_1_value mobile_phone mobile_phone_number mobile home_phone business_phone default_address_phone billing_phone',
+  email: 'email email_address email_1_value email_1 user_email primary_email billing_email work_email home_email',
+  phone: 'phone phone_number phone_1_value phone_1 mobile_phone mobile_phone_number mobile_number mobile home_phone business_phone work_phone default_address_phone billing_phone',
   birthday: 'birthday birthdate birth_date date_of_birth',
   work_anniversary: 'work_anniversary hire_date',
 }; // prettier-ignore
 
 /** The same for each address in a file, whose names begin with one of `addresses`. */
 const partNames: Texts = {
-  line1: 'line_1 address_1 street street_1 street_address street_address_1 address',
-  line2: 'line_2 address_2 street_2 street_address_2 extended_address',
+  line1: 'line_1 address_1 street street_1 street_address street_address_1 street_address_line_1 address',
+  line2: 'line_2 address_2 street_2 street_address_2 street_address_line_2 extended_address',
   city: 'city',
-  state: 'state state_code province_code province state_region state_province region',
-  zip: 'zip zip_code postal_code postcode zip_postal_code',
+  state: 'state state_code province_code province state_region state_province province_state region',
+  zip: 'zip zip_code zipcode postal_code postcode post_code zip_postal_code',
   country: 'country country_code country_region',
 };
 /** Of several addresses in a row, the first one here that has a street is read. */
-const addresses = ['', 'mailing_', 'shipping_', 'home_', 'default_', 'address_1_', 'business_', 'work_', 'billing_', 'other_', 'address_2_']; // prettier-ignore
+const addresses = ['', 'mailing_', 'shipping_', 'ship_', 'ship_to_', 'primary_', 'home_', 'default_', 'address_1_', 'business_', 'work_', 'billing_', 'other_', 'address_2_']; // prettier-ignore
 
 /** A column that is read. */
 export interface Column {
@@ -49,13 +49,18 @@ for (const address of addresses)
 /** Where no column has the city, these are a whole address, or where a person was online. */
 const needsCity = /(?<!(?:email|street|extended|state|country)_)(?:address|region)$/;
 
-/** `E-mail 1 - Value` is `email_1_value`, `MailingCity` is `mailing_city`, `Address1` is `address_1`. */
+/**
+ * `E-mail 1 - Value` is `email_1_value`, `MailingCity` is `mailing_city`, `City (home)` is `home_city`, and
+ * `Person - Email - Work` is `work_email`.
+ */
 const plainName = (heading: string): string => {
   const words = heading.match(/\p{Lu}?\p{Ll}+|\p{Lu}+|\p{N}+/gu) ?? [];
   return words
     .join('_')
     .toLowerCase()
-    .replace(/^e_mail/, 'email');
+    .replace(/^(?:person|contact|customer)_/, '')
+    .replace(/^e_mail/, 'email')
+    .replace(/^(.+)_(home|work|mobile|business|other|mailing|shipping|billing)$/, '$2_$1');
 };
 
 export interface FileOptions {
@@ -72,8 +77,10 @@ export interface FileOptions {
 const shown = (heading: string): string =>
   heading
     .slice(0, 100)
-    .replaceAll(/\p{Cc}/gu, ' ')
+    .replaceAll(/[\p{Cc}\p{Z}]+/gu, ' ')
     .trim();
+const isSame = (heading: string, other: string): boolean =>
+  shown(heading).toLowerCase() === shown(other).toLowerCase();
 
 /**
  * The columns that are read, those of the preferred address first, and how many columns have names. The key
@@ -83,22 +90,33 @@ export const readColumns = (header: readonly string[], { key, keyIsNamed, unread
   const width = header.findLastIndex((heading) => heading.trim() !== '') + 1;
   const headings = header.slice(0, width).map((heading, at) => shown(heading) || `column ${at + 1}`);
   const names = headings.map(plainName);
-  const keyAt = key === undefined ? -1 : headings.indexOf(shown(key));
-  if (key !== undefined && keyAt === -1) throw new UnreadableFile(`The file has no column "${key}".`);
-  const found = [...places].flatMap(([name, place]) => {
-    const isMeant = !needsCity.test(name) || names.includes(name.replace(needsCity, 'city'));
-    return names.flatMap((other, index) => (isMeant && other === name ? [{ ...place, index }] : []));
-  });
+  const lacks = (column: string, next = '') =>
+    new UnreadableFile(
+      `The file has no column ${column}. ${next}Its columns are: ${headings.slice(0, 20).join(', ')}.`,
+    );
+  const keyAt = key === undefined ? -1 : headings.findIndex((heading) => isSame(heading, key));
+  if (key !== undefined && keyAt === -1) throw lacks(`"${key}"`);
+  const found: { index: number; field: string; address: string | null }[] = [...places].flatMap(
+    ([name, place]) => {
+      const isMeant = !needsCity.test(name) || names.includes(name.replace(needsCity, 'city'));
+      return names.flatMap((other, index) => (isMeant && other === name ? [{ ...place, index }] : []));
+    },
+  );
   if (keyAt !== -1) found.unshift({ field: 'external_id', address: null, index: keyAt });
   found.sort((a, b) => Number(b.index === keyAt) - Number(a.index === keyAt));
   const columnOf = (field: string, address: string | null = null): Column | undefined =>
     found.find((column) => column.field === field && column.address === address);
   if (columnOf('external_id') === undefined) {
     const email = headings[columnOf('email')?.index ?? -1];
-    throw new UnreadableFile(
-      `The file has no column external_id. Name the column that identifies a contact ${keyIsNamed}${email === undefined ? '' : `, such as "${email}"`}: without one, a second run would create duplicates.`,
+    throw lacks(
+      'external_id',
+      `Name the column that identifies a contact ${keyIsNamed}${email === undefined ? '' : `, such as "${email}"`}: without one, a second run would create duplicates. `,
     );
   }
+  // Etsy has `Street 1` beside `Ship City`.
+  const cityAlone = addresses.find((address) => columnOf('city', address) && !columnOf('line1', address));
+  if (cityAlone !== undefined && !columnOf('city', ''))
+    for (const column of found) if (column.address === '') column.address = cityAlone;
   const columns = found.filter((column) => columnOf(column.field, column.address) === column);
   for (const [index, heading] of headings.entries()) {
     if (columns.some((column) => column.index === index)) continue;

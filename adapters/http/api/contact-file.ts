@@ -5,35 +5,68 @@ import { csvRows, UnreadableFile } from './csv-rows.js';
 
 type Texts = Readonly<Record<string, string>>;
 
-/** `5/6/1987` and `--05-06` as the API takes them; `0/0/00`, as Outlook writes none, is empty. */
+const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+const dayForms = [
+  /^(?<month>\d\d?)([/-])(?<day>\d\d?)(?:\2(?<year>\d\d(?:\d\d)?))?$/,
+  /^(?<year>\d{4})\/(?<month>\d\d?)\/(?<day>\d\d?)$/,
+  /^(?<day>\d\d?)\. ?(?<month>\d\d?)\. ?(?<year>\d{4}|\d\d)?$/,
+  /^(?<day>\d\d?)[ -](?<month>[a-z]{3})[a-z]*\.?(?:[ -](?<year>\d{4}|\d\d))?$/i,
+  /^(?<month>[a-z]{3})[a-z]*\.? (?<day>\d\d?)(?:,? (?<year>\d{4}))?$/i,
+];
+
+/** A day as the API takes it; `0/0/00`, as Outlook writes none, is empty. */
 const dayIn = (text: string): string => {
-  const [, month = '', day = '', year = ''] = /^(\d\d?)\/(\d\d?)(?:\/(\d\d(?:\d\d)?))?$/.exec(text) ?? [];
-  if (month === '') return text.replace(/^--/, '').replace(/[ T].*$/, '');
-  if (Number(month) === 0) return '';
-  const date = `${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
-  return year.length === 4 ? `${year}-${date}` : date;
+  const day = text.replace(/^(?:--|0000-)/, '').replace(/[ T]\d\d?:[^]*/, '');
+  const found = dayForms.map((form) => form.exec(day)?.groups).find((groups) => groups !== undefined);
+  if (found === undefined) return day;
+  const month = months.indexOf(found['month']?.toLowerCase() ?? '') + 1 || Number(found['month']);
+  if (Number.isNaN(month)) return text;
+  if (month === 0) return '';
+  const date = `${String(month).padStart(2, '0')}-${found['day']?.padStart(2, '0')}`;
+  return found['year']?.length === 4 ? `${found['year']}-${date}` : date;
+};
+
+/** The countries of decision 16 by their names in the languages of spreadsheets. */
+const countryCodes: ReadonlyMap<string, string> = new Map(
+  ['en', 'de', 'fr', 'es', 'it', 'nl', 'pt'].flatMap((language) => {
+    const names = new Intl.DisplayNames(language, { type: 'region' });
+    return ['US', 'PR', 'GU', 'VI', 'AS', 'MP'].map((code) => [names.of(code)?.toLowerCase() ?? '', code]);
+  }),
+);
+const countryIn = (text: string): string => {
+  const name = text.replace(/ \(USA?\)$| (?:of|von|de|d['’]) ?am[eé]ri[ck]\p{L}+$/iu, '').toLowerCase();
+  return /^u\.s\.(?:a\.)?$/.test(name) ? 'US' : (countryCodes.get(name) ?? stateNamed(name) ?? text);
 };
 
 /** How exporters write a field, as the API takes it. */
 const readings: Readonly<Record<string, (text: string) => string>> = {
-  state: (text) => stateNamed(text) ?? text,
-  country: (text) =>
-    /^(?:u\.s\.(?:a\.)?|united states of america)$/i.test(text) ? 'US' : (stateNamed(text) ?? text),
+  state: (text) => stateNamed(text) ?? text.replace(/^US[-:]/i, ''),
+  country: countryIn,
   birthday: dayIn,
   work_anniversary: dayIn,
 };
 
-/** Without the apostrophe that keeps digits text in a spreadsheet, and of several values the first. */
+/** Without what keeps a text from being a number or a formula elsewhere; of several values the first. */
 const textIn = (field: string, cell = ''): string => {
-  const text = cell.trim().replaceAll(/^'(?=[\d+])| ::: .*$/g, '');
+  const [first = ''] = cell.split(' ::: ', 1);
+  const text = first.trim().replace(/^'(?=[\d=+@-])|^="(.*)"$/s, '$1');
   return readings[field]?.(text) ?? text;
 };
 
+/** Where ZIP codes begin with a zero, which spreadsheets drop. */
+const zeroStates = new Set(['CT', 'MA', 'ME', 'NH', 'NJ', 'RI', 'VT', 'PR', 'VI', 'AE']);
+const lostZeros = /^\d{3,4}(?=(?:-\d{4})?$)/;
+
 /** A street on several lines goes on in `line2`. */
-const inLines = (address: Texts): Texts => {
-  const [line1 = '', ...more] = address['line1']?.split(/\s*[\r\n]+\s*/) ?? [];
+const addressIn = (parts: Texts): Texts => {
+  const { zip, state = '' } = parts;
+  const address =
+    zip !== undefined && zeroStates.has(state.toUpperCase())
+      ? { ...parts, zip: zip.replace(lostZeros, (digits) => digits.padStart(5, '0')) }
+      : parts;
+  const [line1 = '', ...more] = parts['line1']?.split(/[\r\n]+/).map((line) => line.trim()) ?? [];
   if (more.length === 0) return address;
-  return { ...address, line1, line2: [...more, address['line2'] ?? []].flat().join(', ') };
+  return { ...address, line1, line2: [...more, parts['line2'] ?? []].flat().join(', ') };
 };
 
 /** The contact of a row, or why it has none. */
@@ -51,9 +84,14 @@ const contactIn = ({ columns, width }: Columns, cells: readonly string[]) => {
   }
   const { external_id: externalId } = contact;
   if (externalId === undefined) return { problem: 'it has no external_id' };
+  if (/^\d[.,]?\d*E\+\d+$/i.test(externalId))
+    return { problem: `a spreadsheet has rounded its external_id: ${externalId}. Keep that column as text` };
   const filled = [...addresses.values()];
   const address = filled.find(({ line1 }) => line1 !== undefined) ?? filled[0];
-  return { externalId, contact: address === undefined ? contact : { ...contact, address: inLines(address) } };
+  return {
+    externalId,
+    contact: address === undefined ? contact : { ...contact, address: addressIn(address) },
+  };
 };
 
 /**

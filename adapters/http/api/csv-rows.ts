@@ -29,12 +29,18 @@ const decode = (decoder: TextDecoder, piece?: Buffer): string => {
   }
 };
 
-/** The texts of the pieces. Of UTF-16 it reads what Excel writes: its byte order mark begins no UTF-8. */
+/** The first byte of a byte order mark that begins no UTF-8. */
+const encodings: ReadonlyMap<number, string> = new Map([
+  [0xff, 'utf-16le'],
+  [0xfe, 'utf-16be'],
+]);
+
+/** The texts of the pieces. */
 async function* decoded(pieces: AsyncIterable<Buffer>) {
   let decoder: TextDecoder | null = null;
   let bytes = 0;
   for await (const piece of pieces) {
-    decoder ??= new TextDecoder(piece[0] === 0xff ? 'utf-16le' : 'utf-8', { fatal: true });
+    decoder ??= new TextDecoder(encodings.get(piece[0] ?? 0) ?? 'utf-8', { fatal: true });
     bytes += piece.length;
     yield { more: decode(decoder, piece), bytes, isLast: false };
   }
@@ -51,7 +57,7 @@ const cellPattern = (text: string, isLast: boolean): RegExp | null => {
   const count = (delimiter: string): number => plain.split(delimiter).length;
   const most = [',', ';', '\t'].reduce((one, other) => (count(other) > count(one) ? other : one));
   const delimiter = `\\${delimiterNamed.exec(text)?.[1] ?? most}`;
-  return new RegExp(`(?:"([^"]*(?:""[^"]*)*)"|([^"\\r\\n${delimiter}]*))(${delimiter}|\\r?\\n?$)`, 'y');
+  return new RegExp(`(?:=?"([^"]*(?:""[^"]*)*)"|([^"\\r\\n${delimiter}]*))(${delimiter}|\\r?\\n?$)`, 'y');
 };
 
 const cellsIn = (row: string, pattern: RegExp): Cells => {

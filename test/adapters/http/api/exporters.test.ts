@@ -316,6 +316,43 @@ const exporters: Readonly<Record<string, Exporter>> = {
     ],
     read: 'Name, Email, Country / Region, City, Region, Postal Code',
   },
+  'Constant Contact': {
+    columns:
+      'Email address, First name, Last name, Job title, Company, Email status, Phone - home, Phone - mobile, Birthday, Street address line 1 - Home, Street address line 2 - Home, City - Home, State/Province - Home, Zip/Postal Code - Home, Country - Home, Street address line 1 - Work, City - Work, Created At',
+    key: 'email address',
+    places:
+      'First name, Last name, Email address, Street address line 1 - Home, Street address line 2 - Home, City - Home, State/Province - Home, Zip/Postal Code - Home',
+    more: [{ Birthday: '12/10', 'Phone - mobile': '217-555-0100', 'City - Work': 'Boston' }],
+    has: [{ external_id: 'ada@example.com', birthday: '12-10', phone: '217-555-0100' }],
+    read: 'Email address, First name, Last name, Job title, Company, Phone - mobile, Birthday, Street address line 1 - Home, Street address line 2 - Home, City - Home, State/Province - Home, Zip/Postal Code - Home, Country - Home, Street address line 1 - Work, City - Work',
+    because: { 'Phone - home': 'phone is read from Phone - mobile' },
+  },
+  'orders of Etsy': {
+    columns:
+      'Sale Date, Order ID, Buyer User ID, Full Name, First Name, Last Name, Number of Items, Buyer Email, Street 1, Street 2, Ship City, Ship State, Ship Zipcode, Ship Country, Currency',
+    key: 'Order ID',
+    places: 'First Name, Last Name, , Street 1, Street 2, Ship City, Ship State, Ship Zipcode',
+    more: [{ 'Order ID': '1' }, { 'Order ID': '2' }, { 'Order ID': '3' }],
+    has: [
+      { external_id: '1', email: null },
+      { external_id: '2', email: null },
+      { external_id: '3', email: null },
+    ],
+    read: 'Order ID, Full Name, First Name, Last Name, Street 1, Street 2, Ship City, Ship State, Ship Zipcode, Ship Country',
+  },
+  'persons of Pipedrive': {
+    columns:
+      'Person - Name, Person - First name, Person - Last name, Person - Organization, Person - Email - Work, Person - Email - Home, Person - Phone - Work, Person - ID, Person - Birthday, Person - Postal address, Person - Owner',
+    places: 'Person - First name, Person - Last name, Person - Email - Work',
+    more: [
+      { 'Person - ID': '17', 'Person - Name': 'Ada Lovelace', 'Person - Birthday': '1815-12-10' },
+      { 'Person - ID': '2' },
+      { 'Person - ID': '3' },
+    ],
+    has: [{ external_id: '17', birthday: '12-10' }, { external_id: '2' }, { external_id: '3' }],
+    read: 'Person - Name, Person - First name, Person - Last name, Person - Organization, Person - Email - Work, Person - Phone - Work, Person - ID, Person - Birthday',
+    because: { 'Person - Email - Home': 'email is read from Person - Email - Work' },
+  },
   'a person with a spreadsheet': {
     columns:
       'ID, First name, Surname, E-mail, Street, Address Line 2, City, State, ZIP, Hire date, Birthday, Shoe size',
@@ -378,6 +415,7 @@ const forms: Readonly<Record<string, (table: Table) => Buffer>> = {
   'semicolons, which it names': (table) => Buffer.from(`sep=;\r\n${written(table, ';', ['\r\n'])}`),
   tabs: (table) => Buffer.from(written(table, '\t')),
   'tabs in UTF-16': (table) => Buffer.from(`\ufeff${written(table, '\t', ['\r\n'])}`, 'utf16le'),
+  'commas in the other UTF-16': (table) => Buffer.from(`\ufeff${written(table, ',')}`, 'utf16le').swap16(),
   'rows without their last cells, and empty ones': ([header = [], ...rows]) =>
     Buffer.from(written([header, ...rows.map(withoutLast), header.map(() => '')], ',')),
 };
@@ -410,4 +448,83 @@ describe('a file of contacts exported by', () => {
       for (const [form, write] of Object.entries(forms))
         expect(await imported(exporter, rowsOf(exporter), write), form).to.deep.equal(expected);
     });
+});
+
+describe('a cell of a file of contacts', () => {
+  const header = 'external_id;name;line1;city;state;zip;country;birthday;work_anniversary';
+  const read = async (changes: Row) => {
+    const cells: Row = { external_id: '1', name: 'Ada', ...changes };
+    const row = header.split(';').map((column) => cells[column] ?? '');
+    const file = (async function* () {
+      yield Buffer.from(`${header}\r\n${row.join(';')}\r\n`);
+    })();
+    const found: object[] = [];
+    for await (const one of contactRows(file, { key: undefined, keyIsNamed: '', fromLine: 1, unread: {} }))
+      found.push('contact' in one ? one.contact : one);
+    return { ...found[0] };
+  };
+
+  for (const day of [
+    '5/6/1987',
+    '05-06-1987',
+    '5/6',
+    '1987/5/6',
+    '06.05.1987',
+    '6. 5.',
+    '6-May-87',
+    '6-May',
+    '6 May 1987',
+    'May 6, 1987',
+    'May 6',
+    '0000-05-06',
+    '1987-05-06 00:00:00',
+    '1987-05-06T00:00:00Z',
+  ])
+    // prettier-ignore
+    it(`has the birthday ${day}`, async () =>
+      expect(readContact(await read({ birthday: day })).birthday).to.equal('05-06'));
+
+  for (const day of ['13/5/1987', '1-Foo-19', 'May-06', 'n/a'])
+    it(`has no birthday that is guessed: ${day}`, async () => {
+      const contact = await read({ birthday: day });
+      expect(() => readContact(contact)).to.throw('birthday');
+    });
+
+  for (const country of [
+    'U.S.A.',
+    'United States (US)',
+    'United States of America',
+    'Vereinigte Staaten von Amerika',
+    'États-Unis',
+    'Estados Unidos',
+    'Stati Uniti',
+  ])
+    // prettier-ignore
+    it(`has the country ${country}`, async () =>
+      expect(await read({ country })).to.deep.include({ address: { country: 'US' } }));
+
+  const zips = [
+    ['2139', 'ma', '02139'],
+    ['2139-1234', 'Massachusetts', '02139-1234'],
+    ['901', 'US-PR', '00901'],
+    ['="02139"', 'MA', '02139'],
+    [`"=""02139"""`, 'MA', '02139'],
+    ["'02139", 'MA', '02139'],
+  ] as const;
+  for (const [zip, state, whole] of zips)
+    it(`has the ZIP code ${zip} with the zeros that a spreadsheet dropped or kept`, async () =>
+      expect(readContact(await read({ zip, state })).address.zip).to.equal(whole));
+
+  it('has no ZIP code that lacks another digit', async () => {
+    const contact = await read({ zip: '2701', state: 'IL' });
+    expect(() => readContact(contact)).to.throw('ZIP');
+  });
+
+  it('loses the apostrophe before what looks like a formula, and no other', async () =>
+    expect(await read({ external_id: "'=1+1", name: "'O" })).to.include({ external_id: '=1+1', name: "'O" }));
+
+  it('with an external_id that was rounded spoils its row: others would have the same', async () =>
+    expect(await read({ external_id: '9,0072E+16' }))
+      .to.have.property('problem')
+      .that.includes('9,0072E+16'));
 });
