@@ -166,6 +166,24 @@ export const deliveryEvents = async function* (
   }
 };
 
+const deliveryChange = z
+  .object({
+    change: z.enum(['made', 'attempted', 'changed']).describe('What has happened to the delivery.'),
+    delivery,
+    attempt: attempt.nullable().describe('The attempt, if one was made.'),
+    request: z
+      .object({
+        headers: z.record(z.string(), z.string()).meta({
+          description: 'The headers of a webhook, signed now.',
+          examples: [{ 'service-delivery': examples.delivery }],
+        }),
+        body: shownText('The body of a webhook.', '{}'),
+      })
+      .nullable()
+      .describe('What to pass on; null if the endpoint is deleted.'),
+  })
+  .meta({ id: 'DeliveryChange', description: 'What has become of a delivery.' });
+
 /** The document's description of the stream of deliveries. */
 export const deliveryStream = {
   description:
@@ -175,6 +193,7 @@ export const deliveryStream = {
       description: '`delivery` when a delivery is made or changes, `attempt` after each attempt.',
       schema: null,
       type: 'text/event-stream',
+      eventData: deliveryChange,
     },
   },
 } as const;

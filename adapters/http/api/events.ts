@@ -102,6 +102,7 @@ export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [
         description:
           'A page of events. As a batch of CloudEvents it is a JSON array, and the header `Link` has the next page.',
         schema: listOf(listedEvent, 'ListedEventList'),
+        eventData: listedEvent,
         alsoAs: ['text/event-stream', { type: batchType, schema: z.array(listedEvent) }],
       },
     },

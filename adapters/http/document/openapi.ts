@@ -6,7 +6,7 @@ import { maxNamed } from '../schema/ignored.js';
 import { isFor, type Audience } from '../server/audience.js';
 import { documented, jsonSchemaOf, type JsonSchema } from '../schema/json-schema.js';
 import { webhookEvent, webhookHeaders } from '../schema/outbound.js';
-import { textExampleOf } from './response-examples.js';
+import { eventExampleOf, textExampleOf } from './response-examples.js';
 import { exampleOf, responseExampleOf, sampleRequest, samplesOf } from './samples.js';
 import {
   pathParameters,
@@ -192,6 +192,46 @@ const textContent = (type: string, operationId: string): Node => ({
   },
 });
 
+/** One event of a stream: the fields that `data:` and the like send, once a reader has put them together. */
+const eventContent = (operationId: string, contentSchema: JsonSchema): Node => {
+  const example = eventExampleOf(operationId);
+  const field = (name: keyof typeof example, meaning: string) => ({
+    type: 'string',
+    description: meaning,
+    examples: [example[name]],
+  });
+  return {
+    schema: {
+      type: 'object',
+      description: 'One server-sent event; the response is a stream of them.',
+      additionalProperties: true,
+      required: ['event', 'data'],
+      properties: {
+        ...(example.id !== undefined && {
+          id: field('id', 'Send the last one as `Last-Event-ID` to go on.'),
+        }),
+        event: field('event', 'What the event is.'),
+        data: { ...field('data', 'JSON, on one line.'), contentMediaType: 'application/json', contentSchema },
+      },
+      examples: [example],
+    },
+  };
+};
+
+/** A response of another media type than JSON. */
+const otherContent = (
+  type: string,
+  { operation: { operationId } }: Route,
+  { eventData }: DocumentedResponse,
+  schemaOf: SchemaOf,
+): Node =>
+  type === 'text/event-stream'
+    ? eventContent(
+        operationId,
+        eventData === undefined ? { type: 'object', additionalProperties: true } : schemaOf(eventData),
+      )
+    : textContent(type, operationId);
+
 const success = (route: Route, response: DocumentedResponse, schemaOf: SchemaOf): Node => ({
   description: response.description,
   headers: { ...(hasKey(route) ? keyedReferences : headerReferences), ...response.headers },
@@ -201,7 +241,7 @@ const success = (route: Route, response: DocumentedResponse, schemaOf: SchemaOf)
         content: {
           [response.type ?? 'application/json']:
             response.schema === null
-              ? textContent(response.type ?? 'application/json', route.operation.operationId)
+              ? otherContent(response.type ?? 'application/json', route, response, schemaOf)
               : {
                   schema: schemaOf(response.schema),
                   example: responseExampleOf(route, response),
@@ -209,7 +249,7 @@ const success = (route: Route, response: DocumentedResponse, schemaOf: SchemaOf)
           ...Object.fromEntries(
             (response.alsoAs ?? []).map((also) =>
               typeof also === 'string'
-                ? [also, textContent(also, route.operation.operationId)]
+                ? [also, otherContent(also, route, response, schemaOf)]
                 : [also.type, { schema: schemaOf(also.schema) }],
             ),
           ),

@@ -39,7 +39,7 @@ const recorded = {
 };
 
 const delivered = {
-  change: 'created',
+  change: 'made',
   delivery: {
     id: 'dlv_8e1c7a52b0d94f6c9a3b5d7f1e2c4a60',
     object: 'delivery',
@@ -54,18 +54,32 @@ const delivered = {
     created_at: '2026-03-02T15:04:05.678+00:00',
   },
   attempt: null,
+  request: {
+    headers: { 'service-delivery': 'dlv_8e1c7a52b0d94f6c9a3b5d7f1e2c4a60' },
+    body: JSON.stringify(sent),
+  },
 };
-const deliveries = `event: delivery\ndata: ${JSON.stringify(delivered)}\n\n`;
+const deliveries = { event: 'delivery', data: JSON.stringify(delivered) };
+
+/** Events of streams, by operation. */
+const streamed: Readonly<
+  Record<string, Readonly<Record<'event' | 'data', string>> & { readonly id?: string }>
+> = {
+  listEvents: { id: sent.id, event: sent.type, data: JSON.stringify(sent) },
+  followDeliveries: deliveries,
+  followOrganizationDeliveries: deliveries,
+  followEvents: { id: recorded.position, event: recorded.type, data: JSON.stringify(recorded) },
+};
+
+/** An example of an event that an operation streams. */
+export const eventExampleOf = (operationId: string) =>
+  streamed[operationId] ?? { event: 'message', data: '{}' };
 
 const checkpoint =
   'cards.example/log\n1043\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n— cards.example/log AAAA\n';
 
 /** Texts that operations answer with, by operation and type. */
 const texts: Readonly<Record<string, string>> = {
-  'listEvents text/event-stream': `id: ${sent.id}\nevent: ${sent.type}\ndata: ${JSON.stringify(sent)}\n\n`,
-  'followDeliveries text/event-stream': deliveries,
-  'followOrganizationDeliveries text/event-stream': deliveries,
-  'followEvents text/event-stream': `id: ${recorded.position}\nevent: ${recorded.type}\ndata: ${JSON.stringify(recorded)}\n\n`,
   'followEvents application/jsonl': `${JSON.stringify(recorded)}\n`,
   'exportEvents application/jsonl': `${JSON.stringify(recorded)}\n`,
   'reconcileCredits text/csv':

@@ -21,6 +21,8 @@ export interface JsonSchema {
   readonly enum?: readonly (string | number | boolean | null)[];
   readonly const?: string | number | boolean | null;
   readonly format?: string;
+  readonly contentMediaType?: string;
+  readonly contentSchema?: JsonSchema;
   readonly pattern?: string;
   readonly minLength?: number;
   readonly maxLength?: number;

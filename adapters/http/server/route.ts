@@ -115,6 +115,8 @@ export interface DocumentedResponse {
   readonly type?: string;
   /** Media types that a client may ask for with `Accept` instead: texts, or JSON with a schema. */
   readonly alsoAs?: readonly (string | { readonly type: string; readonly schema: z.ZodType })[];
+  /** The type of the data of server-sent events, if it is the same for all. */
+  readonly eventData?: z.ZodType;
   readonly headers?: Readonly<Record<string, DocumentedHeader>>;
 }
 
@@ -207,8 +209,9 @@ export const sentTypesOf = ({ params, query, body }: Route): readonly z.ZodType[
 
 /** The types of all that a route responds with. */
 export const returnedTypesOf = ({ operation }: Route): readonly z.ZodType[] =>
-  Object.values(operation.responses).flatMap(({ schema, alsoAs = [] }) => [
+  Object.values(operation.responses).flatMap(({ schema, alsoAs = [], eventData }) => [
     ...(schema === null ? [] : [schema]),
+    ...(eventData === undefined ? [] : [eventData]),
     ...alsoAs.flatMap((also) => (typeof also === 'string' ? [] : [also.schema])),
   ]);
 

@@ -1,4 +1,4 @@
-import type { ValidateFunction } from 'ajv/dist/2020.js';
+import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js';
 import { validator } from './document-examples.js';
 
 interface Documented {
@@ -100,19 +100,31 @@ const everyError = ({ headers, text }: Answered, baseUrl: string): string | null
 /** What is wrong with the body of a response, by a document; null if nothing is. */
 type BySchema = (answered: Answered) => string | null;
 
+const validatorOf = ({ components }: Pick<Document, 'components'>): Ajv2020 =>
+  validator().addSchema({ $id: 'document', components: closed(components) });
+
+const compileClosed = (ajv: Ajv2020, schema: object): ValidateFunction =>
+  ajv.compile(
+    JSON.parse(JSON.stringify(closed(schema)).replaceAll('"#/components', '"document#/components')) as object,
+  );
+
+/** What is wrong with a value, by a schema of a document; null if nothing is. */
+export const mistakeIn = (
+  document: Pick<Document, 'components'>,
+  schema: object,
+  value: unknown,
+): string | null => {
+  const validate = compileClosed(validatorOf(document), schema);
+  return validate(value) ? null : JSON.stringify(validate.errors);
+};
+
 const checkerOf = (document: Document): BySchema => {
-  const ajv = validator();
-  ajv.addSchema({ $id: 'document', components: closed(document.components) });
+  const ajv = validatorOf(document);
   const validators = new Map<string, ValidateFunction | null>();
 
   const compile = (documented: Documented | undefined): ValidateFunction | null => {
     const schema = documented?.content?.['application/json']?.schema;
-    if (schema === undefined) return null;
-    return ajv.compile(
-      JSON.parse(
-        JSON.stringify(closed(schema)).replaceAll('"#/components', '"document#/components'),
-      ) as object,
-    );
+    return schema === undefined ? null : compileClosed(ajv, schema);
   };
 
   return ({ method: sent, path, status, headers, text }) => {
