@@ -20,6 +20,7 @@ const programs = {
   mutate: 'dist/test/simulation/mutate.js',
   soak: 'dist/test/soak/main.js',
   power: 'dist/test/power/main.js',
+  clients: 'dist/test/clients/main.js',
   test: 'dist/test/support/runner/run-tests.js',
 };
 const lockTimeout = 300_000;
