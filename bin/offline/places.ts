@@ -18,7 +18,7 @@ export interface Place extends OpenedLog, Pick<Engine, 'artwork' | 'personalKeyS
   readonly mark: () => Promise<RehearsalMark | null>;
   readonly setMark: (mark: RehearsalMark | null) => Promise<void>;
   readonly hasRecords: () => Promise<boolean>;
-  /** Removes what an earlier copy has left; a log is gone on with. */
+  /** Removes records that an earlier copy has left; everything else is gone on with. */
   readonly clear: () => Promise<void>;
   readonly read: (name: string) => AsyncIterable<Fields>;
   readonly write: (records: readonly (readonly [Kind, AsyncIterable<Fields>])[]) => Promise<void>;
@@ -75,8 +75,8 @@ const onServers = async (log: OpenedLog, { log: store, database }: OpenedServers
     setMark: (mark) => marks.setMark(database, mark),
     hasRecords: async () => (await database.collectionNames('')).length > 0,
     clear: async () => {
-      for (const name of await database.collectionNames(''))
-        if (name !== marks.markName && !name.startsWith('artwork')) await database.drop(name);
+      const ours = new Set(['sequences', ...kinds.map(({ name }) => name)]);
+      for (const name of await database.collectionNames('')) if (ours.has(name)) await database.drop(name);
       await store.assertFormat(true);
     },
     read: (name) => database.collection(name).find({}),

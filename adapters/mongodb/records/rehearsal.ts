@@ -1,11 +1,9 @@
 import type { RehearsalMark } from '../../../application/writing/rehearsal.js';
 import type { MongoDatabase } from '../client/database.js';
 
-/** The collection with the mark of a database that is not the service's. */
-export const markName = 'rehearsal';
-
+/** Marks a database that is not the service's. */
 const marks = (database: MongoDatabase) =>
-  database.collection<RehearsalMark & { readonly _id: 'copy' }>(markName);
+  database.collection<RehearsalMark & { readonly _id: 'copy' }>('rehearsal');
 
 /** Null: it is the service's. */
 export const setMark = async (database: MongoDatabase, mark: RehearsalMark | null): Promise<void> => {

@@ -151,7 +151,7 @@ describeWithEngines(['MONGODB_URL'], 'a move between files and servers', (mongo)
     expect(server.records).to.equal(records);
   });
 
-  it('carries on the key by which repeated sends are known, and every secret', async () => {
+  it('carries on the key by which repeated sends are known, and leaves what others have in the database', async () => {
     expect(await move()).to.include({ code: 0 });
     const keys = (): unknown => {
       const database = new DatabaseSync(join(directory, 'keys.db'), { readOnly: true });
@@ -161,12 +161,17 @@ describeWithEngines(['MONGODB_URL'], 'a move between files and servers', (mongo)
     };
     const before = keys();
     expect(before).to.have.property('length').that.is.above(0);
+    const database = new MongoDatabase(environment['MONGODB_URL'] ?? '', clock);
+    await database.collection('others').insertOne({ a: 1 });
     expect(await move(server.url, directory)).to.include({ code: 0, error: '' });
     expect(keys()).to.deep.equal(before);
     expect(markOfDirectory(directory)).to.equal(null);
     expect(await refusalOf(move(server.url, directory))).to.include(
       'the event store: this is not the service',
     );
+    expect(await move()).to.include({ code: 0, error: '' });
+    expect(await database.collection('others').countDocuments()).to.equal(1);
+    await database.close();
   });
 
   it('copies fronts of cards, and says which is damaged', async () => {
