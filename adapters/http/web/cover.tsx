@@ -30,7 +30,7 @@ export const Cover = ({ title, name, artwork, url }: CoverProps) =>
     <img
       class="cover"
       src={url(pathOfPicture(artwork, 'thumbnail'))}
-      alt={title}
+      alt={`${title}: its picture`}
       width="240"
       height="336"
       loading="lazy"
