@@ -12,7 +12,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { checkCopy, copyEvents, syncFile, type CopiedLog } from '../../adapters/sqlite/backup.js';
 import { lockDirectory, makeDirectory } from '../../adapters/sqlite/database.js';
@@ -86,6 +86,24 @@ const copyAll = (to: string, places: Readonly<Record<string, string>>): readonly
     if (!existsSync(path)) return [];
     copyFile(path, join(to, name));
     return [name];
+  });
+
+const isPicture = (name: string): boolean =>
+  /^artwork\/[0-9a-f]{2}\/[0-9a-f]{62}\/[a-z]+\.[a-z]+$/.test(name);
+
+const picturesIn = (folder: string): readonly string[] => {
+  const artwork = join(folder, 'artwork');
+  const names = existsSync(artwork) ? readdirSync(artwork, { recursive: true, encoding: 'utf8' }) : [];
+  return names.map((name) => `artwork/${name}`).filter(isPicture);
+};
+
+/** A picture that is removed meanwhile is one that nothing uses. Returns the names of the others. */
+const copyPictures = (from: string, to: string, names: readonly string[]): readonly string[] =>
+  names.filter((name) => {
+    if (!existsSync(join(from, name))) return false;
+    makeDirectory(dirname(join(to, name)));
+    copyFile(join(from, name), join(to, name));
+    return true;
   });
 
 /** Throws ServiceRefused if a file that is to be put back is there, and another one. */
@@ -204,7 +222,9 @@ const backUpFiles = (to: string, settings: Settings): BackedUp => {
     names.push(keysName);
   }
   const secrets = copyAll(to, secretsOf(settings));
-  return finished(to, [...names, ...secrets], { ...log, original: resolve(dataDir) });
+  // After the events, too: pictures are put before an event names them.
+  const pictures = copyPictures(dataDir, to, picturesIn(dataDir));
+  return finished(to, [...names, ...secrets, ...pictures], { ...log, original: resolve(dataDir) });
 };
 
 /**
@@ -240,7 +260,7 @@ const openBackup = (from: string): { readonly log: string; readonly files: reado
   if (isFile(from)) return { log: from, files: [basename(from)] };
   const { files } = manifestIn(from);
   for (const [name, digest] of Object.entries(files)) {
-    const path = join(from, basename(name));
+    const path = join(from, isPicture(name) ? name : basename(name));
     if (!existsSync(path) || digestOf(path) !== digest)
       throw refused(`${path} is missing, or not what was backed up.`);
   }
@@ -275,6 +295,7 @@ const restoreFiles = (from: string, settings: Settings): BackedUp => {
     throw refused(`${log} can't be restored: ${messageOf(error)}`);
   }
   putBack(from, places);
+  copyPictures(from, dataDir, files.filter(isPicture));
   return { path: dataDir, files, ...whole };
 };
 

@@ -73,6 +73,7 @@ describe('a backup of the embedded engine', () => {
     expect([made.code, made.error, (await going) > 0]).to.deep.equal([0, '', true]);
     const { position, hash } = JSON.parse(made.out) as { readonly position: string; readonly hash: string };
     expect((await readdir(at('copy'))).toSorted()).to.deep.equal([
+      'artwork',
       'backup.json',
       'event.key',
       'events.db',
@@ -83,7 +84,7 @@ describe('a backup of the embedded engine', () => {
       'personal.key',
       'secret.key',
     ]);
-    for (const name of await readdir(at('copy')))
+    for (const name of (await readdir(at('copy'))).filter((each) => each !== 'artwork'))
       expect([name, (await stat(at('copy', name))).mode & 0o777]).to.deep.equal([name, 0o600]);
     await stop();
 
@@ -98,6 +99,10 @@ describe('a backup of the embedded engine', () => {
     }
     const replay = await api('/api/v1/cards', { body: aCard(), headers: { 'idempotency-key': 'before 0' } });
     expect([replay.id, replay.headers.get('idempotent-replay')]).to.deep.equal([before[0], 'true']);
+    const fronts = (await api('/api/v1/collection')).rows.map((row) => new URL(String(row['preview_url'])));
+    expect(fronts).to.have.length.greaterThan(0);
+    for (const { pathname } of fronts)
+      expect((await fetch(`${again.baseUrl}${pathname}`)).status, pathname).to.equal(200);
     const operator = clientOf(again.baseUrl, again.operatorToken);
     const anchor = (await operator('/operator/v1/anchor')).body;
     expect([anchor['position'], anchor['hash']]).to.deep.equal([position, hash]);
