@@ -37,6 +37,7 @@ import {
   copyOf,
   created,
   createOrganization,
+  eraseDesign,
   nextCopyId,
   offered,
   organization,
@@ -244,6 +245,16 @@ export const removeDesign = async (
   id: string,
 ): Promise<void> => {
   await run(deps, initiator, org, organization, org, archiveDesign(id));
+};
+
+/** Archives a design, and has its picture removed within an hour. Throws `not_found`. */
+export const erasePicture = async (
+  deps: DesignDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  id: string,
+): Promise<void> => {
+  await run(deps, initiator, org, organization, org, eraseDesign(id));
 };
 
 /** Throws `not_found`. */

@@ -18,6 +18,7 @@ const notices = {
   retried: 'The delivery is due now.',
   designSaved: 'The design is saved. New cards without a design of their own use it.',
   designRenamed: 'The design has its new name.',
+  designErased: 'The picture is being removed, and the design is archived.',
   designArchived: 'The design is archived. Cards that were sent with it keep it.',
   settingsSaved: 'Saved. Applies to new cards.',
   addressAdded: 'The address is on the list. Cards to it are held.',

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { erasePicture } from '../../../application/organizations/administer.js';
 import {
   findFront,
   saveFront,
@@ -77,6 +78,11 @@ describe('a picture for a design', () => {
       await sweep();
     }
     expect(await stored()).to.deep.equal(['a']);
+    const saved = designs.find(({ artwork }) => artwork !== null)?.id ?? '';
+    await erasePicture(deps, by, org, saved);
+    await sweep();
+    await sweep();
+    expect(await stored()).to.deep.equal([]);
   });
 
   it('is gone within an hour if nobody saves it, but not while the read models are late', async () => {

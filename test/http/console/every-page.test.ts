@@ -291,7 +291,8 @@ describe('every page of the console', () => {
               !done.has(nameOf(view, form)) &&
               // This one ends the session of who sends it, and does nothing twice.
               form.action !== 'signOut' &&
-              (round === 'end' || !/delete|revoke|remove|cancel|archive|withdraw|fail$/i.test(form.action)),
+              (round === 'end' ||
+                !/delete|revoke|remove|cancel|erase|archive|withdraw|fail$/i.test(form.action)),
           );
           if (next === undefined) break;
           await sendTwice(view, next);
@@ -313,6 +314,8 @@ describe('every page of the console', () => {
       '/console/house/floor/:code hold',
       // For somebody who has joined.
       '/console/house/staff reset',
+      // For a design with a picture.
+      '/console/:org/designs erase',
       // For a file that is not through yet.
       '/console/:org/contacts/imports/:import stop',
     ]);

@@ -1,4 +1,9 @@
-import { addDesign, removeDesign, renameDesign } from '../../../../application/organizations/administer.js';
+import {
+  addDesign,
+  erasePicture,
+  removeDesign,
+  renameDesign,
+} from '../../../../application/organizations/administer.js';
 import { readDesigns } from '../../../../application/organizations/read-accounts.js';
 import { listCollection } from '../../../../application/organizations/read-collection.js';
 import { may } from '../../../../domain/permissions.js';
@@ -79,6 +84,16 @@ export const designsPage = page({
                         <p class="hint">No card can be sent with an archived design. This can’t be undone.</p>
                         <Submit kind="bad">Archive</Submit>
                       </Form>
+                      {artwork === null ? null : (
+                        <Form action="erase" id={newForm(context)}>
+                          <input type="hidden" name="design" value={id} />
+                          <p class="hint">
+                            Removes the picture within an hour, also from cards that are not printed yet, and
+                            archives the design.
+                          </p>
+                          <Submit kind="bad">Erase the picture</Submit>
+                        </Form>
+                      )}
                     </>
                   ) : null}
                 </details>
@@ -132,6 +147,13 @@ export const designsPage = page({
       run: async (context, sent) => {
         await renameDesign(context.deps, context.by, context.org, sent('design'), nameIn(sent));
         return back(context, 'designRenamed');
+      },
+    },
+    erase: {
+      may: 'designs.write',
+      run: async (context, sent) => {
+        await erasePicture(context.deps, context.by, context.org, sent('design'));
+        return back(context, 'designErased');
       },
     },
     archive: {
