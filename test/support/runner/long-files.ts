@@ -1,7 +1,7 @@
 /**
  * Files whose tests take five seconds of a processor or more, below `test` and without `.test.ts`: they start
  * and kill processes, break servers, cut the power, open pages in a browser, simulate, or make clients. These
- * 55 take longer than all others together. (`npm test -- --times` shows what each file takes.)
+ * 56 take longer than all others together. (`npm test -- --times` shows what each file takes.)
  */
 export const longFiles: readonly string[] = [
   'adapters/sqlite/durability',
@@ -53,6 +53,7 @@ export const longFiles: readonly string[] = [
   'http/docs/reference',
   'http/document-rules',
   'http/pulse',
+  'image',
   'power/power',
   'simulation/money-model',
   'simulation/random-runs',
