@@ -1,7 +1,7 @@
 import { SystemEntropy } from '../adapters/system/entropy.js';
 import { explain } from './wiring/exit.js';
 import { logKeys } from './settings/log-keys.js';
-import { masterKeys, operatorToken } from './settings/secret-files.js';
+import { assertFolders, masterKeys, operatorToken } from './settings/secret-files.js';
 import { readSettings } from './settings/settings.js';
 
 /**
@@ -12,6 +12,7 @@ const makeSecrets = (): void => {
   const settings = readSettings(process.env);
   const { operatorTokenFile, secretKeyFile, personalKeyFile, eventKeyFile, logKeyFile, logHeadFile } =
     settings;
+  assertFolders(settings);
   const entropy = new SystemEntropy();
   operatorToken(operatorTokenFile, entropy);
   masterKeys(secretKeyFile, entropy, true);

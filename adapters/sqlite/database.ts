@@ -1,5 +1,5 @@
 import { DatabaseSync } from '@photostructure/sqlite';
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
@@ -123,12 +123,18 @@ export const lockDirectory = (directory: string): { readonly release: () => void
  */
 export const checkpointPages = 3_000;
 
+/** Files that an earlier version or a copy has left may be open to others. */
+export const closeToOthers = (path: string): void => {
+  for (const file of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(file)) chmodSync(file, 0o600);
+};
+
 /**
  * The one connection that writes a file. `synchronous` must be set: by default this build doesn't fsync each
  * commit, although the pragma reads back as if it did. (docs/engines.md#sqlite)
  */
 export const openForWriting = (path: string): Database => {
   const database = new DatabaseSync(path, { timeout: 0 });
+  closeToOthers(path);
   database.exec(
     `pragma journal_mode = wal; pragma synchronous = full; pragma secure_delete = on; pragma wal_autocheckpoint = ${checkpointPages}; pragma cache_size = -32768`,
   );

@@ -45,6 +45,12 @@ const newOrigin = ({ logOrigin, baseUrl, host, port }: Settings): string => {
   return `${host.includes(':') ? `[${host}]` : host}${port === 0 ? '' : `:${port}`}/log`;
 };
 
+const loopback = /^(127\.|localhost\b|\[::1\])/;
+
+/** Whether the service has an address in the world, and its log the name of a machine of its own. */
+export const isNamedByNewcomer = ({ baseUrl, logOrigin }: Settings, origin: string): boolean =>
+  logOrigin === null && baseUrl !== null && loopback.test(origin) && !loopback.test(new URL(baseUrl).host);
+
 /** Signs heads of the log's tree; null without a key. */
 export const signingWith = (keys: Pick<LogKeys, 'origin' | 'signers'> | null): Notarizing['sign'] =>
   keys && ((head) => signNote(checkpointText({ origin: keys.origin, ...head }), keys.signers));

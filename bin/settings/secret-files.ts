@@ -12,7 +12,7 @@ import {
   writeSync,
   type Stats,
 } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { makeDirectory, syncDirectory } from '../../adapters/sqlite/database.js';
 import type { Entropy } from '../../application/ports/system.js';
 import { messageOf } from '../../domain/errors.js';
@@ -103,6 +103,22 @@ export const writeSecret = (path: string, content: string): void => {
     throw error;
   }
   syncDirectory(dirname(path));
+};
+
+/** Throws UnusableSecretFile if the folder of a file is missing: what should be mounted there may not be. */
+export const assertFolders = (settings: Settings): void => {
+  const { operatorTokenFile, secretKeyFile, personalKeyFile, eventKeyFile, logKeyFile, logHeadFile } =
+    settings;
+  for (const path of [
+    operatorTokenFile,
+    secretKeyFile,
+    personalKeyFile,
+    eventKeyFile,
+    logKeyFile,
+    logHeadFile,
+  ])
+    if (resolve(dirname(path)) !== resolve(settings.dataDir) && !existsSync(dirname(path)))
+      throw new UnusableSecretFile(`The folder of the secret file ${path} does not exist. Is it mounted?`);
 };
 
 /** As many characters as a token of 128 random bits has in base 16. */

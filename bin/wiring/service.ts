@@ -23,10 +23,10 @@ import { openEngine } from '../engines/open.js';
 import type { ProcessContext } from './process-context.js';
 import { processesOf, projectorOf } from './processes.js';
 import { knowsEventKeys, knowsOperator, opensPersonal, plays, signs, type Role } from './roles.js';
-import { holdsEvents, logKeys } from '../settings/log-keys.js';
+import { holdsEvents, isNamedByNewcomer, logKeys } from '../settings/log-keys.js';
 import { markOfDirectory } from '../settings/rehearsal-mark.js';
 import type { WitnessStatus } from '../../application/log/witnesses.js';
-import { masterKeys, operatorToken, UnusableSecretFile } from '../settings/secret-files.js';
+import { assertFolders, masterKeys, operatorToken, UnusableSecretFile } from '../settings/secret-files.js';
 import { serverSettings, WrongSettings, type Settings } from '../settings/settings.js';
 import { tokens } from './tokens.js';
 import type { Milliseconds } from '../../domain/ids.js';
@@ -139,6 +139,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   const { extraCertificates = [], namespace = '', timeouts = {}, open = openEngine } = options;
   const { passwordCost = usualCost, tracing = noTracing } = options;
   assertServers(role, settings);
+  assertFolders(settings);
   assertOneTruth(settings);
   const calls = new EngineCalls();
   let witnesses: readonly WitnessStatus[] = [];
@@ -152,6 +153,11 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   if (keysOfLog === null && role === 'notary')
     throw new UnusableSecretFile(
       `LOG_KEY_FILE ${settings.logKeyFile} does not exist: the role notary signs with the one key that the log has forever.`,
+    );
+  if (keysOfLog !== null && isNamedByNewcomer(settings, keysOfLog.origin))
+    log.warn(
+      { origin: keysOfLog.origin },
+      'the log has been named by a start without BASE_URL, and keeps its name forever: begin with an empty DATA_DIR, or set LOG_ORIGIN to this name',
     );
   const engine = await open({
     settings,

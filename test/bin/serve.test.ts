@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -85,6 +85,8 @@ describe('the service as a process', () => {
       expect([name, (await stat(join(directory, name))).mode & 0o777]).to.deep.equal([name, 0o600]);
     const token = await readFile(join(directory, 'operator.token'), 'utf8');
     expect(await stop(first)).to.include({ code: 0, error: '' });
+    const databases = ['events.db', 'keys.db', 'read.db'];
+    for (const name of databases) await chmod(join(directory, name), 0o644);
     const logged = first
       .out()
       .split('\n')
@@ -94,6 +96,8 @@ describe('the service as a process', () => {
 
     const second = await serve({ BASE_URL: first.baseUrl, PORT: new URL(first.baseUrl).port });
     expect(second.lines.join('\n')).not.to.match(/hck_|curl/);
+    for (const name of await readdir(directory))
+      expect([name, (await stat(join(directory, name))).mode & 0o777]).to.deep.equal([name, 0o600]);
     expect(second.baseUrl).to.equal(first.baseUrl);
     expect((await first.demo('/api/v1/account')).body).to.deep.equal(account);
     expect((await first.demo('/api/v1/credits')).body['balance']).to.equal(999);

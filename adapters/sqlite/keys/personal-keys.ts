@@ -1,5 +1,4 @@
 import { DatabaseSync } from '@photostructure/sqlite';
-import { chmodSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { EventMark } from '../../../application/ports/event-store.js';
@@ -13,10 +12,9 @@ import {
 import { messageOf } from '../../../domain/errors.js';
 import { Instant, Uuid } from '../../../domain/ids.js';
 import { syncFile } from '../backup.js';
-import { syncDirectory, type Database } from '../database.js';
+import { closeToOthers, syncDirectory, type Database } from '../database.js';
 import type { InsideGate } from '../gate.js';
 
-const ownerOnly = 0o600;
 /** Readers and the writer wait for each other for moments only. */
 const busyTimeout = 10_000;
 
@@ -176,7 +174,7 @@ const open = (path: string, readOnly: boolean): Database => {
   if (readOnly) return database;
   database.exec('pragma journal_mode = delete; pragma synchronous = full; pragma secure_delete = on');
   database.exec(schema);
-  chmodSync(path, ownerOnly);
+  closeToOthers(path);
   syncDirectory(dirname(path));
   return database;
 };
@@ -191,6 +189,6 @@ export const copyKeys = (from: string, to: string): void => {
   } finally {
     database.close();
   }
-  chmodSync(to, ownerOnly);
+  closeToOthers(to);
   syncFile(to);
 };

@@ -11,6 +11,7 @@ import { nextTurn } from '../../../application/timing/next-turn.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { Projection } from '../../../projections/projection.js';
 import {
+  closeToOthers,
   checkpointPages,
   emptyWriteAheadLog,
   errcodeOf,
@@ -374,6 +375,7 @@ const openOrReplace = (path: string): Database => {
 const openFile = (path: string): Database => {
   const database = new DatabaseSync(path, { timeout: 1000 });
   try {
+    closeToOthers(path);
     database.exec(
       `pragma journal_mode = wal; pragma synchronous = normal; pragma secure_delete = on; pragma wal_autocheckpoint = ${checkpointPages}; pragma cache_size = -65536`,
     );

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
-import { logKeys } from '../../../bin/settings/log-keys.js';
+import { isNamedByNewcomer, logKeys } from '../../../bin/settings/log-keys.js';
 import { UnusableSecretFile } from '../../../bin/settings/secret-files.js';
 import { readSettings } from '../../../bin/settings/settings.js';
 import {
@@ -28,6 +28,19 @@ describe('the keys of the log', () => {
     logKeys(readSettings({ DATA_DIR: directory, ...more }), entropy, make);
   const write = (...lines: readonly string[]) =>
     writeFile(join(directory, 'log.key'), lines.join('\n'), { mode: 0o600 });
+
+  it('are told where a first try has named them, until the name is taken by decision', () => {
+    const origin = keys()?.origin ?? '';
+    expect(origin).to.equal('127.0.0.1:8080/log');
+    const isTold = (environment: Readonly<Record<string, string>>, name = origin): boolean =>
+      isNamedByNewcomer(readSettings({ DATA_DIR: directory, ...environment }), name);
+    const production = { BASE_URL: 'https://cards.example.com' };
+    expect(isTold(production)).to.equal(true);
+    expect(isTold({})).to.equal(false);
+    expect(isTold({ BASE_URL: 'http://localhost:8080' })).to.equal(false);
+    expect(isTold({ ...production, LOG_ORIGIN: origin })).to.equal(false);
+    expect(isTold(production, 'cards.example.com/log')).to.equal(false);
+  });
 
   it('are made once, for their owner alone, under the host that clients know', async () => {
     const made = keys({ BASE_URL: 'https://cards.example.com:8443/shop' });

@@ -143,7 +143,8 @@ describe('a role on servers', () => {
     const spare = masterKeys(join(directory, 'spare'), entropy, true);
     try {
       const service = await startService({
-        settings: { ...settings, servers },
+        // What stands for the servers lies in DATA_DIR, where it would be another truth beside them.
+        settings: { ...settings, servers, dataDir: join(directory, 'none') },
         role,
         clock: new SystemClock(),
         entropy,
@@ -189,6 +190,14 @@ describe('a role on servers', () => {
       await rm(pathOf(file));
       expect(await refusal(role)).to.match(new RegExp(`^${file} \\S+ (does not exist|is missing)`));
     });
+
+  it('does not start where the folder of a secret file is missing, and makes none', async () => {
+    await rm(join(directory, 'secrets'), { recursive: true });
+    expect(await refusal('all')).to.equal(
+      `The folder of the secret file ${pathOf('OPERATOR_TOKEN_FILE')} does not exist. Is it mounted?`,
+    );
+    expect(await readdir(directory)).not.to.include('secrets');
+  });
 
   it('gets in docker-compose.yml the files that it reads, each by itself, and no volume with others', () => {
     const { services } = Compose.parse(parse(read('docker-compose.yml'), { merge: true }));

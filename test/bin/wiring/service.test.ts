@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { openEngine } from '../../../bin/engines/open.js';
+import { logKeys } from '../../../bin/settings/log-keys.js';
 import { startService } from '../../../bin/wiring/service.js';
 import { readSettings } from '../../../bin/settings/settings.js';
 import { eventually } from '../../support/time/eventually.js';
@@ -57,5 +58,33 @@ describe('a service that is being stopped', () => {
     } finally {
       await rm(directory, { recursive: true, force: true });
     }
+  });
+});
+
+describe('a service in the world', () => {
+  it('warns at its start that a first try has named its log', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'cards-'));
+    const entropy = new SystemEntropy();
+    logKeys(readSettings({ DATA_DIR: directory }), entropy, true);
+    const lines: string[] = [];
+    const environment = {
+      PORT: '0',
+      DATA_DIR: directory,
+      DEMO: 'off',
+      BASE_URL: 'https://cards.example.com',
+    };
+    const service = await startService({
+      settings: readSettings(environment),
+      role: 'all',
+      clock: new SystemClock(),
+      entropy,
+      log: pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }),
+      fail: (error) => {
+        throw error;
+      },
+    });
+    await service.stop();
+    await rm(directory, { recursive: true, force: true });
+    expect(lines.filter((line) => line.includes('"origin":"127.0.0.1:8080/log"'))).to.have.length(1);
   });
 });
