@@ -1,6 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Ajv } from 'ajv';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -184,6 +187,21 @@ describe('docker-compose.yml', () => {
     for (const [name, service] of engines) expect(service.volumes, name).not.to.deep.equal([]);
     for (const [name, { ports }] of all)
       for (const port of ports) expect(port, name).to.match(/^127\.0\.0\.1:/);
+  });
+
+  it('has the form of the Compose Specification', () => {
+    const path = createRequire(import.meta.url).resolve('dclint/package.json');
+    // Its own name of the dialect has an `s` that Ajv's doesn't have.
+    const { $schema: dialect, ...schema } = JSON.parse(
+      readFileSync(join(dirname(path), 'schemas/compose.schema.json'), 'utf8'),
+    ) as Readonly<Record<string, unknown>>;
+    expect(dialect).to.equal('https://json-schema.org/draft-07/schema');
+    const validate = new Ajv({ strict: false, validateFormats: false }).compile(schema);
+    expect([validate(parse(read('docker-compose.yml'), { merge: true })), validate.errors]).to.deep.equal([
+      true,
+      null,
+    ]);
+    expect(validate({ services: { api: { image: 'x', mem_limitt: '1g' } } })).to.equal(false);
   });
 
   const validity = 'is valid for docker compose';
