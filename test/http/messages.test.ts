@@ -38,6 +38,7 @@ const ofStates: readonly ErrorCode[] = [
   'idempotency_key_reused',
   'invalid_transition',
   'too_many_endpoints',
+  'too_many_designs',
   'invalid_request',
 ];
 
