@@ -38,9 +38,11 @@ const start = async (directory: string): Promise<Service> => {
 
 /** The files of a directory in which a word stands, by word. */
 const found = async (directory: string, markers: readonly string[]): Promise<readonly string[]> => {
-  const names = await readdir(directory);
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   const files = await Promise.all(
-    names.map(async (name) => ({ name, bytes: await readFile(join(directory, name)) })),
+    entries
+      .filter((entry) => entry.isFile())
+      .map(async ({ name, parentPath }) => ({ name, bytes: await readFile(join(parentPath, name)) })),
   );
   return files.flatMap(({ name, bytes }) =>
     markers.filter((marker) => bytes.includes(marker)).map((marker) => `${name}: ${marker}`),

@@ -48,6 +48,8 @@ describe('bin/run.mjs', () => {
     for (const name of [...copied, `${browser}/tsconfig.json`]) cpSync(join(root, name), path(name));
     write(`${browser}/docs.ts`, "document.title = 'changed by a script';\n");
     write('adapters/http/web/site.css', 'body { margin: 0; }\n');
+    mkdirSync(path('adapters/artwork'), { recursive: true });
+    write('adapters/artwork/draw-collection.ts', 'export {};\n');
     symlinkSync(join(root, 'node_modules'), path('node_modules'));
     write('bin/cli.ts', 'console.log(JSON.stringify(process.argv.slice(2)));\nprocess.exitCode = 69;\n');
   });
@@ -125,7 +127,7 @@ describe('bin/run.mjs', () => {
       code: 1,
       out: '',
       error:
-        'Usage: node bin/run.mjs <build | serve | cli | bench | engines | model | simulate | mutate | soak | power | test> [arguments]\n',
+        'Usage: node bin/run.mjs <build | serve | cli | bench | engines | model | simulate | mutate | soak | power | clients | test> [arguments]\n',
     });
   });
 });

@@ -82,7 +82,7 @@ describe('the service as a process', () => {
     const sent = await first.demo('/api/v1/cards', { body, headers: { 'idempotency-key': 'one' } });
     expect(sent.status).to.equal(201);
     for (const name of await readdir(directory))
-      expect([name, (await stat(join(directory, name))).mode & 0o777]).to.deep.equal([name, 0o600]);
+      expect([name, (await stat(join(directory, name))).mode & 0o077]).to.deep.equal([name, 0]);
     const token = await readFile(join(directory, 'operator.token'), 'utf8');
     expect(await stop(first)).to.include({ code: 0, error: '' });
     const databases = ['events.db', 'keys.db', 'read.db'];
@@ -97,7 +97,7 @@ describe('the service as a process', () => {
     const second = await serve({ BASE_URL: first.baseUrl, PORT: new URL(first.baseUrl).port });
     expect(second.lines.join('\n')).not.to.match(/hck_|curl/);
     for (const name of await readdir(directory))
-      expect([name, (await stat(join(directory, name))).mode & 0o777]).to.deep.equal([name, 0o600]);
+      expect([name, (await stat(join(directory, name))).mode & 0o077]).to.deep.equal([name, 0]);
     expect(second.baseUrl).to.equal(first.baseUrl);
     expect((await first.demo('/api/v1/account')).body).to.deep.equal(account);
     expect((await first.demo('/api/v1/credits')).body['balance']).to.equal(999);

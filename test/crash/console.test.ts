@@ -127,7 +127,7 @@ describe('a form whose service is killed before it answers', () => {
     const page = `/console/${org}/contacts/import`;
     const rows = rounds({ usually: 4_000, thoroughly: 20_000 });
     const bad = rows / 1_000;
-    const row = (at: number): string => `c-${at},Ann ${at},${at % 1_000 === 0 ? 'Texas' : 'TX'}\n`;
+    const row = (at: number): string => `c-${at},Ann ${at},${at % 1_000 === 0 ? 'Nowhere' : 'TX'}\n`;
     const before = await recorded('ContactCreated');
     const file = new Blob(['external_id,name,state\n', ...Array.from({ length: rows }, (_, at) => row(at))]);
     const { location } = await visitor.upload(page, await visitor.form(page, 'import'), file);
@@ -150,7 +150,7 @@ describe('a form whose service is killed before it answers', () => {
     );
     expect(shown).to.deep.equal([rows - bad, bad]);
     const lines = (await visitor.get(`${location ?? ''}/lines.csv`)).text.trim().split('\r\n');
-    expect([lines.length, lines[1]?.split(':')[0]]).to.deep.equal([bad + 1, '2,invalid_recipient']);
+    expect([lines.length, lines[1]?.split(':')[0]]).to.deep.equal([bad + 1, '2,"invalid_recipient']);
     expect([(await recorded('ContactCreated')) - before, await recorded('ContactReplaced')]).to.deep.equal([
       rows - bad,
       0,

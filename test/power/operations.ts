@@ -79,8 +79,11 @@ export const operationsFrom = (trace: string, directory: string): readonly Opera
   const there = new Set<string>();
   /** Where the next `write` to a file goes that was opened. */
   const offsets = new Map<string, number>();
+  /** Without the folder of the fronts, which come before what names them, and are tested by themselves. */
   const named = (path: string): string | null =>
-    path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : null;
+    path.startsWith(`${directory}/`) && !path.startsWith(`${directory}/artwork`)
+      ? path.slice(directory.length + 1)
+      : null;
   const opened = ({ given, result }: Call): void => {
     const name = named(leadsTo(result));
     if (name === null) return;

@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { BSON, type Document } from 'mongodb';
 import type { MongoDatabase } from './database.js';
@@ -9,9 +9,13 @@ import { duplicatesOf } from './refusals.js';
 /**
  * Collections that can't be rebuilt. All others are made from the log, are short-lived, or belong to others.
  */
-const kept = new Set([
-  'checkpoints', 'deliveries', 'delivery_targets', 'erased_cards', 'hook_calls', 'hook_uses', 'idempotency_keys', 'key_uses', 'log_checkpoints', 'log_damage', 'personal_key_state', 'personal_key_uses', 'personal_keys', 'redrives', 'relayed_endpoints', 'requests', 'sequences', 'sign_in_records',
-]); // prettier-ignore
+const kept = [
+  'checkpoints', 'deliveries', 'delivery_targets', 'erased_cards', 'hook_calls', 'hook_uses', 'idempotency_keys', 'key_uses', 'log_checkpoints', 'log_damage', 'redrives', 'relayed_endpoints', 'requests', 'sequences', 'sign_in_records',
+  // A file of GridFS comes into being after its chunks: they are copied the other way round.
+  'artwork.files', 'artwork.chunks',
+  // Last, so that they are not older than the data that they open.
+  'personal_key_state', 'personal_key_uses', 'personal_keys',
+]; // prettier-ignore
 
 const isOfKeys = (name: string): boolean => name.startsWith('personal_key');
 /** Without the extension of its file. */
@@ -20,20 +24,18 @@ const extension = '.bson';
 const exact = { promoteValues: false, useBigInt64: false } as const;
 
 /**
- * Copies every collection of ours that can't be rebuilt into a folder, a file each, as mongodump would; the
- * keys of personal data last, so that they are not older than the data that they open. Returns the names of
- * the files.
+ * Copies every collection of ours that can't be rebuilt into a folder, a file each, as mongodump would.
+ * Returns the names of the files.
  */
 export const dumpRecords = async (
   database: MongoDatabase,
   folder: string,
   { onlyKeys }: { readonly onlyKeys: boolean },
 ): Promise<readonly string[]> => {
-  const names = (await database.collectionNames('')).filter(
-    (name) => kept.has(name) && (!onlyKeys || isOfKeys(name)),
-  );
+  const there = new Set(await database.collectionNames(''));
+  const names = kept.filter((name) => there.has(name) && (!onlyKeys || isOfKeys(name)));
   const files: string[] = [];
-  for (const name of names.toSorted((a, b) => Number(isOfKeys(a)) - Number(isOfKeys(b)))) {
+  for (const name of names) {
     const path = join(folder, `${name}${extension}`);
     const file = openSync(path, 'wx', 0o600);
     try {
@@ -50,11 +52,16 @@ export const dumpRecords = async (
 
 /** The documents of a file, one after the other; each begins with its length. */
 function* documentsIn(path: string): Generator<Document> {
-  const bytes = readFileSync(path);
-  for (let at = 0; at < bytes.length;) {
-    const length = bytes.readInt32LE(at);
-    yield BSON.deserialize(bytes.subarray(at, at + length), exact);
-    at += length;
+  const file = openSync(path, 'r');
+  try {
+    const head = Buffer.alloc(4);
+    for (let at = 0; readSync(file, head, 0, head.length, at) === head.length;) {
+      const bytes = Buffer.alloc(head.readInt32LE());
+      at += readSync(file, bytes, 0, bytes.length, at);
+      yield BSON.deserialize(bytes, exact);
+    }
+  } finally {
+    closeSync(file);
   }
 }
 

@@ -16,7 +16,7 @@ const named = [
       .flatMap((file) =>
         [
           ...readFileSync(join(sources, file), 'utf8').matchAll(
-            /(?:collection|indexed|#of)(?:<[^()]*?>)?\(\s*'(\w+)'/g,
+            /(?:collection|indexed|#of)(?:<[^()]*?>)?\(\s*'([\w.]+)'/g,
           ),
         ].map(([, name = '']) => name),
       ),
@@ -24,6 +24,7 @@ const named = [
 ].toSorted();
 /** They are made of the log, hold for moments, or are about this copy alone. */
 const notKept = [
+  'artwork.unfinished',
   'builds',
   'leases',
   'log_orgs',
