@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -14,6 +14,7 @@ import {
   toldCertificates,
   toldSettings,
 } from '../support/fixtures/erasable.js';
+import { filesBelow } from '../support/fixtures/files-below.js';
 import { startReceiver } from '../support/http/receiver.js';
 import { aCard, clientOf, clientsOf } from '../support/http/service.js';
 import { eventually } from '../support/time/eventually.js';
@@ -38,13 +39,8 @@ const start = async (directory: string): Promise<Service> => {
 
 /** The files of a directory in which a word stands, by word. */
 const found = async (directory: string, markers: readonly string[]): Promise<readonly string[]> => {
-  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
-  const files = await Promise.all(
-    entries
-      .filter((entry) => entry.isFile())
-      .map(async ({ name, parentPath }) => ({ name, bytes: await readFile(join(parentPath, name)) })),
-  );
-  return files.flatMap(({ name, bytes }) =>
+  const files = await filesBelow(directory);
+  return files.flatMap(([name, bytes]) =>
     markers.filter((marker) => bytes.includes(marker)).map((marker) => `${name}: ${marker}`),
   );
 };

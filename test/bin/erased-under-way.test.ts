@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { BSON } from 'mongodb';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,6 +14,7 @@ import { toldCertificates } from '../support/fixtures/erasable.js';
 import { writeLogKey } from '../support/fixtures/log-key.js';
 import { receiverSettings, startReceiver, type Received } from '../support/http/receiver.js';
 import { aCard, built, clientsOf } from '../support/http/service.js';
+import { filesBelow } from '../support/fixtures/files-below.js';
 import { rounds } from '../support/runner/effort.js';
 import { describeWithEngines } from '../support/runner/engines.js';
 import { distributedWiring } from '../support/runner/wiring.js';
@@ -36,14 +37,9 @@ interface Place {
   readonly close: () => Promise<void>;
 }
 
-const files = async (directory: string): Promise<readonly (readonly [string, Uint8Array])[]> =>
-  Promise.all(
-    (await readdir(directory)).map(async (name) => [name, await readFile(join(directory, name))] as const),
-  );
-
 const embedded = async (directory: string): Promise<Place> => ({
   environment: {},
-  stored: () => files(directory),
+  stored: () => filesBelow(directory),
   close: () => Promise.resolve(),
 });
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -8,6 +8,7 @@ import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { startService, type Service } from '../../bin/wiring/service.js';
 import { readSettings } from '../../bin/settings/settings.js';
 import { eventually } from '../support/time/eventually.js';
+import { filesBelow } from '../support/fixtures/files-below.js';
 import { authority, receiverSettings, startReceiver, type Receiver } from '../support/http/receiver.js';
 import { aCard, clientOf, type Reply as WholeReply } from '../support/http/service.js';
 import { spendSignInSecrets } from '../support/http/sign-in-secrets.js';
@@ -35,17 +36,6 @@ const cardOf = { name: 'Bo Starboard', line1: '78 Canary Row', city: 'Austin', s
 
 /** Personal data: it is kept with the card or contact, and must be in no log line, metric or refusal. */
 const personal = ['Leeward', 'Starboard', 'Canary Row', 'coal mine', 'leeward.example', '555-0171'];
-
-const filesBelow = async (directory: string): Promise<ReadonlyMap<string, Buffer>> => {
-  const files = (await readdir(directory, { recursive: true, withFileTypes: true })).filter((entry) =>
-    entry.isFile(),
-  );
-  return new Map(
-    await Promise.all(
-      files.map(async ({ parentPath, name }) => [name, await readFile(join(parentPath, name))] as const),
-    ),
-  );
-};
 
 /** A signing secret in each of its forms: as it is shown, the base64 in it, and the key bytes. */
 const formsOf = (secret: string): readonly Buffer[] => {
@@ -266,7 +256,9 @@ describe('secrets, birth years and personal data', () => {
   it('secrets and birth years are in no data file, log line, metric or response after use', async () => {
     const files = await filesBelow(directory);
     const holds = (name: string): boolean =>
-      [name, `${name}-wal`].some((file) => files.get(file)?.includes('07-19') === true);
+      [name, `${name}-wal`].some((each) =>
+        files.some(([file, bytes]) => file === each && bytes.includes('07-19')),
+      );
     expect([lines.length > 10, holds('read.db')], 'the search finds text that is there').to.deep.equal([
       true,
       true,

@@ -229,6 +229,7 @@ describe('the documentation', () => {
         'invalid_url',
         'invalid_events',
         'too_many_endpoints',
+        'too_many_designs',
       ],
       429: ['rate_limited'],
       500: [

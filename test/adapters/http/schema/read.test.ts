@@ -131,11 +131,11 @@ describe('reading fields', () => {
       return 'refusal' in result ? result.refusal.message : '';
     };
     expect(message({})).to.equal('`name` is required.');
-    expect(message({ name: 'Adaline' })).to.equal('`name` must be at most 3 characters long.');
+    expect(message({ name: 'Adaline' })).to.equal('`name` must be at most 3 characters long, not 7.');
     expect(message({ name: ' ' })).to.equal('`name` is empty: fill it in.');
-    expect(message({ name: 'Ada', kind: 'c' })).to.equal('`kind` must be one of a, b.');
+    expect(message({ name: 'Ada', kind: 'c' })).to.equal('`kind` must be one of a, b, not `c`.');
     expect(message({ name: 'Ada', even: 'abc' })).to.equal('Not of even length.');
-    expect(message({ name: 'Ada', count: 'x' })).to.equal('`count` must be a whole number from 1.');
+    expect(message({ name: 'Ada', count: 'x' })).to.equal('`count` must be a whole number from 1, not `x`.');
     expect(message({ name: 'Ada', tags: ['x', 'z'] })).to.match(/^Each of `tags` must be /);
     expect(message({ name: 'Ada', tags: 'x' })).to.match(/^`tags` must be /);
   });
@@ -148,8 +148,8 @@ describe('reading fields', () => {
         return 'refusal' in result ? result.refusal.message : '';
       };
       expect(told({ arrive_on: ' ' })).to.equal('`arrive_on` is empty: fill it in, or leave it out.');
-      expect(told({ reference: {} })).to.equal('`reference` must be a string or a number.');
-      expect(told({ events: 'card.created' })).to.equal('`events` must be a list.');
+      expect(told({ reference: {} })).to.equal('`reference` must be a string or a number, not an object.');
+      expect(told({ events: 'card.created' })).to.equal('`events` must be a list, not a string.');
     });
     it('reports the first refusal in the order of the schema, in whatever order the fields were sent', () => {
       expect(
