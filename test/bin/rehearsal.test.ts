@@ -228,9 +228,9 @@ const rehearses = (placesIn: (directory: string) => Promise<Places>, isEmbedded:
       for (const { status, code } of await Promise.all(refusals))
         expect([status, code]).to.deep.equal([503, 'rehearsal']);
       const visitor = await operatorOf({ operator, baseUrl: copy.baseUrl });
-      const designs = `/console/${org}/designs`;
-      expect((await visitor.get(designs)).text).to.include('This is a copy of the service, for rehearsal');
-      const saving = await visitor.submit(designs, 'save', { name: 'Summer' });
+      const contacts = `/console/${org}/contacts`;
+      expect((await visitor.get(contacts)).text).to.include('This is a copy of the service, for rehearsal');
+      const saving = await visitor.submit(contacts, 'make', { first_name: 'Summer' });
       expect([saving.status, saving.text.includes('nothing is changed or sent from here')]).to.deep.equal([
         503,
         true,
