@@ -203,13 +203,11 @@ export class SqliteReadModels implements ReadModels {
   }
 
   #storedOf<Document>(row: DocumentRow): Stored<Document> {
-    const [key, created, position, json] = row;
-    const document: Document | undefined = this.#documents.get(json);
-    if (document !== undefined)
-      return { key, created: BigInt(created), position: BigInt(position), document };
-    const parsed = storedOf<Document>(row);
-    this.#documents.set(json, parsed.document);
-    return parsed;
+    const [, , , json] = row;
+    const known: Document | undefined = this.#documents.get(json);
+    const stored = storedOf(row, known);
+    if (known === undefined) this.#documents.set(json, stored.document);
+    return stored;
   }
 
   /** Runs a query, and once more on an error of SQLite: the build's table may have been dropped. */

@@ -3,6 +3,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dumpRecords, loadRecords } from '../../../../adapters/mongodb/client/backup.js';
+import { MongoArtwork } from '../../../../adapters/mongodb/records/artwork.js';
+import { SystemClock } from '../../../../adapters/system/clock.js';
+import { ArtworkDigest } from '../../../../domain/artwork.js';
 import { describeWithEngines } from '../../../support/runner/engines.js';
 import { freshDatabase } from '../support.js';
 
@@ -54,6 +57,27 @@ describeWithEngines(['MONGODB_URL'], 'a copy of what lies in MongoDB', (url) => 
     } finally {
       rmSync(folder, { recursive: true });
       await end();
+    }
+  });
+
+  it('holds the fronts of cards, which come back with every byte', async () => {
+    const [from, to] = [freshDatabase(url), freshDatabase(url)];
+    const folder = mkdtempSync(join(tmpdir(), 'cards-'));
+    try {
+      const clock = new SystemClock();
+      const digest = ArtworkDigest.parse('ab'.repeat(32));
+      // A picture in several pieces of GridFS.
+      const master = Buffer.alloc(600_000, 'dots of a front');
+      const [preview, thumbnail] = [Buffer.from('preview'), Buffer.from('thumbnail')];
+      await new MongoArtwork({ database: from.database, clock }).put(digest, { master, preview, thumbnail });
+      await loadRecords(to.database, folder, await dumpRecords(from.database, folder, { onlyKeys: false }));
+      const restored = new MongoArtwork({ database: to.database, clock });
+      expect((await restored.get(digest, 'master'))?.equals(master)).to.equal(true);
+      expect((await restored.get(digest, 'thumbnail'))?.equals(thumbnail)).to.equal(true);
+    } finally {
+      rmSync(folder, { recursive: true });
+      await from.end();
+      await to.end();
     }
   });
 });
