@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ArtworkDigest } from './artwork.js';
 import { ArrivalWindow } from './calendar.js';
 import { DomainError, never } from './errors.js';
 import { events, type Aggregate, type EventOf, type RecordedEvent, type Slot } from './events.js';
@@ -32,8 +33,15 @@ export const Order = z.object({
   request: z.string(),
   /** `console`: a person sent it; its only webhooks are for written and mailed. */
   source: z.object({ kind: z.enum(['api', 'hook', 'console']), id: z.string() }),
-  /** `copied`: this send makes the organization's copy of the collection card. */
-  design: z.object({ id: Uuid, slug: z.string().nullable(), copied: z.boolean() }),
+  /**
+   * `copied`: this send makes the organization's copy of the collection card. `front`: null for a mere name.
+   */
+  design: z.object({
+    id: Uuid,
+    slug: z.string().nullable(),
+    copied: z.boolean(),
+    front: ArtworkDigest.nullable().default(null),
+  }),
   handwriting: z.string(),
   window: ArrivalWindow,
   /** The day on which the card goes to the floor. */

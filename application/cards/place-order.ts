@@ -25,6 +25,7 @@ import {
   slugOf,
   type Organization,
   type OrganizationEvent,
+  type SavedDesign,
 } from '../../domain/organization.js';
 import type { Recipient } from '../../domain/recipient.js';
 import { decideFor, type Organizations, type SeenOrganization } from '../organizations/organizations.js';
@@ -186,6 +187,11 @@ const chooseHand = async (streams: Streams, wanted: string | null, owner: Organi
     ? created(owner).houseHand
     : offeredHand(await lookUp(handwritingId(wanted), (id) => streams.load(handwriting, id)), wanted);
 
+/** The design as the order has it. */
+const designOf = ({ id, slug, artwork }: Pick<SavedDesign, 'id' | 'slug' | 'artwork'>): Order['design'] => {
+  return { id, slug, copied: false, front: artwork?.digest ?? null };
+};
+
 const chooseDesign = async (
   streams: Streams,
   { org, command }: SendRequest,
@@ -196,14 +202,14 @@ const chooseDesign = async (
   const slug = designId === null ? null : slugOf(designId);
   if (slug === null) {
     const saved = designId === null ? defaultDesign(state) : savedDesign(state, designId);
-    return { design: { id: saved.id, slug: saved.slug, copied: false }, copy: null };
+    return { design: designOf(saved), copy: null };
   }
   const { title, artwork } = offered(
     await lookUp(slug, (known) => streams.load(collectionCard, known)),
     slug,
   );
   const existing = copyOf(state, slug);
-  if (existing !== null) return { design: { id: existing.id, slug, copied: false }, copy: null };
+  if (existing !== null) return { design: designOf(existing), copy: null };
   const id = nextCopyId(state, org, slug);
   const save = saveDesign({ id, name: title, slug, artwork });
   const write = streams.write(
@@ -211,7 +217,7 @@ const chooseDesign = async (
     owner,
     save(state).map((event) => ({ event, command })),
   );
-  return { design: { id, slug, copied: true }, copy: { save, write } };
+  return { design: { ...designOf({ id, slug, artwork }), copied: true }, copy: { save, write } };
 };
 
 /**

@@ -25,7 +25,7 @@ const order: Order = {
   org: OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000001'),
   request: 'a-request',
   source: { kind: 'api', id: 'a-key' },
-  design: { id: Uuid.parse('6c0f6a3e-0000-4000-8000-00000000000d'), slug: null, copied: false },
+  design: { id: Uuid.parse('6c0f6a3e-0000-4000-8000-00000000000d'), slug: null, copied: false, front: null },
   handwriting: 'Everyday',
   window: { earliest: LocalDate.parse('2026-03-06'), latest: LocalDate.parse('2026-03-10') },
   due: LocalDate.parse('2026-03-03'),

@@ -55,6 +55,7 @@ const meanings: Readonly<Record<string, string>> = {
   externalId: 'What the organization calls the contact; null if it gave none.',
   firstName: 'Null if it is unknown.',
   fit: '`fill`: the picture fills the card and is cut at its edges. `fit`: it is whole, with a white border.',
+  front: 'The SHA-256 of the print master of the front; null if the design has no picture.',
   generation: 'Counts the secrets of the endpoint, from 0.',
   handwriting: 'The handwriting of the message and the envelope.',
   height: 'The height of the picture of which the front was made, in dots.',

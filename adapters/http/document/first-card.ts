@@ -14,7 +14,12 @@ const firstEvent = (): FirstEvent => {
     org: OrganizationId.parse('0c6f1f3e-8d2b-4f5a-9b1e-3a7c5d9e2f10'),
     request: '',
     source: { kind: 'api', id: '' },
-    design: { id: Uuid.parse('5d0a4c7e-2b9f-4e1d-8a6c-7f3b1e9d2c40'), slug: null, copied: false },
+    design: {
+      id: Uuid.parse('5d0a4c7e-2b9f-4e1d-8a6c-7f3b1e9d2c40'),
+      slug: null,
+      copied: false,
+      front: null,
+    },
     handwriting: 'Everyday',
     window: arrivalWindow(LocalDate.parse('2026-03-10')),
     due: LocalDate.parse('2026-03-03'),

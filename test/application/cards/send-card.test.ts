@@ -3,9 +3,12 @@ import { changeCard } from '../../../application/cards/change-card.js';
 import { recoverLostSpend } from '../../../application/cards/claims.js';
 import { sendCard } from '../../../application/cards/send-card.js';
 import { ledgerRevisionBefore } from '../../../application/money/movements.js';
+import { execute } from '../../../application/writing/execute.js';
 import { cancel, cardStream } from '../../../domain/card.js';
 import { cardCode, codeAlphabet } from '../../../domain/card-code.js';
+import { collectionCard, putCollectionCard } from '../../../domain/catalogue.js';
 import { DomainError } from '../../../domain/errors.js';
+import { front } from '../../support/fixtures/front.js';
 import { balanceOf, buy, makeWorld, org, sendRequest, type World } from '../../support/fixtures/world.js';
 
 const codeOf = (outcome: PromiseSettledResult<unknown>): string => {
@@ -189,6 +192,22 @@ for (const atomic of [true, false]) {
         (await world.store.readLog(0n, 1000)).filter(({ type }) => type === 'DesignSaved').length,
       ).to.equal(2);
       expect(await balanceOf(world)).to.equal(5);
+    });
+
+    it('records the front that its design has, whatever the collection shows later', async () => {
+      const world = await makeWorld({ atomic, credits: 10 });
+      const send = async (designId: string | null) => {
+        const { event } = await sendCard(world, sendRequest(world, { designId: { value: designId } }));
+        return event.data.order?.design.front;
+      };
+      const fronts = [await send(null)];
+      for (const digit of ['a', 'b']) {
+        const publish = putCollectionCard('Thank you', true, front(digit));
+        await execute(world, collectionCard, 'thank-you', world.command(), publish);
+        fronts.push(await send('card:thank-you'), await send(null));
+      }
+      const { digest } = front('a');
+      expect(fronts).to.deep.equal([null, digest, digest, digest, digest]);
     });
 
     it('returns the credit of a cancelled card only once', async () => {

@@ -10,10 +10,10 @@ import { artworkSweep } from '../../../application/organizations/sweep-artwork.j
 import type { ReadModels } from '../../../application/ports/read-models.js';
 import { foldDocument } from '../../../application/projecting/up-to-date.js';
 import { execute } from '../../../application/writing/execute.js';
-import { ArtworkDigest, type Front } from '../../../domain/artwork.js';
 import { Uuid } from '../../../domain/ids.js';
 import { saveDesign, organization, organizationStream } from '../../../domain/organization.js';
 import { organizations } from '../../../projections/organizations.js';
+import { front } from '../../support/fixtures/front.js';
 import { MemoryArtwork } from '../../support/memory/artwork.js';
 import { MemoryImportRecords } from '../../support/memory/records.js';
 import { makeWorld, org } from '../../support/fixtures/world.js';
@@ -21,13 +21,6 @@ import { makeWorld, org } from '../../support/fixtures/world.js';
 const by = { actor: { kind: 'member' as const, id: 'ann' }, requestId: 'req_1' };
 const minute = 60_000;
 const pictures = { master: Buffer.from('m'), preview: Buffer.from('p'), thumbnail: Buffer.from('t') };
-const front = (digit: string, fit: Front['fit'] = 'fill', bytes = 2_000_000): Front => ({
-  digest: ArtworkDigest.parse(digit.repeat(64)),
-  bytes,
-  width: 1575,
-  height: 2175,
-  fit,
-});
 
 /** A file that notes whether any of it was read. */
 const aFile = () => {
