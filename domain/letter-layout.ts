@@ -77,6 +77,14 @@ const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdf
 const widthOf = ({ widths, otherwise }: Hand, code: number): number =>
   code < codes ? (widths[code] ?? otherwise) : isLowSurrogate(code) ? 0 : otherwise;
 
+/** How wide a line is, in ems. */
+export const widthIn = (handwriting: string, text: string): number => {
+  const hand = handFor(handwriting);
+  let width = 0;
+  for (let at = 0; at < text.length; at++) width += widthOf(hand, text.charCodeAt(at));
+  return width;
+};
+
 /** Where the lines of a message begin and end, one after the other. */
 type Breaks = readonly number[];
 

@@ -1,49 +1,65 @@
-import type { Front } from '../../../domain/artwork.js';
+import { onEnvelope } from '../../../domain/recipient.js';
 import type { CardDocument } from '../../../projections/cards.js';
-import { Cover } from '../web/cover.js';
-import { Letter } from '../web/letter.js';
+import { Cover, type CoverProps } from '../web/cover.js';
+import { Envelope, Letter } from '../web/letter.js';
+import type { Html } from '../web/prose.js';
 import { gone } from './gone.js';
-import type { Context } from './page.js';
 
-interface PieceProps extends Pick<Context, 'url'> {
-  readonly card: CardDocument;
-  /** Null if it was erased. */
-  readonly message: string | null;
-  readonly front: Front | null;
+interface PieceProps {
+  readonly front: CoverProps;
+  readonly inside: Html;
+  readonly envelope: Html;
 }
 
-/** The parts of a card: its front, its inside and its envelope. */
-export const Piece = ({ card, message, front, url }: PieceProps) => (
-  <div class="grid">
-    {front === null ? null : (
-      <section class="panel" aria-labelledby="front">
-        <h2 id="front">Front</h2>
-        <Cover title="The front of the card" name={card.code} artwork={front} url={url} />
-      </section>
-    )}
-    <section class="panel" aria-labelledby="inside">
-      <h2 id="inside">Inside</h2>
-      <p class="quiet small">Written by a pen in {card.handwriting}.</p>
-      {message === null ? (
-        <p class="letter">The message is {gone(card.erasedAt)}.</p>
-      ) : (
-        <Letter message={message} hand={card.handwriting} />
-      )}
+/** The parts of a card, as large as they are beside each other: its front, its inside and its envelope. */
+export const Piece = ({ front, inside, envelope }: PieceProps) => (
+  <div class="piece">
+    <section aria-labelledby="front">
+      <h3 id="front">Front</h3>
+      <Cover {...front} size="preview" />
     </section>
-    <section class="panel" aria-labelledby="envelope">
-      <h2 id="envelope">Envelope</h2>
-      <address class="letter envelope">
-        {card.recipient === null
-          ? gone(card.erasedAt)
-          : [
-              card.recipient.name,
-              card.recipient.line1,
-              card.recipient.line2,
-              `${card.recipient.city} ${card.recipient.state} ${card.recipient.zip}`,
-            ]
-              .filter((line) => line !== null)
-              .map((line) => <span>{line}</span>)}
-      </address>
+    <section aria-labelledby="inside">
+      <h3 id="inside">Inside</h3>
+      {inside}
+    </section>
+    <section aria-labelledby="envelope">
+      <h3 id="envelope">Envelope</h3>
+      {envelope}
     </section>
   </div>
 );
+
+interface SentProps extends Pick<CoverProps, 'artwork' | 'url'> {
+  readonly card: CardDocument;
+  /** Null if it was erased. */
+  readonly message: string | null;
+  readonly design: string;
+}
+
+/** The parts of a card that was sent. */
+export const SentPiece = ({ card, message, design, artwork, url }: SentProps) => {
+  const { handwriting: hand, recipient } = card;
+  return (
+    <section class="panel" aria-labelledby="piece">
+      <h2 id="piece">The card</h2>
+      <p class="quiet small">Written by a pen in {hand}.</p>
+      <Piece
+        front={{ title: design, name: card.code, artwork, url }}
+        inside={
+          message === null ? (
+            <p class="letter">The message is {gone(card.erasedAt)}.</p>
+          ) : (
+            <Letter message={message} hand={hand} />
+          )
+        }
+        envelope={
+          recipient === null ? (
+            <p class="letter">The address is {gone(card.erasedAt)}.</p>
+          ) : (
+            <Envelope hand={hand} lines={onEnvelope(recipient)} />
+          )
+        }
+      />
+    </section>
+  );
+};

@@ -14,22 +14,23 @@ const linesOf = (title: string): readonly string[] => {
   return lines.slice(0, 4);
 };
 
-interface CoverProps {
+export interface CoverProps {
   readonly title: string;
   /** Decides the colour, where there is no picture. */
   readonly name: string;
   readonly artwork: Front | null;
   readonly url: (path: string) => Url;
+  readonly size?: 'thumbnail' | 'preview';
 }
 
 /** The front of a card. */
-export const Cover = ({ title, name, artwork, url }: CoverProps) =>
+export const Cover = ({ title, name, artwork, url, size = 'thumbnail' }: CoverProps) =>
   artwork === null ? (
     <Title title={title} name={name} />
   ) : (
     <img
       class="cover"
-      src={url(pathOfPicture(artwork, 'thumbnail'))}
+      src={url(pathOfPicture(artwork, size))}
       alt={`${title}: its picture`}
       width="240"
       height="336"

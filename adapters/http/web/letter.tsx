@@ -5,10 +5,11 @@ import {
   maxLines,
   panel,
   roomAt,
+  widthIn,
   type Layout,
 } from '../../../domain/letter-layout.js';
 
-/** Between the edge of the card and the writing, in points. */
+/** Between the edge of the paper and the writing, in points. */
 const margin = 27;
 
 /** The typeface of each handwriting, for programs that show a preview somewhere else. */
@@ -24,36 +25,74 @@ const typefaces: Readonly<Record<string, string>> = {
 /** Characters that XML can't contain but a message can; such a message is held, not refused. */
 const drawable = (text: string): string => text.replaceAll(/(?!\t)[\p{Cc}\p{Cs}\uFFFE\uFFFF]/gu, '\uFFFD');
 
+/** Widths of lines are the typeface's without kerning and ligatures, so none is used. */
+const writtenIn = (hand: string, size: number) =>
+  ({
+    fill: '#22304f',
+    'font-family': `${typefaces[laidOutIn(hand)] ?? ''}, cursive`,
+    'font-size': size,
+    'font-kerning': 'none',
+    'font-variant-ligatures': 'none',
+  }) as const;
+
 interface SheetProps {
   readonly hand: string;
   readonly layout: Layout;
 }
 
-/**
- * The inside of the card, in points, each line where the layout breaks it: its widths are the typeface's
- * without kerning and ligatures, so none is used. Lines beyond the card are left out.
- */
+/** The inside of the card, in points, each line where the layout breaks it. Lines beyond it are left out. */
 export const Sheet = ({ hand, layout: { lines, size } }: SheetProps) => {
-  const name = laidOutIn(hand);
   const [width, height] = [panel.width + 2 * margin, panel.height + 2 * margin];
-  const style = {
-    'font-family': `${typefaces[name] ?? ''}, cursive`,
-    'font-size': size,
-    'font-kerning': 'none',
-    'font-variant-ligatures': 'none',
-  } as const;
   return (
     <svg
       xmlns="http://www.w3.org/2000/svg"
-      class={`sheet ${name}`}
+      class={`sheet ${laidOutIn(hand)}`}
       viewBox={`0 0 ${width} ${height}`}
       role="img"
       aria-label={`The message in a hand like ${hand}: ${drawable(lines.join(' '))}`}
     >
       <rect class="paper" width={width} height={height} fill="#fffdf6" />
-      <g fill="#22304f" {...style}>
+      <g {...writtenIn(hand, size)}>
         {lines.slice(0, roomAt(size)).map((line, at) => (
           <text x={margin} y={margin + (at + 0.75) * size * lineHeight} xml:space="preserve">
+            {drawable(line)}
+          </text>
+        ))}
+      </g>
+    </svg>
+  );
+};
+
+/** In points. */
+const envelope = { width: 7.25 * 72, height: 5.25 * 72, writing: 22 } as const;
+
+interface EnvelopeProps extends Pick<SheetProps, 'hand'> {
+  readonly lines: readonly string[];
+}
+
+/** The envelope, in points: the address in its middle, as large as its longest line allows. */
+export const Envelope = ({ hand, lines }: EnvelopeProps) => {
+  const { width, height } = envelope;
+  const widest = Math.max(1, ...lines.map((line) => widthIn(hand, line)));
+  const size = Math.min(envelope.writing, (width - 2 * margin) / widest);
+  const top = (height - lines.length * size * lineHeight) / 2;
+  return (
+    <svg
+      xmlns="http://www.w3.org/2000/svg"
+      class={`sheet ${laidOutIn(hand)}`}
+      viewBox={`0 0 ${width} ${height}`}
+      role="img"
+      aria-label={`The address in a hand like ${hand}: ${drawable(lines.join(', '))}`}
+    >
+      <rect class="paper" width={width} height={height} fill="#fffdf6" />
+      <rect x={width - 90} y="27" width="63" height="72" fill="none" stroke="#a9a38d" stroke-dasharray="4" />
+      <g {...writtenIn(hand, size)}>
+        {lines.map((line, at) => (
+          <text
+            x={(width - widest * size) / 2}
+            y={top + (at + 0.75) * size * lineHeight}
+            xml:space="preserve"
+          >
             {drawable(line)}
           </text>
         ))}

@@ -126,7 +126,7 @@ describe('every page of the console', () => {
       if (response.status !== 200) continue;
       const { text } = response;
       expect(text, address).not.to.match(
-        /<img(?! class="cover" src="\/pictures\/\w+\/thumbnail\.webp")|<script(?! type="module" src="\/assets\/pages\.[0-9a-f]{12}\.js")|<style|<iframe|\son\w+=|\sstyle=/,
+        /<img(?! class="cover" src="\/pictures\/\w+\/(?:thumbnail|preview)\.webp")|<script(?! type="module" src="\/assets\/pages\.[0-9a-f]{12}\.js")|<style|<iframe|\son\w+=|\sstyle=/,
       );
       expect(text.match(/<main id="content"/g), address).to.have.length(1);
       expect(text.match(/<h1[ >]/g), address).to.have.length(1);
@@ -241,7 +241,7 @@ describe('every page of the console', () => {
       const seen = await Promise.all([lively.owner.get(address), operator.get(address)]);
       for (const { text } of seen)
         expect(text, address).not.to.match(
-          /<img(?! class="cover" src="\/pictures\/\w+\/thumbnail\.webp")|<script(?! type="module")|(?:href|src|action)="javascript:/,
+          /<img(?! class="cover" src="\/pictures\/\w+\/(?:thumbnail|preview)\.webp")|<script(?! type="module")|(?:href|src|action)="javascript:/,
         );
     }
     expect((await lively.owner.get(more[0] ?? '')).text).to.include('&lt;img src=x');

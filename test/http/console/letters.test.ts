@@ -63,6 +63,9 @@ const measure = `(({ hand, messages, width, room, sizes }) => {
   });
 })`;
 
+const isAscending = (numbers: readonly number[]): boolean =>
+  numbers.every((number, at) => number >= (numbers[at - 1] ?? number));
+
 describeInBrowser('letters in a browser', (browser) => {
   let service: RunningService;
   let tenant: Tenant;
@@ -117,6 +120,44 @@ describeInBrowser('letters in a browser', (browser) => {
     await page.locator('#preview svg text').getByText('Thank you, Ada.').waitFor();
     await page.getByText('15 of 500 characters').waitFor();
     expect(complaints).to.deep.equal([]);
+    await page.context().close();
+  });
+
+  it('are shown between the front and the envelope in the same hand, all as large as they are on a table', async () => {
+    const { recipient } = aCard() as { readonly recipient: object };
+    const name = 'Ada Augusta King, Countess of Lovelace';
+    const line1 = 'The Second House of the Analytical Engines on M Wy';
+    const { id } = await tenant.api('/api/v1/cards', {
+      body: aCard({
+        design_id: 'card:welcome-home',
+        handwriting: 'Architect',
+        recipient: { ...recipient, name, line1 },
+      }),
+    });
+    const page = await pageAs(owner);
+    for (const width of [1280, 700, 390]) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.goto(`${service.baseUrl}/cards/${id}`);
+      await page.evaluate('document.fonts.ready');
+      const parts = page.locator('.piece > section > :is(img, svg)');
+      const boxes = await Promise.all((await parts.all()).map((part) => part.boundingBox()));
+      const inches = (boxes[0]?.width ?? 0) / 5;
+      expect(inches).to.be.above(35);
+      expect(
+        boxes.map((box) => [box?.width, box?.height].map((size = 0) => Math.round((size / inches) * 4) / 4)),
+      ).to.deep.equal([
+        [5, 7],
+        [5, 7],
+        [7.25, 5.25],
+      ]);
+      const paper = boxes[2] ?? { x: 0, width: 0 };
+      const lines = await page.locator('.piece svg.architect').last().locator('text').all();
+      expect(await Promise.all(lines.map((line) => line.textContent()))).to.include.members([name, line1]);
+      for (const line of lines) {
+        const { x = 0, width: wide = 0 } = (await line.boundingBox()) ?? {};
+        expect([paper.x, x, x + wide, paper.x + paper.width]).to.satisfy(isAscending);
+      }
+    }
     await page.context().close();
   });
 

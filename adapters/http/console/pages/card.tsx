@@ -14,7 +14,7 @@ import { Day, Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { nothingHere, assertMay, roleAt } from '../admit.js';
 import { newForm } from '../answer.js';
-import { Piece } from '../card-piece.js';
+import { SentPiece } from '../card-piece.js';
 import { CardDeliveries, deliveriesOf } from '../card-deliveries.js';
 import { lineOf, reasonInWords, stepName, stepState } from '../happenings.js';
 import { go, page, type Context } from '../page.js';
@@ -55,13 +55,13 @@ export const cardPage = page({
     const { id, slug } = found.order.design;
     const { designs, archived } = await readAccount(deps, found.org);
     const isIt = (known: DesignDocument): boolean => known.id === id;
-    const design = designs.find(isIt)?.name ?? slug;
-    const front = [...designs, ...archived].find(isIt)?.artwork ?? null;
-    return { ...found, history, design, front, told, form: isOffered ? newForm(context) : null };
+    const design = designs.find(isIt)?.name ?? slug ?? 'one that was archived';
+    const artwork = [...designs, ...archived].find(isIt)?.artwork ?? null;
+    return { ...found, history, design, artwork, told, form: isOffered ? newForm(context) : null };
   },
   title: ({ card }) => card.code,
   within: ({ org, role }) => ({ org, role }),
-  view: ({ card, message, history, design, front, org, role, told, form }, context, refused) => {
+  view: ({ card, message, history, design, artwork, org, role, told, form }, context, refused) => {
     const { url, timeZone } = context;
     return (
       <>
@@ -103,7 +103,7 @@ export const cardPage = page({
             not a promised date. What happens after the card is posted is not reported.
           </p>
         </section>
-        <Piece card={card} message={message} front={front} url={url} />
+        <SentPiece card={card} message={message} design={design} artwork={artwork} url={url} />
         <div class="grid wide">
           <section id="happenings" class="panel" aria-labelledby="history" data-refresh>
             <h2 id="history">History</h2>
@@ -139,7 +139,7 @@ export const cardPage = page({
                 <dt>Sent by</dt>
                 <dd>{history[0]?.by}</dd>
                 <dt>Design</dt>
-                <dd>{design ?? 'one that was archived'}</dd>
+                <dd>{design}</dd>
                 <dt>Due on the floor</dt>
                 <dd>
                   <Day day={card.due} />
