@@ -16,8 +16,8 @@ export const Recipient = z.object({
 });
 export type Recipient = z.infer<typeof Recipient>;
 
-/** The lines of the envelope. */
-export const onEnvelope = ({ name, line1, line2, city, state, zip }: Recipient): readonly string[] =>
+/** An address as it is written on an envelope. */
+export const addressLines = ({ name, line1, line2, city, state, zip }: Recipient): readonly string[] =>
   [name, line1, line2, `${city} ${state} ${zip}`].filter((line) => line !== null);
 
 /** The address of a contact, as far as it is known. (decision 43: the address and email of a contact) */

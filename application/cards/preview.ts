@@ -1,8 +1,9 @@
 import type { ArrivalWindow } from '../../domain/calendar.js';
 import { handwriting, handwritingId, offeredHand } from '../../domain/catalogue.js';
-import { DomainError, unwrap } from '../../domain/errors.js';
+import { DomainError, type Captured } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { layOut, type Layout } from '../../domain/letter-layout.js';
+import type { Recipient } from '../../domain/recipient.js';
 import { organizationOf } from '../organizations/administer.js';
 import type { WriteDeps } from '../writing/execute.js';
 import { lookUp, placeOrder, type CardDraft, type PlaceOrderDeps, type SendRequest } from './place-order.js';
@@ -31,8 +32,9 @@ export const previewLetter = async (
 
 /** The result that sending a card would have. Nothing was sent, spent or recorded. */
 export interface SendPreview {
-  /** The message, if there is one that a card can have, in its handwriting. */
-  readonly letter: { readonly message: string; readonly hand: string } | null;
+  /** Null if no card can have it. */
+  readonly message: string | null;
+  readonly recipient: Recipient | null;
   /** The refusal that a send would get; null if none. Credits are not checked. */
   readonly refusal: DomainError | null;
   /** Why it would be held; null if it wouldn't be. */
@@ -40,14 +42,7 @@ export interface SendPreview {
   readonly window: ArrivalWindow | null;
 }
 
-const orNull = async <T>(work: () => Promise<T>): Promise<T | null> => {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof DomainError) return null;
-    throw error;
-  }
-};
+const orNull = <T>(field: Captured<T>): T | null => ('value' in field ? field.value : null);
 
 /** Previews a send, with the functions of a send. Throws EventStoreUnavailable. */
 export const previewSend = async (
@@ -55,19 +50,14 @@ export const previewSend = async (
   request: Omit<SendRequest, 'draft'>,
   draft: CardDraft,
 ): Promise<SendPreview> => {
-  const { org } = request;
-  const letter = await orNull(async () => {
-    const message = unwrap(draft.message);
-    const { hand } = await previewLetter(deps, org, message, unwrap(draft.handwriting));
-    return { message, hand };
-  });
+  const shown = { message: orNull(draft.message), recipient: orNull(draft.recipient) };
   try {
-    const seen = { owner: await deps.organizations.read(org), isRemembered: false };
+    const seen = { owner: await deps.organizations.read(request.org), isRemembered: false };
     const { event } = await placeOrder(deps, { ...request, draft: () => draft }, draft, seen);
     const heldReason = event.type === 'CardHeld' ? event.data.reason : null;
-    return { letter, refusal: null, heldReason, window: event.data.order?.window ?? null };
+    return { ...shown, refusal: null, heldReason, window: event.data.order?.window ?? null };
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
-    return { letter, refusal: error, heldReason: null, window: null };
+    return { ...shown, refusal: error, heldReason: null, window: null };
   }
 };

@@ -1,4 +1,4 @@
-import { onEnvelope } from '../../../domain/recipient.js';
+import { addressLines } from '../../../domain/recipient.js';
 import type { CardDocument } from '../../../projections/cards.js';
 import { Cover, type CoverProps } from '../web/cover.js';
 import { Envelope, Letter } from '../web/letter.js';
@@ -6,7 +6,8 @@ import type { Html } from '../web/prose.js';
 import { gone } from './gone.js';
 
 interface PieceProps {
-  readonly front: CoverProps;
+  /** Null if there is no design. */
+  readonly front: CoverProps | null;
   readonly inside: Html;
   readonly envelope: Html;
 }
@@ -15,15 +16,21 @@ interface PieceProps {
 export const Piece = ({ front, inside, envelope }: PieceProps) => (
   <div class="piece">
     <section aria-labelledby="front">
-      <h3 id="front">Front</h3>
-      <Cover {...front} size="preview" />
+      <h3 class="small" id="front">
+        Front
+      </h3>
+      {front === null ? <p class="letter">No design yet.</p> : <Cover {...front} size="preview" />}
     </section>
     <section aria-labelledby="inside">
-      <h3 id="inside">Inside</h3>
+      <h3 class="small" id="inside">
+        Inside
+      </h3>
       {inside}
     </section>
     <section aria-labelledby="envelope">
-      <h3 id="envelope">Envelope</h3>
+      <h3 class="small" id="envelope">
+        Envelope
+      </h3>
       {envelope}
     </section>
   </div>
@@ -56,7 +63,7 @@ export const SentPiece = ({ card, message, design, artwork, url }: SentProps) =>
           recipient === null ? (
             <p class="letter">The address is {gone(card.erasedAt)}.</p>
           ) : (
-            <Envelope hand={hand} lines={onEnvelope(recipient)} />
+            <Envelope hand={hand} lines={addressLines(recipient)} />
           )
         }
       />

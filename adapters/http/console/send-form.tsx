@@ -1,19 +1,28 @@
 import type { ComponentChildren } from 'preact';
 import type { SendPreview } from '../../../application/cards/preview.js';
+import type { Front } from '../../../domain/artwork.js';
 import { maxMessageLength } from '../../../domain/message.js';
 import { states } from '../../../domain/recipient.js';
 import type { ContactDocument } from '../../../projections/contacts.js';
-import { Choice, Field, Form, TextArea, Search } from '../web/form.js';
+import { Cover } from '../web/cover.js';
+import { Choice, Field, Form, Group, TextArea, Search } from '../web/form.js';
 import type { OrgContext } from './page.js';
 import { paths } from '../web/paths.js';
 import type { Draft } from './send-draft.js';
 import { PreviewOfSend } from './send-preview.js';
 
+interface OfferedDesign {
+  readonly value: string;
+  readonly title: string;
+  readonly note: string;
+  readonly artwork: Front | null;
+}
+
 export interface SendData {
   readonly balance: number;
   readonly houseHand: string;
   readonly hands: readonly string[];
-  readonly designs: readonly { readonly value: string; readonly name: string }[];
+  readonly designs: readonly OfferedDesign[];
   readonly find: string;
   readonly found: readonly ContactDocument[];
   readonly form: string;
@@ -62,9 +71,31 @@ interface ViewProps {
 
 type FieldName = keyof Draft;
 
+interface DesignsProps extends Pick<OrgContext, 'url'> {
+  readonly designs: readonly OfferedDesign[];
+  readonly chosen: string | undefined;
+}
+
+/** Chooses the design by its picture. */
+const Designs = ({ designs, chosen, url }: DesignsProps) => (
+  <Group name="design_id" legend="Design">
+    <div class="pick small">
+      {designs.map(({ value, title, note, artwork }) => (
+        <label>
+          <input type="radio" name="design_id" value={value} checked={value === chosen} required />
+          <Cover title={title} name={value} artwork={artwork} url={url} isNamed />
+          {title} <span class="quiet">{note}</span>
+        </label>
+      ))}
+    </div>
+  </Group>
+);
+
 /** The form, and beside it the preview. */
 export const SendForm = (props: ViewProps) => {
-  const { data, draft, preview } = props;
+  const { data, draft, preview, context } = props;
+  const { designs, houseHand } = data;
+  const chosen = draft.design_id === '' ? designs[0] : designs.find(({ value }) => value === draft.design_id);
   const at = (name: FieldName) => ({
     name,
     value: draft[name],
@@ -75,7 +106,7 @@ export const SendForm = (props: ViewProps) => {
   return (
     <>
       <FindContact {...props} />
-      <div class="grid wide">
+      <div class="grid even">
         <section class="panel live" aria-labelledby="card">
           <h2 id="card">The card</h2>
           <Form id={data.form}>
@@ -98,19 +129,15 @@ export const SendForm = (props: ViewProps) => {
               hint={`At most ${maxMessageLength} characters.`}
               rows={9}
             />
-            <Row>
-              <Choice
-                {...at('handwriting')}
-                label="Handwriting"
-                options={[
-                  { value: '', name: `${data.houseHand} (house hand)` },
-                  ...data.hands
-                    .filter((name) => name !== data.houseHand)
-                    .map((name) => ({ value: name, name })),
-                ]}
-              />
-              <Choice {...at('design_id')} label="Design" options={data.designs} />
-            </Row>
+            <Choice
+              {...at('handwriting')}
+              label="Handwriting"
+              options={[
+                { value: '', name: `${houseHand} (house hand)` },
+                ...data.hands.filter((name) => name !== houseHand).map((name) => ({ value: name, name })),
+              ]}
+            />
+            <Designs designs={designs} chosen={chosen?.value} url={context.url} />
             <Row>
               <Field
                 {...at('arrive_on')}
@@ -138,7 +165,11 @@ export const SendForm = (props: ViewProps) => {
             </p>
           </Form>
         </section>
-        <PreviewOfSend preview={preview} />
+        <PreviewOfSend
+          preview={preview}
+          hand={draft.handwriting === '' ? houseHand : draft.handwriting}
+          front={chosen === undefined ? null : { ...chosen, name: chosen.value, url: context.url }}
+        />
       </div>
     </>
   );

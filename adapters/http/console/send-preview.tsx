@@ -1,11 +1,14 @@
 import type { SendPreview } from '../../../application/cards/preview.js';
 import { layOut, roomAt } from '../../../domain/letter-layout.js';
+import { addressLines } from '../../../domain/recipient.js';
 import { maxMessageLength } from '../../../domain/message.js';
 import { countCharacters } from '../../../domain/text.js';
+import type { CoverProps } from '../web/cover.js';
 import { RefusalText } from '../web/labels.js';
-import { Letter } from '../web/letter.js';
+import { Envelope, Letter, Sheet } from '../web/letter.js';
 import { Badge } from '../web/parts.js';
 import { Day } from '../web/time.js';
+import { Piece } from './card-piece.js';
 import { reasonInWords } from './happenings.js';
 
 /** The preview's result, in a line. */
@@ -32,23 +35,39 @@ const Verdict = ({ preview: { refusal, heldReason, window } }: { readonly previe
     </p>
   );
 
-/** The message in its hand, and the preview's result. */
-export const PreviewOfSend = ({ preview }: { readonly preview: SendPreview | null }) => (
-  <section id="preview" class="panel" aria-labelledby="preview-title">
-    <h2 id="preview-title">Preview</h2>
-    {preview === null || preview.letter === null ? (
-      <div class="letter">
-        <span>What you write appears here as it would be written.</span>
-      </div>
-    ) : (
-      <>
-        <Letter {...preview.letter} />
-        <Size {...preview.letter} />
-      </>
-    )}
-    {preview === null ? null : <Verdict preview={preview} />}
-  </section>
-);
+interface PreviewProps {
+  readonly preview: SendPreview | null;
+  readonly hand: string;
+  readonly front: CoverProps | null;
+}
+
+/** The whole card, as far as it is known, and the preview's result. */
+export const PreviewOfSend = ({ preview, hand, front }: PreviewProps) => {
+  const { message = null, recipient = null } = preview ?? {};
+  return (
+    <section id="preview" class="panel" aria-labelledby="preview-title">
+      <h2 id="preview-title">Preview</h2>
+      <Piece
+        front={front}
+        inside={
+          message === null ? (
+            <>
+              <Sheet hand={hand} layout={layOut('', hand)} />
+              <p class="quiet small">What you write appears here as it would be written.</p>
+            </>
+          ) : (
+            <>
+              <Letter message={message} hand={hand} />
+              <Size message={message} hand={hand} />
+            </>
+          )
+        }
+        envelope={<Envelope hand={hand} lines={recipient === null ? [] : addressLines(recipient)} />}
+      />
+      {preview === null ? null : <Verdict preview={preview} />}
+    </section>
+  );
+};
 
 const Size = ({ message, hand }: { readonly message: string; readonly hand: string }) => {
   const { lines, size } = layOut(message, hand);

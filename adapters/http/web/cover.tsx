@@ -21,17 +21,19 @@ export interface CoverProps {
   readonly artwork: Front | null;
   readonly url: (path: string) => Url;
   readonly size?: 'thumbnail' | 'preview';
+  /** The title stands in the same label. */
+  readonly isNamed?: boolean;
 }
 
 /** The front of a card. */
-export const Cover = ({ title, name, artwork, url, size = 'thumbnail' }: CoverProps) =>
+export const Cover = ({ title, name, artwork, url, size = 'thumbnail', isNamed = false }: CoverProps) =>
   artwork === null ? (
-    <Title title={title} name={name} />
+    <Title title={title} name={name} isNamed={isNamed} />
   ) : (
     <img
       class="cover"
       src={url(pathOfPicture(artwork, size))}
-      alt={`${title}: its picture`}
+      alt={isNamed ? '' : `${title}: its picture`}
       width="240"
       height="336"
       loading="lazy"
@@ -39,13 +41,16 @@ export const Cover = ({ title, name, artwork, url, size = 'thumbnail' }: CoverPr
   );
 
 /** The title on a colour of its own, in place of a picture. */
-const Title = ({ title, name }: Pick<CoverProps, 'title' | 'name'>) => {
+const Title = ({ title, name, isNamed }: Pick<CoverProps, 'title' | 'name' | 'isNamed'>) => {
+  const about = isNamed
+    ? ({ 'aria-hidden': true } as const)
+    : ({ role: 'img', 'aria-label': `${title}: no picture yet` } as const);
   const [first = 0, second = 0] = createHash('sha256').update(name).digest();
   const hue = Math.round((first / 255) * 360);
   const lines = linesOf(title);
   const top = 126 - ((lines.length - 1) * 24) / 2;
   return (
-    <svg class="cover" viewBox="0 0 180 252" role="img" aria-label={`${title}: no picture yet`}>
+    <svg class="cover" viewBox="0 0 180 252" {...about}>
       <rect width="180" height="252" fill={`hsl(${hue} 45% 90%)`} />
       <circle cx={40 + (second % 100)} cy="40" r="64" fill={`hsl(${(hue + 40) % 360} 55% 84%)`} />
       <circle cx={150 - (second % 80)} cy="226" r="52" fill={`hsl(${(hue + 300) % 360} 50% 82%)`} />

@@ -35,6 +35,9 @@ const writtenIn = (hand: string, size: number) =>
     'font-variant-ligatures': 'none',
   }) as const;
 
+const inWords = (what: string, hand: string, text: string): string =>
+  text === '' ? 'Nothing is written yet' : `The ${what} in a hand like ${hand}: ${drawable(text)}`;
+
 interface SheetProps {
   readonly hand: string;
   readonly layout: Layout;
@@ -49,7 +52,7 @@ export const Sheet = ({ hand, layout: { lines, size } }: SheetProps) => {
       class={`sheet ${laidOutIn(hand)}`}
       viewBox={`0 0 ${width} ${height}`}
       role="img"
-      aria-label={`The message in a hand like ${hand}: ${drawable(lines.join(' '))}`}
+      aria-label={inWords('message', hand, lines.join(' '))}
     >
       <rect class="paper" width={width} height={height} fill="#fffdf6" />
       <g {...writtenIn(hand, size)}>
@@ -70,27 +73,25 @@ interface EnvelopeProps extends Pick<SheetProps, 'hand'> {
   readonly lines: readonly string[];
 }
 
-/** The envelope, in points: the address in its middle, as large as its longest line allows. */
+/** The envelope, in points, as it is printed: a line that is too wide for it is written smaller. */
 export const Envelope = ({ hand, lines }: EnvelopeProps) => {
-  const { width, height } = envelope;
-  const widest = Math.max(1, ...lines.map((line) => widthIn(hand, line)));
-  const size = Math.min(envelope.writing, (width - 2 * margin) / widest);
-  const top = (height - lines.length * size * lineHeight) / 2;
+  const { width, height, writing } = envelope;
   return (
     <svg
       xmlns="http://www.w3.org/2000/svg"
       class={`sheet ${laidOutIn(hand)}`}
       viewBox={`0 0 ${width} ${height}`}
       role="img"
-      aria-label={`The address in a hand like ${hand}: ${drawable(lines.join(', '))}`}
+      aria-label={inWords('address', hand, lines.join(', '))}
     >
       <rect class="paper" width={width} height={height} fill="#fffdf6" />
       <rect x={width - 90} y="27" width="63" height="72" fill="none" stroke="#a9a38d" stroke-dasharray="4" />
-      <g {...writtenIn(hand, size)}>
+      <g {...writtenIn(hand, writing)}>
         {lines.map((line, at) => (
           <text
-            x={(width - widest * size) / 2}
-            y={top + (at + 0.75) * size * lineHeight}
+            x={width * 0.38}
+            y={height * 0.47 + at * writing * lineHeight}
+            font-size={Math.min(writing, (width * 0.54) / widthIn(hand, line))}
             xml:space="preserve"
           >
             {drawable(line)}

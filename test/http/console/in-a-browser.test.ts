@@ -184,6 +184,32 @@ describeInBrowser('the console in a browser', (browser) => {
     });
   });
 
+  it('sends a card whose design is chosen by its picture, without scripts and by the keyboard', async () => {
+    await look(lively.owner, { javaScriptEnabled: false }, async (page) => {
+      await open(page, `/console/${lively.tenant.org}/cards/new`);
+      const { type, press, see } = keyboardOn(page);
+      for (const [label, text] of Object.entries({
+        Name: 'Ada Lovelace',
+        Street: '12 Analytical Way',
+        City: 'Springfield',
+        ZIP: '62701',
+        Message: 'Thank you, Ada.',
+      }))
+        await type(new RegExp(`^${label}`), text);
+      await page.getByLabel('State').selectOption('IL');
+      await page.locator('[name=design_id]:checked').focus();
+      await page.keyboard.press('ArrowDown');
+      const chosen = page.getByRole('radio', { name: 'Welcome Home collection', exact: true });
+      while (!(await chosen.isChecked())) await page.keyboard.press('ArrowDown');
+      await press(/^Preview$/);
+      await see('Ready to send');
+      await page.getByAltText('Welcome Home: its picture').waitFor();
+      await press(/^Send the card$/);
+      await page.getByRole('heading', { name: 'Card for Ada Lovelace' }).waitFor();
+      await page.getByAltText('Welcome Home: its picture').waitFor();
+    });
+  });
+
   it('shows what happens to a card while it is looked at, and copies its code', async () => {
     const card = await aPending();
     const permissions = ['clipboard-read', 'clipboard-write'];

@@ -136,6 +136,35 @@ describe('the page that sends a card', () => {
     expect(await tenant.balance()).to.equal(before);
   });
 
+  it('offers designs by their pictures, the newest chosen, and shows the front and the envelope before it is paid', async () => {
+    const { text } = await owner.get(path);
+    const offered = text.match(/<input type="radio" name="design_id"[^>]*>/g) ?? [];
+    expect(offered.map((radio) => radio.includes(' checked')).indexOf(true)).to.equal(0);
+    expect(offered[0]).to.include(`value="${tenant.design}"`);
+    const { rows } = await tenant.api('/api/v1/collection');
+    expect(offered).to.have.length(1 + rows.length);
+    const thumbnail = /value="card:welcome-home"[^>]*><img[^>]*>/.exec(text)?.[0];
+    expect(thumbnail).to.match(
+      /src="\/pictures\/\w+\/thumbnail\.webp" alt(?:="")? width="240" height="336" loading="lazy"/,
+    );
+    const previewed = async (fields: object) => {
+      const page = await owner.post(path, { ...(await form()), do: 'preview', ...filled, ...fields });
+      return page.text.slice(page.text.indexOf('<section id="preview"'));
+    };
+    const chosen = { design_id: 'card:welcome-home', handwriting: 'Casual', 'recipient.state': 'il' };
+    const [, picture = 'none'] = /(\/pictures\/\w+\/)thumbnail/.exec(thumbnail ?? '') ?? [];
+    const whole = await previewed(chosen);
+    expect(whole).to.include(`src="${picture}preview.webp" alt="Welcome Home: its picture"`);
+    const [, envelope = ''] = whole.split('<h3 class="small" id="envelope">');
+    expect([...envelope.matchAll(/>([^<]+)<\/text>/g)].map(([, line]) => line)).to.deep.equal([
+      'Ada Lovelace',
+      '12 Analytical Way',
+      'Springfield IL 62701',
+    ]);
+    expect(envelope).to.include('class="sheet casual" viewBox="0 0 522 378"');
+    expect(await previewed({ 'recipient.zip': '' })).to.include('aria-label="Nothing is written yet"');
+  });
+
   it('says what a card costs, and lets nobody send who may only look', async () => {
     expect((await owner.get(path)).text).to.match(/sends the card and spends 1 of \d+ credits/);
     const viewer = await memberOf(service, tenant.org, 'viewer');

@@ -24,13 +24,16 @@ const designsOf = async ({ deps, org }: OrgContext): Promise<SendData['designs']
   const saved = await readDesigns(deps, org);
   const copied = new Set(saved.map(({ slug }) => slug));
   const offered = await listCollection(deps, { limit: maxOffered, startingAfter: null });
-  const [newest, ...others] = saved;
   return [
-    ...(newest === undefined ? [] : [{ value: newest.id, name: `${newest.name} (newest)` }]),
-    ...others.map(({ id, name }) => ({ value: id, name })),
+    ...saved.map(({ id, name, artwork }, at) => ({
+      value: id,
+      title: name,
+      note: at === 0 ? 'newest' : '',
+      artwork,
+    })),
     ...offered
       .filter(({ slug }) => !copied.has(slug))
-      .map(({ slug, title }) => ({ value: `card:${slug}`, name: `${title} (collection)` })),
+      .map(({ slug, title, artwork }) => ({ value: `card:${slug}`, title, note: 'collection', artwork })),
   ];
 };
 
