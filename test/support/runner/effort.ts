@@ -34,21 +34,29 @@ export const sampleNumber = (environment: Environment = process.env): string => 
   return asked === '' ? drawnHere : asked;
 };
 
+interface Drawing {
+  readonly of?: string;
+  readonly environment?: Environment;
+}
+
 /**
- * All cases in a thorough run, otherwise at most this many, in their order and others in each run. Samples of
- * equally many cases are alike unless `of` tells them apart.
+ * At most this many of the cases, in their order and others in each run. Samples of equally many cases are
+ * alike unless `of` tells them apart.
  */
-export const sampleOf = <T>(
+export const drawn = <T>(
   cases: readonly T[],
-  usually: number,
-  { of = '', environment = process.env }: { readonly of?: string; readonly environment?: Environment } = {},
+  many: number,
+  { of = '', environment = process.env }: Drawing = {},
 ): readonly T[] => {
-  if (isThorough(environment)) return cases;
   const number = sampleNumber(environment);
   const rank = (at: number): string =>
     createHash('sha256').update(`${number} ${of} ${cases.length} ${at}`).digest('hex');
   const chosen = new Set(
-    [...cases.keys()].toSorted((one, other) => (rank(one) < rank(other) ? -1 : 1)).slice(0, usually),
+    [...cases.keys()].toSorted((one, other) => (rank(one) < rank(other) ? -1 : 1)).slice(0, many),
   );
   return cases.filter((_, at) => chosen.has(at));
 };
+
+/** All cases in a thorough run, otherwise some that are drawn. */
+export const sampleOf = <T>(cases: readonly T[], usually: number, drawing: Drawing = {}): readonly T[] =>
+  isThorough(drawing.environment) ? cases : drawn(cases, usually, drawing);

@@ -49,6 +49,8 @@ const now = () => {
   return { own: (user + system) / 1e6, started: secondsOfChildren(), elapsed: performance.now() / 1000 };
 };
 
+const wordOf = (_key: string, value: unknown): unknown => (typeof value === 'bigint' ? `${value}n` : value);
+
 const record = (line: Begun | FileTimes): void =>
   appendFileSync(process.env[progressVariable] ?? '', `${JSON.stringify(line)}\n`);
 
@@ -73,6 +75,12 @@ export const mochaHooks: Mocha.RootHookObject = {
       throw new Error(`All tests together took over ${runTimeoutMs / 60_000} minutes: they end here.`);
     if (performance.now() > began * 1000 + fileTimeoutMs)
       throw new Error(`The tests of this file took over ${fileTimeoutMs / 60_000} minutes: it ends here.`);
+  },
+  afterEach(this: Mocha.Context) {
+    // Mocha sends failures between processes as JSON, which has no word for positions of the log.
+    const error = (this.currentTest?.err ?? {}) as { actual?: unknown; expected?: unknown };
+    for (const side of ['actual', 'expected'] as const)
+      if (side in error) error[side] = JSON.parse(JSON.stringify(error[side] ?? null, wordOf));
   },
   afterAll(this: Mocha.Context) {
     const after = now();

@@ -54,6 +54,23 @@ describe('a run of the tests', () => {
     expect(await run(false, files)).to.deep.equal([2, 1, [['flaky fails once', files[1]]], []]);
   });
 
+  it('names a test that failed over a position of the log, which no JSON holds', async () => {
+    const position = file(
+      'position',
+      `describe('a position', () => it('differs', () => {
+         throw Object.assign(new Error('another'), { actual: { position: 1n }, expected: undefined });
+       }));`,
+    );
+    const found = await runTests(
+      { files: [good(), position], options: ['--parallel', '--jobs=2'], isShown: false },
+      false,
+    );
+    expect([found.passed, found.failures.map(({ title }) => title)]).to.deep.equal([
+      2,
+      ['a position differs'],
+    ]);
+  });
+
   it('on continuous integration calls a test flaky if it passes alone, and fails if it fails again', async () => {
     const files = [good(), bad(), flaky()];
     expect(await run(true, files)).to.deep.equal([
