@@ -7,7 +7,7 @@ import { canRecord, record } from './recording.js';
 import type { Operation } from './operations.js';
 
 const calls = 30;
-const cuts = rounds({ usually: 300, thoroughly: 2_000 });
+const cuts = rounds({ usually: 300, thoroughly: 1_000 });
 
 describe('a service that loses power', () => {
   before(function () {

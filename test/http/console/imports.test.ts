@@ -54,7 +54,7 @@ describe('the import of contacts in the console', () => {
   });
 
   it('shows how the next rows were understood while they wait, and leaves them when it is stopped', async () => {
-    const rows = Array.from({ length: 20_000 }, (_, at) => `${at}@x.com,Ann,4${at},1987-05-06,no\n`).join('');
+    const rows = Array.from({ length: 4_000 }, (_, at) => `${at}@x.com,Ann,4${at},1987-05-06,no\n`).join('');
     const { location } = await send(`E-mail,First Name,Address1,birthday,Shoes\n${rows}`, { key: 'E-mail' });
     const { text } = await owner.get(location ?? '');
     const table = text.slice(text.indexOf('How the file was understood'), text.indexOf('Imports are shown'));
