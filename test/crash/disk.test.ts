@@ -170,7 +170,7 @@ describe('a service whose disk', function () {
     expect(Math.max(...took)).to.be.lessThan(3_000);
     const flights = took.length;
     for (let count = 0; count < 21; count += 1) await refused();
-    expect(took.slice(flights).toSorted((a, b) => a - b)[10]).to.be.lessThan(250);
+    expect(took.slice(flights).toSorted((a, b) => a - b)[10]).to.be.lessThan(50);
     const seconds = (performance.now() - failedAt) / 1_000;
     const said = service.lines().slice(saidBefore);
     expect(said.length, said.join('\n')).to.be.within(1, Math.ceil(seconds) + 1);
