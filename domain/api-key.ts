@@ -110,14 +110,14 @@ export const keyIdOf = (secret: string): Uuid =>
 export const issueKey =
   (key: IssuedKey) =>
   (state: ApiKey): ApiKeyEvent[] => {
-    if (state.status !== 'none') throw new Error('this key exists already');
+    if (state.status !== 'none') throw new Error('this key already exists');
     return [{ type: 'ApiKeyIssued', data: { ...key, scopes: [...key.scopes] } }];
   };
 
 export const issueOperatorKey =
   (key: IssuedOperatorKey) =>
   (state: ApiKey): ApiKeyEvent[] => {
-    if (state.status !== 'none') throw new Error('this key exists already');
+    if (state.status !== 'none') throw new Error('this key already exists');
     return [{ type: 'OperatorKeyIssued', data: { ...key, scopes: [...key.scopes] } }];
   };
 

@@ -77,7 +77,7 @@ export const hookIdOf = (token: string): Uuid =>
 export const createHook =
   (org: OrganizationId, settings: HookSettings) =>
   (state: Hook): HookEvent[] => {
-    if (state.status !== 'none') throw new Error('this hook exists already');
+    if (state.status !== 'none') throw new Error('this hook already exists');
     return [{ type: 'HookCreated', data: { org, ...settings } }];
   };
 

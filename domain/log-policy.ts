@@ -29,8 +29,8 @@ const isSame = (one: NoteKey, other: NoteKey): boolean => one.publicKey.equals(o
 const keyFor = (kind: NoteKey['kind'], vkey: string, known: readonly NoteKey[]): NoteKey | null => {
   try {
     const key = parseVkey(vkey);
-    if (key.kind !== kind) throw new MalformedPolicy(`${vkey} is the key of something else`);
-    if (known.some((other) => isSame(other, key))) throw new MalformedPolicy(`${vkey} is there already`);
+    if (key.kind !== kind) throw new MalformedPolicy(`${vkey} is a key of another kind`);
+    if (known.some((other) => isSame(other, key))) throw new MalformedPolicy(`${vkey} is listed twice`);
     return key;
   } catch (error) {
     if (error instanceof UnknownAlgorithm) return null;
@@ -53,7 +53,7 @@ export const parsePolicy = (text: string): LogPolicy => {
   let quorum: Rule | null = null;
 
   const define = (name: string, rule: Rule): void => {
-    if (rules.has(name)) throw new MalformedPolicy(`${name} has a meaning already`);
+    if (rules.has(name)) throw new MalformedPolicy(`${name} is already defined`);
     rules.set(name, rule);
   };
   const ruleOf = (name: string): Rule => {
@@ -69,7 +69,8 @@ export const parsePolicy = (text: string): LogPolicy => {
       return ruleOf(member);
     });
     const least = thresholdOf(threshold, parts.length);
-    if (!(least >= 1)) throw new MalformedPolicy(`${threshold} is no number of members`);
+    if (!(least >= 1))
+      throw new MalformedPolicy(`${threshold} must be all, any or a number from 1 to ${parts.length}`);
     define(name, (signed) => parts.filter((rule) => rule(signed)).length >= least);
   };
   const take = (line: string): void => {
@@ -81,12 +82,12 @@ export const parsePolicy = (text: string): LogPolicy => {
     } else if (word === 'witness' && second !== '' && rest.length <= 1) {
       const known = witnesses.map((witness) => witness.key);
       const [key, url] = [keyFor('cosignature', second, known), rest[0] ?? null];
-      if (url !== null && !URL.canParse(url)) throw new MalformedPolicy(`${url} is no URL`);
+      if (url !== null && !URL.canParse(url)) throw new MalformedPolicy(`${url} is not a URL`);
       define(name, (signed) => key !== null && signed.some((other) => isSame(other, key)));
       if (key !== null) witnesses.push({ key, url });
     } else if (word === 'group' && rest.length > 0) group(name, second, rest);
     else if (word === 'quorum' && name !== '' && second === '' && quorum === null) quorum = ruleOf(name);
-    else throw new MalformedPolicy(`this line is not understood: ${line.trim()}`);
+    else throw new MalformedPolicy(`this line can't be understood: ${line.trim()}`);
   };
 
   text.split('\n').forEach((line, at) => {

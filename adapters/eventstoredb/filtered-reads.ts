@@ -47,6 +47,6 @@ export const readOurs = (
     );
   };
   const read = extended(client, 'GRPCStreamCreator', creating).readAll(...options);
-  if (!isFiltered) throw new TypeError('the client of EventStoreDB makes its reads in another way');
+  if (!isFiltered) throw new TypeError('the EventStoreDB client no longer reads as this adapter expects');
   return read;
 };

@@ -516,7 +516,7 @@ export class Reads {
 const explained = (error: unknown, context: Context): unknown =>
   error instanceof Error && error.message.includes('The combination of')
     ? new EventStoreUnavailable(
-        'EventStoreDB is older than 21.10, and can not leave out of a read what other programs write. Install a newer one.',
+        "EventStoreDB is older than 21.10, and can't filter out of a read what other programs write. Install a newer one.",
         { cause: error },
       )
     : explainDenial(error, context);

@@ -27,7 +27,7 @@ const isTransform = (read: object): read is { _transform: Transform } =>
  * throws them away. Call it before the read starts. (docs/engines.md#eventstoredb)
  */
 export const keepingTexts = <Read extends object>(read: Read): Read => {
-  if (!isTransform(read)) throw new Error('the client of EventStoreDB makes its reads in another way');
+  if (!isTransform(read)) throw new Error('the EventStoreDB client no longer reads as this adapter expects');
   const transform = read._transform;
   read._transform = function keep(message, encoding, next) {
     transform.call(read, message, encoding, (error, item) => {

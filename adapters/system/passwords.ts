@@ -40,7 +40,7 @@ const prefixOf = ({ cost: { N, r, p }, salt }: Salted): string =>
 
 const parse = (hash: string): Salted => {
   const [, N, r, p, salt = ''] = written.exec(hash) ?? [];
-  if (N === undefined) throw new Error('a stored password hash has an unknown form');
+  if (N === undefined) throw new Error('a stored password hash has an unknown format');
   return { cost: { N: Number(N), r: Number(r), p: Number(p) }, salt: Buffer.from(salt, 'base64url') };
 };
 

@@ -238,7 +238,7 @@ class Notary {
     const tree = await tiles.tree();
     if (tree.epoch > this.#epoch) throw new Superseded();
     if ((await tiles.damage()) !== null) return false;
-    if (last === null) throw new UnusableHead('The last signed head in LOG_HEAD_FILE has gone.');
+    if (last === null) throw new UnusableHead('LOG_HEAD_FILE no longer holds the head that was signed last.');
     if (last !== undefined && !(await isPrefix(tiles, last, tree)))
       throw new DamagedLog(
         tree.position,

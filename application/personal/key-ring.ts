@@ -209,7 +209,9 @@ export const keyRing = ({
   const admission = async (): Promise<void> => {
     if (admitted !== null)
       await withTimeout(clock, waitTimeout, admitted, () => {
-        throw new PersonalKeysUnavailable('The keys of personal data are not compared with the log yet.');
+        throw new PersonalKeysUnavailable(
+          'The keys of personal data have not been compared with the log yet.',
+        );
       });
   };
 

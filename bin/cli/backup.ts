@@ -124,7 +124,7 @@ const putBack = (from: string, places: Readonly<Record<string, string>>): void =
 
 const assertNew = (to: string): void => {
   if (existsSync(to) && (isFile(to) || readdirSync(to).length > 0))
-    throw refused(`${to} is there already. Name a new one: a backup never replaces another.`);
+    throw refused(`${to} already exists. Name a new one: a backup never replaces another.`);
 };
 
 /** Last: a folder without its list is no finished backup. */

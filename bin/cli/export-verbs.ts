@@ -24,7 +24,7 @@ const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
 const assertNew = (path: string): void => {
   if (existsSync(path))
     throw new ServiceRefused(
-      `${path} exists already, and exports overwrite nothing. Name another file with --out, or remove this one. If its last line holds no checkpoint, it was broken off and proves nothing.`,
+      `${path} already exists, and an export never overwrites a file. Name another file with --out, or remove this one. If its last line holds no checkpoint, it was broken off and proves nothing.`,
       '',
       0,
     );

@@ -85,7 +85,7 @@ const copy: LongVerb = {
         'Set EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL: a copy in files is made with `backup`.',
       );
     const [from, to] = [input.text('from') ?? servers.eventStoreUrl, input.text('to') ?? ''];
-    if (from === to) throw new WrongUsage('--to is what is to be copied.');
+    if (from === to) throw new WrongUsage('--from and --to name the same place.');
     const at = (place: string): Settings =>
       place.includes('://')
         ? { ...settings, servers: { ...servers, eventStoreUrl: place } }

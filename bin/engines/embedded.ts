@@ -43,8 +43,8 @@ const logCrashRecovery = async ({ left, eventStore }: EventsFile, log: Logger): 
   log.info(
     { events: Number(position), recovered_commits: commits, unfinished_commits: lostCommits },
     lostCommits === 0
-      ? 'the run before was not stopped: the log is whole, and has everything that was acknowledged'
-      : 'the run before was not stopped: the last commit of the log is unfinished and left out',
+      ? 'the previous run was not stopped cleanly: the log is whole, and has everything that was acknowledged'
+      : 'the previous run was not stopped cleanly: the last commit of the log is unfinished and left out',
   );
 };
 

@@ -20,7 +20,7 @@ export const watchUnreadable = (store: EventStore, log: Logger): Unreadable =>
   new Unreadable(store, ({ stream, revision, metadata: { org, keyId } }) =>
     log.error(
       { stream, revision, org, key: keyId },
-      'an event can not be read, and no erasure covers it: its key of personal data is lost or damaged',
+      "an event can't be read, and no erasure covers it: its key of personal data is lost or damaged",
     ),
   );
 

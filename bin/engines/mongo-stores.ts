@@ -110,7 +110,7 @@ export const openMongoStores = (
       onError: (error) => indexing.signal.aborted || onError(error),
     },
     async () => {
-      await makeIndexes(database, (index) => log.info({ ...index }, 'making an index'));
+      await makeIndexes(database, (index) => log.info({ ...index }, 'creating an index'));
       indexing.abort();
     },
   );

@@ -91,7 +91,7 @@ export const notaryOf =
     const { settings, clock, log, logKeys = null, onWitnesses } = options;
     const onDamage = damageHandler(options);
     const onError = (error: unknown): void =>
-      log.error({ err: error }, 'what is kept of the log elsewhere could not be read or written');
+      log.error({ err: error }, 'the record of the log outside its store could not be read or written');
     const elsewhere = await keptElsewhere(elsewhereOf(settings, logKeys), {
       tiles,
       clock,

@@ -140,7 +140,10 @@ const buildGraph = (context: ProcessContext) => {
     urlRules: rules,
     maxEndpoints: webhookSettings.endpoints,
     report: (error: unknown) =>
-      log.error({ err: error }, 'the delivery store does not know of a change yet, the relay will tell it'),
+      log.error(
+        { err: error },
+        'the delivery store has not been told of a change yet; the relay will tell it',
+      ),
   };
   const relay = {
     store,
@@ -310,7 +313,10 @@ const buildGraph = (context: ProcessContext) => {
           disable: async (tripped: TrippedEndpoint) => {
             const { org, endpoint, lastFailure } = tripped;
             await disableEndpoint(webhooks, tripped);
-            log.warn({ org, endpoint, last_failure: lastFailure }, 'a webhook endpoint failed too often');
+            log.warn(
+              { org, endpoint, last_failure: lastFailure },
+              'a webhook endpoint was disabled: it failed too often in a row',
+            );
           },
           freshAttempts: politePace(clock, () => listeners.open.begun()),
           ...(timeouts.sweep !== undefined && { sweepEvery: timeouts.sweep }),

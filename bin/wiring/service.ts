@@ -157,7 +157,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   if (keysOfLog !== null && isNamedByNewcomer(settings, keysOfLog.origin))
     log.warn(
       { origin: keysOfLog.origin },
-      'the log has been named by a start without BASE_URL, and keeps its name forever: begin with an empty DATA_DIR, or set LOG_ORIGIN to this name',
+      'the log got its name from a start without BASE_URL and keeps it forever: begin with an empty DATA_DIR, or set LOG_ORIGIN to this name',
     );
   const engine = await open({
     settings,

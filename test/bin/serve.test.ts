@@ -141,7 +141,7 @@ describe('the service as a process', () => {
 
   it('says what it found of a run that was killed, and nothing of one that was stopped', async () => {
     const said = (service: Started): unknown => {
-      const line = service.out().match(/^.*the run before was not stopped.*$/m)?.[0];
+      const line = service.out().match(/^.*the previous run was not stopped cleanly.*$/m)?.[0];
       return line === undefined ? null : JSON.parse(line);
     };
     const first = await serve({ LOG_LEVEL: 'info' });

@@ -27,7 +27,7 @@ const revoked: ApiKeyEvent = { type: 'ApiKeyRevoked', data: {} };
 describe('an API key', () => {
   it('is issued once', () => {
     given(apiKey).when(issueKey(key)).records(issued);
-    expect(() => issueKey(key)(given(apiKey, issued).state)).to.throw('this key exists already');
+    expect(() => issueKey(key)(given(apiKey, issued).state)).to.throw('this key already exists');
   });
 
   it('is revoked by its organization, and a repeat records nothing', () => {
@@ -44,7 +44,7 @@ describe('an API key', () => {
     const own = { label: 'Ada', scopes: ['operator:floor' as const], expiresAt: null };
     const made: ApiKeyEvent = { type: 'OperatorKeyIssued', data: own };
     given(apiKey).when(issueOperatorKey(own)).records(made);
-    expect(() => issueOperatorKey(own)(given(apiKey, made).state)).to.throw('this key exists already');
+    expect(() => issueOperatorKey(own)(given(apiKey, made).state)).to.throw('this key already exists');
     given(apiKey, made).when(revokeKey(houseId)).records(revoked);
     given(apiKey, made).when(revokeKey(org)).refuses('not_found');
     expect(given(apiKey, made).state).to.deep.equal({

@@ -39,7 +39,7 @@ describe('a hook', () => {
   it('is created with its settings', () => {
     expect(createHook(org, settings)(after())).to.deep.equal([created]);
     expect(after(created)).to.deep.equal({ status: 'active', org, ...settings });
-    expect(() => createHook(org, settings)(after(created))).to.throw('exists already');
+    expect(() => createHook(org, settings)(after(created))).to.throw('already exists');
   });
 
   it('changes the settings that are named, and a repeat records nothing', () => {

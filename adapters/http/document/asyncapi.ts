@@ -64,7 +64,7 @@ const meanings: Readonly<Record<string, string>> = {
   HeadGivenUp:
     'An older copy of the log was put back: the head that was signed last is given up, and with it what came after the copy.',
   KeysLost:
-    'Keys of personal data were lost and given up: events up to that time can not be read, though nothing erased them.',
+    "Keys of personal data were lost and given up: events up to that time can't be read, though nothing erased them.",
   AuditExported: 'Events were exported, with proofs that a third party can verify.',
   CreditSpent: 'A card was paid for.',
   CreditReturned: 'A credit came back.',

@@ -42,7 +42,7 @@ const meanings: Readonly<Record<string, string>> = {
   email: 'The e-mail address.',
   events:
     'The types of public events that the endpoint is sent; empty for all, including those that are added later.',
-  'KeysLost.events': 'How many events can not be read.',
+  'KeysLost.events': "How many events can't be read.",
   'KeysLost.newest': 'When the newest of those events happened.',
   'KeysLost.blocks': 'How many blocks of keys were lost, of all organizations together.',
   'KeysLost.by': 'The name of the person who gave the keys up.',
@@ -68,7 +68,7 @@ const meanings: Readonly<Record<string, string>> = {
   label: 'What it is called; null if it has no label.',
   lastName: 'Null if it is unknown.',
   latest: 'The last day on which the card should arrive.',
-  ledgerRevision: 'The place in the ledger before which the purchase can not stand.',
+  ledgerRevision: "The place in the ledger before which the purchase can't stand.",
   line1: 'The first line of the street address.',
   line2: 'The second line of the street address; null if there is none.',
   machine: 'The machine that reported it; null if none was named.',

@@ -19,7 +19,7 @@ export interface OperatorListDeps extends OfficeListDeps, AccountRouteDeps {}
 
 const address = z.object({
   id: idOf('entry'),
-  email: shownText('Null if it can not be read any more.', 'ada@example.com').nullable(),
+  email: shownText('Null if it can no longer be read.', 'ada@example.com').nullable(),
   created_at: instant('When the address was added.'),
 });
 

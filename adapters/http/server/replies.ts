@@ -257,7 +257,7 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
       if (!exchange.response.headersSent) return await respondToError(exchange, error, failure, extra);
       log.error({ err: error, ...placeOf(exchange) }, 'a response broke off');
     } catch (second) {
-      log.error({ err: second, ...placeOf(exchange) }, 'the response for an error failed');
+      log.error({ err: second, ...placeOf(exchange) }, 'an error response could not be sent');
     }
     drop(exchange, 0);
   };

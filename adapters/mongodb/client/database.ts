@@ -270,7 +270,7 @@ export class MongoDatabase {
       throw error;
     }
     const failure = await this.#writes.failure();
-    if (failure !== null) throw new MongoError(`MongoDB takes no writes: ${failure}`);
+    if (failure !== null) throw new MongoError(`MongoDB accepts no writes: ${failure}`);
   }
 
   /** Checks whether the server is back; one check at a time. */
@@ -296,7 +296,7 @@ export class MongoDatabase {
   async serverTime(): Promise<Milliseconds> {
     const { localTime } = await this.#hello();
     if (localTime instanceof Date) return localTime.getTime();
-    throw new MongoError('The server does not tell its time');
+    throw new MongoError('The server does not report its time');
   }
 
   #hello(): Promise<Document> {

@@ -256,7 +256,7 @@ describe('a log in EventStoreDB beside a million events and links of others', ()
       readAll: () => ({}),
       GRPCStreamCreator: () => undefined,
     } as unknown as EventStoreDBClient;
-    expect(() => readOurs(other, '^cards[.]', {})).to.throw('makes its reads in another way');
+    expect(() => readOurs(other, '^cards[.]', {})).to.throw('no longer reads as this adapter expects');
   });
 });
 

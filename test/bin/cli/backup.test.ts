@@ -128,7 +128,7 @@ describe('a backup of the embedded engine', () => {
       const { code, error } = await cli(['backup', to]);
       expect([code, error]).to.deep.equal([
         1,
-        `${to} is there already. Name a new one: a backup never replaces another.\n`,
+        `${to} already exists. Name a new one: a backup never replaces another.\n`,
       ]);
     }
     expect((await cli(['restore', at('copy')])).error).to.include('holds data already');

@@ -110,7 +110,7 @@ describe('exports on the command line', () => {
     const { code, error } = await offline('export', 'org', tenant.org, '--out', at('mine'));
     expect([code, error]).to.satisfy(
       ([exit, text]: [number, string]) =>
-        exit === 1 && text.includes(`${at('mine')} exists already`) && text.includes('--out'),
+        exit === 1 && text.includes(`${at('mine')} already exists`) && text.includes('--out'),
     );
     expect(await readFile(at('mine'), 'utf8')).to.equal('mine');
     const nowhere = await cli('export', 'org', tenant.org, '--out', at('nowhere/org'));

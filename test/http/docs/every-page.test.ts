@@ -46,7 +46,11 @@ describeInBrowser('every page of the documentation', (browser) => {
         for (const path of sampleOf(ofEachKind(pages, colorScheme), 4, { of: colorScheme })) {
           await page.setViewportSize({ width: 1280, height: 900 });
           await page.goto(service.baseUrl + path);
-          await expectNoFault(page, session, { isDark, address: path, widths: isDark ? [1280] : [1280, 320] });
+          await expectNoFault(page, session, {
+            isDark,
+            address: path,
+            widths: isDark ? [1280] : [1280, 320],
+          });
         }
       });
     });
