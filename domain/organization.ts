@@ -32,10 +32,14 @@ export const organizationEvents = events({
   DesignErased: { id: Uuid },
   /** The house has taken it out of use. */
   DesignWithdrawn: { id: Uuid, reason: z.string() },
+  /** Its cards that were not printed are held. */
+  WithdrawalCarriedOut: { id: Uuid },
+  /** The house has put it back into use. */
+  DesignReinstated: { id: Uuid },
 });
 export type OrganizationEvent = EventOf<typeof organizationEvents>;
 
-/** An erased or withdrawn design is archived, too. */
+/** An erased design is archived, too. */
 export interface SavedDesign extends z.infer<typeof Design> {
   readonly archived: boolean;
   /** Why the house has withdrawn it; null if it has not. */
@@ -85,7 +89,11 @@ const evolve = (state: Organization, event: OrganizationEvent): Organization => 
     case 'DesignErased':
       return changed(state, event.data.id, { archived: true, artwork: null });
     case 'DesignWithdrawn':
-      return changed(state, event.data.id, { archived: true, withdrawn: event.data.reason });
+      return changed(state, event.data.id, { withdrawn: event.data.reason });
+    case 'DesignReinstated':
+      return changed(state, event.data.id, { withdrawn: null });
+    case 'WithdrawalCarriedOut':
+      return state;
     default:
       return never(event);
   }
@@ -152,7 +160,7 @@ export const saveDesign =
 export const renameDesign =
   (id: string, name: string) =>
   (state: Organization): OrganizationEvent[] => {
-    const design = created(state).designs.find((saved) => saved.id === id && !saved.archived);
+    const design = created(state).designs.find((saved) => saved.id === id && isInUse(saved));
     if (design === undefined) throw noSuchDesign();
     return design.name === name ? [] : [{ type: 'DesignRenamed', data: { id: design.id, name } }];
   };
@@ -176,13 +184,32 @@ export const eraseDesign =
     return design.artwork === null ? [] : [{ type: 'DesignErased', data: { id: design.id } }];
   };
 
-/** Takes a design out of use for the house; a repeat records nothing. Throws `not_found`. */
+/**
+ * Takes a design out of use for the house, or, without a reason, puts it back; a repeat records nothing.
+ * Throws `not_found`.
+ */
 export const withdrawDesign =
-  (id: string, reason: string) =>
+  (id: string, reason: string | null) =>
   (state: Organization): OrganizationEvent[] => {
-    const design = anyDesign(created(state), id);
-    return design.withdrawn === null ? [{ type: 'DesignWithdrawn', data: { id: design.id, reason } }] : [];
+    const { id: known, withdrawn } = anyDesign(created(state), id);
+    if ((withdrawn === null) === (reason === null)) return [];
+    return reason === null
+      ? [{ type: 'DesignReinstated', data: { id: known } }]
+      : [{ type: 'DesignWithdrawn', data: { id: known, reason } }];
   };
+
+/** Why a card of a withdrawn design is held. */
+export const heldFor = (reason: string): string =>
+  `The design was withdrawn: ${asClause(reason)}. Cancel the card and send it again with another design`;
+
+/** A reason in the middle of a sentence. */
+const asClause = (reason: string): string => reason.trim().replace(/\.$/, '');
+
+const isInUse = ({ archived, withdrawn }: SavedDesign): boolean => !archived && withdrawn === null;
+
+/** Why the house has withdrawn a design; null if it has not. */
+export const withdrawalOf = (state: Organization, id: string): string | null =>
+  state.status === 'none' ? null : (state.designs.find((saved) => saved.id === id)?.withdrawn ?? null);
 
 /** A design of the organization, archived or not. Throws `not_found`. */
 export const anyDesign = ({ designs }: CreatedOrganization, id: string): SavedDesign => {
@@ -191,21 +218,27 @@ export const anyDesign = ({ designs }: CreatedOrganization, id: string): SavedDe
   return design;
 };
 
-/** The organization's copy of a collection card, unless it is archived; null if there is none. */
+/** The organization's copy of a collection card that is in use; null if there is none. */
 export const copyOf = ({ designs }: CreatedOrganization, slug: string): SavedDesign | null =>
-  designs.findLast((design) => design.slug === slug && !design.archived) ?? null;
+  designs.findLast((design) => design.slug === slug && isInUse(design)) ?? null;
 
 /**
- * The id that the next copy of a collection card gets: an archived copy is not used again. (decision 35:
- * which design, and whose copy)
+ * The id that the next copy of a collection card gets: an archived copy is not used again. Throws
+ * `design_not_found` after one that was withdrawn. (decision 35: which design, and whose copy)
  */
-export const nextCopyId = ({ designs }: CreatedOrganization, org: OrganizationId, slug: string): Uuid =>
-  derivedUuid('design-copy', org, slug, designs.filter((design) => design.slug === slug).length);
+export const nextCopyId = ({ designs }: CreatedOrganization, org: OrganizationId, slug: string): Uuid => {
+  const copies = designs.filter((design) => design.slug === slug);
+  const reason = copies.find(({ withdrawn }) => withdrawn !== null)?.withdrawn;
+  if (reason !== undefined) throw notFound(`card:${slug}`, reason);
+  return derivedUuid('design-copy', org, slug, copies.length);
+};
 
-const notFound = (wanted: string) =>
+const notFound = (wanted: string, withdrawn: string | null = null) =>
   new UnknownName(
     'design_not_found',
-    `There is no design \`${truncate(wanted, 100)}\`. Use the id of a saved design of this organization, or card:<slug> of a card in the public collection.`,
+    withdrawn !== null
+      ? `The design \`${truncate(wanted, 100)}\` was withdrawn: ${asClause(withdrawn)}. Choose another one.`
+      : `There is no design \`${truncate(wanted, 100)}\`. Use the id of a saved design of this organization, or card:<slug> of a card in the public collection.`,
     wanted,
   );
 
@@ -214,7 +247,7 @@ const notFound = (wanted: string) =>
  * whose copy)
  */
 export const defaultDesign = ({ designs }: CreatedOrganization): SavedDesign => {
-  const newest = designs.findLast((design) => !design.archived);
+  const newest = designs.findLast(isInUse);
   if (newest === undefined)
     throw new DomainError(
       'no_design_available',
@@ -226,7 +259,7 @@ export const defaultDesign = ({ designs }: CreatedOrganization): SavedDesign => 
 /** A saved design by its id. Throws `design_not_found`. */
 export const savedDesign = ({ designs }: CreatedOrganization, id: string): SavedDesign => {
   const design = designs.find((saved) => saved.id === id.toLowerCase());
-  if (design === undefined || design.archived) throw notFound(id);
+  if (design === undefined || !isInUse(design)) throw notFound(id, design?.withdrawn);
   return design;
 };
 

@@ -29,6 +29,8 @@ export interface CardDocument {
   readonly heldReason: string | null;
   /** Null if it was erased or can't be read any more. */
   readonly recipient: Recipient | null;
+  /** Null if the version before has made the document. */
+  readonly design: string | null;
   readonly handwriting: string;
   readonly window: Order['window'];
   readonly due: string;
@@ -76,6 +78,7 @@ const begun = (
   status,
   heldReason,
   recipient,
+  design: order.design.id,
   handwriting: order.handwriting,
   window: order.window,
   due: order.due,
@@ -99,6 +102,7 @@ const moved = (
   status,
   heldReason,
   recipient: document.recipient,
+  design: document.design ?? null,
   handwriting: document.handwriting,
   window: document.window,
   due: document.due,
@@ -121,7 +125,8 @@ const evolve = (document: CardDocument | null, event: Projected<CardEvent>): Car
   const ordered = orderedBy(event);
   if (ordered !== null) return begun(idOf(stream), ordered, progressAfter(atFirst, event), at);
   if (document === null) return null;
-  if (event.type === 'CardErased') return { ...document, ...erased, erasedAt: at };
+  if (event.type === 'CardErased')
+    return { ...document, ...erased, design: document.design ?? null, erasedAt: at };
   const before = progressOf(document);
   const after = progressAfter(before, event);
   return after === before ? document : moved(document, before, after, at);
@@ -129,7 +134,7 @@ const evolve = (document: CardDocument | null, event: Projected<CardEvent>): Car
 
 export const cards = projection({
   name: 'cards',
-  version: 4,
+  version: 5,
   from: card,
   key: ({ stream }) => idOf(stream),
   evolve,

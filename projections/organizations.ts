@@ -10,6 +10,9 @@ export interface DesignDocument {
   readonly slug: string | null;
   readonly artwork: Front | null;
   readonly createdAt: Instant;
+  readonly archived: boolean;
+  /** Null unless the house has withdrawn it. `isDone`: its cards are held. */
+  readonly withdrawn: { readonly reason: string; readonly at: Instant; readonly isDone: boolean } | null;
 }
 
 export interface OrganizationDocument {
@@ -19,24 +22,25 @@ export interface OrganizationDocument {
   readonly createdAt: Instant;
   /** Null if it is not suspended. */
   readonly suspendedAt: Instant | null;
-  /** Newest first, without the archived ones. */
+  /** Newest first, without the archived and withdrawn ones. */
   readonly designs: readonly DesignDocument[];
-  /** Newest first. Cards that were sent with them keep them. */
+  /** The others, newest first. Cards that were sent with them keep them. */
   readonly archived: readonly DesignDocument[];
 }
 
-const archive = (
+const changed = (
   document: OrganizationDocument,
   id: string,
-  change: Partial<DesignDocument>,
+  change: (design: DesignDocument) => Partial<DesignDocument>,
 ): OrganizationDocument => {
-  const all = [...document.designs, ...document.archived];
-  const found = all.filter((design) => design.id === id).map((design) => ({ ...design, ...change }));
-  const without = (designs: readonly DesignDocument[]) => designs.filter((design) => design.id !== id);
+  const all = [...document.designs, ...document.archived]
+    .map((design) => (design.id === id ? { ...design, ...change(design) } : design))
+    .sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt));
+  const isInUse = ({ archived, withdrawn }: DesignDocument) => !archived && withdrawn === null;
   return {
     ...document,
-    designs: without(document.designs),
-    archived: [...found, ...without(document.archived)],
+    designs: all.filter(isInUse),
+    archived: all.filter((design) => !isInUse(design)),
   };
 };
 
@@ -46,7 +50,7 @@ const archive = (
  */
 export const organizations = projection({
   name: 'organizations',
-  version: 3,
+  version: 4,
   from: organization,
   key: ({ stream }) => idOf(stream),
   evolve: (document: OrganizationDocument | null, event): OrganizationDocument | null => {
@@ -73,23 +77,41 @@ export const organizations = projection({
       case 'DesignSaved':
         return {
           ...document,
-          designs: [{ ...event.data.design, createdAt: envelope.metadata.occurredAt }, ...document.designs],
+          designs: [
+            {
+              ...event.data.design,
+              createdAt: envelope.metadata.occurredAt,
+              archived: false,
+              withdrawn: null,
+            },
+            ...document.designs,
+          ],
         };
       case 'DesignRenamed':
-        return {
-          ...document,
-          designs: document.designs.map((design) =>
-            design.id === event.data.id ? { ...design, name: event.data.name } : design,
-          ),
-        };
+        return changed(document, event.data.id, () => ({ name: event.data.name }));
       case 'DesignArchived':
-      case 'DesignWithdrawn':
-        return archive(document, event.data.id, {});
+        return changed(document, event.data.id, () => ({ archived: true }));
       case 'DesignErased':
-        return archive(document, event.data.id, { artwork: null });
+        return changed(document, event.data.id, () => ({ archived: true, artwork: null }));
+      case 'DesignWithdrawn': {
+        const { id, reason } = event.data;
+        const withdrawn = { reason, at: envelope.metadata.occurredAt, isDone: false };
+        return changed(document, id, () => ({ withdrawn }));
+      }
+      case 'WithdrawalCarriedOut':
+        return changed(document, event.data.id, ({ withdrawn }) => ({
+          withdrawn: withdrawn && { ...withdrawn, isDone: true },
+        }));
+      case 'DesignReinstated':
+        return changed(document, event.data.id, () => ({ withdrawn: null }));
     }
   },
   org: () => null,
   listedFrom: 2,
+  indexes: {
+    withdrawing: ({ archived }) =>
+      archived.some(({ withdrawn }) => withdrawn?.isDone === false) ? 'yes' : null,
+  },
+  across: [['withdrawing']],
   agenda: ({ name }) => foldName(name),
 });

@@ -9,7 +9,9 @@ import {
 } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
 import type { Command } from '../../domain/events.js';
+import { DomainError } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';
+import { heldFor, organization, withdrawalOf } from '../../domain/organization.js';
 import type { WriteDeps } from '../writing/execute.js';
 import type { Payments, PaymentResult } from '../money/payments.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
@@ -51,8 +53,8 @@ export const cancelCard = (deps: ChangeCardDeps, target: CardOf, command: Comman
   change(deps, target, command, cancel, 'return');
 
 /**
- * Releases a held card, for a credit. Throws `no_credits` if the balance is empty, and the errors of
- * `changeCard`.
+ * Releases a held card, for a credit. Throws `no_credits` if the balance is empty, `invalid_transition` if
+ * its design was withdrawn, and the errors of `changeCard`.
  */
 export const releaseCard = (
   deps: ChangeCardDeps,
@@ -74,8 +76,10 @@ const change = async (
   /** Decides again if credits move whose ledger was not looked at before the card. (docs/money.md, rule 2) */
   const decided = async (since: number | null): Promise<CardDecision> => {
     const at = await streams.load(card, code);
-    const { org } = requireCard(at.state, visibleTo).order;
+    const { org, design } = requireCard(at.state, visibleTo).order;
     const events = decide(at.state);
+    const withdrawn = isPaid ? withdrawalOf((await streams.load(organization, org)).state, design.id) : null;
+    if (withdrawn !== null) throw new DomainError('invalid_transition', `${heldFor(withdrawn)}.`);
     const isFree = !isPaid && events.every((event) => owedBy(event) === 0);
     return isFree || since !== null
       ? { org, command: { ...asked, org }, since, at, events }

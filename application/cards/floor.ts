@@ -60,7 +60,7 @@ export const queueDueCards = async (deps: FloorDeps, pendingFor: Milliseconds): 
 };
 
 /** Changes a card as a part of the service; null if the card refuses. */
-const changeAs = (deps: FloorDeps, part: string, code: string, decide: (state: Card) => CardEvent[]) =>
+export const changeAs = (deps: FloorDeps, part: string, code: string, decide: (state: Card) => CardEvent[]) =>
   changeCard(deps, { code: code as CardCode, org: null }, newCommand(deps, system(part), null), decide).catch(
     ignoreRefusal,
   );

@@ -45,6 +45,7 @@ import {
   renameOrganization,
   saveDesign,
   suspendOrganization,
+  withdrawDesign as decideToWithdraw,
   type CreatedOrganization,
 } from '../../domain/organization.js';
 import type { Artwork } from '../ports/artwork.js';
@@ -255,6 +256,20 @@ export const erasePicture = async (
   id: string,
 ): Promise<void> => {
   await run(deps, initiator, org, organization, org, eraseDesign(id));
+};
+
+/**
+ * Withdraws a design for the house, which has its cards held that are not in production; a null reason puts
+ * it back into use, and its cards stay held. Throws `not_found`.
+ */
+export const withdrawDesign = async (
+  deps: AdministrationDeps,
+  initiator: Initiator,
+  org: OrganizationId,
+  id: string,
+  reason: string | null,
+): Promise<void> => {
+  await run(deps, initiator, org, organization, org, decideToWithdraw(id, reason));
 };
 
 /** Throws `not_found`. */

@@ -145,6 +145,18 @@ export const verbs: readonly Verb[] = [
   verb('design archive <id>', 'Archive a design', `DELETE ${ofOrg}/designs/{id}`, [org], {
     question: 'Archive this design for good?',
   }),
+  verb(
+    'design withdraw <id>',
+    'Withdraw a design, and hold its cards that are not in production',
+    `POST ${ofOrg}/designs/{id}/withdraw`,
+    [org, reason],
+  ),
+  verb(
+    'design reinstate <id>',
+    'Put a withdrawn design back into use; its cards stay held',
+    `POST ${ofOrg}/designs/{id}/reinstate`,
+    [org],
+  ),
 
   verb('do-not-mail list', 'List the e-mail addresses that must not be mailed', `GET ${ofOrg}/do-not-mail`, [
     org,

@@ -3,6 +3,7 @@ import type { DependencyContainer } from 'tsyringe';
 import { readContact } from '../../adapters/http/api/contact-fields.js';
 import { runDeliveries } from '../../application/webhooks/deliver-webhooks.js';
 import { keepDeliveries } from '../../application/webhooks/keep-deliveries.js';
+import { holdWithdrawn } from '../../application/organizations/hold-withdrawn.js';
 import { queueDueCards, simulateFloor } from '../../application/cards/floor.js';
 import { publishEvents } from '../../application/log/publish-events.js';
 import { runReconciler } from '../../application/money/reconciler.js';
@@ -49,6 +50,7 @@ const logGuard =
   };
 
 const lookForDueCards: Milliseconds = 5_000;
+const lookForWithdrawn: Milliseconds = 5_000;
 /**
  * How long a card that is due when it is accepted stays pending. The time between two looks comes on top. In
  * a demo it is queued at once. (decision 32: queued within 60 s)
@@ -112,6 +114,8 @@ const reconcilerProcesses = (container: DependencyContainer): readonly Process[]
   const waits = floorSimulation === null ? pendingFor : 0;
   const work = [
     repeated('due cards', lookForDueCards, () => queueDueCards(floor, waits)),
+    (signal: AbortSignal) =>
+      repeated('withdrawn designs', lookForWithdrawn, () => holdWithdrawn(floor, signal))(signal),
     repeated('unused pictures', sweepInterval, artworkSweep({ ...engine, clock })),
     (signal: AbortSignal) => removeOldHookCalls(context, signal),
     (signal: AbortSignal) => removeEndedRecords(context, signal),

@@ -64,6 +64,8 @@ const notMadeHere = [
   'DesignRenamed',
   'DesignErased',
   'DesignWithdrawn',
+  'WithdrawalCarriedOut',
+  'DesignReinstated',
   'EndpointDisabled',
   'EndpointEnabled',
 ];

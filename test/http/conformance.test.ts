@@ -205,6 +205,8 @@ describe('successful responses and the OpenAPI document', () => {
       collection_slug: 'thanks',
     });
     await good(operator, 'POST', `${base}/designs`, { name: 'Thanks', collection_slug: 'thanks' });
+    await good(operator, 'POST', `${base}/designs/${design.id}/withdraw`, { reason: 'Not yours' });
+    await good(operator, 'POST', `${base}/designs/${design.id}/reinstate`);
     await good(operator, 'DELETE', `${base}/designs/${design.id}`);
     await good(operator, 'PUT', '/operator/v1/handwriting/Everyday', { active: true });
     await good(operator, 'POST', `${base}/do-not-mail`, { email: 'ada@example.com' });

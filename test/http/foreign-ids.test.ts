@@ -49,6 +49,7 @@ const soundBodies: Readonly<Record<string, Fields>> = {
   'PATCH /operator/v1/organizations/{org}/hooks/{id}': { paused: true },
   'PATCH /operator/v1/organizations/{org}/members/{id}': { role: 'viewer' },
   'POST /operator/v1/organizations/{org}/members': { email: 'a@example.com', name: 'A', role: 'viewer' },
+  'POST /operator/v1/organizations/{org}/designs/{id}/withdraw': { reason: 'Not yours' },
   'POST /operator/v1/organizations/{org}/deliveries/redrive': { from: '2020-01-01T00:00:00Z' },
   'POST /operator/v1/organizations/{org}/webhooks/{id}/replay': { from: '0' },
   'POST /api/v1/webhooks/{id}/replay': { from: '0' },

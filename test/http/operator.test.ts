@@ -216,6 +216,40 @@ describe('the operator API', () => {
       });
       expect([next.status, next.id === made.id]).to.deep.equal([201, false]);
     });
+
+    it('are withdrawn: their cards are held with the reason, and no card is sent with them', async () => {
+      const owner = await service.tenant({ credits: 5 });
+      const designs = `/operator/v1/organizations/${owner.org}/designs`;
+      const { id: design } = await operator(designs, {
+        body: { name: 'Our cake', collection_slug: 'happy-birthday-cake' },
+      });
+      const send = (id: string) => owner.api('/api/v1/cards', { body: aCard({ design_id: id }) });
+      const { id: card } = await send(design);
+      const { id: other } = await owner.api('/api/v1/cards', { body: aCard({ design_id: owner.design }) });
+      for (const reason of ['The cake is a trademark.', 'Again.']) {
+        const { status, body } = await operator(`${designs}/${design}/withdraw`, { body: { reason } });
+        expect([status, body]).to.deep.equal([200, { id: design, withdrawn: true }]);
+      }
+      const held = await eventually(async () => {
+        const { body } = await owner.api(`/api/v1/cards/${card}`);
+        return body['status'] === 'blocked' && body;
+      });
+      expect(held['held_reason']).to.equal(
+        'The design was withdrawn: The cake is a trademark. Cancel the card and send it again with another design',
+      );
+      expect((await owner.api(`/api/v1/cards/${other}`)).body['status']).to.equal('pending');
+      expect(await owner.balance()).to.equal(4);
+      for (const wish of [design, 'card:happy-birthday-cake'])
+        expect((await send(wish)).text, wish)
+          .to.include('design_not_found')
+          .and.include('trademark');
+      const release = () => operator(`/operator/v1/cards/${card}/release`, { method: 'POST' });
+      expect((await release()).code).to.equal('invalid_transition');
+      const back = await operator(`${designs}/${design}/reinstate`, { method: 'POST' });
+      expect(back.body).to.deep.equal({ id: design, withdrawn: false });
+      expect((await release()).body['status']).to.equal('pending');
+      expect((await send('card:happy-birthday-cake')).status).to.equal(201);
+    });
   });
 
   describe('lists, for the operator,', () => {

@@ -20,6 +20,9 @@ const notices = {
   designRenamed: 'The design has its new name.',
   designErased: 'The picture is being removed, and the design is archived.',
   designArchived: 'The design is archived. Cards that were sent with it keep it.',
+  designWithdrawn:
+    'The design is withdrawn. Its cards that are not in production are being held, and their credits come back.',
+  designReinstated: 'The design is in use again. Its held cards stay held until they are released.',
   settingsSaved: 'Saved. Applies to new cards.',
   addressAdded: 'The address is on the list. Cards to it are held.',
   addressRemoved: 'The address is off the list.',

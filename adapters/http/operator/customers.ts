@@ -7,6 +7,7 @@ import {
   removeDesign,
   removeFromDoNotMail,
   revokeKey,
+  withdrawDesign,
   type AdministrationDeps,
 } from '../../../application/organizations/administer.js';
 import {
@@ -24,6 +25,7 @@ import { maxLabelLength, optional, optionalText, text } from '../schema/fields.j
 import { alwaysTrue, idOf, newSecret, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import type { Route } from '../server/route.js';
+import { withReason } from './cards.js';
 import { byOperator, operatorRoute, orgOf, orgParam, pageAtQuery } from './route.js';
 
 export interface CustomerRouteDeps extends AdministrationDeps, ReadKeysDeps {}
@@ -59,6 +61,11 @@ export const newDesign = z.object({
 const savedDesign = z.object({
   id: idOf('design'),
   name: shownText('The name of the design.', 'Thank you'),
+});
+
+const withdrawalState = z.object({
+  id: idOf('design'),
+  withdrawn: z.boolean().describe('Whether it is withdrawn.'),
 });
 
 const key = {
@@ -155,6 +162,27 @@ const designRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
       const { id } = request.params;
       await removeDesign(deps, byOperator(request), orgOf(request.params), id);
       return { status: 200, body: { id, archived: true } };
+    },
+  }),
+  operatorRoute(`POST /organizations/:org/designs/:id/withdraw`, {
+    id: 'withdrawDesign',
+    summary: 'Withdraw a design, and hold its cards that are not in production',
+    body: whole(withReason),
+    answers: { 200: withdrawalState },
+    handle: async (request, { reason }) => {
+      const { id } = request.params;
+      await withdrawDesign(deps, byOperator(request), orgOf(request.params), id, reason);
+      return { status: 200, body: { id, withdrawn: true } };
+    },
+  }),
+  operatorRoute(`POST /organizations/:org/designs/:id/reinstate`, {
+    id: 'reinstateDesign',
+    summary: 'Put a withdrawn design back into use; its cards stay held',
+    answers: { 200: withdrawalState },
+    handle: async (request) => {
+      const { id } = request.params;
+      await withdrawDesign(deps, byOperator(request), orgOf(request.params), id, null);
+      return { status: 200, body: { id, withdrawn: false } };
     },
   }),
 ];

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { uploadPicture } from '../../support/artwork/upload.js';
 import { house } from '../../../domain/members.js';
+import { eventually } from '../../support/time/eventually.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 import { memberOf, operatorOf, password, Visitor } from '../../support/http/visitor.js';
 
@@ -45,6 +46,34 @@ describe('what an organization looks after in the console', () => {
         await owner.post(`${home}/designs`, { do: 'copy', form: `copy ${time}`, slug: 'welcome-home' });
       const copies = (await designs()).filter(({ collection_slug: slug }) => slug === 'welcome-home');
       expect(copies.map(({ name }) => name)).to.deep.equal(['Welcome Home']);
+    });
+
+    it('are withdrawn by those who run the service, who tell why and may put them back', async () => {
+      const other = await service.tenant({ credits: 1 });
+      const page = `/console/${other.org}/designs`;
+      const its = await memberOf(service, other.org, 'owner');
+      const { id: card } = await other.api('/api/v1/cards', { body: aCard({ arrive_on: '2030-06-14' }) });
+      const fields = { design: other.design, reason: 'It is <not> yours.' };
+      const refused = await its.post(page, { do: 'withdraw', form: 'own', ...fields });
+      expect(refused.status).to.equal(403);
+      const { location } = await operator.submit(page, 'withdraw', fields);
+      expect(location).to.equal(`${page}?done=designWithdrawn`);
+      const { text } = await its.get(page);
+      expect(text).to.include('<strong>Thanks</strong>: It is &lt;not> yours.').and.include('No design yet');
+      expect(text).not.to.include('Put back into use');
+      await eventually(async () =>
+        (await its.get(`/cards/${card}`)).text.includes(
+          'Held, not charged.</strong> The design was withdrawn: It is &lt;not> yours. Cancel the card',
+        ),
+      );
+      const held = '/console/house/held';
+      const release = (form: string) => operator.post(held, { do: 'release', form, card });
+      expect((await release('too early')).text).to.include('The design was withdrawn: It is &lt;not> yours.');
+      await operator.submit(page, 'reinstate', { design: other.design });
+      expect((await its.get(page)).text)
+        .to.include('Default')
+        .and.not.include('Withdrawn');
+      expect((await release('later')).location).to.equal(`${held}?done=cardReleased`);
     });
 
     it('are of the organization alone', async () => {

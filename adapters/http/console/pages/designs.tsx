@@ -3,10 +3,12 @@ import {
   erasePicture,
   removeDesign,
   renameDesign,
+  withdrawDesign,
 } from '../../../../application/organizations/administer.js';
-import { readDesigns } from '../../../../application/organizations/read-accounts.js';
+import { readAccount } from '../../../../application/organizations/read-accounts.js';
 import { listCollection } from '../../../../application/organizations/read-collection.js';
 import { may } from '../../../../domain/permissions.js';
+import { withReason } from '../../operator/cards.js';
 import { newDesign } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
 import { Cover } from '../../web/cover.js';
@@ -14,6 +16,7 @@ import { Form, Refusal, Submit } from '../../web/form.js';
 import { Badge, Empty, PageHeading } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
+import { Erase, Withdraw, Withdrawn } from '../design-parts.js';
 import { Notice, type NoticeName } from '../notice.js';
 import { go, page, type OrgContext, type Sent } from '../page.js';
 import { paths } from '../../web/paths.js';
@@ -29,14 +32,15 @@ export const designsPage = page({
   may: 'designs.read',
   query: ['done'],
   load: async ({ deps, org, role }) => {
-    const [designs, offered] = await Promise.all([
-      readDesigns(deps, org),
+    const [{ designs, archived }, offered] = await Promise.all([
+      readAccount(deps, org),
       listCollection(deps, { limit: maxOffered, startingAfter: null }),
     ]);
-    return { designs, offered, mayChange: may(role, 'designs.write') };
+    const mayWithdraw = may(role, 'organizations.manage');
+    return { designs, archived, offered, mayChange: may(role, 'designs.write'), mayWithdraw };
   },
   title: () => 'Designs',
-  view: ({ designs, offered, mayChange }, context, refused) => {
+  view: ({ designs, archived, offered, mayChange, mayWithdraw }, context, refused) => {
     const { url, org, timeZone, query } = context;
     const copied = new Set(designs.map(({ slug }) => slug));
     return (
@@ -65,7 +69,13 @@ export const designsPage = page({
                   saved <Time at={createdAt} zone={timeZone} />
                 </span>
                 <details>
-                  <summary>{mayChange ? 'Id, rename, archive' : 'Id'}</summary>
+                  <summary>
+                    {mayChange
+                      ? mayWithdraw
+                        ? 'Id, rename, archive, withdraw'
+                        : 'Id, rename, archive'
+                      : 'Id'}
+                  </summary>
                   <p class="secret">
                     <code>{id}</code>
                   </p>
@@ -84,23 +94,16 @@ export const designsPage = page({
                         <p class="hint">No card can be sent with an archived design. This can’t be undone.</p>
                         <Submit kind="bad">Archive</Submit>
                       </Form>
-                      {artwork === null ? null : (
-                        <Form action="erase" id={newForm(context)}>
-                          <input type="hidden" name="design" value={id} />
-                          <p class="hint">
-                            Removes the picture within an hour, also from cards that are not printed yet, and
-                            archives the design.
-                          </p>
-                          <Submit kind="bad">Erase the picture</Submit>
-                        </Form>
-                      )}
+                      {artwork === null ? null : <Erase design={id} context={context} />}
                     </>
                   ) : null}
+                  {mayWithdraw ? <Withdraw design={id} context={context} /> : null}
                 </details>
               </li>
             ))}
           </ul>
         )}
+        <Withdrawn archived={archived} context={context} />
         <section aria-labelledby="collection">
           <div class="head">
             <h2 id="collection">Collection</h2>
@@ -154,6 +157,21 @@ export const designsPage = page({
       run: async (context, sent) => {
         await erasePicture(context.deps, context.by, context.org, sent('design'));
         return back(context, 'designErased');
+      },
+    },
+    withdraw: {
+      may: 'organizations.manage',
+      run: async (context, sent) => {
+        const { reason } = parseValues(withReason, { reason: sent('reason') });
+        await withdrawDesign(context.deps, context.by, context.org, sent('design'), reason);
+        return back(context, 'designWithdrawn');
+      },
+    },
+    reinstate: {
+      may: 'organizations.manage',
+      run: async (context, sent) => {
+        await withdrawDesign(context.deps, context.by, context.org, sent('design'), null);
+        return back(context, 'designReinstated');
       },
     },
     archive: {

@@ -1,0 +1,89 @@
+import { may } from '../../../domain/permissions.js';
+import type { OrganizationDocument } from '../../../projections/organizations.js';
+import { Form, Submit } from '../web/form.js';
+import { paths } from '../web/paths.js';
+import { Time } from '../web/time.js';
+import { newForm } from './answer.js';
+import type { OrgContext } from './page.js';
+
+interface DesignFormProps {
+  readonly design: string;
+  readonly context: OrgContext;
+}
+
+export const Erase = ({ design, context }: DesignFormProps) => (
+  <Form action="erase" id={newForm(context)}>
+    <input type="hidden" name="design" value={design} />
+    <p class="hint">
+      Removes the picture within an hour, also from cards that are not printed yet, and archives the design.
+    </p>
+    <Submit kind="bad">Erase the picture</Submit>
+  </Form>
+);
+
+/** For those who run the service. */
+export const Withdraw = ({ design, context }: DesignFormProps) => (
+  <Form action="withdraw" id={newForm(context)}>
+    <input type="hidden" name="design" value={design} />
+    <p class="field">
+      <label for={`reason-${design}`}>Why it is withdrawn</label>
+      <input id={`reason-${design}`} name="reason" required autocomplete="off" />
+    </p>
+    <p class="hint">
+      The organization reads this. No card can be sent with the design; its cards that are not in production
+      are held, and their credits come back.
+    </p>
+    <Submit kind="bad">Withdraw</Submit>
+  </Form>
+);
+
+/** The designs that the house has withdrawn, and what to do about their cards. */
+export const Withdrawn = ({
+  archived,
+  context,
+}: Pick<OrganizationDocument, 'archived'> & Pick<DesignFormProps, 'context'>) => {
+  const { url, org, role, timeZone } = context;
+  const designs = archived.flatMap(({ withdrawn, ...design }) =>
+    withdrawn === null ? [] : [{ ...design, ...withdrawn }],
+  );
+  if (designs.length === 0) return null;
+  const mayWithdraw = may(role, 'organizations.manage');
+  return (
+    <section class="panel" aria-labelledby="withdrawn">
+      <h2 id="withdrawn">Withdrawn</h2>
+      <p>
+        The people who run the service have withdrawn these designs: no card can be sent with them.{' '}
+        <a href={url(paths.cards, { org }, { status: 'blocked' })}>Their cards</a> that were not in production
+        are held, not charged. Cancel them, and send them again with another design.
+      </p>
+      <ul class="rows">
+        {designs.map(({ id, name, artwork, reason, at }) => (
+          <li>
+            <span>
+              <strong>{name}</strong>: {reason}
+              <span class="under">
+                withdrawn <Time at={at} zone={timeZone} />
+              </span>
+            </span>
+            {mayWithdraw ? (
+              <span class="end">
+                <Form action="reinstate" id={newForm(context)}>
+                  <input type="hidden" name="design" value={id} />
+                  <button type="submit" class="second" aria-label={`Put ${name} back into use`}>
+                    Put back into use
+                  </button>
+                </Form>
+              </span>
+            ) : null}
+            {artwork === null || !may(role, 'designs.write') ? null : (
+              <details>
+                <summary>Erase the picture</summary>
+                <Erase design={id} context={context} />
+              </details>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+};

@@ -1,0 +1,80 @@
+import { hold } from '../../domain/card.js';
+import { OrganizationId, type Milliseconds, type Uuid } from '../../domain/ids.js';
+import { heldFor, organization, withdrawalOf, type OrganizationEvent } from '../../domain/organization.js';
+import { cards, type CardDocument } from '../../projections/cards.js';
+import { organizations, type DesignDocument } from '../../projections/organizations.js';
+import type { Stored } from '../ports/read-models.js';
+import { limitConcurrency } from '../timing/limit-concurrency.js';
+import { givingWay } from '../timing/next-turn.js';
+import { newCommand, type Initiator } from '../writing/commands.js';
+import { appendTo } from '../writing/execute.js';
+import { changeAs, type FloorDeps } from '../cards/floor.js';
+
+const part = 'withdrawn-designs';
+const initiator: Initiator = { actor: { kind: 'system', id: part }, requestId: null };
+
+/** Sends and releases that saw the design in use have ended by then. */
+const settles: Milliseconds = 60_000;
+const rowsAtOnce = 100;
+/** A card that fails keeps no others waiting, but a pass ends with so many. */
+const maxFailures = 20;
+/** So many cards are held at a time: others' writes come in between. */
+const atOnce = 8;
+
+async function* waitingCards(
+  { readModels, clock }: FloorDeps,
+  org: OrganizationId,
+): AsyncGenerator<readonly CardDocument[]> {
+  const giveWay = givingWay(clock);
+  // A card that goes to the floor meanwhile is found there.
+  for (const status of ['pending', 'queued'])
+    for (let last: Stored<CardDocument> | undefined, isEnd = false; !isEnd;) {
+      const query = { org, where: { status }, limit: rowsAtOnce, ...(last && { before: last.created }) };
+      const page: readonly Stored<CardDocument>[] = await readModels.page(cards, query);
+      yield page.map(({ document }) => document);
+      last = page.at(-1);
+      isEnd = page.length < rowsAtOnce;
+      await giveWay();
+    }
+}
+
+/**
+ * Holds the cards of withdrawn designs that no machine has started on, to be done again and again. A
+ * withdrawal is carried out once a pass that began when it had settled, over rows that were not late, has
+ * come to its end, and the organization has not changed since: a pass that breaks off is repeated.
+ */
+export const holdWithdrawn = async (deps: FloorDeps, signal: AbortSignal): Promise<void> => {
+  const { readModels, readYourWrites, streams, clock } = deps;
+  const limited = limitConcurrency(atOnce);
+  const carryOut = async (org: OrganizationId, { id, withdrawn }: DesignDocument): Promise<void> => {
+    const hasSettled = clock.now() - Date.parse(withdrawn?.at ?? '') >= settles;
+    const before = await streams.load(organization, org);
+    await readYourWrites.beforeRead();
+    let isWhole = !readYourWrites.rowsMayBeLate();
+    const failures: unknown[] = [];
+    const holdOne = (code: string, reason: string) =>
+      limited(() =>
+        changeAs(deps, part, code, hold(heldFor(reason))).catch((error: unknown) => failures.push(error)),
+      );
+    for await (const page of waitingCards(deps, org)) {
+      const reason = withdrawalOf((await streams.load(organization, org)).state, id);
+      if (reason === null || signal.aborted) return;
+      const found = page.filter(({ design }) => design === id);
+      await Promise.all(found.map(({ code }) => holdOne(code, reason)));
+      if (failures.length > maxFailures) break;
+    }
+    if (failures.length > 0) throw failures[0];
+    isWhole &&= hasSettled && !readYourWrites.rowsMayBeLate();
+    const event: OrganizationEvent = { type: 'WithdrawalCarriedOut', data: { id: id as Uuid } };
+    if (isWhole) await appendTo(deps, organization, before, newCommand(deps, initiator, org), [event]);
+  };
+  await readYourWrites.beforeRead();
+  const rows = await readModels.pageAcross(organizations, { where: { withdrawing: 'yes' }, limit: 100 });
+  const work = rows.flatMap(({ document }) =>
+    document.archived
+      .filter(({ withdrawn }) => withdrawn?.isDone === false)
+      .map((design) => carryOut(OrganizationId.parse(document.id), design)),
+  );
+  for (const outcome of await Promise.allSettled(work))
+    if (outcome.status === 'rejected') throw outcome.reason;
+};
