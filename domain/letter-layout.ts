@@ -61,6 +61,16 @@ export const laidOutIn = (handwriting: string): string => {
   return metrics.has(folded) ? folded : 'everyday';
 };
 
+/** The typeface that stands for each handwriting. */
+export const typefaces: ReadonlyMap<string, string> = new Map([
+  ['everyday', 'Caveat'],
+  ['elegant', 'Dancing Script'],
+  ['casual', 'Kalam'],
+  ['schoolhouse', 'Patrick Hand'],
+  ['architect', 'Architects Daughter'],
+  ['signature', 'Sacramento'],
+]);
+
 const handFor = (handwriting: string): Hand => {
   const name = laidOutIn(handwriting);
   const known = hands.get(name);

@@ -52,7 +52,7 @@ const core = ['domain', 'projections', 'application'];
 const arrows: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   application: {
     access: 'history memory organizations ports timing writing',
-    cards: 'history log money organizations personal ports projecting requests writing',
+    cards: 'history log money organizations personal ports projecting requests timing writing',
     contacts: 'access history organizations personal ports projecting requests timing writing',
     history: 'log ports projecting timing writing',
     hooks: 'cards contacts history organizations ports projecting requests writing',

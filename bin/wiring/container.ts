@@ -183,6 +183,7 @@ const buildGraph = (context: ProcessContext) => {
     judge: context.judge,
     artwork: engine.artwork,
     pictureMaker: context.pictureMaker,
+    sheetPrinter: context.sheetPrinter,
     uploads: new Uploads({ rateLimiter, clock }),
     webhooks: endpoints,
     devices: devicesWith(endpoints.keys),

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { PasswordCost } from '../../adapters/system/passwords.js';
 import type { PasswordJudge } from '../../application/ports/password-judge.js';
 import type { PictureMaker } from '../../application/ports/picture-maker.js';
+import type { SheetPrinter } from '../../application/ports/sheet-printer.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import type { Tracing } from '../../application/ports/tracing.js';
 import type { WebhookSender } from '../../application/ports/webhook-sender.js';
@@ -38,6 +39,7 @@ export interface ProcessContext {
   readonly passwordCost: PasswordCost;
   readonly judge: PasswordJudge;
   readonly pictureMaker: PictureMaker;
+  readonly sheetPrinter: SheetPrinter;
   /** Sends webhooks in place of the HTTP client: for simulations. */
   readonly sender?: WebhookSender;
   /** Ends the process, for an error that it can't go on with. */

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { paths } from '../../adapters/http/web/paths.js';
 import { pageUrl, placeOf } from '../../adapters/http/web/url.js';
 import { collectionFront } from '../../adapters/artwork/collection.js';
+import { PrintingThread } from '../../adapters/print/printing-thread.js';
 import { PictureProcess } from '../../adapters/artwork/picture-maker.js';
 import { JudgingThread } from '../../adapters/system/password-judge.js';
 import { usualCost, type PasswordCost } from '../../adapters/system/passwords.js';
@@ -214,6 +215,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       passwordCost,
       judge,
       pictureMaker: new PictureProcess(),
+      sheetPrinter: new PrintingThread(),
       fail,
       listening: () => listening,
       baseUrl: () => baseUrl,

@@ -3,6 +3,7 @@ import type { AdministrationDeps } from '../../../application/organizations/admi
 import type { ChangeCardDeps } from '../../../application/cards/change-card.js';
 import type { HookDeps } from '../../../application/hooks/hooks.js';
 import type { PasswordJudge } from '../../../application/ports/password-judge.js';
+import type { SheetPrinter } from '../../../application/ports/sheet-printer.js';
 import type { FrontDeps } from '../../../application/organizations/fronts.js';
 import type { ImportDeps } from '../../../application/contacts/imports.js';
 import type { KeyRing } from '../../../application/personal/key-ring.js';
@@ -36,6 +37,7 @@ export interface ConsoleDeps
   readonly rateLimiter: RateLimiter;
   readonly judge: PasswordJudge;
   readonly devices: Devices;
+  readonly sheetPrinter: SheetPrinter;
   readonly uploads: Uploads;
   readonly webhooks: WebhookDeps;
   readonly baseUrl: () => string;

@@ -20,7 +20,7 @@ import { floorCardPage } from './pages/house/floor-card.js';
 import { floorPage } from './pages/house/floor.js';
 import { heldPage } from './pages/house/held.js';
 import { organizationsPage } from './pages/house/organizations.js';
-import { sheetsPage } from './pages/house/sheets.js';
+import { runPage, runSheetsPdf, sheetsPdf } from './pages/house/sheets.js';
 import { staffPage } from './pages/house/staff.js';
 import { hookPage } from './pages/hook.js';
 import { hooksPage } from './pages/hooks.js';
@@ -48,8 +48,10 @@ export const pages = [
   organizationsPage,
   heldPage,
   floorPage,
+  runPage,
+  runSheetsPdf,
   floorCardPage,
-  sheetsPage,
+  sheetsPdf,
   cataloguePage,
   staffPage,
   homePage,

@@ -17,7 +17,7 @@ export const formatEvent = ({ id, event, data }: ServerSentEvent): string =>
  */
 export const writeLines = async (
   response: ServerResponse,
-  lines: AsyncIterable<string>,
+  lines: AsyncIterable<string | Uint8Array>,
   signal: AbortSignal,
 ): Promise<boolean> => {
   for await (const piece of lines) {
@@ -31,7 +31,7 @@ export const writeLines = async (
  * Writes text, and resolves once it has left this process, or when the signal aborts. Whatever waited here
  * would still be sent after a person whom it names was erased.
  */
-const handOver = (response: ServerResponse, text: string, signal: AbortSignal): Promise<void> =>
+const handOver = (response: ServerResponse, text: string | Uint8Array, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const done = () => {
       signal.removeEventListener('abort', done);

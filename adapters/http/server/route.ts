@@ -86,14 +86,14 @@ export interface StreamResponse {
   readonly headers?: Headers;
 }
 /**
- * Text in pieces that end at line breaks, sent at the pace of the client. It ends when the iteration ends;
- * where that throws, or the service stops, the connection is dropped, so that no client takes a part for the
- * whole.
+ * Text in pieces that end at line breaks, or bytes, sent at the pace of the client. It ends when the
+ * iteration ends; where that throws, or the service stops, the connection is dropped, so that no client takes
+ * a part for the whole.
  */
 export interface LinesResponse {
   readonly status: 200;
   readonly type: string;
-  readonly lines: AsyncIterable<string>;
+  readonly lines: AsyncIterable<string | Uint8Array>;
   readonly headers?: Headers;
 }
 /** A document that clients may keep, and get compressed. */

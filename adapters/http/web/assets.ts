@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { typefaces } from '../../../domain/letter-layout.js';
 import { sharedDocument, type SharedDocument } from '../server/documents.js';
 
 const css = 'text/css; charset=utf-8';
@@ -20,15 +21,6 @@ type AssetName = keyof typeof assets;
 export type StyleName = 'docs.css' | 'console.css';
 export type ModuleName = 'pages.js' | 'docs.js' | 'reader.js';
 
-/** The typeface of each handwriting. */
-const typefaces: ReadonlyMap<string, string> = new Map([
-  ['everyday', 'caveat'],
-  ['elegant', 'dancing-script'],
-  ['casual', 'kalam'],
-  ['schoolhouse', 'patrick-hand'],
-  ['architect', 'architects-daughter'],
-  ['signature', 'sacramento'],
-]);
 const fontName = /^([a-z]+)(-ext)?\.woff2$/;
 
 interface Asset {
@@ -63,7 +55,7 @@ const assetFrom = (name: string, type: string, content: string | Buffer): Asset 
 /** The typeface and its part of the alphabet; null if the name is no font's. */
 const partOf = (name: string): string | null => {
   const [, hand = '', ext = ''] = fontName.exec(name) ?? [];
-  const typeface = typefaces.get(hand);
+  const typeface = typefaces.get(hand)?.toLowerCase().replaceAll(' ', '-');
   return typeface === undefined ? null : `${typeface}/files/${typeface}-latin${ext}-400-normal.woff2`;
 };
 

@@ -5,22 +5,13 @@ import {
   maxLines,
   panel,
   roomAt,
+  typefaces,
   widthIn,
   type Layout,
 } from '../../../domain/letter-layout.js';
 
 /** Between the edge of the paper and the writing, in points. */
 const margin = 27;
-
-/** The typeface of each handwriting, for programs that show a preview somewhere else. */
-const typefaces: Readonly<Record<string, string>> = {
-  everyday: 'Caveat',
-  elegant: 'Dancing Script',
-  casual: 'Kalam',
-  schoolhouse: 'Patrick Hand',
-  architect: 'Architects Daughter',
-  signature: 'Sacramento',
-};
 
 /** Characters that XML can't contain but a message can; such a message is held, not refused. */
 const drawable = (text: string): string => text.replaceAll(/(?!\t)[\p{Cc}\p{Cs}\uFFFE\uFFFF]/gu, '\uFFFD');
@@ -29,7 +20,7 @@ const drawable = (text: string): string => text.replaceAll(/(?!\t)[\p{Cc}\p{Cs}\
 const writtenIn = (hand: string, size: number) =>
   ({
     fill: '#22304f',
-    'font-family': `${typefaces[laidOutIn(hand)] ?? ''}, cursive`,
+    'font-family': `${typefaces.get(laidOutIn(hand)) ?? ''}, cursive`,
     'font-size': size,
     'font-kerning': 'none',
     'font-variant-ligatures': 'none',
@@ -54,7 +45,7 @@ export const Sheet = ({ hand, layout: { lines, size } }: SheetProps) => {
       role="img"
       aria-label={inWords('message', hand, lines.join(' '))}
     >
-      <rect class="paper" width={width} height={height} fill="#fffdf6" />
+      <rect width={width} height={height} fill="#fffdf6" />
       <g {...writtenIn(hand, size)}>
         {lines.slice(0, roomAt(size)).map((line, at) => (
           <text x={margin} y={margin + (at + 0.75) * size * lineHeight} xml:space="preserve">
@@ -84,7 +75,7 @@ export const Envelope = ({ hand, lines }: EnvelopeProps) => {
       role="img"
       aria-label={inWords('address', hand, lines.join(', '))}
     >
-      <rect class="paper" width={width} height={height} fill="#fffdf6" />
+      <rect width={width} height={height} fill="#fffdf6" />
       <rect x={width - 90} y="27" width="63" height="72" fill="none" stroke="#a9a38d" stroke-dasharray="4" />
       <g {...writtenIn(hand, writing)}>
         {lines.map((line, at) => (

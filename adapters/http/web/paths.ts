@@ -13,8 +13,10 @@ export const paths = {
   house: '/console/house',
   held: '/console/house/held',
   floor: '/console/house/floor',
+  run: '/console/house/floor/run',
+  runSheets: '/console/house/floor/run.pdf',
   floorCard: '/console/house/floor/:code',
-  sheets: '/console/house/floor/:code/sheets',
+  sheets: '/console/house/floor/:code/sheets.pdf',
   catalogue: '/console/house/catalogue',
   staff: '/console/house/staff',
   home: '/console/:org',
@@ -48,6 +50,7 @@ export const paths = {
 
 /** The parameters that pages read of their query: the routes know them before any page is loaded. */
 export const parameters = [
+  'after',
   'before',
   'card',
   'code',

@@ -40,7 +40,7 @@ describe('the classes of pages', () => {
   it('are all used: the style sheets have no others', () => {
     const used = new Set(
       words(
-        below(/\.tsx?$/)
+        [...below(/\.tsx?$/), read('domain/letter-layout.ts')]
           .join('\n')
           .toLowerCase(),
       ),

@@ -113,14 +113,6 @@ describe('the pages of those who run the service', () => {
     expect((await floor.get('/console/house/held')).status).to.equal(403);
   });
 
-  it('show the envelope and the card to the printer', async () => {
-    const code = await send();
-    const { text } = await floor.get(`/console/house/floor/${code}/sheets`);
-    expect(text)
-      .to.include('Ada Lovelace')
-      .and.match(/<svg[^>]* class="sheet everyday"/);
-  });
-
   it('publish cards of the collection and offer handwritings, and withdraw them', async () => {
     const { location } = await operator.submit('/console/house/catalogue', 'publish', {
       slug: 'moving-day',

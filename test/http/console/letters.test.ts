@@ -3,8 +3,7 @@ import { firstHandwritings } from '../../../domain/catalogue.js';
 import { layOut, panel } from '../../../domain/letter-layout.js';
 import { describeInBrowser } from '../../support/http/browser.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
-import { memberOf, operatorOf, type Visitor } from '../../support/http/visitor.js';
-import { printedPages } from '../../support/http/printed.js';
+import { memberOf, type Visitor } from '../../support/http/visitor.js';
 import { sampleOf } from '../../support/runner/effort.js';
 
 const words =
@@ -70,14 +69,12 @@ describeInBrowser('letters in a browser', (browser) => {
   let service: RunningService;
   let tenant: Tenant;
   let owner: Visitor;
-  let operator: Visitor;
 
   before(async function () {
     this.timeout(60_000);
     service = await startTestService();
     tenant = await service.tenant();
     owner = await memberOf(service, tenant.org, 'owner');
-    operator = await operatorOf(service);
   });
   after(() => service.stop());
 
@@ -160,36 +157,4 @@ describeInBrowser('letters in a browser', (browser) => {
     }
     await page.context().close();
   });
-
-  for (const [length, message] of Object.entries({
-    short: 'Thank you, Ada.',
-    'as long as there can be': 'Thank you, Ada, for a wonderful year with all of us. '
-      .repeat(10)
-      .slice(0, 500),
-  }))
-    it(`are printed with their envelope on a page each, and nothing else is: ${length}`, async () => {
-      const address = {
-        line1: '12 Analytical Way',
-        line2: 'Apt 4',
-        city: 'Springfield',
-        state: 'IL',
-        zip: '62701',
-      };
-      const recipient = { name: 'Ada Lovelace', ...address };
-      const unspaced = (text: string): string => text.replaceAll(/\s/g, '');
-      for (const handwriting of sampleOf(firstHandwritings, 2, { of: length })) {
-        const { id } = await tenant.api('/api/v1/cards', {
-          body: aCard({ recipient, message, handwriting }),
-        });
-        await service.operator(`/operator/v1/cards/${id}/queue`, { method: 'POST' });
-        const page = await pageAs(operator);
-        await page.goto(`${service.baseUrl}/console/house/floor/${id}/sheets`);
-        const envelope = ['Ada Lovelace', '12 Analytical Way', 'Apt 4', 'Springfield IL 62701', id].join('');
-        expect(printedPages(await page.pdf({ preferCSSPageSize: true })), handwriting).to.deep.equal([
-          { width: 7.25 * 72, height: 5.25 * 72, text: unspaced(envelope) },
-          { width: 5 * 72, height: 7 * 72, text: unspaced(message) },
-        ]);
-        await page.context().close();
-      }
-    });
 });

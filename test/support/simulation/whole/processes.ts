@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { setMaxListeners } from 'node:events';
+import { Readable } from 'node:stream';
 import { pino } from 'pino';
 import type { AdministrationDeps } from '../../../../application/organizations/administer.js';
 import { BufferedRequests } from '../../../../application/requests/request-log.js';
@@ -324,6 +325,7 @@ export const startProcess = (house: House, name: string): Process => {
     passwordCost: cheapPasswords,
     judge: { judge: () => Promise.resolve(null) },
     pictureMaker: { make: () => Promise.reject(new Error('pictures are made by a process')) },
+    sheetPrinter: { print: () => Readable.from([]) },
     sender: house.receivers.senderFor(name, life),
     fail: (error) => {
       house.problems.push(`code: ${name} gave up: ${String(error)}`);

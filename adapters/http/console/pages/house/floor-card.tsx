@@ -85,9 +85,11 @@ export const floorCardPage = page({
           <dd>{card.handwriting}</dd>
         </dl>
         <p class="actions">
-          <a class="button second" href={url(paths.sheets, { code: card.code })}>
-            Envelope and card, for the printer
-          </a>
+          {card.recipient === null ? null : (
+            <a class="button second" href={url(paths.sheets, { code: card.code })}>
+              Print its sheets
+            </a>
+          )}
           <a class="button second" href={url(paths.floor)}>
             Next card
           </a>

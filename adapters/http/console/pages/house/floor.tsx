@@ -55,6 +55,11 @@ export const floorPage = page({
           </li>
         ))}
       </ul>
+      <p class="actions">
+        <a class="button second" href={url(paths.run)}>
+          Print today’s run
+        </a>
+      </p>
       {first.length === 0 ? (
         <Empty title="Nothing is on the floor">Cards come here on the day they are due.</Empty>
       ) : (

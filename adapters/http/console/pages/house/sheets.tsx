@@ -1,45 +1,80 @@
-import { gone } from '../../gone.js';
-import { layOut } from '../../../../../domain/letter-layout.js';
-import { Sheet } from '../../../web/letter.js';
-import { cardOn } from '../../floor-data.js';
-import { page } from '../../page.js';
+import { codeFrom } from '../../../../../application/cards/read-cards.js';
+import {
+  partOfRun,
+  printable,
+  printables,
+  sheetsOf,
+  type PartOfRun,
+  type Printable,
+} from '../../../../../application/cards/print-run.js';
+import { today } from '../../../../../domain/calendar.js';
+import type { LinesResponse } from '../../../server/route.js';
+import { Empty, PageHeading } from '../../../web/parts.js';
 import { paths } from '../../../web/paths.js';
+import { cardOn } from '../../floor-data.js';
+import { filePage, page, type HouseContext } from '../../page.js';
 
-/** The envelope and the inside of a card, each on a page of its own size when they are printed. */
-export const sheetsPage = page({
-  path: paths.sheets,
+const partIn = ({ deps, query, timeZone }: HouseContext): Promise<PartOfRun> =>
+  partOfRun(deps, today(deps.clock.instant(), timeZone), query('after'));
+
+/** The cards that are printed today, in parts. */
+export const runPage = page({
+  path: paths.run,
   may: 'floor.work',
-  load: cardOn,
-  title: ({ card }) => `Envelope and card ${card.code}`,
-  view: ({ card: { code, recipient, handwriting, erasedAt }, message }, { url }) => (
+  query: ['after'],
+  load: partIn,
+  title: () => 'Today’s run',
+  view: ({ codes, isLast }, { url, query }) => (
     <>
       <p class="crumbs">
-        <a href={url(paths.floorCard, { code })}>{code}</a> › Envelope and card
+        <a href={url(paths.floor)}>Floor</a> › Today’s run
       </p>
-      <h1 class="hidden">Envelope and card {code}</h1>
-      <p class="note screen">Print this page: the envelope and the card come out on a page each.</p>
-      <section class="printed envelope-page" aria-label="Envelope">
-        <address>
-          {recipient === null
-            ? gone(erasedAt)
-            : [
-                recipient.name,
-                recipient.line1,
-                recipient.line2,
-                `${recipient.city} ${recipient.state} ${recipient.zip}`,
-              ]
-                .filter((line) => line !== null)
-                .map((line) => <span>{line}</span>)}
-        </address>
-        <span class="mark">{code}</span>
-      </section>
-      <section class="printed card-page" aria-label="Card">
-        {message === null ? (
-          <p>The message is {gone(erasedAt)}.</p>
-        ) : (
-          <Sheet hand={handwriting} layout={layOut(message, handwriting)} />
-        )}
-      </section>
+      <PageHeading title="Today’s run" />
+      {codes.length === 0 ? (
+        <Empty title="Nothing is to be printed">Cards come here on the day they are due.</Empty>
+      ) : (
+        <>
+          <p>
+            {codes.length} cards that are due and not started yet, {codes[0]} to {codes.at(-1)}: first all
+            fronts, then all insides, then all envelopes, each by design and in the same order.
+          </p>
+          <p class="actions">
+            <a class="button" href={url(paths.runSheets, {}, { after: query('after') })}>
+              Print the sheets
+            </a>
+            {isLast ? null : (
+              <a class="button second" href={url(paths.run, {}, { after: codes.at(-1) ?? '' })}>
+                Next part
+              </a>
+            )}
+          </p>
+        </>
+      )}
     </>
   ),
+});
+
+const pdf = ({ deps }: HouseContext, name: string, found: readonly Printable[]): LinesResponse => ({
+  status: 200,
+  type: 'application/pdf',
+  headers: { 'content-disposition': `attachment; filename="${name}.pdf"` },
+  lines: deps.sheetPrinter.print(sheetsOf(deps, found)),
+});
+
+export const runSheetsPdf = filePage({
+  path: paths.runSheets,
+  may: 'floor.work',
+  query: ['after'],
+  file: async (context) => pdf(context, 'run', await printables(context.deps, await partIn(context))),
+});
+
+/** The sheets of one card, whatever its status: to print some of them again. */
+export const sheetsPdf = filePage({
+  path: paths.sheets,
+  may: 'floor.work',
+  file: async (context) => {
+    const { card } = await cardOn(context);
+    const found = await printable(context.deps, codeFrom(card.code));
+    return pdf(context, card.code, found === null ? [] : [found]);
+  },
 });

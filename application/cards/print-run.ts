@@ -1,0 +1,102 @@
+import type { Order } from '../../domain/card.js';
+import type { CardCode } from '../../domain/card-code.js';
+import { DomainError } from '../../domain/errors.js';
+import type { LocalDate } from '../../domain/ids.js';
+import { addressLines } from '../../domain/recipient.js';
+import { cards, onTheFloor, type CardDocument } from '../../projections/cards.js';
+import { organizationOf } from '../organizations/administer.js';
+import type { Artwork } from '../ports/artwork.js';
+import type { ReadModels } from '../ports/read-models.js';
+import type { Sheet } from '../ports/sheet-printer.js';
+import { nextTurn } from '../timing/next-turn.js';
+import type { WriteDeps } from '../writing/execute.js';
+import { readOrderPage } from './order-page.js';
+import { codeFrom, type ReadCardsDeps } from './read-cards.js';
+
+/** How many cards are printed at once. */
+const maxCards = 200;
+
+export interface PartOfRun {
+  readonly codes: readonly CardCode[];
+  readonly isLast: boolean;
+}
+
+/**
+ * The part of a day's run after a card ('': the first): the queued cards that are due by then, in the order
+ * in which they were sent. Throws `card_not_found`.
+ */
+export const partOfRun = async (
+  { readModels }: { readonly readModels: ReadModels },
+  day: LocalDate,
+  after: string,
+): Promise<PartOfRun> => {
+  const before = after === '' ? null : await readModels.get(cards, codeFrom(after));
+  if (after !== '' && before === null) throw new DomainError('card_not_found', 'There is no such card.');
+  const codes: CardCode[] = [];
+  for (let created = before?.created ?? 0n; ;) {
+    const query = { after: { agenda: onTheFloor, created }, upTo: onTheFloor, limit: maxCards };
+    const rows = await readModels.agenda(cards, query);
+    for (const { document } of rows) {
+      if (document.status !== 'queued' || document.due > day) continue;
+      if (codes.length === maxCards) return { codes, isLast: false };
+      codes.push(codeFrom(document.code));
+    }
+    const last = rows.at(-1);
+    if (last === undefined) return { codes, isLast: true };
+    created = last.created;
+  }
+};
+
+type PrintDeps = Pick<ReadCardsDeps, 'store'> & Pick<WriteDeps, 'streams'>;
+
+/** A card with what comes on its sheets. */
+export interface Printable {
+  readonly card: CardDocument;
+  readonly code: CardCode;
+  readonly message: string;
+  readonly lines: readonly string[];
+  readonly design: Order['design'];
+  readonly designName: string;
+}
+
+/** Null if the message or the address was erased. Throws `card_not_found`. */
+export const printable = async (deps: PrintDeps, code: CardCode): Promise<Printable | null> => {
+  const { card, message, org, order } = await readOrderPage(deps, code, { withRecovered: false });
+  if (card.recipient === null || message === null) return null;
+  const { design } = order;
+  const { designs } = await organizationOf(deps, org);
+  const designName = designs.find(({ id }) => id === design.id)?.name ?? '';
+  return { card, code, message, lines: addressLines(card.recipient), design, designName };
+};
+
+/** The cards of a part of the run that are queued now, by their fronts. */
+export const printables = async (deps: PrintDeps, { codes }: PartOfRun): Promise<readonly Printable[]> => {
+  const found: Printable[] = [];
+  for (const code of codes) {
+    const each = await printable(deps, code);
+    if (each?.card.status === 'queued') found.push(each);
+    await nextTurn();
+  }
+  return found.toSorted((a, b) => groupOf(a).localeCompare(groupOf(b)));
+};
+
+/** Copies of a card of the collection have one front. */
+const groupOf = ({ design: { front, id } }: Printable): string => front ?? id;
+
+/** All fronts, then all insides, then all envelopes, each in the order of the cards. */
+export async function* sheetsOf(
+  { artwork }: { readonly artwork: Pick<Artwork, 'get'> },
+  found: readonly Printable[],
+): AsyncGenerator<Sheet> {
+  let last = '';
+  for (const each of found) {
+    const { front } = each.design;
+    const isNew = groupOf(each) !== last;
+    last = groupOf(each);
+    const picture = isNew && { picture: front === null ? null : await artwork.get(front, 'master') };
+    yield { part: 'front', code: each.code, design: each.designName, ...picture };
+  }
+  for (const { code, card, message } of found)
+    yield { part: 'inside', code, hand: card.handwriting, message };
+  for (const { code, card, lines } of found) yield { part: 'envelope', code, hand: card.handwriting, lines };
+}
