@@ -1,7 +1,7 @@
 /**
  * Files whose tests take five seconds of a processor or more, below `test` and without `.test.ts`: they start
  * and kill processes, break servers, cut the power, open pages in a browser, simulate, or make clients. These
- * 56 take longer than all others together. (`npm test -- --times` shows what each file takes.)
+ * 57 take longer than all others together. (`npm test -- --times` shows what each file takes.)
  */
 export const longFiles: readonly string[] = [
   'adapters/sqlite/durability',
@@ -45,6 +45,7 @@ export const longFiles: readonly string[] = [
   'http/console/in-a-browser',
   'http/console/invitations',
   'http/console/letters',
+  'http/console/sheets',
   'http/console/sign-in-flood',
   'http/console/tasks',
   'http/docs/every-page',
