@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { redAndBlue } from '../../support/artwork/upload.js';
 import { expectNoFault } from '../../support/http/accessibility.js';
 import { describeInBrowser } from '../../support/http/browser.js';
 import { keyboardOn } from '../../support/http/hands.js';
@@ -208,6 +209,40 @@ describeInBrowser('the console in a browser', (browser) => {
       await page.getByRole('heading', { name: 'Card for Ada Lovelace' }).waitFor();
       await page.getByAltText('Welcome Home: its picture').waitFor();
     });
+  });
+
+  it('takes a picture that is dropped, shows how it is uploaded, and what is wrong with it', async () => {
+    const drop = async (page: Page, name: string, bytes: Buffer): Promise<void> => {
+      const carried = await page.evaluateHandle(
+        `(() => {
+          const carried = new DataTransfer();
+          const bytes = Uint8Array.from(atob('${bytes.toString('base64')}'), (byte) => byte.charCodeAt(0));
+          carried.items.add(new File([bytes], '${name}'));
+          return carried;
+        })()`,
+      );
+      await page.dispatchEvent('form.form', 'drop', { dataTransfer: carried });
+    };
+    const uploaded = async (page: Page): Promise<void> => {
+      const address = `/console/${lively.tenant.org}/designs/new`;
+      await open(page, address);
+      await page.getByText('Or drop it here.').waitFor();
+      await page.getByLabel('Name').fill('Dropped');
+      await drop(page, 'text.png', Buffer.from('no picture'));
+      await page.getByRole('button', { name: 'Upload' }).click();
+      await page.getByRole('alert').getByText('no PNG, JPEG or WebP picture').waitFor();
+      expect(await page.evaluate('document.activeElement.getAttribute("role")')).to.equal('alert');
+      expect(await page.getByLabel('Name').inputValue()).to.equal('Dropped');
+      await drop(page, 'ours.png', Buffer.from(await (await redAndBlue()).arrayBuffer()));
+      await page.route(`**${address}`, async (route) => {
+        await page.getByRole('progressbar', { name: 'Uploaded' }).waitFor();
+        await route.continue();
+      });
+      await page.getByRole('button', { name: 'Upload' }).click();
+      await page.getByText('The front, as it will be printed').waitFor();
+      expect(new URL(page.url()).pathname).to.match(/\/designs\/new\/[0-9a-f-]{36}$/);
+    };
+    await look(lively.owner, {}, uploaded, /status of 422/);
   });
 
   it('shows what happens to a card while it is looked at, and copies its code', async () => {

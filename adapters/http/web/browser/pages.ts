@@ -1,7 +1,7 @@
 /*
  * A browser's additions to every page: a button beside each sample copies it, a visible page updates itself,
- * and a form previews its result. Without scripts, samples are selected, pages loaded and previews asked for
- * by hand.
+ * a form previews its result, and a file can be dropped and is seen to go. Without scripts, samples are
+ * selected, pages loaded, previews asked for and files chosen by hand.
  */
 
 const pause = 5_000;
@@ -103,13 +103,60 @@ const previewWhileTyping = (policy: Policy, form: HTMLFormElement): void => {
   });
 };
 
-addCopyButtons(document);
-const live = document.querySelector<HTMLFormElement>('.live form');
-const hasFreshRegions = document.querySelector('[data-refresh]') !== null;
-if (live !== null || hasFreshRegions) {
-  const policy = policyOfPages();
+/** Takes a file that is dropped on its form, and shows how much of it is uploaded. */
+const followUpload = (policy: Policy, form: HTMLFormElement): void => {
+  const field = form.querySelector<HTMLInputElement>('[type=file]');
+  if (field === null) return;
+  const hint = document.createElement('span');
+  hint.className = 'hint';
+  hint.textContent = 'Or drop it here.';
+  field.after(hint);
+  form.addEventListener('dragover', (event) => event.preventDefault());
+  form.addEventListener('drop', (event) => {
+    event.preventDefault();
+    const files = event.dataTransfer?.files;
+    if (files?.length === 1) field.files = files;
+  });
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    const request = new XMLHttpRequest();
+    const bar = document.createElement('progress');
+    bar.setAttribute('aria-label', 'Uploaded');
+    form.append(bar);
+    for (const button of form.querySelectorAll('button')) button.disabled = true;
+    request.upload.addEventListener('progress', ({ loaded, total }) => {
+      // All of it is there, and is at work.
+      if (loaded === total) bar.removeAttribute('value');
+      else bar.value = loaded / total;
+    });
+    request.addEventListener('load', () => {
+      if (request.status < 400) return location.assign(request.responseURL);
+      const fresh = new DOMParser().parseFromString(policy.createHTML(request.responseText), 'text/html');
+      const alert = fresh.querySelector<HTMLElement>('[autofocus]');
+      alert?.removeAttribute('autofocus');
+      document.body.replaceWith(document.adoptNode(fresh.body));
+      enhance(document.body, policy);
+      alert?.focus();
+    });
+    // Shows what the browser has to say.
+    request.addEventListener('error', () => form.submit());
+    request.open('POST', form.action);
+    request.send(new FormData(form));
+  });
+};
+
+const enhance = (within: ParentNode, known: Policy | null): void => {
+  addCopyButtons(within);
+  const live = within.querySelector<HTMLFormElement>('.live form');
+  const upload = within.querySelector<HTMLFormElement>('[enctype]');
+  const hasFreshRegions = within.querySelector('[data-refresh]') !== null;
+  if (live === null && upload === null && !hasFreshRegions) return;
+  const policy = known ?? policyOfPages();
   if (live !== null) previewWhileTyping(policy, live);
-  if (hasFreshRegions) keepFresh(policy);
-}
+  if (upload !== null) followUpload(policy, upload);
+  if (hasFreshRegions && known === null) keepFresh(policy);
+};
+
+enhance(document, null);
 
 export {};
