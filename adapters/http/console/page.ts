@@ -1,5 +1,6 @@
 import type { Initiator } from '../../../application/writing/commands.js';
 import type { Role } from '../../../domain/permissions.js';
+import type { Front } from '../../../domain/artwork.js';
 import type { Html } from '../web/prose.js';
 import type { ShownRefusal } from '../web/form.js';
 import type { Url } from '../web/url.js';
@@ -102,6 +103,12 @@ export interface Action<C> {
   readonly upload?: (context: C, sent: Sent, upload: Upload) => Promise<Outcome>;
 }
 
+/** What a link to a public page shows elsewhere: a sentence, and the front of a card. */
+export interface Linked {
+  readonly description: string;
+  readonly front: Front | null;
+}
+
 interface Definition<N extends Need, Path extends string, Data> {
   readonly path: Path;
   readonly may: N;
@@ -109,6 +116,7 @@ interface Definition<N extends Need, Path extends string, Data> {
   readonly query?: readonly Parameter[];
   readonly load: (context: ContextFor<N, Path>) => Promise<Data>;
   readonly title: (data: Data) => string;
+  readonly linked?: (data: Data) => Linked;
   /** The organization whose menu is shown, if the path names none. */
   readonly within?: (data: Data) => { readonly org: AdmittedOrg; readonly role: Role };
   readonly view: (data: Data, context: ContextFor<N, Path>, refused: RefusedForm | null) => Html;
@@ -117,6 +125,7 @@ interface Definition<N extends Need, Path extends string, Data> {
 
 export interface Shown {
   readonly title: string;
+  readonly linked?: Linked;
   readonly body: Html;
   readonly within?: { readonly org: AdmittedOrg; readonly role: Role };
 }
@@ -139,7 +148,7 @@ export interface Page {
 export const page = <const N extends Need, const Path extends string, Data>(
   definition: Definition<N, Path, Data>,
 ): Page => {
-  const { path, may, query = [], load, title, within, view, actions = {} } = definition;
+  const { path, may, query = [], load, title, linked, within, view, actions = {} } = definition;
   return {
     path,
     may,
@@ -150,6 +159,7 @@ export const page = <const N extends Need, const Path extends string, Data>(
       return {
         title: title(data),
         body: view(data, admitted, refused),
+        ...(linked !== undefined && { linked: linked(data) }),
         ...(within !== undefined && { within: within(data) }),
       };
     },

@@ -1,15 +1,16 @@
 import type { Role } from '../../../domain/permissions.js';
 import { readAccount } from '../../../application/organizations/read-accounts.js';
 import type { LinesResponse, TextResponse } from '../server/route.js';
-import { documentOf, pageHeaders } from '../web/document.js';
+import { documentOf, pageHeaders, type LinkPreview } from '../web/document.js';
 import { RefusedForms } from '../web/form.js';
 import { WithLabels } from '../web/labels.js';
+import { pathOfPicture } from '../web/pictures.js';
 import type { Html } from '../web/prose.js';
 import { placeOf } from '../web/url.js';
 import type { AdmittedOrg } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
 import { framed, type Here } from './frame.js';
-import type { Context, Page, RefusedForm } from './page.js';
+import type { Context, Linked, Page, RefusedForm } from './page.js';
 
 /** The organization as the frame names it. */
 export const placeIn = async (
@@ -24,9 +25,9 @@ export const drawn = async (
   refused: RefusedForm | null,
   status = 200,
 ): Promise<TextResponse> => {
-  const { within, title, body } = await page.show(context, refused);
+  const { within, linked, title, body } = await page.show(context, refused);
   const place = within === undefined ? here : await placeIn(context.deps, within);
-  if (refused === null) return shown(context, place, { title, body }, status);
+  if (refused === null) return shown(context, place, { title, body, linked }, status);
   return shownAfterForm(
     context,
     place,
@@ -48,13 +49,25 @@ const htmlType = 'text/html; charset=utf-8';
 interface Titled {
   readonly title: string;
   readonly body: Html;
+  readonly linked?: Linked | undefined;
 }
+
+const linkPreviewOf = (
+  { origin, self, url }: Context,
+  title: string,
+  { description, front }: Linked,
+): LinkPreview => ({
+  title,
+  description,
+  url: `${origin}${self}`,
+  image: front === null ? null : `${origin}${url(pathOfPicture(front, 'preview'))}`,
+});
 
 /** Renders a page in the frame of an organization or of none. */
 export const shown = (
   context: Context,
   here: Here | null,
-  { title, body }: Titled,
+  { title, body, linked }: Titled,
   status = 200,
 ): TextResponse => ({
   status,
@@ -65,6 +78,7 @@ export const shown = (
     body: framed(context, here, body),
     style: 'console.css',
     modules: ['pages.js'],
+    linked: linked && linkPreviewOf(context, title, linked),
   }),
   headers: headersOf(context),
 });

@@ -2,6 +2,33 @@ import { render } from 'preact-render-to-string';
 import { assetUrl, type ModuleName, type StyleName } from './assets.js';
 import type { Html } from './prose.js';
 
+/** What other services show of a page to which somebody links there. */
+export interface LinkPreview {
+  readonly title: string;
+  readonly description: string;
+  /** The addresses of the page and of a picture, complete. */
+  readonly url: string;
+  readonly image: string | null;
+}
+
+const LinkTags = ({ title, description, url, image }: LinkPreview) => (
+  <>
+    <meta name="description" content={description} />
+    <meta property="og:type" content="website" />
+    <meta property="og:site_name" content="Handwritten Cards" />
+    <meta property="og:title" content={title} />
+    <meta property="og:description" content={description} />
+    <meta property="og:url" content={url} />
+    <meta name="twitter:card" content="summary" />
+    {image === null ? null : (
+      <>
+        <meta property="og:image" content={image} />
+        <meta property="og:image:alt" content={title} />
+      </>
+    )}
+  </>
+);
+
 interface Page {
   /** The path under which clients see the service, mostly ''. */
   readonly prefix: string;
@@ -12,6 +39,7 @@ interface Page {
    * The modules of `browser/` that make the page nicer. Without them, and without scripts, every page works.
    */
   readonly modules?: readonly ModuleName[];
+  readonly linked?: LinkPreview | undefined;
 }
 
 /** An envelope, without asking for another file. */
@@ -20,7 +48,7 @@ const icon = `data:image/svg+xml,${encodeURIComponent(
 )}`;
 
 /** A page as a whole HTML document. Everything that it loads comes from this service. */
-export const documentOf = ({ prefix, title, body, style, modules = [] }: Page): string =>
+export const documentOf = ({ prefix, title, body, style, modules = [], linked }: Page): string =>
   `<!doctype html>${render(
     <html lang="en">
       <head>
@@ -28,6 +56,7 @@ export const documentOf = ({ prefix, title, body, style, modules = [] }: Page): 
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>{title}</title>
+        {linked === undefined ? null : <LinkTags {...linked} />}
         <link rel="icon" href={icon} />
         <link rel="stylesheet" href={assetUrl(prefix, style)} />
         {modules.map((module) => (

@@ -79,4 +79,13 @@ describe('the pages of a service whose base URL has a path', () => {
     });
     expect(signedIn.location).to.equal(wanted);
   });
+
+  it('are linked to with that path, and so are their pictures', async () => {
+    const { text } = await visitor.get(`${prefix}/collection/welcome-home`);
+    const [, url] = /"og:url" content="([^"]*)"/.exec(text) ?? [];
+    const [, image = ''] = /"og:image" content="([^"]*)"/.exec(text) ?? [];
+    expect(url).to.equal(`${origin}${prefix}/collection/welcome-home`);
+    expect(image.startsWith(`${origin}${prefix}/pictures/`)).to.equal(true);
+    expect((await fetch(image)).status).to.equal(200);
+  });
 });

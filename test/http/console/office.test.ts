@@ -101,6 +101,52 @@ describe('what an organization looks after in the console', () => {
     });
   });
 
+  describe('a link to the collection', () => {
+    const tagsOf = async (path: string) => {
+      const { text } = await new Visitor(service).get(path);
+      return Object.fromEntries(
+        [...text.matchAll(/<meta (?:property|name)="([\w:]+)" content="([^"]*)"/g)].map(
+          ([, name = '', content]) => [name, content],
+        ),
+      );
+    };
+
+    it('is shown elsewhere with the title, a sentence and the front of the card', async () => {
+      const { rows } = await tenant.api('/api/v1/collection');
+      const shown = rows.find(({ id }) => id === 'card:welcome-home');
+      expect(await tagsOf('/collection/welcome-home')).to.deep.include({
+        description: 'A greeting card, written with a pen.',
+        'og:title': 'Welcome Home',
+        'og:description': 'A greeting card, written with a pen.',
+        'og:type': 'website',
+        'og:site_name': 'Handwritten Cards',
+        'og:url': shown?.['url'],
+        'og:image': shown?.['preview_url'],
+        'og:image:alt': 'Welcome Home',
+        'twitter:card': 'summary',
+      });
+      expect((await fetch(String(shown?.['preview_url']))).status).to.equal(200);
+      const all = await tagsOf('/collection');
+      const first = rows.find((row) => row['preview_url'] !== null);
+      expect([all['og:title'], all['og:image']]).to.deep.equal(['Collection', first?.['preview_url']]);
+    });
+
+    it('has no picture where the card has none, and no page of customers has these tags', async () => {
+      const [slug, title] = ['mere-name', 'A "mere" name'];
+      await service.operator(`/operator/v1/collection/${slug}`, {
+        method: 'PUT',
+        body: { title, active: true },
+      });
+      const tags = await tagsOf(`/collection/${slug}`);
+      expect([tags['og:title'], 'og:image' in tags]).to.deep.equal(['A &quot;mere&quot; name', false]);
+      await service.operator(`/operator/v1/collection/${slug}`, {
+        method: 'PUT',
+        body: { title, active: false },
+      });
+      expect((await owner.get(home)).text).not.to.include('og:');
+    });
+  });
+
   describe('its settings', () => {
     it('choose the name, and the house hand of cards from then on', async () => {
       const fields = { name: 'Acme & Co', house_hand: 'Elegant' };

@@ -16,6 +16,7 @@ export const collectionCardPage = page({
     return withFront(row.document);
   },
   title: ({ title }) => title,
+  linked: ({ artwork }) => ({ description: 'A greeting card, written with a pen.', front: artwork }),
   view: ({ slug, title, artwork }, { url, deps }) => (
     <>
       <p class="crumbs">
@@ -23,7 +24,7 @@ export const collectionCardPage = page({
       </p>
       <PageHeading title={title} />
       <div class="grid">
-        <Cover title={title} name={slug} artwork={artwork} url={url} />
+        <Cover title={title} name={slug} artwork={artwork} url={url} size="preview" />
         <section class="panel" aria-labelledby="send-it">
           <h2 id="send-it">Send it</h2>
           <p>

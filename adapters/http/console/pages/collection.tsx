@@ -5,6 +5,7 @@ import { page } from '../page.js';
 import { paths } from '../../web/paths.js';
 
 const perPage = 60;
+const about = 'Cards that anyone can send, written with a pen.';
 
 /** A public page: the cards that anyone may send. */
 export const collectionPage = page({
@@ -16,13 +17,17 @@ export const collectionPage = page({
     return listCollection(deps, { limit: perPage + 1, startingAfter: before === '' ? null : before });
   },
   title: () => 'Collection',
+  linked: (cards) => ({
+    description: about,
+    front: cards.find(({ artwork }) => artwork !== null)?.artwork ?? null,
+  }),
   view: (cards, { url }) => {
     const shown = cards.slice(0, perPage);
     const last = cards.length > perPage ? shown.at(-1) : undefined;
     return (
       <>
         <PageHeading title="Collection" />
-        <p class="quiet">Cards that anyone can send, written with a pen.</p>
+        <p class="quiet">{about}</p>
         {shown.length === 0 ? (
           <Empty title="There is no card yet">Those that the service publishes stand here.</Empty>
         ) : (
