@@ -18,6 +18,8 @@ export const auditEvents = events({
     subject: z.string(),
     /** Whether personal data was shown. (`personal` would itself be personal data.) */
     withPersonal: z.boolean(),
+    /** Whether the pictures on fronts were. */
+    withArtwork: z.boolean(),
     /** Hex SHA-256 of every line but the last; null if the export was broken off before its end. */
     sum: z.string().nullable(),
   },

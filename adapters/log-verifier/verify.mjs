@@ -71,7 +71,7 @@ const olderTree = { size: isCount, root: isHash };
 const isOlderTree = (/** @type {any} */ value) => checkFields(value, olderTree, 'since') === value;
 const kinds = ['card', 'organization', 'period'];
 
-const headShape = (/** @type {Fields} */ { kind, since }) => ({
+const headShape = (/** @type {Fields} */ { kind, since, artwork }) => ({
   format: (/** @type {any} */ value) => value === 'handwritten-card-service/export/v1',
   kind: (/** @type {any} */ value) => kinds.includes(value),
   subject: (/** @type {any} */ value) => isName(value) && (kind !== 'card' || value.startsWith('card-')),
@@ -79,6 +79,7 @@ const headShape = (/** @type {Fields} */ { kind, since }) => ({
   tree_size: isCount,
   ...(kind === 'period' && { from: isCount, frontier: isHashes }),
   ...(since !== undefined && { since: isOlderTree }),
+  ...(artwork !== undefined && { artwork: (/** @type {any} */ value) => value === true }),
 });
 
 const place = { index: isCount, stream: isName, revision: isCount, org: orNull(isName), org_seq: isCount };
@@ -98,6 +99,7 @@ const eventShape = (/** @type {string} */ kind, /** @type {Fields} */ { key, pre
   ...(before !== undefined && { before: isEarlierEvent }),
 });
 
+const frontShape = { front: isHex, bytes: orNull(isText) };
 const lastShape = { checkpoint: isText, statement: isText, consistency: isHashes };
 
 // Signed notes (c2sp.org/signed-note): a text, an empty line, and lines with signatures.
@@ -311,6 +313,36 @@ const personalChecker = () => {
   return { take, detail, lost: unreadable };
 };
 
+/**
+ * An event names the front of a card, of a design or of a card of the collection by the SHA-256 of its print
+ * master. After the events, each that was named has a line with these bytes, in the order in which they were.
+ */
+const frontChecker = () => {
+  const missing = new Set();
+  const counts = { shown: 0, erased: 0 };
+  const take = (/** @type {Fields} */ { facts: { order, design, artwork } }) => {
+    const front = order?.design.front ?? (design?.artwork ?? artwork)?.digest;
+    if (front) missing.add(front);
+  };
+  const show = (/** @type {Fields} */ fields) => {
+    const { front, bytes } = checkFields(fields, frontShape, 'the line of a front');
+    const [next] = missing;
+    must(front === next, `${front} is not the next front that the events name`);
+    missing.delete(front);
+    counts[bytes === null ? 'erased' : 'shown'] += 1;
+    if (bytes === null) return;
+    const master = Buffer.from(bytes, 'base64');
+    const isIt = master.toString('base64') === bytes && sha256(master).toString('hex') === front;
+    must(isIt, `front ${front} has other bytes`);
+  };
+  const end = () => {
+    const [front] = missing;
+    must(front === undefined, `front ${front} is missing`);
+    return `: ${counts.shown} shown, ${counts.erased} erased`;
+  };
+  return { take, show, end, counts };
+};
+
 /** Of an organization each number is there; of a card each revision, which `chainChecker` sees to. */
 const numberChecker = (/** @type {Fields} */ { kind, subject, from = 0 }, /** @type {Tree} */ tree) => {
   const isOfAll = kind === 'period' && subject === 'all';
@@ -497,7 +529,14 @@ const checkFile = (file, options, { check, say }) => {
   const { keys, witnesses = [], quorum = witnesses.length, anchor, onLine } = options;
   const { first, events, last } = cut(file);
   const head = lineIn(first);
-  const { kind, subject, origin, from = 0, since } = checkFields(head, headShape(head), 'the first line');
+  const {
+    kind,
+    subject,
+    origin,
+    from = 0,
+    since,
+    artwork,
+  } = checkFields(head, headShape(head), 'the first line');
   const { checkpoint, statement, consistency } = checkFields(lineIn(last), lastShape, 'the last line');
   const known = [...keys.map((vkey) => keyOf(vkey, false)), ...witnesses.map((vkey) => keyOf(vkey, true))];
   const open = (/** @type {string} */ note) => openNote(note, known, origin);
@@ -507,6 +546,7 @@ const checkFile = (file, options, { check, say }) => {
     signed: 'the checkpoint is signed by the log',
     chain: 'every event gives its hash, and follows the one before it in its stream',
     personal: 'personal data is what was recorded',
+    fronts: 'every front that an event names has the bytes that it was recorded with',
     numbers: `no event of the ${ofOne ? 'organization' : kind} is missing`,
     places: 'every event stands in the log',
     credits: 'credits add up, every card is paid for once, what was owed came back',
@@ -531,12 +571,13 @@ const checkFile = (file, options, { check, say }) => {
   if (anchor !== undefined) check('the older checkpoint is a prefix of this log', anchored);
 
   const [chain, personal, credits] = [chainChecker(from), personalChecker(), creditChecker(from)];
-  const [numbers, places] = [numberChecker(head, tree), placeChecker(head, tree)];
+  const [numbers, places, fronts] = [numberChecker(head, tree), placeChecker(head, tree), frontChecker()];
   let [shown, newest] = [0, ''];
   const takeEvent = (/** @type {Fields} */ fields) => {
     const event = eventIn(kind, fields);
     check(names.chain, () => chain(event));
     check(names.personal, () => personal.take(event));
+    if (artwork) check(names.fronts, () => fronts.take(event));
     check(names.numbers, () => numbers.take(event));
     check(names.places, () => places.take(event));
     if (kind !== 'card') check(names.credits, () => credits.take(event));
@@ -544,8 +585,11 @@ const checkFile = (file, options, { check, say }) => {
   };
   for (const line of events) {
     const fields = lineIn(line);
+    const isFront = artwork && 'front' in fields;
+    must(isFront || fronts.counts.shown + fronts.counts.erased === 0, 'an event stands after a front');
     // A period of one organization shows others' events by their leaves alone.
-    if (!ofOne || !('leaf' in fields)) takeEvent(fields);
+    if (isFront) check(names.fronts, () => fronts.show(fields));
+    else if (!ofOne || !('leaf' in fields)) takeEvent(fields);
     else {
       const { leaf } = checkFields(fields, { leaf: isHash }, 'the line of a leaf');
       check(names.places, () => places.addLeaf(fromBase64(leaf, 32)));
@@ -556,6 +600,7 @@ const checkFile = (file, options, { check, say }) => {
   check(names.places, places.end);
   check(names.numbers, numbers.detail);
   check(names.personal, personal.detail);
+  if (artwork) check(names.fronts, fronts.end);
   if (kind !== 'card') check(names.credits, credits.detail);
   check('the service has signed what this export holds', () => {
     const body = sha256(file.subarray(0, last.at)).toString('hex');
@@ -566,6 +611,7 @@ const checkFile = (file, options, { check, say }) => {
   const end = numbers.unproven();
   if (end !== null) say(end);
   const lost = personal.lost();
+  if (fronts.counts.erased > 0) say('fronts without bytes were erased');
   if (lost > 0) say(`the keys of ${lost} are lost, and no erasure in this file says why`);
 };
 

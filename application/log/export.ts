@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { lazilySized } from '../memory/lazy-lru.js';
+import type { ArtworkDigest, Front } from '../../domain/artwork.js';
 import { audit, auditIdOf, everything, type ExportKind } from '../../domain/audit.js';
 import { cardStream } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
@@ -16,6 +17,7 @@ import { withoutMac, type RawEvent } from './hash-chain.js';
 import { assertUndamaged, DamagedLog, logDamaged } from './damaged-log.js';
 import { execute, type WriteDeps } from '../writing/execute.js';
 import { consistencyProof, frontierAt, inclusionProof } from './log-proofs.js';
+import type { Artwork } from '../ports/artwork.js';
 import { clockTolerance, EventStoreUnavailable } from '../ports/event-store.js';
 import type { Checkpoint, LogTiles } from '../ports/log-tiles.js';
 import type { RawLog, StoredEvent } from '../ports/raw-log.js';
@@ -34,6 +36,7 @@ export interface ExportDeps extends WriteDeps {
   /** Sign the statements: the keys that sign the checkpoints, the newest first. */
   readonly signers: readonly NoteSigner[];
   readonly keys: OpenedKeys | null;
+  readonly artwork: Pick<Artwork, 'get'>;
   /** Whether enough witnesses have signed a checkpoint; null if there are none. */
   readonly isWitnessed: ((note: string) => boolean) | null;
 }
@@ -57,6 +60,8 @@ export type ExportSubject =
 
 export interface ExportOptions {
   readonly personal: boolean;
+  /** With the print masters of the fronts that the events name. */
+  readonly artwork: boolean;
   /** The size of an older tree, for a proof that it is a prefix of this one. */
   readonly since: number | null;
 }
@@ -211,7 +216,7 @@ const lineMaker =
     return { line: JSON.stringify({ ...line, ...standing }), event };
   };
 
-/** A line of an export before its last one; `event`: null if it shows a leaf alone. */
+/** A line of an export before its last one; `event`: null if it shows a leaf alone, or a front. */
 interface Part {
   readonly line: string;
   readonly event: StoredEvent | null;
@@ -352,6 +357,30 @@ async function* periodParts(
   }
 }
 
+/** The front that a card, a design or a card of the collection has by an event. */
+const frontIn = ({ data }: StoredEvent): ArtworkDigest | null => {
+  const { order, design, artwork } = JSON.parse(data) as {
+    readonly order?: { readonly design: { readonly front?: ArtworkDigest | null } } | null;
+    readonly design?: { readonly artwork?: Front | null } | null;
+    readonly artwork?: Front | null;
+  };
+  return order?.design.front ?? (design?.artwork ?? artwork)?.digest ?? null;
+};
+
+/** Adds the print masters of all fronts that the events name; null for one that was erased. */
+async function* withFronts({ artwork }: ExportDeps, parts: AsyncIterable<Part>): AsyncGenerator<Part> {
+  const named = new Set<ArtworkDigest>();
+  for await (const part of parts) {
+    const front = part.event && frontIn(part.event);
+    if (front !== null) named.add(front);
+    yield part;
+  }
+  for (const front of named) {
+    const bytes = (await artwork.get(front, 'master'))?.toString('base64') ?? null;
+    yield { line: JSON.stringify({ front, bytes }), event: null };
+  }
+}
+
 /** The size of the tree at the beginning of a period, or at its end. */
 const sizeAt = async (
   deps: ExportDeps,
@@ -465,10 +494,11 @@ const recordExport = async (
   deps: ExportDeps,
   initiator: Initiator,
   { kind, subject, org }: Plan,
-  { personal }: ExportOptions,
+  { personal, artwork }: ExportOptions,
   sum: string | null,
 ): Promise<void> => {
-  const event = { type: 'AuditExported' as const, data: { kind, subject, withPersonal: personal, sum } };
+  const data = { kind, subject, withPersonal: personal, withArtwork: artwork, sum };
+  const event = { type: 'AuditExported' as const, data };
   await execute(deps, audit, auditIdOf(org), newCommand(deps, initiator, org), () => [event]);
 };
 
@@ -487,13 +517,15 @@ async function* sent(
   options: ExportOptions,
   origin: string,
 ): AsyncGenerator<string> {
-  const { kind, subject, tree, parts } = plan;
+  const { kind, subject, tree } = plan;
+  const parts = options.artwork ? withFronts(deps, plan.parts) : plan.parts;
   const body = createHash('sha256');
   let sum: string | null = null;
   let isOpen = false;
   try {
     const since = await olderTree(deps.tiles, options);
-    const about = { format, kind, subject, origin, tree_size: tree.size, ...plan.head, ...since };
+    const shown = options.artwork && { artwork: true };
+    const about = { format, kind, subject, origin, tree_size: tree.size, ...plan.head, ...since, ...shown };
     let text = `${JSON.stringify(about)}\n`;
     let count = 0;
     let last = '';

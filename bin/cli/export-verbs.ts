@@ -8,6 +8,11 @@ import { progressOn } from './progress.js';
 import type { CommandInput, Option } from './verb.js';
 
 const personal: Option = { name: 'personal', description: 'include or withhold (the default)' };
+const withArtwork: Option = {
+  name: 'with-artwork',
+  description: 'also the pictures on the fronts',
+  kind: 'switch',
+};
 const since: Option = {
   name: 'since',
   description: 'the size in an older checkpoint, to prove that it is a prefix',
@@ -16,7 +21,7 @@ const to: Option = {
   name: 'out',
   description: 'a file to write, which must not exist; else standard output',
 };
-const shared = [personal, since, to] as const;
+const shared = [personal, withArtwork, since, to] as const;
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
 
@@ -44,10 +49,11 @@ const download = async (
   query: Readonly<Record<string, string | undefined>>,
 ): Promise<void> => {
   const { input, client, print } = running;
+  const artwork = input.text('withArtwork') === undefined ? undefined : 'include';
   const call = {
     method: 'GET' as const,
     path: '/exports',
-    query: { ...query, personal: input.text('personal'), since: input.text('since') },
+    query: { ...query, personal: input.text('personal'), artwork, since: input.text('since') },
   };
   const path = input.text('out');
   if (path === undefined) {

@@ -229,6 +229,7 @@ const buildGraph = (context: ProcessContext) => {
       tiles: engine.tiles,
       signers: context.logKeys?.signers ?? [],
       keys: personalKeys,
+      artwork: engine.artwork,
       isWitnessed: policyOfLog && isWitnessed(policyOfLog),
     }),
     ...verifierRoutes(),

@@ -87,6 +87,22 @@ describe('GET /operator/v1/exports', () => {
     expect([withheld?.['personal'], withheld?.['key']]).to.deep.equal([null, null]);
   });
 
+  it('holds the front that a card was ordered with, if that is asked for', async () => {
+    const body = aCard({ arrive_on: '2099-01-01', design_id: 'card:thank-you-botanical' });
+    const { id } = await tenant.api('/api/v1/cards', { body });
+    const file = await exported(`card=${String(id)}&artwork=include`);
+    const [, event, shown] = linesOf(file);
+    expect(JSON.parse(String(event?.['data'])).order.design.front).to.equal(shown?.['front']);
+    const master = Buffer.from(String(shown?.['bytes']), 'base64');
+    expect([...master.subarray(0, 3)]).to.deep.equal([0xff, 0xd8, 0xff]);
+    const { report } = verifyExport(file, { keys: [key] });
+    expect(report.filter((line) => /front|VERIFIED/.test(line))).to.deep.equal([
+      'PASS  every front that an event names has the bytes that it was recorded with: 1 shown, 0 erased',
+      'VERIFIED',
+    ]);
+    expect(linesOf(await exported(`card=${String(id)}&artwork=withhold`))).to.have.length(3);
+  });
+
   it('is recorded for the organization, with the digest of what was taken out', async () => {
     const file = await exported(`card=${code}&personal=include`);
     const last = file.toString().trimEnd().split('\n').at(-1) ?? '';
@@ -98,6 +114,7 @@ describe('GET /operator/v1/exports', () => {
       kind: 'card',
       subject: `card-${code}`,
       withPersonal: true,
+      withArtwork: false,
       sum: createHash('sha256').update(body).digest('hex'),
     });
   });

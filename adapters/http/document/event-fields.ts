@@ -106,6 +106,7 @@ const meanings: Readonly<Record<string, string>> = {
   void: 'A payment whose place in the stream of the card something else took.',
   width: 'The width of the picture of which the front was made, in dots.',
   window: 'The days between which the card should arrive.',
+  withArtwork: 'Whether the pictures on the fronts were shown.',
   withPersonal: 'Whether personal data was shown.',
   workAnniversary: 'The day alone counts; null if it is unknown.',
   zip: 'The postal code.',

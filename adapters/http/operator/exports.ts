@@ -43,6 +43,9 @@ const wanted = z.object({
   personal: optionalChoice(['include', 'withhold'], {
     description: 'Whether personal data is shown. Not, if it is left out.',
   }),
+  artwork: optionalChoice(['include', 'withhold'], {
+    description: 'Whether the print masters of fronts are shown. Not, if it is left out.',
+  }),
   since: optionalText({
     pattern: treeSize,
     hint: 'the size of a tree: a whole number',
@@ -96,12 +99,13 @@ export const exportRoutes = (deps: ExportDeps): readonly Route[] => [
     handle: async (request) => {
       const subject = await subjectOf(deps, request.query);
       if (subject.kind !== 'card' && subject.org !== null) await organizationOf(deps, subject.org);
-      const { personal, since } = request.query;
+      const { personal, artwork, since } = request.query;
+      const options = { personal: personal === 'include', artwork: artwork === 'include' };
       const lines = await exportLog(
         deps,
         byOperator(request),
         subject,
-        { personal: personal === 'include', since: since === null ? null : Number(since) },
+        { ...options, since: since === null ? null : Number(since) },
         request.signal,
       );
       return { status: 200, type: 'application/jsonl', lines };

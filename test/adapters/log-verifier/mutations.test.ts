@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { verifyExport } from '../../../adapters/log-verifier/verify.mjs';
 import type { ExportDeps, ExportSubject } from '../../../application/log/export.js';
@@ -85,9 +86,10 @@ const deceit = (file: Buffer, report: readonly string[], truth: Truth): string |
   if (lines.some((line) => JSON.stringify(JSON.parse(line)) !== line))
     return 'a line can be read in two ways';
   const [head = '', ...others] = lines;
-  const { kind, subject, tree_size: size, from = 0 } = fieldsOf(head);
+  const { kind, subject, tree_size: size, from = 0, artwork } = fieldsOf(head);
   if (size !== truth.size) return 'the log has another size';
-  const events = others.slice(0, -1).filter((line) => !('leaf' in fieldsOf(line)));
+  const inside = others.slice(0, -1).filter((line) => !('leaf' in fieldsOf(line)));
+  const events = inside.filter((line) => !('front' in fieldsOf(line)));
   const shown = events.map((line): Shown => JSON.parse(line));
   const wrong = shown.find((event) => !truth.isTrue(event));
   if (wrong !== undefined) return `${wrong.stream}@${wrong.revision} is not what was recorded`;
@@ -105,7 +107,29 @@ const deceit = (file: Buffer, report: readonly string[], truth: Truth): string |
   const [, erased, unreadable] = /, (\d+) erased, (\d+) unreadable$/.exec(line) ?? [];
   if (shown.length > 0 && hidden !== Number(erased) + Number(unreadable))
     return 'what can not be read is not told';
-  return null;
+  const shows = inside.filter((line) => !events.includes(line)).map(fieldsOf);
+  return artwork === true || shows.length > 0 ? frontsDeceit(shown, shows, report) : null;
+};
+
+const frontsDeceit = (
+  events: readonly Shown[],
+  shows: readonly Readonly<Record<string, unknown>>[],
+  report: readonly string[],
+): string | null => {
+  const named = events.flatMap(({ data }) => /"(?:front|digest)":"(\w{64})"/.exec(data)?.[1] ?? []);
+  if (JSON.stringify(shows.map(({ front }) => front)) !== JSON.stringify([...new Set(named)]))
+    return 'the fronts are not those of the events';
+  const bytes = shows.filter((line) => line['bytes'] !== null);
+  const digestOf = (base64: unknown): string =>
+    typeof base64 === 'string'
+      ? createHash('sha256').update(Buffer.from(base64, 'base64')).digest('hex')
+      : 'no bytes';
+  const wrong = bytes.some((line) => digestOf(line['bytes']) !== line['front']);
+  if (wrong) return 'a front has other bytes';
+  const erased = shows.length - bytes.length;
+  const isTold = report.some((line) => line.endsWith(`: ${bytes.length} shown, ${erased} erased`));
+  const isSaid = report.some((line) => line.startsWith('SAID  fronts without bytes'));
+  return isTold && isSaid === erased > 0 ? null : 'what is missing of fronts is not told';
 };
 
 describe('a mutated export', () => {
@@ -114,7 +138,8 @@ describe('a mutated export', () => {
   let code: string;
   before(async () => {
     const { world, codes } = await happened([
-      'send', 'another organization buys', 'cancel', 'erase', 'send', 'another organization buys', 'hold', 'buy',
+      'save a design', 'send', 'another organization buys', 'cancel', 'erase', 'save a design', 'send',
+      'another organization buys', 'hold', 'buy', 'save a design',
     ]); // prettier-ignore
     deps = await notarized(world, await storedEvents(world));
     truth = new Truth(deps);
@@ -144,14 +169,17 @@ describe('a mutated export', () => {
   for (const [number, [name, subjectOf]] of Object.entries(subjects).entries())
     it(`is refused, or says what rests on the operator's word, also signed again by the log: ${name}`, async function () {
       this.timeout(60_000);
-      const told = { personal: number % 2 === 0, since: number === 1 ? 3 : null };
+      const told = { personal: number % 2 === 0, artwork: number !== 4, since: number === 1 ? 3 : null };
       const lines = (await exported(deps, subjectOf(), told)).toString().trimEnd().split('\n');
       expect(verifyExport(fileOf(lines), { keys: [vkey] }).report.at(-1)).to.equal('VERIFIED');
       expect(verifyExport(fileOf(resigned(lines)), { keys: [vkey] }).report.at(-1)).to.equal('VERIFIED');
       const others: string[] = [];
       for (const subject of Object.values(subjects))
         others.push(
-          ...(await exported(deps, subject(), { personal: true })).toString().trimEnd().split('\n'),
+          ...(await exported(deps, subject(), { personal: true, artwork: true }))
+            .toString()
+            .trimEnd()
+            .split('\n'),
         );
       const deceits: string[] = [];
       let tried = 0;

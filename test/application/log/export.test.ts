@@ -29,6 +29,7 @@ import {
   vkey,
   type Action,
 } from '../../support/fixtures/notarized.js';
+import { fileOf, resigned } from '../../support/fixtures/mutations.js';
 import { buy, org } from '../../support/fixtures/world.js';
 import { sampleOf } from '../../support/runner/effort.js';
 
@@ -68,8 +69,10 @@ describe('an export', () => {
       fc.asyncProperty(fc.array(fc.constantFrom(...actions), { maxLength: 30 }), async (acts) => {
         const { deps, wanted } = await subjectsOf(acts);
         for (const subject of wanted)
-          for (const personal of [true, false])
-            expect(failures(await exported(deps, subject, { personal }))).to.deep.equal([]);
+          for (const isMore of [true, false])
+            expect(
+              failures(await exported(deps, subject, { personal: isMore, artwork: isMore })),
+            ).to.deep.equal([]);
       }),
       { numRuns: 6, seed: 11 },
     );
@@ -104,6 +107,60 @@ describe('an export', () => {
     expect(report).to.include(
       'PASS  credits add up, every card is paid for once, what was owed came back: 55 purchased - 6 spent + 4 returned = 53',
     );
+  });
+
+  it('names the front of a card, and holds its bytes if they are asked for', async () => {
+    const { deps, codes } = await subjectsOf(['save a design', 'send', 'save a design', 'send']);
+    const [printed, later] = codes.map((code) => ({ kind: 'card' as const, code }));
+    if (printed === undefined || later === undefined) throw new Error('no card was sent');
+    const [, event = ''] = linesOf(await exported(deps, printed));
+    const { front: digest } = JSON.parse(JSON.parse(event).data).order.design;
+    expect(digest).to.equal(createHash('sha256').update('front 1').digest('hex'));
+    const file = await exported(deps, printed, { artwork: true });
+    expect(JSON.parse(linesOf(file).at(-2) ?? '')).to.deep.equal({
+      front: digest,
+      bytes: Buffer.from('front 1').toString('base64'),
+    });
+    const name = 'PASS  every front that an event names has the bytes that it was recorded with';
+    expect(verify(file).report).to.include(`${name}: 1 shown, 0 erased`);
+    const erased = await exported(deps, later, { artwork: true });
+    expect(verify(erased).report.filter((line) => /front|VER/.test(line))).to.deep.equal([
+      `${name}: 0 shown, 1 erased`,
+      "SAID  fronts without bytes were erased: the operator's statement alone says so",
+      'VERIFIED',
+    ]);
+  });
+
+  it('is refused where a front is missing, altered, added or out of its place, also signed again by the log', async () => {
+    const { deps } = await subjectsOf(['save a design', 'send', 'save a design', 'save a design', 'send']);
+    const file = await exported(deps, { kind: 'organization', org }, { artwork: true });
+    const lines = file.toString().trimEnd().split('\n');
+    const [one = '', two = '', three = ''] = lines.slice(-4);
+    const [of, between] = [lines.slice(0, -4), lines.slice(-1)];
+    const digests = [one, two, three].map((line): string => JSON.parse(line).front);
+    const other = JSON.stringify({ front: digests[0], bytes: Buffer.from('another').toString('base64') });
+    const unnamed = JSON.stringify({ front: '0'.repeat(64), bytes: null });
+    const loose = one.replace('=', '');
+    const told = (...fronts: readonly string[]) => fileOf(resigned([...of, ...fronts, ...between]));
+    const check = 'FAIL  every front that an event names has the bytes that it was recorded with';
+    const next = 'is not the next front that the events name';
+    expect(failures(told(one, two, three))).to.deep.equal([]);
+    for (const [fronts, why] of [
+      [[one, two], `${check}: front ${digests[2]} is missing`],
+      [[other, two, three], `${check}: front ${digests[0]} has other bytes`],
+      [[loose, two, three], `${check}: front ${digests[0]} has other bytes`],
+      [[one, two, three, unnamed], `${check}: ${'0'.repeat(64)} ${next}`],
+      [[one, one, two, three], `${check}: ${digests[0]} ${next}`],
+      [[two, one, three], `${check}: ${digests[1]} ${next}`],
+    ] as const)
+      expect(failures(told(...fronts)), why).to.deep.equal([why]);
+    const last = of.at(-1) ?? '';
+    const moved = [...of.slice(0, -1), one, last, two, three, ...between];
+    expect(failures(fileOf(resigned(moved))).at(-1)).to.equal(
+      'FAIL  the file is an export: an event stands after a front',
+    );
+    const silent = (of[0] ?? '').replace(',"artwork":true', '');
+    expect(failures(fileOf(resigned([silent, ...lines.slice(1)]))).join()).to.include('has other fields');
   });
 
   it('holds the texts that are stored, and shows personal data only to whoever asks', async () => {
@@ -467,7 +524,7 @@ describe('an export', () => {
     const { deps, world, codes } = await subjectsOf(['send']);
     const [code] = codes;
     if (code === undefined) throw new Error('no card was sent');
-    const file = await exported(deps, { kind: 'card', code }, { personal: true });
+    const file = await exported(deps, { kind: 'card', code }, { personal: true, artwork: true });
     await exported(deps, { kind: 'period', org: null, from: null, to: null });
     const [own] = await world.store.readStream(auditStream(org), 0);
     const last = linesOf(file).at(-1) ?? '';
@@ -475,13 +532,19 @@ describe('an export', () => {
       kind: 'card',
       subject: `card-${code}`,
       withPersonal: true,
+      withArtwork: true,
       sum: createHash('sha256')
         .update(file.subarray(0, -Buffer.byteLength(last)))
         .digest('hex'),
     });
     expect(own?.metadata.org).to.equal(org);
     const [house] = await world.store.readStream(auditStream(null), 0);
-    expect(house?.data).to.include({ kind: 'period', subject: 'all', withPersonal: false });
+    expect(house?.data).to.include({
+      kind: 'period',
+      subject: 'all',
+      withPersonal: false,
+      withArtwork: false,
+    });
     expect(house?.metadata.org).to.equal(null);
   });
 
@@ -491,7 +554,7 @@ describe('an export', () => {
       deps,
       { actor: { kind: 'operator', id: null }, requestId: null },
       { kind: 'period', org: null, from: null, to: null },
-      { personal: false, since: null },
+      { personal: false, artwork: false, since: null },
       new AbortController().signal,
     );
     for await (const piece of lines) {
@@ -499,7 +562,7 @@ describe('an export', () => {
       break;
     }
     const [broken] = await world.store.readStream(auditStream(null), 0);
-    expect(broken?.data).to.deep.equal({ kind: 'period', subject: 'all', withPersonal: false, sum: null });
+    expect(broken?.data).to.include({ kind: 'period', subject: 'all', sum: null });
   });
 
   it('is refused once the log is known to be damaged, and stops where it is found to be', async () => {

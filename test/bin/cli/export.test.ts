@@ -41,14 +41,18 @@ describe('exports on the command line', () => {
   const at = (name: string): string => join(folder, name);
 
   it('are taken out, and checked without the service', async () => {
-    const { id: code } = await tenant.api('/api/v1/cards', { body: aCard({ arrive_on: '2099-01-01' }) });
+    const body = aCard({ arrive_on: '2099-01-01', design_id: 'card:thank-you-botanical' });
+    const { id: code } = await tenant.api('/api/v1/cards', { body });
     await tenant.api(`/api/v1/cards/${code}`, { method: 'DELETE' });
     const taken = await cli('export', 'card', String(code), '--out', at('card'), '--personal', 'include');
     expect([taken.code, taken.error]).to.deep.equal([0, '']);
     const printed = await cli('export', 'period', '--from', '0', '--organization', tenant.org);
     await writeFile(at('period'), printed.out);
     await writeFile(at('org'), (await cli('export', 'org', tenant.org)).out);
-    for (const name of ['card', 'period', 'org']) {
+    const front = await cli('export', 'card', String(code), '--with-artwork');
+    await writeFile(at('front'), front.out);
+    expect(front.out).to.match(/"artwork":true}\n[^]*"bytes":"\/9j\//);
+    for (const name of ['card', 'period', 'org', 'front']) {
       const { code: exit, out } = await offline('log', 'verify', at(name), '--key', key, '--deep', 'true');
       expect([name, exit, out.trimEnd().split('\n').at(-1)]).to.deep.equal([name, 0, 'VERIFIED']);
     }
