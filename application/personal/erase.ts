@@ -7,11 +7,11 @@ import { foldName } from '../../domain/text.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
 import { contacts, type ContactDocument } from '../../projections/contacts.js';
 import type { Projection } from '../../projections/projection.js';
-import { organizationOf } from '../organizations/administer.js';
+import { erasePicture, organizationOf } from '../organizations/administer.js';
 import { changeCard, type ChangeCardDeps } from '../cards/change-card.js';
 import { newCommand, type Initiator } from '../writing/commands.js';
 import { execute } from '../writing/execute.js';
-import type { ReadModels } from '../ports/read-models.js';
+import { ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
 
 export interface EraseDeps extends ChangeCardDeps {
   readonly readModels: ReadModels;
@@ -21,12 +21,15 @@ export interface EraseDeps extends ChangeCardDeps {
 export interface Erasure {
   readonly cards: readonly string[];
   readonly contacts: readonly string[];
+  /** Erases the pictures of designs, too, that no other card has. */
+  readonly withDesigns: boolean;
   readonly reason: string;
 }
 
 export interface Erased {
   readonly cards: readonly CardCode[];
   readonly contacts: readonly string[];
+  readonly designs: readonly string[];
 }
 
 const codeOf = (text: string): CardCode => {
@@ -51,19 +54,23 @@ export const erasePersonal = async (
   deps: EraseDeps,
   initiator: Initiator,
   org: OrganizationId,
-  { cards: texts, contacts: ids, reason }: Erasure,
+  { cards: texts, contacts: ids, withDesigns, reason }: Erasure,
 ): Promise<Erased> => {
   await organizationOf(deps, org);
   const codes = texts.map(codeOf);
   const requireErasable = (state: Card): void => void erase(reason)(state);
+  const own = new Set<string>();
   for (const code of codes) {
     const { state } = await deps.streams.load(card, code);
     if (!('order' in state) || state.order.org !== org)
       throw new DomainError('card_not_found', `There is no card ${code} in this organization.`, 'cards');
     requireErasable(state);
+    const { id, slug, front } = state.order.design;
+    if (withDesigns && slug === null && front !== null) own.add(id);
   }
   const contactIds = ids.map((id) => id.toLowerCase());
   for (const id of contactIds) await assertContact(deps, org, id);
+  const designs = await withoutOthers(deps, org, codes, own);
   for (const code of codes)
     await changeCard(deps, { code, org }, newCommand(deps, initiator, org), erase(reason));
   for (const id of contactIds) {
@@ -71,7 +78,24 @@ export const erasePersonal = async (
     const { position } = await execute(deps, contact, id, command, eraseContact(reason, command.at));
     if (position !== null) await deps.readYourWrites.afterWrite(position);
   }
-  return { cards: codes, contacts: contactIds };
+  for (const id of designs) await erasePicture(deps, initiator, org, id);
+  return { cards: codes, contacts: contactIds, designs };
+};
+
+/** Those of the designs that no other card of the organization has. Throws ReadModelsUnavailable. */
+const withoutOthers = async (
+  { readModels, readYourWrites }: EraseDeps,
+  org: OrganizationId,
+  codes: readonly string[],
+  designs: ReadonlySet<string>,
+): Promise<readonly string[]> => {
+  if (designs.size === 0) return [];
+  const others = await filtered(readModels, cards, org, ({ code, design }) => {
+    return !codes.includes(code) && (design === null || designs.has(design));
+  });
+  if (readYourWrites.rowsMayBeLate() || others.some(({ design }) => design === null))
+    throw new ReadModelsUnavailable('which cards have a design is not known yet');
+  return [...designs].filter((id) => others.every(({ design }) => design !== id));
 };
 
 /** Known facts about a person; null: not asked for. */

@@ -268,7 +268,14 @@ export const verbs: readonly Verb[] = [
     'erase card <code>',
     'Erase the personal data of a posted, cancelled or failed card for good',
     `POST ${ofOrg}/erasures`,
-    [org, whyErased],
+    [
+      org,
+      {
+        ...option('with-designs', 'true: also the picture of a design that no other card has'),
+        kind: 'flag',
+      },
+      whyErased,
+    ],
     {
       question: 'Erase the personal data of this card for good?',
       body: ({ argument }) => ({ cards: [argument] }),

@@ -6,6 +6,8 @@ import {
   type RunningService,
   type Tenant,
 } from '../support/http/service.js';
+import { uploadPicture } from '../support/artwork/upload.js';
+import { memberOf } from '../support/http/visitor.js';
 import { eventually } from '../support/time/eventually.js';
 
 const nobody = { name: null, line1: null, line2: null, city: null, state: null, zip: null, country: null };
@@ -35,7 +37,7 @@ describe('erasing personal data', function () {
     const code = await cancelled('order 1');
     const other = await cancelled('order 2');
     const { status, body } = await erase({ cards: [code], reason: 'a request' });
-    expect([status, body]).to.deep.equal([202, { cards: [code], contacts: [] }]);
+    expect([status, body]).to.deep.equal([202, { cards: [code], contacts: [], designs: [] }]);
     const looked = (await tenant.api(`/api/v1/cards/${code}`)).body;
     expect(looked['recipient']).to.deep.equal(nobody);
     expect([looked['reference'], looked['status'], typeof looked['erased_at']]).to.deep.equal([
@@ -77,6 +79,7 @@ describe('erasing personal data', function () {
     expect((await erase({ contacts: [id], reason: 'a request' })).body).to.deep.equal({
       cards: [],
       contacts: [id],
+      designs: [],
     });
     const [row] = (await tenant.api('/api/v1/contacts')).rows;
     expect(row).to.include({ id, name: null, email: null, external_id: null });
@@ -89,6 +92,27 @@ describe('erasing personal data', function () {
       'Ada King',
       false,
     ]);
+  });
+
+  it('of a card takes the picture of a design with it, if that is asked for and no other card has it', async () => {
+    const owner = await memberOf(service, tenant.org, 'owner');
+    await owner.submit(await uploadPicture(owner, tenant.org, 'Us two'), 'save', { fit: 'fill' });
+    const [design] = (await tenant.api('/api/v1/designs')).rows;
+    expect(design).to.include({ name: 'Us two' });
+    const [one, two, three] = [await cancelled('one'), await cancelled('two'), await cancelled('three')];
+    const copy = await tenant.api('/api/v1/cards', { body: aCard({ design_id: 'card:welcome-home' }) });
+    await tenant.api(`/api/v1/cards/${copy.id}`, { method: 'DELETE' });
+    const erased = async (cards: readonly unknown[], withDesigns: boolean) => {
+      const { body } = await erase({ cards, with_designs: withDesigns, reason: 'a request' });
+      const { rows } = await tenant.api('/api/v1/designs');
+      return [body['designs'], rows.some(({ id }) => id === design?.['id'])];
+    };
+    expect(await erased([one], true)).to.deep.equal([[], true]);
+    expect(await erased([one, two, three], false)).to.deep.equal([[], true]);
+    expect(await erased([one, two, three, copy.id], true)).to.deep.equal([[design?.['id']], false]);
+    const names = (await tenant.api('/api/v1/designs')).rows.map(({ name }) => name);
+    expect(names).to.include('Welcome Home');
+    expect(await erased([one, two, three], true)).to.deep.equal([[design?.['id']], false]);
   });
 
   it('is refused as a whole for cards that the floor still needs, and for what is not there', async () => {

@@ -18,6 +18,10 @@ const erasure = z.object({
     description: 'Ids of contacts.',
     examples: [[examples.uuid]],
   }),
+  with_designs: optional(z.boolean()).meta({
+    description: 'True erases the pictures of designs, too, that no other card has.',
+    examples: [true],
+  }),
   reason: text({
     maxLength: maxReasonLength,
     description: 'The reason. It is recorded and never erased: leave out names.',
@@ -32,6 +36,9 @@ const erased = z.object({
   contacts: z
     .array(z.string())
     .meta({ description: 'The ids of the contacts that are erased.', examples: [[examples.uuid]] }),
+  designs: z
+    .array(z.string())
+    .meta({ description: 'The ids of the designs whose pictures are erased.', examples: [[examples.uuid]] }),
 });
 
 const subjectQuery = z.object({
@@ -72,15 +79,11 @@ export const erasureRoutes = (deps: EraseDeps): readonly Route[] => [
     body: whole(erasure),
     answers: { 202: erased },
     errors: ['not_found', 'card_not_found', 'invalid_transition'],
-    handle: async (request, { cards, contacts, reason }) => {
-      const wanted = { cards: cards ?? [], contacts: contacts ?? [], reason };
-      const { cards: codes, contacts: ids } = await erasePersonal(
-        deps,
-        byOperator(request),
-        orgOf(request.params),
-        wanted,
-      );
-      return { status: 202, body: { cards: codes, contacts: ids } };
+    handle: async (request, { cards, contacts, with_designs: withDesigns, reason }) => {
+      const all = { cards: cards ?? [], contacts: contacts ?? [], withDesigns: withDesigns === true };
+      const wanted = { ...all, reason };
+      const body = await erasePersonal(deps, byOperator(request), orgOf(request.params), wanted);
+      return { status: 202, body };
     },
   }),
   operatorRoute(`GET /organizations/:org/subjects`, {
