@@ -82,7 +82,7 @@ export const erasePersonal = async (
   return { cards: codes, contacts: contactIds, designs };
 };
 
-/** Those of the designs that no other card of the organization has. Throws ReadModelsUnavailable. */
+/** The ids of designs that no other card of the organization has. Throws ReadModelsUnavailable. */
 const withoutOthers = async (
   { readModels, readYourWrites }: EraseDeps,
   org: OrganizationId,

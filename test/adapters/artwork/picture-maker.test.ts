@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -9,6 +9,7 @@ import { PictureProcess } from '../../../adapters/artwork/picture-maker.js';
 import type { MadeFronts } from '../../../application/ports/picture-maker.js';
 import type { Fit } from '../../../domain/artwork.js';
 import { DomainError } from '../../../domain/errors.js';
+import { rounds } from '../../support/runner/effort.js';
 import { read } from '../../support/runner/repository.js';
 import { blackPng } from '../../support/artwork/pictures.js';
 
@@ -121,9 +122,11 @@ describe('the maker of fronts', () => {
         IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '51/1 30/1 0/1' },
       })
       .withMetadata({ orientation: 6 })
+      .withIccProfile('p3')
       .jpeg({ chromaSubsampling: '4:4:4' })
       .toBuffer();
     expect(file.includes('Telephone of Ada')).to.equal(true);
+    expect((await sharp(file).metadata()).icc).not.to.equal(undefined);
     const made = await make(file);
     expect([made[0]?.width, made[0]?.height]).to.deep.equal([600, 800]);
     const { pictures } = frontOf(made, 'fill');
@@ -189,6 +192,28 @@ describe('the maker of fronts', () => {
     expect(await refusal(make(blackPng(20_000, 20_000)))).to.equal(
       'The picture has more than 100,000,000 dots. Make it smaller: a card is printed with 1,575 × 2,175.',
     );
+  });
+
+  it('takes no more memory than the dots that it accepts, also to turn a picture that comes bit by bit', async function () {
+    this.timeout(120_000);
+    const directory = await mkdtemp(join(tmpdir(), 'cards-pictures-'));
+    const [program, file] = [join(directory, 'measured.mjs'), join(directory, 'kilobytes')];
+    const real = new URL('../../../adapters/artwork/picture-process.js', import.meta.url);
+    await writeFile(
+      program,
+      `import { writeFileSync } from 'node:fs';
+      process.on('exit', () => writeFileSync(${JSON.stringify(file)}, String(process.resourceUsage().maxRSS)));
+      await import(${JSON.stringify(real.href)});`,
+    );
+    const width = rounds({ usually: 4_000, thoroughly: 10_000 });
+    const progressive = { progressive: true, chromaSubsampling: '4:4:4' };
+    const large = plain(blue, { width, height: width })
+      .flatten()
+      .withMetadata({ orientation: 6 })
+      .jpeg(progressive);
+    expect(await new PictureProcess(pathToFileURL(program)).make(await large.toBuffer())).to.have.length(2);
+    expect(Number(await readFile(file, 'utf8'))).to.be.within(50_000, 1_000_000);
+    await rm(directory, { recursive: true });
   });
 
   it('refuses damaged pictures', async () => {

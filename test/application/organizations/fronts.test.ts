@@ -46,14 +46,15 @@ const start = async () => {
     return [{ key: org, created: 1n, position: 1n, document: document as Document }];
   };
   const readYourWrites = { beforeRead: () => Promise.resolve(), rowsMayBeLate: () => late.is };
-  const sweep = artworkSweep({ artwork, readModels: { page }, readYourWrites, clock: world.clock });
+  const startSweep = () =>
+    artworkSweep({ artwork, readModels: { page }, readYourWrites, clock: world.clock });
   const stored = async () => {
     const digests: string[] = [];
     for await (const { digest } of artwork.list()) digests.push(digest.slice(0, 1));
     return digests;
   };
   const upload = () => uploadFront(deps, org, 'Ours', aFile().read());
-  return { world, deps, makes, late, sweep, stored, upload };
+  return { world, deps, makes, late, sweep: startSweep(), startSweep, stored, upload };
 };
 
 describe('a picture for a design', () => {
@@ -97,6 +98,20 @@ describe('a picture for a design', () => {
       await sweep();
     }
     expect(await stored()).to.have.length(2);
+  });
+
+  it('is gone within an hour if the process died when its bytes were there, and started again', async () => {
+    const { deps, world, stored, startSweep } = await start();
+    await deps.artwork.put(front('a').digest, pictures);
+    const kept = [];
+    let sweep = startSweep();
+    for (let at = 0; at < 60; at += 10) {
+      await world.clock.advance(10 * minute);
+      await sweep();
+      if (at === 20) sweep = startSweep();
+      kept.push((await stored()).length);
+    }
+    expect(kept).to.deep.equal([1, 1, 1, 1, 0, 0]);
   });
 
   it('counts for its organization before any of it is read', async () => {
