@@ -112,14 +112,14 @@ const placeIn = (error: unknown): string => {
   return position === undefined ? '' : ` from character ${Number(position) + 1} on`;
 };
 
-/** Whether a text may have a number: most bodies have none. */
-const number = /[:[,\s]-?\d/;
+/** Whether a text may have a number whose digits a double changes: most bodies have none. */
+const delicate = /[:[,]\s*(?:-0|-?\d+(?:\.\d|[eE])|-?\d{16})/;
 /** A string or a number: so that no digits within a string are taken for a number. */
 const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
 /** Parses JSON with the digits of its numbers, which doubles may round. (decision 74: digits) */
 const withDigits = (text: string): Json => {
   const value = JSON.parse(text) as Json;
-  if (!number.test(text)) return value;
+  if (!delicate.test(text)) return value;
   // No text has its own digest in it.
   const mark = createHash('sha256').update(text).digest('base64');
   const marked = text.replace(token, (found) =>

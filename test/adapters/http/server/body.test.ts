@@ -104,6 +104,38 @@ describe('the body (decision 6)', () => {
       b: ['"1.10', new NumberText('1e2'), new NumberText('-0'), new NumberText('820982911946154508'), 7],
     });
   });
+  it('keeps the digits of every number, wherever it stands, and makes a number of what a double gives back', () => {
+    const digits = fc.oneof(
+      fc.constant('0'),
+      fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: 19 }),
+    );
+    const written = fc
+      .tuple(
+        fc.constantFrom('', '-'),
+        digits.map((text) => text.replace(/^0+(?=\d)/, '')),
+        fc.oneof(
+          fc.constant(''),
+          digits.map((text) => `.${text}`),
+        ),
+        fc.oneof(
+          fc.constant(''),
+          fc.tuple(fc.constantFrom('e', 'E', 'e+', 'e-'), digits).map((parts) => parts.join('')),
+        ),
+      )
+      .map((parts) => parts.join(''));
+    const space = fc.string({ unit: fc.constantFrom(...' \t\r\n'), maxLength: 2 });
+    const read = (text: string) => (String(Number(text)) === text ? Number(text) : new NumberText(text));
+    fc.assert(
+      fc.property(fc.array(written, { minLength: 1, maxLength: 3 }), space, (numbers, gap) => {
+        const [first = ''] = numbers;
+        const list = numbers.map((text) => `${gap}${text}${gap}`).join(',');
+        expect(outcome(`{"a":${gap}${first}${gap},"b":[${list}]}`)).to.deep.equal({
+          a: read(first),
+          b: numbers.map(read),
+        });
+      }),
+    );
+  });
   for (const text of ['null', '"text"', '1', '1.0', 'true', '[]', '[{}]'])
     it(`is refused with invalid_body: ${text}`, () => expect(outcome(text)).to.equal('invalid_body'));
   for (const bytes of [
