@@ -85,6 +85,26 @@ describe('the streams of server-sent events', () => {
     }
   });
 
+  it('tell how far the log has come, and CloudEvents, as the schema of the log describes', async () => {
+    const log = operationsOf(document).find(({ operationId }) => operationId === 'followEvents');
+    const { contentSchema = {} } = log?.responses['200']?.content?.[type]?.schema?.properties?.['data'] ?? {};
+    const first = async (query: string): Promise<object> => {
+      const [event] = await read(`/operator/v1/events?${query}`, service.operatorToken, 1);
+      return JSON.parse(String(event?.['data'])) as object;
+    };
+    const [mark, cloudEvent] = [
+      await first('until=head&types=PasswordChanged'),
+      await first('format=cloudevents'),
+    ];
+    expect([mark, cloudEvent].map((told) => mistakeIn(document, contentSchema, told))).to.deep.equal([
+      null,
+      null,
+    ]);
+    expect(mark).to.have.keys('position', 'done');
+    expect(cloudEvent).to.include.keys('specversion', 'data');
+    expect(mistakeIn(document, contentSchema, { ...cloudEvent, data: {} })).not.to.equal(null);
+  });
+
   it('show events that their schemas describe', () => {
     for (const { operationId, responses } of streams()) {
       const { schema } = responses['200']?.content?.[type] ?? {};

@@ -226,10 +226,7 @@ const otherContent = (
   schemaOf: SchemaOf,
 ): Node =>
   type === 'text/event-stream'
-    ? eventContent(
-        operationId,
-        eventData === undefined ? { type: 'object', additionalProperties: true } : schemaOf(eventData),
-      )
+    ? eventContent(operationId, eventData === undefined ? {} : schemaOf(eventData))
     : textContent(type, operationId);
 
 const success = (route: Route, response: DocumentedResponse, schemaOf: SchemaOf): Node => ({

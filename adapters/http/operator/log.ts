@@ -143,6 +143,47 @@ const typesOf = (sent: string | null): ReadonlySet<string> | null => {
   );
 };
 
+const recorded = z
+  .object({
+    log: shownText('The id of the log.', '6b0d3f0e-2a37-4b8c-9d7e-5f1a2c3b4d5e').nullable(),
+    position: shownText('The place in the log.', '1042'),
+    stream: shownText('What the event is about.', `card-${examples.card}`),
+    revision: shownText('The place in the stream.', '3'),
+    id: shownText('The same however often the event is sent.', '4f9d1c1e-7f0b-4f0a-9a53-0d2f6b7c8e91'),
+    type: shownText('What happened.', 'CardScheduled'),
+    at: instant('When the event occurred.'),
+    data: z
+      .record(z.string(), z.unknown())
+      .meta({ description: 'The fields of this type in `/asyncapi.json`.', examples: [{}] }),
+    metadata: z
+      .record(z.string(), z.unknown())
+      .meta({ description: '`Metadata` in `/asyncapi.json`.', examples: [{}] }),
+  })
+  .meta({ id: 'RecordedEvent', description: 'An event of the log.' });
+
+const streamed = z
+  .union([
+    recorded,
+    z.object({
+      position: shownText('How far the stream has come.', '1042'),
+      done: z.boolean().meta({ description: 'Whether it has reached `until`.', examples: [false] }),
+    }),
+    z.object({
+      specversion: shownText('The version of CloudEvents.', '1.0'),
+      id: shownText('The id of the event.', '4f9d1c1e-7f0b-4f0a-9a53-0d2f6b7c8e91'),
+      source: shownText('The log.', 'urn:uuid:6b0d3f0e-2a37-4b8c-9d7e-5f1a2c3b4d5e'),
+      type: shownText('The category, a dot, and the type.', 'card.CardScheduled'),
+      subject: shownText('The stream of the event.', `card-${examples.card}`),
+      time: instant('When the event occurred.'),
+      datacontenttype: shownText('The type of `data`.', 'application/json'),
+      data: recorded,
+    }),
+  ])
+  .meta({
+    id: 'LogMessage',
+    description: 'An event, a `position`, or, with `format=cloudevents`, an event as a CloudEvent.',
+  });
+
 const projectionWords = {
   description: 'The name of the projection, as in `/readyz`.',
   examples: ['cards'],
@@ -191,6 +232,7 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
             'Each server-sent event is one event of the log; its id is the position. An event named `position` tells how far a filtered stream has come, every 15 seconds, and with `until` that it is done. With `Accept: application/jsonl`, one event a line.',
           schema: null,
           type: 'text/event-stream',
+          eventData: streamed,
           alsoAs: ['application/jsonl'],
         },
       },
