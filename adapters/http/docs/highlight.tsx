@@ -1,6 +1,7 @@
 import type { Html } from '../web/prose.js';
 
-export type Language = 'sh' | 'json' | 'js' | 'py' | 'text';
+type Known = 'sh' | 'json' | 'js' | 'py' | 'text';
+export type Language = Known | 'ts' | 'go' | 'java' | 'php' | 'rb';
 
 type Kind = 'comment' | 'string' | 'word' | 'number' | 'name';
 
@@ -10,7 +11,7 @@ const quoted = String.raw`"(?:[^"\\\n]|\\.)*"`;
 const apostrophes = String.raw`'(?:[^'\\\n]|\\.)*'`;
 
 /** The tokens of a language, in the order in which they are looked for; everything else is plain. */
-const rules: Readonly<Record<Language, RegExp>> = {
+const known: Readonly<Record<Known, RegExp>> = {
   text: /(?!)/g,
   json: new RegExp(
     `(?<name>${quoted}(?=\\s*:))|(?<string>${quoted})|${keywords('true false null')}|${number}`,
@@ -50,6 +51,10 @@ const rules: Readonly<Record<Language, RegExp>> = {
     'gm',
   ),
 };
+
+/** The rules of all languages: some are close enough to a known one. */
+const { js, py } = known;
+const rules: Readonly<Record<Language, RegExp>> = { ...known, ts: js, go: js, java: js, php: js, rb: py };
 
 const classes: readonly (readonly [kind: Kind, className: string])[] = [
   ['comment', 'is-comment'],

@@ -26,6 +26,7 @@ const formerly: Readonly<Record<GuideName, readonly string[]>> = {
   webhooks: ['events'],
   feeds: [],
   lists: ['lists'],
+  clients: [],
   testing: [],
   changelog: [],
 };

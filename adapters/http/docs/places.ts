@@ -34,6 +34,10 @@ const guides = {
     title: 'Pagination and limits',
     about: 'Pages of lists, rate limits, and how large things may be.',
   },
+  clients: {
+    title: 'A client in your language',
+    about: 'Generate a client for TypeScript, Python, Go, Java, Ruby, PHP or C#, and send a card with it.',
+  },
   testing: {
     title: 'Testing on your machine',
     about: 'A service of your own is your sandbox: it mails nothing.',

@@ -7,10 +7,10 @@ import {
   operatorPlace,
 } from '../../../adapters/http/docs/places.js';
 
-/** The pages with samples besides the reference, whose samples belong to operations. */
+/** The pages with samples besides the reference and the page about clients, which have tests of their own. */
 export const pagesWithSamples: readonly string[] = [
   homePlace,
-  ...guideNames.map(guidePlace),
+  ...guideNames.filter((name) => name !== 'clients').map(guidePlace),
   errorsPlace,
   eventsPlace,
   operatorPlace,

@@ -20,6 +20,7 @@ export const longFiles: readonly string[] = [
   'bin/manipulated',
   'bin/run',
   'bin/serve',
+  'clients/page',
   'crash/clocks',
   'crash/console',
   'crash/disk',

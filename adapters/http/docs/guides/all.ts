@@ -2,6 +2,7 @@ import type { GuideName } from '../places.js';
 import { authentication } from './authentication.js';
 import { cards } from './cards.js';
 import { changelog } from './changelog.js';
+import { clients } from './clients.js';
 import { contacts } from './contacts.js';
 import { feeds } from './feeds.js';
 import type { Guide } from './guide.js';
@@ -22,6 +23,7 @@ export const guides: Readonly<Record<GuideName, Guide>> = {
   webhooks,
   feeds,
   lists,
+  clients,
   testing,
   changelog,
 };
