@@ -103,7 +103,7 @@ export interface Action<C> {
   readonly upload?: (context: C, sent: Sent, upload: Upload) => Promise<Outcome>;
 }
 
-/** What a link to a public page shows elsewhere: a sentence, and the front of a card. */
+/** The sentence and the front of a card that other services show where a public page is linked to. */
 export interface Linked {
   readonly description: string;
   readonly front: Front | null;

@@ -2,7 +2,7 @@ import { render } from 'preact-render-to-string';
 import { assetUrl, type ModuleName, type StyleName } from './assets.js';
 import type { Html } from './prose.js';
 
-/** What other services show of a page to which somebody links there. */
+/** The preview of a page that other services show where it is linked to. */
 export interface LinkPreview {
   readonly title: string;
   readonly description: string;

@@ -39,11 +39,7 @@ describe('the classes of pages', () => {
 
   it('are all used: the style sheets have no others', () => {
     const used = new Set(
-      words(
-        [...below(/\.tsx?$/), read('domain/letter-layout.ts')]
-          .join('\n')
-          .toLowerCase(),
-      ),
+      words([...below(/\.tsx?$/), read('domain/letter-layout.ts')].join('\n').toLowerCase()),
     );
     expect([...styled()].filter((name) => !used.has(name))).to.deep.equal([]);
   });
