@@ -60,6 +60,16 @@ export const readDesigns = async (
   org: OrganizationId,
 ): Promise<readonly DesignDocument[]> => (await readAccount(deps, org)).designs;
 
+/** A design, also one that was archived; null for any other id. Throws `not_found`. */
+export const findDesign = async (
+  deps: ReadAccountsDeps,
+  org: OrganizationId,
+  id: string,
+): Promise<DesignDocument | null> => {
+  const { designs, archived } = await readAccount(deps, org);
+  return [...designs, ...archived].find((design) => design.id === id) ?? null;
+};
+
 /** The designs as they were at a moment. Throws `not_found` if the organization was not there yet. */
 export const readDesignsAt = async (
   { store }: Pick<ReadAccountsDeps, 'store'>,

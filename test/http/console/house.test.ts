@@ -59,6 +59,21 @@ describe('the pages of those who run the service', () => {
     expect([await statusOf(two), await tenant.balance()]).to.deep.equal(['cancelled', before - 1]);
   });
 
+  it('show the floor the front of a card, also of a design that was archived', async () => {
+    const [slug, design_id] = ['welcome-home', 'card:welcome-home'];
+    const { id } = await tenant.api('/api/v1/cards', { body: aCard({ design_id }) });
+    const { rows } = await tenant.api('/api/v1/designs');
+    const copy = rows.find((row) => row['collection_slug'] === slug);
+    const [, picture = 'none'] = /(\/pictures\/\w+\/)/.exec(String(copy?.['preview_url'])) ?? [];
+    const shown = async () => (await floor.get(`/console/house/floor/${id}`)).text;
+    expect(await shown()).to.include(`${picture}thumbnail.webp" alt="Welcome Home: its picture"`);
+    await service.operator(`/operator/v1/organizations/${tenant.org}/designs/${String(copy?.['id'])}`, {
+      method: 'DELETE',
+    });
+    expect((await tenant.api('/api/v1/designs')).rows).to.have.length(rows.length - 1);
+    expect(await shown()).to.include(`${picture}thumbnail.webp`);
+  });
+
   it('lead a card through its six steps, one large button at a time', async () => {
     const code = await send();
     const scanned = await floor.get(

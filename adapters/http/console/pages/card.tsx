@@ -3,11 +3,10 @@ import { steps } from '../../../../domain/card.js';
 import { cancelCard } from '../../../../application/cards/change-card.js';
 import { newCommand } from '../../../../application/writing/commands.js';
 import { readOrderPage } from '../../../../application/cards/order-page.js';
-import { readAccount } from '../../../../application/organizations/read-accounts.js';
+import { findDesign } from '../../../../application/organizations/read-accounts.js';
 import { codeFrom } from '../../../../application/cards/read-cards.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { may } from '../../../../domain/permissions.js';
-import type { DesignDocument } from '../../../../projections/organizations.js';
 import { Form, Refusal } from '../../web/form.js';
 import { Danger, PageHeading } from '../../web/parts.js';
 import { Day, Time } from '../../web/time.js';
@@ -53,11 +52,16 @@ export const cardPage = page({
       found.history.map(async (happening) => ({ ...happening, by: await nameOf(happening.actor) })),
     );
     const { id, slug } = found.order.design;
-    const { designs, archived } = await readAccount(deps, found.org);
-    const isIt = (known: DesignDocument): boolean => known.id === id;
-    const design = designs.find(isIt)?.name ?? slug ?? 'one that was archived';
-    const artwork = [...designs, ...archived].find(isIt)?.artwork ?? null;
-    return { ...found, history, design, artwork, told, form: isOffered ? newForm(context) : null };
+    const saved = await findDesign(deps, found.org, id);
+    const design = saved?.name ?? slug ?? 'one that was archived';
+    return {
+      ...found,
+      history,
+      design,
+      artwork: saved?.artwork ?? null,
+      told,
+      form: isOffered ? newForm(context) : null,
+    };
   },
   title: ({ card }) => card.code,
   within: ({ org, role }) => ({ org, role }),

@@ -1,6 +1,7 @@
 import { gone } from '../../gone.js';
 import { changeCard } from '../../../../../application/cards/change-card.js';
 import { newCommand } from '../../../../../application/writing/commands.js';
+import { findDesign } from '../../../../../application/organizations/read-accounts.js';
 import { codeFrom } from '../../../../../application/cards/read-cards.js';
 import {
   fail,
@@ -12,8 +13,10 @@ import {
   type CardEvent,
   type ReportedStatus,
 } from '../../../../../domain/card.js';
+import { OrganizationId } from '../../../../../domain/ids.js';
 import { stepReport, withReason } from '../../../operator/cards.js';
 import { parseValues } from '../../../schema/read.js';
+import { Cover } from '../../../web/cover.js';
 import { Refusal } from '../../../web/form.js';
 import { PageHeading } from '../../../web/parts.js';
 import { Day } from '../../../web/time.js';
@@ -49,9 +52,13 @@ export const floorCardPage = page({
   path: paths.floorCard,
   may: 'floor.work',
   query: ['machine'],
-  load: async (context) => ({ ...(await cardOn(context)), machine: context.query('machine') }),
+  load: async (context) => {
+    const found = await cardOn(context);
+    const design = await findDesign(context.deps, OrganizationId.parse(found.org), found.designId);
+    return { ...found, design, machine: context.query('machine') };
+  },
   title: ({ card }) => card.code,
-  view: ({ card, machine }, context, refused) => {
+  view: ({ card, design, machine }, context, refused) => {
     const { url } = context;
     return (
       <>
@@ -74,7 +81,14 @@ export const floorCardPage = page({
             </li>
           ))}
         </ol>
+        {design === null ? null : (
+          <div class="covers">
+            <Cover title={design.name} name={design.id} artwork={design.artwork} url={url} />
+          </div>
+        )}
         <dl class="facts">
+          <dt>Design</dt>
+          <dd>{design?.name}</dd>
           <dt>Due</dt>
           <dd>
             <Day day={card.due} />
