@@ -294,14 +294,16 @@ export const removeFromDoNotMail = async (
   await run(deps, initiator, org, doNotMail, doNotMailId(org, email), decideToRemove);
 };
 
+/** Without a front, the card keeps the one that it has. */
 export const publishCollectionCard = async (
-  deps: AdministrationDeps,
+  deps: DesignDeps,
   initiator: Initiator,
   slug: string,
   title: string,
   active: boolean,
+  front: Front | null = null,
 ): Promise<void> => {
-  await run(deps, initiator, null, collectionCard, slug, putCollectionCard(title, active));
+  await run(deps, initiator, null, collectionCard, slug, putCollectionCard(title, active, front));
 };
 
 /** Returns the canonical name of the handwriting. */

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { count, Front, printFault } from '../../domain/artwork.js';
 import { DomainError } from '../../domain/errors.js';
+import { house } from '../../domain/members.js';
 import { derivedUuid, Uuid, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
 import type { Artwork } from '../ports/artwork.js';
 import type { ImportRecords } from '../ports/import-records.js';
 import type { PictureMaker } from '../ports/picture-maker.js';
 import type { Initiator } from '../writing/commands.js';
-import { addDesign, organizationOf, type DesignDeps } from './administer.js';
+import { addDesign, organizationOf, publishCollectionCard, type DesignDeps } from './administer.js';
 
 export interface FrontDeps extends DesignDeps {
   readonly artwork: Artwork;
@@ -23,12 +24,17 @@ const maxBytes = 1_000_000_000;
 const bytesReserved = 20_000_000;
 
 /** A picture that was uploaded, and its fronts that may be printed; none until they are made. */
-const UploadedFront = z.object({ name: z.string(), fronts: z.array(Front) });
+const UploadedFront = z.object({
+  name: z.string(),
+  /** Of the collection card that it is for; null for a design. */
+  slug: z.string().nullable(),
+  fronts: z.array(Front),
+});
 export type UploadedFront = z.infer<typeof UploadedFront>;
 
 /** Copies of collection cards cost an organization nothing. */
 const bytesOf = async (deps: FrontDeps, org: OrganizationId): Promise<number> => {
-  const { designs } = await organizationOf(deps, org);
+  const { designs } = org === house ? { designs: [] } : await organizationOf(deps, org);
   const records = await deps.importRecords.listOf('front', org);
   const waiting = records.map(({ data }) => UploadedFront.parse(data).fronts);
   const saved = designs.flatMap(({ slug, artwork }) => (slug === null && artwork !== null ? [artwork] : []));
@@ -61,7 +67,8 @@ const bytesIn = async (file: AsyncIterable<Buffer>): Promise<Buffer> => {
 };
 
 /**
- * Makes the fronts of a picture, and keeps them for `waitsFor`. Throws `too_many_designs` before it reads any
+ * Makes the fronts of a picture, and keeps them for `waitsFor`. With a slug it is for a collection card, and
+ * the house's. Throws `too_many_designs` before it reads any
  * of the picture, `body_too_large`, and `invalid_body` for a picture that can't be printed.
  */
 export const uploadFront = async (
@@ -69,10 +76,14 @@ export const uploadFront = async (
   org: OrganizationId,
   name: string,
   file: AsyncIterable<Buffer>,
+  slug: string | null = null,
 ): Promise<Uuid> => {
   const { artwork, clock, entropy, importRecords, pictureMaker } = deps;
   const id = Uuid.parse(entropy.uuid());
-  const record = (fronts: readonly Front[]) => ({ data: { name, fronts }, ends: clock.now() + waitsFor });
+  const record = (fronts: readonly Front[]) => ({
+    data: { name, slug, fronts },
+    ends: clock.now() + waitsFor,
+  });
   await importRecords.add({ kind: 'front', id, owner: org, ...record([]) });
   try {
     // Counted with this one, so that of several at once none is overlooked.
@@ -103,8 +114,8 @@ export const findFront = async (
 };
 
 /**
- * Saves a picture that waits as a design; a repeat saves nothing. Throws `not_found` and
- * `invalid_parameter`.
+ * Saves a picture that waits as a design, or publishes its collection card with it; a repeat saves nothing.
+ * Throws `not_found` and `invalid_parameter`.
  */
 export const saveFront = async (
   deps: FrontDeps,
@@ -118,5 +129,7 @@ export const saveFront = async (
   const front = found.fronts.find((each) => each.fit === fit);
   if (front === undefined)
     throw new DomainError('invalid_parameter', 'Choose how the picture comes on the card.', 'fit');
-  await addDesign(deps, initiator, org, found.name, null, derivedUuid('design of a picture', org, id), front);
+  const { name, slug } = found;
+  if (slug !== null) await publishCollectionCard(deps, initiator, slug, name, true, front);
+  else await addDesign(deps, initiator, org, name, null, derivedUuid('design of a picture', org, id), front);
 };

@@ -16,6 +16,7 @@ import { doNotMailPage } from './pages/do-not-mail.js';
 import { enterPage } from './pages/enter.js';
 import { homePage } from './pages/home.js';
 import { cataloguePage } from './pages/house/catalogue.js';
+import { newCollectionCardPage, newCollectionFrontPage } from './pages/house/new-collection-card.js';
 import { floorCardPage } from './pages/house/floor-card.js';
 import { floorPage } from './pages/house/floor.js';
 import { heldPage } from './pages/house/held.js';
@@ -53,6 +54,8 @@ export const pages = [
   floorCardPage,
   sheetsPdf,
   cataloguePage,
+  newCollectionCardPage,
+  newCollectionFrontPage,
   staffPage,
   homePage,
   cardsPage,

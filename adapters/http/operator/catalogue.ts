@@ -36,6 +36,7 @@ export const collectionSlug = text({
   description: 'The name of the card in the collection.',
   examples: ['thank-you-botanical'],
 });
+export const slugAndTitle = collectionCard.pick({ title: true }).extend({ slug: collectionSlug });
 const handwritingState = z.object({ active });
 export const handwritingName = text({
   maxLength: 100,

@@ -314,8 +314,6 @@ describe('every page of the console', () => {
       '/console/house/floor/:code hold',
       // For somebody who has joined.
       '/console/house/staff reset',
-      // For a design with a picture.
-      '/console/:org/designs erase',
       // For a file that is not through yet.
       '/console/:org/contacts/imports/:import stop',
     ]);

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { uploadCollectionPicture } from '../../support/artwork/upload.js';
 import { house } from '../../../domain/members.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 import { memberOf, operatorOf, password, Visitor } from '../../support/http/visitor.js';
@@ -129,12 +130,23 @@ describe('the pages of those who run the service', () => {
   });
 
   it('publish cards of the collection and offer handwritings, and withdraw them', async () => {
-    const { location } = await operator.submit('/console/house/catalogue', 'publish', {
-      slug: 'moving-day',
-      title: 'Moving Day',
-    });
-    expect(location).to.equal('/console/house/catalogue?done=catalogueChanged');
-    expect((await new Visitor(service).get('/collection/moving-day')).status).to.equal(200);
+    const catalogue = '/console/house/catalogue';
+    const upload = async (fit: string) => {
+      const page = await uploadCollectionPicture(operator);
+      expect((await floor.get(page)).status).to.equal(403);
+      const { location } = await operator.submit(page, 'save', { fit });
+      expect(location).to.equal(`${catalogue}?done=catalogueChanged`);
+      const shown = await new Visitor(service).get('/collection/moving-day');
+      const [preview = ''] = /\/pictures\/\w+\/thumbnail.webp/.exec(shown.text) ?? [];
+      const { status, headers } = await fetch(`${service.baseUrl}${preview}`);
+      expect([status, headers.get('content-type')]).to.deep.equal([200, 'image/webp']);
+      return preview;
+    };
+    const first = await upload('fill');
+    await tenant.api('/api/v1/cards', { body: aCard({ design_id: 'card:moving-day' }) });
+    expect(await upload('fit')).not.to.equal(first);
+    expect((await operator.get(`${catalogue}/new?slug=moving-day`)).text).to.include('value="moving-day"');
+    expect((await operator.get(`/console/${tenant.org}/designs`)).text, 'the copy').to.include(first);
     await operator.submit('/console/house/catalogue', 'withdraw', {
       slug: 'moving-day',
       title: 'Moving Day',

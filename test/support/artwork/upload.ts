@@ -16,9 +16,15 @@ export const redAndBlue = async (width = 1575, height = 2175): Promise<Blob> => 
 };
 
 /** Uploads a picture for a design, and returns the address of the page that shows it on the card. */
-export const uploadPicture = async (visitor: Visitor, org: string, name = 'Ours', file?: Blob) => {
-  const page = `/console/${org}/designs/new`;
-  const fields = { ...(await visitor.form(page, 'upload')), name };
+export const uploadPicture = (visitor: Visitor, org: string, name = 'Ours', file?: Blob) =>
+  upload(visitor, `/console/${org}/designs/new`, { name }, file);
+
+/** As `uploadPicture`, for a card of the collection. */
+export const uploadCollectionPicture = (visitor: Visitor, slug = 'moving-day', title = 'Moving Day') =>
+  upload(visitor, '/console/house/catalogue/new', { slug, title });
+
+const upload = async (visitor: Visitor, page: string, typed: Record<string, string>, file?: Blob) => {
+  const fields = { ...(await visitor.form(page, 'upload')), ...typed };
   const { status, location, text } = await visitor.upload(page, fields, file ?? (await redAndBlue()));
   if (status !== 303 || location === null) throw new Error(`the picture was not taken: ${status} ${text}`);
   return location;

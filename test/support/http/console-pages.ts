@@ -1,9 +1,10 @@
 import { pages } from '../../../adapters/http/console/pages.js';
 import type { Page } from '../../../adapters/http/console/page.js';
-import { uploadPicture } from '../artwork/upload.js';
+import { uploadCollectionPicture, uploadPicture } from '../artwork/upload.js';
 import { eventually } from '../time/eventually.js';
 import type { Lively } from './lively.js';
 import type { RunningService } from './service.js';
+import { operatorOf } from './visitor.js';
 
 /** An organization that has one of everything. */
 type Ones = Omit<Lively, 'pass'>;
@@ -83,7 +84,11 @@ const valueOf = async (name: string, path: string, lively: Ones): Promise<string
     case 'import':
       return importOf(lively);
     case 'picture':
-      return lastOf(await uploadPicture(lively.owner, tenant.org));
+      return lastOf(
+        await (path.includes('/house/')
+          ? uploadCollectionPicture(await operatorOf(lively.service))
+          : uploadPicture(lively.owner, tenant.org)),
+      );
     case 'slug':
       return 'welcome-home';
     case 'invitation':

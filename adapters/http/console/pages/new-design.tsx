@@ -1,20 +1,12 @@
-import {
-  findFront,
-  maxPictureBytes,
-  saveFront,
-  uploadFront,
-  type UploadedFront,
-} from '../../../../application/organizations/fronts.js';
-import { bleed, card, count, fits, master, printFault, type Fit } from '../../../../domain/artwork.js';
-import { DomainError } from '../../../../domain/errors.js';
+import { findFront, saveFront, uploadFront } from '../../../../application/organizations/fronts.js';
 import { newDesign } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
-import { Field, FileField, Form, Group, Refusal } from '../../web/form.js';
+import { Field, Form, Refusal } from '../../web/form.js';
 import { PageHeading } from '../../web/parts.js';
 import { paths } from '../../web/paths.js';
-import { pathOfPicture } from '../../web/pictures.js';
 import { nothingHere } from '../admit.js';
 import { newForm } from '../answer.js';
+import { FrontChoice, noPicture, PictureField, waitsHere } from '../front-parts.js';
 import { go, page, type OrgContext } from '../page.js';
 
 const Crumbs = ({ url, org, to }: Pick<OrgContext, 'url' | 'org'> & { readonly to: string }) => (
@@ -41,12 +33,7 @@ export const newDesignPage = page({
             hint="It becomes the default: the design of cards that name none."
             value={refused?.sent('name') ?? ''}
           />
-          <FileField
-            name="file"
-            label="Picture"
-            accept="image/png,image/jpeg,image/webp"
-            hint={`PNG, JPEG or WebP, ${maxPictureBytes / 1_000_000} MB at most, upright. ${count(master.width)} × ${count(master.height)} dots or more print well. Next you see it on the card; nothing is saved yet.`}
-          />
+          <PictureField />
           <button type="submit">Upload</button>
         </Form>
       </section>
@@ -57,9 +44,9 @@ export const newDesignPage = page({
       may: 'designs.write',
       once: false,
       // Browsers send it with its file.
-      run: () => Promise.reject(new DomainError('invalid_body', 'Choose a picture.', 'file')),
+      run: () => Promise.reject(noPicture()),
       upload: async ({ deps, org, url }, sent, { file, fileName }) => {
-        if (fileName === '') throw new DomainError('invalid_body', 'Choose a picture.', 'file');
+        if (fileName === '') throw noPicture();
         const { name } = parseValues(newDesign, { name: sent('name') });
         const picture = await uploadFront(deps, org, name, file);
         return go(url(paths.newFront, { org, picture }));
@@ -67,57 +54,6 @@ export const newDesignPage = page({
     },
   },
 });
-
-const ways: Readonly<Record<Fit, string>> = {
-  fill: 'It fills the card, and is cut at the edges.',
-  fit: 'All of it is on the card, with a white border.',
-};
-
-/** The print master, with what is cut off shaded. */
-const Printed = ({ picture, label }: { readonly picture: string; readonly label: string }) => {
-  const { width, height } = master;
-  const cut = `M${bleed} ${bleed}h${card.width}v${card.height}h-${card.width}z`;
-  return (
-    <svg class="cover" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
-      <image href={picture} width={width} height={height} />
-      <path
-        d={`M0 0h${width}v${height}h-${width}z${cut}`}
-        fill="#000"
-        fill-opacity="0.45"
-        fill-rule="evenodd"
-      />
-      <path d={cut} fill="none" stroke="#fff" stroke-width="6" stroke-dasharray="30 20" />
-    </svg>
-  );
-};
-
-const Way = ({
-  fit,
-  fronts,
-  url,
-}: { readonly fit: Fit } & Pick<UploadedFront, 'fronts'> & Pick<OrgContext, 'url'>) => {
-  const [size] = fronts;
-  const front = fronts.find((each) => each.fit === fit);
-  const fault = size === undefined ? null : printFault(size, fit);
-  return (
-    <li class="panel">
-      <label class="check">
-        <input
-          type="radio"
-          name="fit"
-          value={fit}
-          checked={front !== undefined && front === size}
-          disabled={front === undefined}
-        />
-        <span>{ways[fit]}</span>
-      </label>
-      {front === undefined ? null : (
-        <Printed picture={url(pathOfPicture(front, 'master'))} label={ways[fit]} />
-      )}
-      {fault === null ? null : <p class="alert">{fault.text}</p>}
-    </li>
-  );
-};
 
 export const newFrontPage = page({
   path: paths.newFront,
@@ -134,16 +70,10 @@ export const newFrontPage = page({
       <PageHeading title={name} />
       <Refusal refused={refused} />
       <Form action="save" id={form}>
-        <Group name="fit" legend="The front, as it will be printed" hint="What is dark is cut off.">
-          <ul class="covers">
-            {fits.map((fit) => (
-              <Way fit={fit} fronts={fronts} url={url} />
-            ))}
-          </ul>
-        </Group>
+        <FrontChoice fronts={fronts} url={url} />
         <button type="submit">Save the design</button>
       </Form>
-      <p class="quiet">The picture is kept for 30 minutes unless you save it.</p>
+      {waitsHere}
     </>
   ),
   actions: {

@@ -7,7 +7,7 @@ import {
   listAllHandwritings,
   listWholeCollection,
 } from '../../../../../application/organizations/operator-lists.js';
-import { collectionCard, collectionSlug, handwritingName } from '../../../operator/catalogue.js';
+import { handwritingName, slugAndTitle } from '../../../operator/catalogue.js';
 import { parseValues } from '../../../schema/read.js';
 import { Field, Form, Refusal, Submit } from '../../../web/form.js';
 import { Badge, PageHeading } from '../../../web/parts.js';
@@ -19,7 +19,6 @@ import { paths } from '../../../web/paths.js';
 const maxListed = 200;
 const all = { limit: maxListed, startingAfter: null };
 
-const slugAndTitle = collectionCard.pick({ title: true }).extend({ slug: collectionSlug });
 const hand = z.object({ name: handwritingName });
 
 const back = ({ url }: HouseContext) => go(url(paths.catalogue, {}, { done: 'catalogueChanged' }));
@@ -96,7 +95,14 @@ export const cataloguePage = page({
                     {title} {active ? null : <Badge tone="idle">Withdrawn</Badge>}
                     <span class="under mono">card:{slug}</span>
                   </span>
-                  <span class="end">
+                  <span class="end actions">
+                    <a
+                      class="button second"
+                      href={context.url(paths.newCollectionCard, {}, { slug })}
+                      aria-label={`Picture of ${title}`}
+                    >
+                      Picture
+                    </a>
                     <Form action={active ? 'withdraw' : 'publish'} id={newForm(context)}>
                       <input type="hidden" name="slug" value={slug} />
                       <input type="hidden" name="title" value={title} />
@@ -112,11 +118,11 @@ export const cataloguePage = page({
                 </li>
               ))}
             </ul>
-            <Form action="publish" id={newForm(context)}>
-              <Field {...at('title')} label="Title of a new card" />
-              <Field {...at('slug')} label="Slug" hint="As in card:thank-you-botanical." />
-              <Submit kind="second">Publish it</Submit>
-            </Form>
+            <p class="actions">
+              <a class="button second" href={context.url(paths.newCollectionCard)}>
+                New card
+              </a>
+            </p>
           </section>
         </div>
         <p class="quiet">Cards that were sent with what is withdrawn keep it.</p>

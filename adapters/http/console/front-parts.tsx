@@ -1,0 +1,81 @@
+import { maxPictureBytes, type UploadedFront } from '../../../application/organizations/fronts.js';
+import { bleed, card, count, fits, master, printFault, type Fit } from '../../../domain/artwork.js';
+import { DomainError } from '../../../domain/errors.js';
+import { FileField, Group } from '../web/form.js';
+import { pathOfPicture } from '../web/pictures.js';
+import type { Context } from './page.js';
+
+export const noPicture = (): DomainError => new DomainError('invalid_body', 'Choose a picture.', 'file');
+
+export const PictureField = () => (
+  <FileField
+    name="file"
+    label="Picture"
+    accept="image/png,image/jpeg,image/webp"
+    hint={`PNG, JPEG or WebP, ${maxPictureBytes / 1_000_000} MB at most, upright. ${count(master.width)} × ${count(master.height)} dots or more print well. Next you see it on the card; nothing is saved yet.`}
+  />
+);
+
+const ways: Readonly<Record<Fit, string>> = {
+  fill: 'It fills the card, and is cut at the edges.',
+  fit: 'All of it is on the card, with a white border.',
+};
+
+/** The print master, with what is cut off shaded. */
+const Printed = ({ picture, label }: { readonly picture: string; readonly label: string }) => {
+  const { width, height } = master;
+  const cut = `M${bleed} ${bleed}h${card.width}v${card.height}h-${card.width}z`;
+  return (
+    <svg class="cover" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
+      <image href={picture} width={width} height={height} />
+      <path
+        d={`M0 0h${width}v${height}h-${width}z${cut}`}
+        fill="#000"
+        fill-opacity="0.45"
+        fill-rule="evenodd"
+      />
+      <path d={cut} fill="none" stroke="#fff" stroke-width="6" stroke-dasharray="30 20" />
+    </svg>
+  );
+};
+
+const Way = ({
+  fit,
+  fronts,
+  url,
+}: { readonly fit: Fit } & Pick<UploadedFront, 'fronts'> & Pick<Context, 'url'>) => {
+  const [size] = fronts;
+  const front = fronts.find((each) => each.fit === fit);
+  const fault = size === undefined ? null : printFault(size, fit);
+  return (
+    <li class="panel">
+      <label class="check">
+        <input
+          type="radio"
+          name="fit"
+          value={fit}
+          checked={front !== undefined && front === size}
+          disabled={front === undefined}
+        />
+        <span>{ways[fit]}</span>
+      </label>
+      {front === undefined ? null : (
+        <Printed picture={url(pathOfPicture(front, 'master'))} label={ways[fit]} />
+      )}
+      {fault === null ? null : <p class="alert">{fault.text}</p>}
+    </li>
+  );
+};
+
+/** A picture that was uploaded as it would be printed, in each way. */
+export const FrontChoice = ({ fronts, url }: Pick<UploadedFront, 'fronts'> & Pick<Context, 'url'>) => (
+  <Group name="fit" legend="The front, as it will be printed" hint="What is dark is cut off.">
+    <ul class="covers">
+      {fits.map((fit) => (
+        <Way fit={fit} fronts={fronts} url={url} />
+      ))}
+    </ul>
+  </Group>
+);
+
+export const waitsHere = <p class="quiet">The picture is kept for 30 minutes unless you save it.</p>;

@@ -1,0 +1,109 @@
+import { findFront, saveFront, uploadFront } from '../../../../../application/organizations/fronts.js';
+import { withFront } from '../../../../../application/organizations/read-collection.js';
+import { house } from '../../../../../domain/members.js';
+import { collectionCards } from '../../../../../projections/collection-cards.js';
+import { slugAndTitle } from '../../../operator/catalogue.js';
+import { parseValues } from '../../../schema/read.js';
+import { Cover } from '../../../web/cover.js';
+import { Field, Form, Refusal } from '../../../web/form.js';
+import { PageHeading } from '../../../web/parts.js';
+import { paths } from '../../../web/paths.js';
+import { nothingHere } from '../../admit.js';
+import { newForm } from '../../answer.js';
+import { FrontChoice, noPicture, PictureField, waitsHere } from '../../front-parts.js';
+import { go, page, type HouseContext } from '../../page.js';
+
+const Crumbs = ({ url, to }: Pick<HouseContext, 'url'> & { readonly to: string }) => (
+  <p class="crumbs">
+    <a href={url(paths.catalogue)}>Catalogue</a> › {to}
+  </p>
+);
+
+/** For a new card of the collection, and for another picture of one. */
+export const newCollectionCardPage = page({
+  path: paths.newCollectionCard,
+  may: 'catalogue.write',
+  query: ['slug'],
+  load: async (context) => {
+    const slug = context.query('slug');
+    const row = slug === '' ? null : await context.deps.readModels.get(collectionCards, slug);
+    if (slug !== '' && row === null) throw nothingHere();
+    return { card: row && withFront(row.document), form: newForm(context) };
+  },
+  title: ({ card }) => card?.title ?? 'New card',
+  view: ({ card, form }, { url }, refused) => (
+    <>
+      <Crumbs url={url} to={card?.title ?? 'New'} />
+      <PageHeading title={card?.title ?? 'New card'} />
+      <Refusal refused={refused} />
+      <div class="grid">
+        <section class="panel" aria-label="A picture">
+          <Form action="upload" id={form} hasFile>
+            <Field name="title" label="Title" value={refused?.sent('title') ?? card?.title ?? ''} />
+            <Field
+              name="slug"
+              label="Slug"
+              hint="As in card:thank-you-botanical."
+              value={refused?.sent('slug') ?? card?.slug ?? ''}
+            />
+            <PictureField />
+            <button type="submit">Upload</button>
+          </Form>
+        </section>
+        {card === null ? null : (
+          <section class="panel" aria-labelledby="now">
+            <h2 id="now">Now</h2>
+            <Cover title={card.title} name={card.slug} artwork={card.artwork} url={url} size="preview" />
+            <p class="quiet">Copies of organizations keep their picture, and so do cards that were sent.</p>
+          </section>
+        )}
+      </div>
+    </>
+  ),
+  actions: {
+    upload: {
+      may: 'catalogue.write',
+      once: false,
+      // Browsers send it with its file.
+      run: () => Promise.reject(noPicture()),
+      upload: async ({ deps, url }, sent, { file, fileName }) => {
+        if (fileName === '') throw noPicture();
+        const { slug, title } = parseValues(slugAndTitle, { slug: sent('slug'), title: sent('title') });
+        const picture = await uploadFront(deps, house, title, file, slug);
+        return go(url(paths.newCollectionFront, { picture }));
+      },
+    },
+  },
+});
+
+export const newCollectionFrontPage = page({
+  path: paths.newCollectionFront,
+  may: 'catalogue.write',
+  load: async (context) => {
+    const found = await findFront(context.deps, house, context.params['picture'] ?? '');
+    if (found === null) throw nothingHere();
+    return { ...found, form: newForm(context) };
+  },
+  title: ({ name }) => name,
+  view: ({ name, fronts, form }, { url }, refused) => (
+    <>
+      <Crumbs url={url} to={name} />
+      <PageHeading title={name} />
+      <Refusal refused={refused} />
+      <Form action="save" id={form}>
+        <FrontChoice fronts={fronts} url={url} />
+        <button type="submit">Publish the card</button>
+      </Form>
+      {waitsHere}
+    </>
+  ),
+  actions: {
+    save: {
+      may: 'catalogue.write',
+      run: async ({ deps, by, params, url }, sent) => {
+        await saveFront(deps, by, house, params['picture'] ?? '', sent('fit'));
+        return go(url(paths.catalogue, {}, { done: 'catalogueChanged' }));
+      },
+    },
+  },
+});
