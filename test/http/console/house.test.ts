@@ -137,10 +137,10 @@ describe('the pages of those who run the service', () => {
       const { location } = await operator.submit(page, 'save', { fit });
       expect(location).to.equal(`${catalogue}?done=catalogueChanged`);
       const shown = await new Visitor(service).get('/collection/moving-day');
-      const [preview = ''] = /\/pictures\/\w+\/thumbnail.webp/.exec(shown.text) ?? [];
-      const { status, headers } = await fetch(`${service.baseUrl}${preview}`);
+      const [pictures = ''] = /\/pictures\/\w+\//.exec(shown.text) ?? [];
+      const { status, headers } = await fetch(`${service.baseUrl}${pictures}preview.webp`);
       expect([status, headers.get('content-type')]).to.deep.equal([200, 'image/webp']);
-      return preview;
+      return pictures;
     };
     const first = await upload('fill');
     await tenant.api('/api/v1/cards', { body: aCard({ design_id: 'card:moving-day' }) });
