@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { setImmediate } from 'node:timers/promises';
 import { PrintingThread } from '../../../adapters/print/printing-thread.js';
 import type { Sheet } from '../../../application/ports/sheet-printer.js';
 
@@ -14,5 +15,24 @@ describe('a printing thread', () => {
       failure = error;
     }
     expect(String(failure)).to.match(/TypeError/);
+  }).timeout(30_000);
+
+  it('draws one PDF after the other, and the next when nobody reads the one before to its end', async () => {
+    const printer = new PrintingThread();
+    const begun: string[] = [];
+    const pdf = (name: string) =>
+      printer.print(
+        (async function* (): AsyncGenerator<Sheet> {
+          begun.push(name);
+        })(),
+      );
+    const first = pdf('first');
+    await first.next();
+    const next = pdf('second').next();
+    await setImmediate();
+    expect(begun).to.deep.equal(['first']);
+    await first.return(undefined);
+    expect((await next).value).to.be.instanceOf(Uint8Array);
+    expect(begun).to.deep.equal(['first', 'second']);
   }).timeout(30_000);
 });
