@@ -1,4 +1,4 @@
-import type { Front } from '../domain/artwork.js';
+import type { ArtworkDigest, Front } from '../domain/artwork.js';
 import { collectionCard } from '../domain/catalogue.js';
 import { idOf } from '../domain/ids.js';
 import { projection } from './projection.js';
@@ -7,6 +7,8 @@ export interface CollectionCardDocument {
   readonly slug: string;
   readonly title: string;
   readonly artwork: Front | null;
+  /** Every front that it ever had: cards that were sent with it may still have to be printed. */
+  readonly fronts: readonly ArtworkDigest[];
   readonly active: boolean;
 }
 
@@ -16,10 +18,13 @@ export const collectionCards = projection({
   version: 2,
   from: collectionCard,
   key: ({ stream }) => idOf(stream),
-  evolve: (document: CollectionCardDocument | null, event): CollectionCardDocument | null =>
-    event.type === 'CollectionCardPublished'
-      ? { slug: idOf(event.envelope.stream), ...event.data, active: true }
-      : document && { ...document, active: false },
+  evolve: (document: CollectionCardDocument | null, event): CollectionCardDocument | null => {
+    if (event.type !== 'CollectionCardPublished') return document && { ...document, active: false };
+    const { digest } = event.data.artwork ?? {};
+    const fronts = new Set(document?.fronts);
+    if (digest !== undefined) fronts.add(digest);
+    return { slug: idOf(event.envelope.stream), ...event.data, fronts: [...fronts], active: true };
+  },
   org: () => null,
   indexes: { offered: ({ active }) => (active ? 'yes' : null) },
 });

@@ -10,6 +10,8 @@ export interface DesignDocument {
   readonly slug: string | null;
   readonly artwork: Front | null;
   readonly createdAt: Instant;
+  /** How many there were before it. */
+  readonly place: number;
   readonly archived: boolean;
   /** Null unless the house has withdrawn it. `isDone`: its cards are held. */
   readonly withdrawn: { readonly reason: string; readonly at: Instant; readonly isDone: boolean } | null;
@@ -35,7 +37,7 @@ const changed = (
 ): OrganizationDocument => {
   const all = [...document.designs, ...document.archived]
     .map((design) => (design.id === id ? { ...design, ...change(design) } : design))
-    .sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt));
+    .sort((a, b) => b.place - a.place);
   const isInUse = ({ archived, withdrawn }: DesignDocument) => !archived && withdrawn === null;
   return {
     ...document,
@@ -81,6 +83,7 @@ export const organizations = projection({
             {
               ...event.data.design,
               createdAt: envelope.metadata.occurredAt,
+              place: document.designs.length + document.archived.length,
               archived: false,
               withdrawn: null,
             },

@@ -19,6 +19,8 @@ const Head = z.union([
 ]);
 
 const refused = (message: string): DomainError => new DomainError('invalid_body', message, 'file');
+const tooMuch = (): DomainError =>
+  refused('The picture took too much time or memory. Save it as JPEG with fewer dots, and upload that.');
 
 /**
  * Makes each picture in a process of its own, one at a time: what a picture can do to its library ends with
@@ -38,18 +40,18 @@ export class PictureProcess implements PictureMaker {
     return this.#inTurn(async () => {
       const output = await this.#run(file);
       const end = output.indexOf('\n');
-      if (end === -1)
-        throw refused(
-          'The picture took too much time or memory. Save it as JPEG with fewer dots, and upload that.',
-        );
+      if (end === -1) throw tooMuch();
       const head = Head.parse(JSON.parse(output.toString('utf8', 0, end)));
       if ('refused' in head) throw refused(head.refused);
       let at = end + 1;
       const next = (length: number): Buffer => output.subarray(at, (at += length));
-      return head.fronts.map(({ front, screen: [preview, thumbnail] }) => ({
+      const made = head.fronts.map(({ front, screen: [preview, thumbnail] }) => ({
         ...front,
         pictures: { master: next(front.bytes), preview: next(preview), thumbnail: next(thumbnail) },
       }));
+      // It may end in the middle of a picture.
+      if (at !== output.length) throw tooMuch();
+      return made;
     });
   }
 

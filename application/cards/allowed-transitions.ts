@@ -64,14 +64,23 @@ interface ExportLine {
   readonly metadata?: string;
 }
 
+function* linesIn(file: Buffer): Generator<string> {
+  for (let start = 0; start < file.length;) {
+    const end = file.indexOf('\n', start);
+    const stop = end === -1 ? file.length : end;
+    yield file.toString('utf8', start, stop);
+    start = stop + 1;
+  }
+}
+
 /**
  * Events of cards in an export that break the service's own rules about transitions. Cards whose beginning is
  * not in the export are skipped.
  */
-export const forbiddenTransitions = (file: string): readonly string[] => {
+export const forbiddenTransitions = (file: Buffer): readonly string[] => {
   const states = new Map<StreamName, Card>();
   const found: string[] = [];
-  for (const text of file.split('\n')) {
+  for (const text of linesIn(file)) {
     const { stream, revision, id, type, data, metadata }: ExportLine =
       text === '' ? {} : (JSON.parse(text) as ExportLine);
     if (stream === undefined || revision === undefined || id === undefined || type === undefined) continue;

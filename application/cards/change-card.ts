@@ -78,7 +78,8 @@ const change = async (
     const at = await streams.load(card, code);
     const { org, design } = requireCard(at.state, visibleTo).order;
     const events = decide(at.state);
-    const withdrawn = isPaid ? withdrawalOf((await streams.load(organization, org)).state, design.id) : null;
+    const goesOn = isPaid || events.some(({ type }) => type === 'CardQueued');
+    const withdrawn = goesOn ? withdrawalOf((await streams.load(organization, org)).state, design.id) : null;
     if (withdrawn !== null) throw new DomainError('invalid_transition', `${heldFor(withdrawn)}.`);
     const isFree = !isPaid && events.every((event) => owedBy(event) === 0);
     return isFree || since !== null

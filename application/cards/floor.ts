@@ -1,4 +1,5 @@
 import {
+  hold,
   isMade,
   queue,
   reportStep,
@@ -11,6 +12,7 @@ import type { CardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { today } from '../../domain/calendar.js';
+import { heldFor, organization, withdrawalOf } from '../../domain/organization.js';
 import { cards, onTheFloor, type CardDocument } from '../../projections/cards.js';
 import { changeCard, type ChangeCardDeps } from './change-card.js';
 import { newCommand, type Initiator } from '../writing/commands.js';
@@ -49,14 +51,21 @@ export const queueDueCards = async (deps: FloorDeps, pendingFor: Milliseconds): 
       ...(after !== null && { after }),
     });
     const ready = due.filter(({ document }) => Date.parse(document.pendingSince) <= pendingSinceLimit);
-    const changed = await Promise.all(
-      ready.map(({ document }) => changeAs(deps, 'due-cards', document.code, queue)),
-    );
+    const changed = await Promise.all(ready.map(({ document }) => queueOne(deps, document)));
     queued += changed.filter((card) => card !== null).length;
     const last = due.at(-1);
     if (last === undefined || due.length < batchSize) return queued;
     after = { agenda: last.document.due, created: last.created };
   }
+};
+
+/** Null if the card refuses. It is held if its design was withdrawn after the last look at its cards. */
+const queueOne = async (deps: FloorDeps, { org, code, design }: CardDocument) => {
+  const queued = await changeAs(deps, 'due-cards', code, queue);
+  if (queued !== null || design === null) return queued;
+  const reason = withdrawalOf((await deps.streams.load(organization, org)).state, design);
+  if (reason !== null) await changeAs(deps, 'due-cards', code, hold(heldFor(reason)));
+  return null;
 };
 
 /** Changes a card as a part of the service; null if the card refuses. */

@@ -233,5 +233,8 @@ export const checkDesign = async (
   if (designId === null) return;
   const slug = slugOf(designId);
   if (slug === null) savedDesign(state, designId);
-  else offered(await lookUp(slug, (known) => streams.load(collectionCard, known)), slug);
+  else {
+    offered(await lookUp(slug, (known) => streams.load(collectionCard, known)), slug);
+    if (copyOf(state, slug) === null) nextCopyId(state, org, slug);
+  }
 };

@@ -44,6 +44,7 @@ export const partOfRun = async (
     const last = rows.at(-1);
     if (last === undefined) return { codes, isLast: true };
     created = last.created;
+    await nextTurn();
   }
 };
 
@@ -57,6 +58,8 @@ export interface Printable {
   readonly lines: readonly string[];
   readonly design: Order['design'];
   readonly designName: string;
+  /** Its cards are about to be held. */
+  readonly isWithdrawn: boolean;
 }
 
 /** Null if the message or the address was erased. Throws `card_not_found`. */
@@ -65,8 +68,9 @@ export const printable = async (deps: PrintDeps, code: CardCode): Promise<Printa
   if (card.recipient === null || message === null) return null;
   const { design } = order;
   const { designs } = await organizationOf(deps, org);
-  const designName = designs.find(({ id }) => id === design.id)?.name ?? '';
-  return { card, code, message, lines: addressLines(card.recipient), design, designName };
+  const { name: designName = '', withdrawn = null } = designs.find(({ id }) => id === design.id) ?? {};
+  const isWithdrawn = withdrawn !== null;
+  return { card, code, message, lines: addressLines(card.recipient), design, designName, isWithdrawn };
 };
 
 /** The cards of a part of the run that are queued now, by their fronts. */
@@ -74,7 +78,7 @@ export const printables = async (deps: PrintDeps, { codes }: PartOfRun): Promise
   const found: Printable[] = [];
   for (const code of codes) {
     const each = await printable(deps, code);
-    if (each?.card.status === 'queued') found.push(each);
+    if (each?.card.status === 'queued' && !each.isWithdrawn) found.push(each);
     await nextTurn();
   }
   return found.toSorted((a, b) => groupOf(a).localeCompare(groupOf(b)));

@@ -41,7 +41,7 @@ async function* waitingCards(
 /**
  * Holds the cards of withdrawn designs that no machine has started on, to be done again and again. A
  * withdrawal is carried out once a pass that began when it had settled, over rows that were not late, has
- * come to its end, and the organization has not changed since: a pass that breaks off is repeated.
+ * come to its end, and the design has not changed since: a pass that breaks off is repeated.
  */
 export const holdWithdrawn = async (deps: FloorDeps, signal: AbortSignal): Promise<void> => {
   const { readModels, readYourWrites, streams, clock } = deps;
@@ -65,16 +65,19 @@ export const holdWithdrawn = async (deps: FloorDeps, signal: AbortSignal): Promi
     }
     if (failures.length > 0) throw failures[0];
     isWhole &&= hasSettled && !readYourWrites.rowsMayBeLate();
+    if (!isWhole) return;
+    const now = await streams.loadAfter(organization, org, before.revision, ({ data }) => {
+      isWhole &&= !('id' in data && data.id === id);
+    });
     const event: OrganizationEvent = { type: 'WithdrawalCarriedOut', data: { id: id as Uuid } };
-    if (isWhole) await appendTo(deps, organization, before, newCommand(deps, initiator, org), [event]);
+    if (isWhole) await appendTo(deps, organization, now, newCommand(deps, initiator, org), [event]);
   };
   await readYourWrites.beforeRead();
   const rows = await readModels.pageAcross(organizations, { where: { withdrawing: 'yes' }, limit: 100 });
-  const work = rows.flatMap(({ document }) =>
-    document.archived
-      .filter(({ withdrawn }) => withdrawn?.isDone === false)
-      .map((design) => carryOut(OrganizationId.parse(document.id), design)),
-  );
+  const work = rows.map(async ({ document: { id, archived } }) => {
+    for (const design of archived.filter(({ withdrawn }) => withdrawn?.isDone === false))
+      await carryOut(OrganizationId.parse(id), design);
+  });
   for (const outcome of await Promise.allSettled(work))
     if (outcome.status === 'rejected') throw outcome.reason;
 };

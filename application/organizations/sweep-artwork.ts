@@ -1,4 +1,4 @@
-import type { ArtworkDigest, Front } from '../../domain/artwork.js';
+import type { ArtworkDigest } from '../../domain/artwork.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { collectionCards } from '../../projections/collection-cards.js';
 import { organizations } from '../../projections/organizations.js';
@@ -9,7 +9,6 @@ import type { Clock } from '../ports/system.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 import { nextTurn } from '../timing/next-turn.js';
 import { waitsFor } from './fronts.js';
-import { withFront } from './read-collection.js';
 
 interface SweepDeps {
   readonly artwork: Artwork;
@@ -36,19 +35,20 @@ async function* allOf<Document>(
   }
 }
 
-/** The fronts that designs and collection cards have; null while the read models may lack some. */
+/** The fronts that designs have, and that collection cards ever had; null while the read models may lack some. */
 const usedFronts = async (deps: SweepDeps): Promise<ReadonlySet<ArtworkDigest> | null> => {
   await deps.readYourWrites.beforeRead();
   const used = new Set<ArtworkDigest>();
-  const note = ({ artwork }: { readonly artwork: Front | null }): void => {
-    if (artwork !== null) used.add(artwork.digest);
-  };
   for await (const owner of allOf(deps, organizations)) {
-    // A row of the version before knows no fronts.
+    // Rows of the version before know no fronts.
     if (!('archived' in owner)) return null;
-    [...owner.designs, ...owner.archived].forEach(note);
+    for (const { artwork } of [...owner.designs, ...owner.archived])
+      if (artwork !== null) used.add(artwork.digest);
   }
-  for await (const card of allOf(deps, collectionCards)) note(withFront(card));
+  for await (const card of allOf(deps, collectionCards)) {
+    if (!('fronts' in card)) return null;
+    for (const digest of card.fronts) used.add(digest);
+  }
   return deps.readYourWrites.rowsMayBeLate() ? null : used;
 };
 

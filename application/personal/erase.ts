@@ -12,6 +12,7 @@ import { changeCard, type ChangeCardDeps } from '../cards/change-card.js';
 import { newCommand, type Initiator } from '../writing/commands.js';
 import { execute } from '../writing/execute.js';
 import { ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
+import { givingWay } from '../timing/next-turn.js';
 
 export interface EraseDeps extends ChangeCardDeps {
   readonly readModels: ReadModels;
@@ -70,7 +71,7 @@ export const erasePersonal = async (
   }
   const contactIds = ids.map((id) => id.toLowerCase());
   for (const id of contactIds) await assertContact(deps, org, id);
-  const designs = await withoutOthers(deps, org, codes, own);
+  const designs = await withoutOthers(deps, org, new Set(codes), own);
   for (const code of codes)
     await changeCard(deps, { code, org }, newCommand(deps, initiator, org), erase(reason));
   for (const id of contactIds) {
@@ -84,18 +85,23 @@ export const erasePersonal = async (
 
 /** The ids of designs that no other card of the organization has. Throws ReadModelsUnavailable. */
 const withoutOthers = async (
-  { readModels, readYourWrites }: EraseDeps,
+  deps: EraseDeps,
   org: OrganizationId,
-  codes: readonly string[],
+  codes: ReadonlySet<string>,
   designs: ReadonlySet<string>,
 ): Promise<readonly string[]> => {
   if (designs.size === 0) return [];
-  const others = await filtered(readModels, cards, org, ({ code, design }) => {
-    return !codes.includes(code) && (design === null || designs.has(design));
-  });
-  if (readYourWrites.rowsMayBeLate() || others.some(({ design }) => design === null))
+  const left = new Set(designs);
+  let isKnown = true;
+  for await (const { code, design, erasedAt } of documentsOf(deps, cards, org)) {
+    if (codes.has(code) || erasedAt !== null) continue;
+    isKnown &&= design !== null;
+    left.delete(design ?? '');
+    if (!isKnown || left.size === 0) break;
+  }
+  if (!isKnown || deps.readYourWrites.rowsMayBeLate())
     throw new ReadModelsUnavailable('which cards have a design is not known yet');
-  return [...designs].filter((id) => others.every(({ design }) => design !== id));
+  return [...left];
 };
 
 /** Known facts about a person; null: not asked for. */
@@ -112,24 +118,33 @@ export interface Subjects {
 
 const pageSize = 100;
 
-const filtered = async <Document>(
-  readModels: ReadModels,
+async function* documentsOf<Document>(
+  { readModels, clock }: EraseDeps,
   projection: Projection<Document>,
   org: OrganizationId,
-  fits: (document: Document) => boolean,
-): Promise<readonly Document[]> => {
-  const found: Document[] = [];
+): AsyncGenerator<Document> {
+  const giveWay = givingWay(clock);
   let before: bigint | null = null;
   for (;;) {
     const rows: readonly { readonly created: bigint; readonly document: Document }[] = await readModels.page(
       projection,
       { org, limit: pageSize, ...(before !== null && { before }) },
     );
-    found.push(...rows.map(({ document }) => document).filter(fits));
+    for (const { document } of rows) yield document;
     const last = rows.at(-1);
-    if (last === undefined || rows.length < pageSize) return found;
+    if (last === undefined || rows.length < pageSize) return;
     before = last.created;
+    await giveWay();
   }
+}
+
+const filtered = async <Document>(
+  documents: AsyncIterable<Document>,
+  fits: (document: Document) => boolean,
+): Promise<readonly Document[]> => {
+  const found: Document[] = [];
+  for await (const document of documents) if (fits(document)) found.push(document);
+  return found;
 };
 
 /**
@@ -151,7 +166,7 @@ export const findSubjects = async (
   const fitsContact = ({ details }: ContactDocument): boolean =>
     isIt(name, details?.name) && begins(zip, details?.address.zip) && isIt(email, details?.email);
   return {
-    cards: await filtered(deps.readModels, cards, org, fitsCard),
-    contacts: await filtered(deps.readModels, contacts, org, fitsContact),
+    cards: await filtered(documentsOf(deps, cards, org), fitsCard),
+    contacts: await filtered(documentsOf(deps, contacts, org), fitsContact),
   };
 };

@@ -108,7 +108,7 @@ const verify = (running: VerbContext): void => {
   const onLine = (end: number): void =>
     progress(() => `${megabytes(end)} of ${megabytes(file.length)} MB checked`);
   const { report, verified } = verifyExport(file, { ...optionsOf(input), onLine });
-  const forbidden = verified && input.flag('deep') === true ? forbiddenTransitions(file.toString()) : [];
+  const forbidden = verified && input.flag('deep') === true ? forbiddenTransitions(file) : [];
   const deep = forbidden.map((finding) => `FAIL  ${finding}`);
   const isRight = verified && deep.length === 0;
   const lines = [...report.slice(0, -1), ...deep, isRight ? 'VERIFIED' : 'NOT VERIFIED'];

@@ -33,7 +33,7 @@ func main() {
 	} else if sent.JSON402 != nil {
 		fmt.Println("Add credits, and send it again with the same key")
 	} else if sent.JSON422 != nil {
-		fmt.Printf("Correct %s: %s\n", *sent.JSON422.Error.Param, sent.JSON422.Error.Message)
+		fmt.Println("Correct the card:", sent.JSON422.Error.Message)
 	} else {
 		panic(sent.Status())
 	}

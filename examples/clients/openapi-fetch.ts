@@ -16,7 +16,7 @@ const { data, error, response } = await api.POST('/api/v1/cards', {
 });
 if (data) console.log(`Sent ${data.id}`);
 else if (response.status === 402) console.log('Add credits, and send it again with the same key');
-else if (response.status === 422) console.log(`Correct ${error.error.param}: ${error.error.message}`);
+else if (response.status === 422) console.log(`Correct the card: ${error.error.message}`);
 else throw new Error(error.error.code);
 
 let count = 0;

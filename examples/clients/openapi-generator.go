@@ -24,7 +24,7 @@ func main() {
 		fmt.Println("Add credits, and send it again with the same key")
 	} else if response != nil && response.StatusCode == 422 {
 		refused := err.(*cards.GenericOpenAPIError).Model().(cards.Error).Error
-		fmt.Printf("Correct %s: %s\n", *refused.Param, refused.Message)
+		fmt.Println("Correct the card:", refused.Message)
 	} else {
 		panic(err)
 	}

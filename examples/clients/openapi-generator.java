@@ -24,7 +24,7 @@ class Send {
       var error = new ObjectMapper().readTree(refused.getResponseBody()).get("error");
       switch (refused.getCode()) {
         case 402 -> System.out.println("Add credits, and send it again with the same key");
-        case 422 -> System.out.println("Correct " + error.get("param").asText() + ": " + error.get("message").asText());
+        case 422 -> System.out.println("Correct the card: " + error.get("message").asText());
         default -> throw refused;
       }
     }

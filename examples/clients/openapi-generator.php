@@ -17,7 +17,7 @@ try {
     $error = json_decode($refused->getResponseBody())->error;
     echo match ($refused->getCode()) {
         402 => "Add credits, and send it again with the same key\n",
-        422 => "Correct $error->param: $error->message\n",
+        422 => "Correct the card: $error->message\n",
         default => throw $refused,
     };
 }

@@ -18,7 +18,7 @@ except cards.ApiException as refused:
     if refused.status == 402:
         print("Add credits, and send it again with the same key")
     elif refused.status == 422:
-        print(f"Correct {refused.data.error.param}: {refused.data.error.message}")
+        print(f"Correct the card: {refused.data.error.message}")
     else:
         raise
 

@@ -16,7 +16,7 @@ rescue Cards::ApiError => e
   error = JSON.parse(e.response_body)['error']
   case e.code
   when 402 then puts 'Add credits, and send it again with the same key'
-  when 422 then puts "Correct #{error['param']}: #{error['message']}"
+  when 422 then puts "Correct the card: #{error['message']}"
   else raise
   end
 end

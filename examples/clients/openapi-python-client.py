@@ -18,7 +18,7 @@ if sent.status_code == 201:
 elif sent.status_code == 402:
     print("Add credits, and send it again with the same key")
 elif sent.status_code == 422:
-    print(f"Correct {sent.parsed.error.param}: {sent.parsed.error.message}")
+    print(f"Correct the card: {sent.parsed.error.message}")
 else:
     raise RuntimeError(sent.content)
 

@@ -17,7 +17,7 @@ try {
   if (!(refused instanceof ResponseError)) throw refused;
   const { error } = await refused.response.json();
   if (refused.response.status === 402) console.log('Add credits, and send it again with the same key');
-  else if (refused.response.status === 422) console.log(`Correct ${error.param}: ${error.message}`);
+  else if (refused.response.status === 422) console.log(`Correct the card: ${error.message}`);
   else throw refused;
 }
 

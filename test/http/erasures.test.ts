@@ -109,7 +109,8 @@ describe('erasing personal data', function () {
     };
     expect(await erased([one], true)).to.deep.equal([[], true]);
     expect(await erased([one, two, three], false)).to.deep.equal([[], true]);
-    expect(await erased([one, two, three, copy.id], true)).to.deep.equal([[design?.['id']], false]);
+    // Cards that were erased before have no need of it.
+    expect(await erased([one, copy.id], true)).to.deep.equal([[design?.['id']], false]);
     const names = (await tenant.api('/api/v1/designs')).rows.map(({ name }) => name);
     expect(names).to.include('Welcome Home');
     expect(await erased([one, two, three], true)).to.deep.equal([[design?.['id']], false]);

@@ -243,6 +243,10 @@ describe('the operator API', () => {
         expect((await send(wish)).text, wish)
           .to.include('design_not_found')
           .and.include('trademark');
+      const hook = await operator(`/operator/v1/organizations/${owner.org}/hooks`, {
+        body: { design_id: 'card:happy-birthday-cake' },
+      });
+      expect(hook.code).to.equal('design_not_found');
       const release = () => operator(`/operator/v1/cards/${card}/release`, { method: 'POST' });
       expect((await release()).code).to.equal('invalid_transition');
       const back = await operator(`${designs}/${design}/reinstate`, { method: 'POST' });

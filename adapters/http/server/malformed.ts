@@ -19,7 +19,9 @@ interface Options {
   readonly clock: Clock;
   readonly log: Logger;
   readonly baseUrl: () => string;
-  /** For a whole request that is read at the pace of its reader. */
+  /** For a part of a file. */
+  readonly requestTimeout: Milliseconds;
+  /** For a whole file, and for a request that is read at the pace of its reader. */
   readonly uploadTimeout: Milliseconds;
 }
 
@@ -52,7 +54,8 @@ const failureFor = (code: unknown): HttpFailure => {
  * Responds to requests that Node's parser could not read, in JSON like everything else. (decision 9: requests
  * that aren't proper HTTP)
  */
-export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl, uploadTimeout }: Options) => {
+export const parserFailures = (options: Options) => {
+  const { flow, keyless, nextId, clock, log, baseUrl, requestTimeout, uploadTimeout } = options;
   const responded = new WeakSet<Duplex>();
 
   const respond = (socket: Duplex, error: unknown): void => {
@@ -90,22 +93,34 @@ export const parserFailures = ({ flow, keyless, nextId, clock, log, baseUrl, upl
     exchange.stop?.(failure);
   };
 
-  /** The client is not slow: its bytes wait for us. No other code times this request from then on. */
-  const goOn = (exchange: Exchange, failure: HttpFailure): void => {
+  /**
+   * The client is not slow, or sends a file: its bytes come, or wait for us. No other code times this request
+   * from then on.
+   */
+  const goOn = async (exchange: Exchange, failure: HttpFailure): Promise<void> => {
+    const { request, response, started } = exchange;
     const over = new AbortController();
-    exchange.response.once('close', () => over.abort());
-    const left = exchange.started + uploadTimeout - clock.monotonic();
-    void clock.sleep(Math.max(0, left), over.signal).then(() => {
-      if (!exchange.request.complete && !over.signal.aborted) breakOff(exchange, failure);
-    });
+    response.once('close', () => over.abort());
+    for (let seen = -1; seen !== request.socket.bytesRead || request.isPaused();) {
+      seen = request.socket.bytesRead;
+      const left = started + uploadTimeout - clock.monotonic();
+      if (left <= 0) break;
+      await clock.sleep(Math.min(left, requestTimeout), over.signal);
+      if (over.signal.aborted || request.complete) return;
+    }
+    breakOff(exchange, failure);
   };
+
+  const isTimely = ({ request, stop }: Exchange): boolean =>
+    request.isPaused() ||
+    (stop !== null && request.headers['content-type']?.startsWith('multipart/') === true);
 
   const clientError = (error: NodeJS.ErrnoException, socket: Duplex): void => {
     if (responded.has(socket)) return;
     const failure = failureFor(error.code);
     const exchange = socket instanceof Socket ? socket.latestExchange : undefined;
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && exchange?.request.isPaused() === true) {
-      goOn(exchange, failure);
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && exchange !== undefined && isTimely(exchange)) {
+      void goOn(exchange, failure);
       return;
     }
     responded.add(socket);

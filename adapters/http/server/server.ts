@@ -380,6 +380,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
     clock,
     log,
     baseUrl,
+    requestTimeout: timeouts.request,
     uploadTimeout: timeouts.upload,
   });
   server.on('clientError', malformed.clientError);

@@ -86,6 +86,14 @@ export const insertMissing = async (
   await insert();
 };
 
+/** Chunks without a file were being written or removed when they were copied, and nothing would remove them. */
+async function* chunksOfFiles(database: MongoDatabase, chunks: Iterable<Document>): AsyncGenerator<Document> {
+  const files = new Set<string>();
+  for await (const { _id } of database.collection('artwork.files').find({}, { projection: { _id: 1 } }))
+    files.add(String(_id));
+  for (const chunk of chunks) if (files.has(String(chunk['files_id']))) yield chunk;
+}
+
 /**
  * Restores missing records; replaces nothing. The shredder's position goes back to the copy's, so that later
  * erasures are repeated.
@@ -97,8 +105,11 @@ export const loadRecords = async (
 ): Promise<void> => {
   const keys = new MongoPersonalKeys(database);
   const before = await keys.mark();
-  for (const file of files.filter((name) => name.endsWith(extension)))
-    await insertMissing(database, file.slice(0, -extension.length), documentsIn(join(folder, file)));
+  for (const file of files.filter((name) => name.endsWith(extension))) {
+    const [name, documents] = [file.slice(0, -extension.length), documentsIn(join(folder, file))];
+    const whole = name === 'artwork.chunks' ? chunksOfFiles(database, documents) : documents;
+    await insertMissing(database, name, whole);
+  }
   if (before === null || !files.includes(`${markName}${extension}`)) return;
   const [mark] = documentsIn(join(folder, `${markName}${extension}`));
   const position = BigInt(String(mark?.['position'] ?? before.position));

@@ -1,6 +1,7 @@
 import { buildIndexes } from '../read/builds.js';
 import type { IndexReport, MongoDatabase } from './database.js';
 import { deliveryIndexes, endpointIndexes } from '../deliveries/delivery-rows.js';
+import { artworkIndexes } from '../records/artwork.js';
 import { hookCallIndexes } from '../records/hook-calls.js';
 import { keyIndexes } from '../records/idempotency-store.js';
 import { tileIndexes } from '../records/log-tiles.js';
@@ -11,6 +12,7 @@ import { requestIndexes } from '../records/requests.js';
 
 /** All collections with indexes, except for read models, which get their indexes while they are empty. */
 const indexes = {
+  ...artworkIndexes,
   builds: buildIndexes,
   deliveries: deliveryIndexes,
   delivery_targets: endpointIndexes,

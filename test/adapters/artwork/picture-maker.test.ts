@@ -270,9 +270,13 @@ describe('the maker of fronts', () => {
     const directory = await mkdtemp(join(tmpdir(), 'cards-pictures-'));
     const tooMuch =
       'The picture took too much time or memory. Save it as JPEG with fewer dots, and upload that.';
+    const [front] = await make(await jpeg(red).toBuffer());
+    const { fit, digest, width, height, bytes } = front ?? expect.fail('no front');
+    const begun = `${JSON.stringify({ fronts: [{ front: { fit, digest, width, height, bytes }, screen: [9, 9] }] })}\n`;
     const programs = {
       'dies.mjs': 'process.kill(process.pid, "SIGKILL");',
       'sleeps.mjs': 'setInterval(() => undefined, 1000);',
+      'dies-writing.mjs': `process.stdout.write(${JSON.stringify(begun)} + 'dots');`,
       'eats.mjs': 'const all = []; for (;;) all.push(new Array(1e6).fill(all.length));',
     };
     for (const [name, text] of Object.entries(programs)) {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { setImmediate } from 'node:timers/promises';
 import { PrintingThread } from '../../../adapters/print/printing-thread.js';
 import type { Sheet } from '../../../application/ports/sheet-printer.js';
+import { nextTurn } from '../../../application/timing/next-turn.js';
 
 describe('a printing thread', () => {
   it('fails alone: the error of a sheet that can’t be drawn is that of its PDF', async () => {
@@ -24,12 +24,13 @@ describe('a printing thread', () => {
       printer.print(
         (async function* (): AsyncGenerator<Sheet> {
           begun.push(name);
+          yield* [];
         })(),
       );
     const first = pdf('first');
     await first.next();
     const next = pdf('second').next();
-    await setImmediate();
+    await nextTurn();
     expect(begun).to.deep.equal(['first']);
     await first.return(undefined);
     expect((await next).value).to.be.instanceOf(Uint8Array);

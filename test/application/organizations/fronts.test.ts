@@ -10,8 +10,10 @@ import { artworkSweep } from '../../../application/organizations/sweep-artwork.j
 import type { ReadModels } from '../../../application/ports/read-models.js';
 import { foldDocument } from '../../../application/projecting/up-to-date.js';
 import { execute } from '../../../application/writing/execute.js';
-import { Uuid } from '../../../domain/ids.js';
+import { collectionCard, putCollectionCard } from '../../../domain/catalogue.js';
+import { streamName, Uuid } from '../../../domain/ids.js';
 import { saveDesign, organization, organizationStream } from '../../../domain/organization.js';
+import { collectionCards } from '../../../projections/collection-cards.js';
 import { organizations } from '../../../projections/organizations.js';
 import { front } from '../../support/fixtures/front.js';
 import { MemoryArtwork } from '../../support/memory/artwork.js';
@@ -41,9 +43,14 @@ const start = async () => {
   const deps: FrontDeps = { ...world, artwork, importRecords, pictureMaker };
   const late = { is: false };
   const page: ReadModels['page'] = async <Document>(projection: unknown) => {
-    if (projection !== organizations) return [];
-    const document = foldDocument(organizations, await world.store.readStream(organizationStream(org), 0));
-    return [{ key: org, created: 1n, position: 1n, document: document as Document }];
+    const stream = projection === organizations ? organizationStream(org) : streamName('collection', 'wave');
+    const events = await world.store.readStream(stream, 0);
+    if (events.length === 0) return [];
+    const document =
+      projection === organizations
+        ? foldDocument(organizations, events)
+        : foldDocument(collectionCards, events);
+    return [{ key: stream, created: 1n, position: 1n, document: document as Document }];
   };
   const readYourWrites = { beforeRead: () => Promise.resolve(), rowsMayBeLate: () => late.is };
   const startSweep = () =>
@@ -98,6 +105,20 @@ describe('a picture for a design', () => {
       await sweep();
     }
     expect(await stored()).to.have.length(2);
+  });
+
+  it('stays as long as it may be on a card of the collection, also after it was replaced', async () => {
+    const { deps, world, stored, sweep } = await start();
+    for (const digit of ['a', 'c']) {
+      await deps.artwork.put(front(digit).digest, pictures);
+      const publish = putCollectionCard('Wave', true, front(digit));
+      await execute(world, collectionCard, 'wave', world.command(), publish);
+    }
+    for (let sweeps = 0; sweeps < 3; sweeps++) {
+      await world.clock.advance(60 * minute);
+      await sweep();
+    }
+    expect(await stored()).to.deep.equal(['a', 'c']);
   });
 
   it('is gone within an hour if the process died when its bytes were there, and started again', async () => {

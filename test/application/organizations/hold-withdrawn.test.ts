@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { releaseCard } from '../../../application/cards/change-card.js';
-import type { FloorDeps } from '../../../application/cards/floor.js';
+import { changeCard, releaseCard } from '../../../application/cards/change-card.js';
+import { queueDueCards, type FloorDeps } from '../../../application/cards/floor.js';
 import { holdWithdrawn } from '../../../application/organizations/hold-withdrawn.js';
 import { sendCard } from '../../../application/cards/send-card.js';
 import { execute } from '../../../application/writing/execute.js';
@@ -153,7 +153,7 @@ for (const atomic of [true, false])
   });
 
 describe('a withdrawal', () => {
-  it('is not carried out while rows may be late, or after the organization has changed', async () => {
+  it('is not carried out while rows may be late, or after the design has changed', async () => {
     const { world, deps, late, setWithdrawn, pass, carriedOut } = await start({ atomic: true });
     await setWithdrawn(reason);
     await world.clock.advance(minute);
@@ -164,13 +164,18 @@ describe('a withdrawal', () => {
     const page = readModels.page.bind(readModels);
     let isChanged = false;
     readModels.page = async (...query) => {
-      const design = saveDesign({ id: Uuid.parse(world.entropy.uuid()), name: 'New', slug: null });
-      if (!isChanged) await execute(world, organization, org, world.command(), design);
+      if (!isChanged) for (const why of [null, reason]) await setWithdrawn(why);
       isChanged = true;
       return page(...query);
     };
     await pass();
     expect(await carriedOut()).to.equal(0);
+    await world.clock.advance(minute);
+    readModels.page = async (...query) => {
+      const another = saveDesign({ id: Uuid.parse(world.entropy.uuid()), name: 'New', slug: null });
+      await execute(world, organization, org, world.command(), another);
+      return page(...query);
+    };
     await pass();
     expect(await carriedOut()).to.equal(1);
   });
@@ -184,6 +189,21 @@ describe('a withdrawal', () => {
     await world.clock.advance(minute);
     await pass();
     expect(await seen([codeBeside])).to.deep.equal({ blocked: 1 });
+  });
+
+  it('holds a card that appears after all were held, when it is due, and lets nobody queue it', async () => {
+    const { world, deps, decide, setWithdrawn, pass, seen } = await start({ atomic: true });
+    const code = 'HC-712340V' as CardCode;
+    await setWithdrawn(reason);
+    await world.clock.advance(minute);
+    await pass();
+    await decide(code, () => [schedule(anOrder(), letter)]);
+    const refusal = await changeCard(deps, { code, org: null }, world.command(), queue).catch(String);
+    expect(refusal).to.include(told);
+    await world.clock.advance(30 * 24 * 60 * minute);
+    await deps.readYourWrites.beforeRead();
+    expect(await queueDueCards(deps, 0)).to.equal(0);
+    expect(await seen([code])).to.deep.equal({ blocked: 1 });
   });
 
   it('ends when the design is put back: held cards can be released then, and not before', async () => {

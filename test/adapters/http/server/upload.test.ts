@@ -44,9 +44,16 @@ describe('an upload', () => {
     return { status: 200, type: 'text/plain', text: String(bytes) };
   });
 
+  const handleAtOnce = taking('/at-once', async (request) => {
+    const { file } = await request.readUpload();
+    let bytes = 0;
+    for await (const piece of file) bytes += piece.length;
+    return { status: 200, type: 'text/plain', text: String(bytes) };
+  });
+
   before(async () => {
     const timeouts = { headers: 150, request: 300, upload: 1_500, check: 20 };
-    service = await startHttp([handleUpload, handleSlowly], { timeouts });
+    service = await startHttp([handleUpload, handleSlowly, handleAtOnce], { timeouts });
   });
   after(() => service.close());
 
@@ -107,6 +114,28 @@ describe('an upload', () => {
     goOn();
     await eventually(() => connection.seen().endsWith(`\r\n\r\n${size}`));
     connection.socket.destroy();
+  });
+
+  it('may take longer than other requests while its pieces come, and is cut off when none comes', async () => {
+    const piece = 'x'.repeat(100);
+    const end = `\r\n--${boundary}--\r\n`;
+    const begin = () => {
+      const connection = openRaw(service.port);
+      connection.socket.write(
+        head(length(partHead.length + 300 + end.length)).replace('/upload', '/at-once'),
+      );
+      connection.socket.write(partHead + piece);
+      return connection;
+    };
+    const [slow, stalled] = [begin(), begin()];
+    for (const next of [piece, piece + end]) {
+      await untilTimeIsOver(1);
+      slow.socket.write(next);
+    }
+    await eventually(() => slow.seen().endsWith('\r\n\r\n300'));
+    await eventually(() => stalled.ended());
+    expect(firstStatus(stalled.seen())).to.equal(408);
+    slow.socket.destroy();
   });
 
   it('is cut off if it is read too slowly for much longer', async () => {

@@ -1,8 +1,10 @@
 import { expect } from 'chai';
+import { Binary, ObjectId } from 'mongodb';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dumpRecords, loadRecords } from '../../../../adapters/mongodb/client/backup.js';
+import { makeIndexes } from '../../../../adapters/mongodb/client/indexes.js';
 import { MongoArtwork } from '../../../../adapters/mongodb/records/artwork.js';
 import { SystemClock } from '../../../../adapters/system/clock.js';
 import { ArtworkDigest } from '../../../../domain/artwork.js';
@@ -70,10 +72,17 @@ describeWithEngines(['MONGODB_URL'], 'a copy of what lies in MongoDB', (url) => 
       const master = Buffer.alloc(600_000, 'dots of a front');
       const [preview, thumbnail] = [Buffer.from('preview'), Buffer.from('thumbnail')];
       await new MongoArtwork({ database: from.database, clock }).put(digest, { master, preview, thumbnail });
+      const unfinished = { files_id: new ObjectId(), n: 0, data: new Binary(master) };
+      await from.database.collection('artwork.chunks').insertOne(unfinished);
       await loadRecords(to.database, folder, await dumpRecords(from.database, folder, { onlyKeys: false }));
       const restored = new MongoArtwork({ database: to.database, clock });
       expect((await restored.get(digest, 'master'))?.equals(master)).to.equal(true);
       expect((await restored.get(digest, 'thumbnail'))?.equals(thumbnail)).to.equal(true);
+      const chunks = to.database.collection('artwork.chunks');
+      expect(await chunks.countDocuments({ files_id: unfinished.files_id })).to.equal(0);
+      await makeIndexes(to.database, () => undefined);
+      for (const name of ['artwork.files', 'artwork.chunks'])
+        expect(await to.database.collection(name).indexes(), name).to.have.length(2);
     } finally {
       rmSync(folder, { recursive: true });
       await from.end();
