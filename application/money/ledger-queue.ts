@@ -204,8 +204,12 @@ export class LedgerQueue {
       if (transfer.before !== undefined) transfer.before = at.revision;
       const last = transfer.open.flatMap(({ id }) => stored.get(id) ?? []).at(-1);
       transfer.open = transfer.open.filter(({ id }) => !stored.has(id));
+      if (last === undefined || transfer.open.length > 0) continue;
       const hasWrites = (transfer.writes ?? []).length > 0;
-      if (last !== undefined && transfer.open.length === 0)
+      // What another command did to the card moves the same credit: the writes of this one are not there.
+      if (hasWrites && last.metadata.causationId !== transfer.command.id)
+        transfer.resolve({ kind: 'conflict' });
+      else
         transfer.resolve({
           kind: 'moved',
           // Writes of the same commit follow it.
