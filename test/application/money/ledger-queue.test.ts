@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { array, assert, asyncProperty, constantFrom, integer, record } from 'fast-check';
+import { cancelCard, changeCard } from '../../../application/cards/change-card.js';
+import { sendCard } from '../../../application/cards/send-card.js';
 import { LedgerQueue, type Transfer, type Transferred } from '../../../application/money/ledger-queue.js';
 import { purchaseBy, returnOf, spendFor } from '../../../application/money/movements.js';
 import { OutcomeUnknown, TooContended } from '../../../application/writing/outcome.js';
@@ -8,14 +10,22 @@ import {
   type EventStore,
   type StreamWrite,
 } from '../../../application/ports/event-store.js';
-import { card, acceptHeld } from '../../../domain/card.js';
+import { acceptHeld, card, hold, isMade } from '../../../domain/card.js';
 import { cardCode } from '../../../domain/card-code.js';
 import { ledger, ledgerStream } from '../../../domain/credits.js';
 import { DomainError } from '../../../domain/errors.js';
 import { OrganizationId } from '../../../domain/ids.js';
 import { logViolations } from '../../support/simulation/invariants.js';
 import { drive } from '../../support/simulation/drive.js';
-import { anOrder, balanceOf, letter, makeWorld, org, type World } from '../../support/fixtures/world.js';
+import {
+  anOrder,
+  balanceOf,
+  letter,
+  makeWorld,
+  org,
+  sendRequest,
+  type World,
+} from '../../support/fixtures/world.js';
 import type { Fate } from '../../support/memory/event-store.js';
 
 /** A world that counts the appends to its ledger and lets a test decide their fate. */
@@ -252,6 +262,25 @@ describe('moving credits', () => {
     ).to.deep.equal([TooContended.name]);
     racing = false;
     expect((await causesInOrder(world)).includes(movement.command.id)).to.equal(false);
+  });
+
+  it('takes what another command did to the card for no commit of its own after a lost response', async () => {
+    const { world } = await countingWorld({
+      atomic: true,
+      credits: 1,
+      fate: async (append) => {
+        if (append !== 2) return 'store';
+        const rival = world.restarted();
+        await changeCard(rival, { code: sent, org }, rival.command(), hold('a look at it'));
+        return 'lose';
+      },
+    });
+    const { code: sent } = await sendCard(world, sendRequest(world));
+    const cancelled = await drive(world.clock, cancelCard(world, { code: sent, org }, world.command()));
+    expect(cancelled).to.include({ creditsReturned: 0 });
+    const { state } = await world.streams.load(card, sent);
+    expect(isMade(state) && state.status).to.equal('cancelled');
+    expect(await balanceOf(world)).to.equal(1);
   });
 
   it('returns a conflict without moving a credit if the transfer’s own write conflicts, and makes the others', async () => {
