@@ -22,23 +22,28 @@ export interface PartOfRun {
 }
 
 /**
- * The part of a day's run after a card ('': the first): the queued cards that are due by then, in the order
- * in which they were sent. Throws `card_not_found`.
+ * The part of a day's run after a card ('': the first) up to another ('': as many as are printed at once):
+ * the queued cards that are due by then, in the order in which they were sent. Throws `card_not_found`.
  */
 export const partOfRun = async (
   { readModels }: { readonly readModels: ReadModels },
   day: LocalDate,
   after: string,
+  to: string,
 ): Promise<PartOfRun> => {
-  const before = after === '' ? null : await readModels.get(cards, codeFrom(after));
-  if (after !== '' && before === null) throw new DomainError('card_not_found', 'There is no such card.');
+  const placeOf = async (code: string): Promise<bigint | null> => {
+    const row = code === '' ? null : await readModels.get(cards, codeFrom(code));
+    if (code !== '' && row === null) throw new DomainError('card_not_found', 'There is no such card.');
+    return row?.created ?? null;
+  };
+  const end = await placeOf(to);
   const codes: CardCode[] = [];
-  for (let created = before?.created ?? 0n; ;) {
+  for (let created = (await placeOf(after)) ?? 0n; ;) {
     const query = { after: { agenda: onTheFloor, created }, upTo: onTheFloor, limit: maxCards };
     const rows = await readModels.agenda(cards, query);
-    for (const { document } of rows) {
+    for (const { document, created: place } of rows) {
       if (document.status !== 'queued' || document.due > day) continue;
-      if (codes.length === maxCards) return { codes, isLast: false };
+      if (end === null ? codes.length === maxCards : place > end) return { codes, isLast: false };
       codes.push(codeFrom(document.code));
     }
     const last = rows.at(-1);

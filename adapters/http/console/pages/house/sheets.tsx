@@ -15,13 +15,13 @@ import { cardOn } from '../../floor-data.js';
 import { filePage, page, type HouseContext } from '../../page.js';
 
 const partIn = ({ deps, query, timeZone }: HouseContext): Promise<PartOfRun> =>
-  partOfRun(deps, today(deps.clock.instant(), timeZone), query('after'));
+  partOfRun(deps, today(deps.clock.instant(), timeZone), query('after'), query('to'));
 
 /** The cards that are printed today, in parts. */
 export const runPage = page({
   path: paths.run,
   may: 'floor.work',
-  query: ['after'],
+  query: ['after', 'to'],
   load: partIn,
   title: () => 'Today’s run',
   view: ({ codes, isLast }, { url, query }) => (
@@ -39,7 +39,10 @@ export const runPage = page({
             fronts, then all insides, then all envelopes, each by design and in the same order.
           </p>
           <p class="actions">
-            <a class="button" href={url(paths.runSheets, {}, { after: query('after') })}>
+            <a
+              class="button"
+              href={url(paths.runSheets, {}, { after: query('after'), to: codes.at(-1) ?? '' })}
+            >
               Print the sheets
             </a>
             {isLast ? null : (
@@ -64,7 +67,7 @@ const pdf = ({ deps }: HouseContext, name: string, found: readonly Printable[]):
 export const runSheetsPdf = filePage({
   path: paths.runSheets,
   may: 'floor.work',
-  query: ['after'],
+  query: ['after', 'to'],
   file: async (context) => pdf(context, 'run', await printables(context.deps, await partIn(context))),
 });
 
