@@ -35,7 +35,7 @@ async function* allOf<Document>(
   }
 }
 
-/** The fronts that designs have, and that collection cards ever had; null while the read models may lack some. */
+/** The fronts that designs have or collection cards ever had; null while the read models may lack some. */
 const usedFronts = async (deps: SweepDeps): Promise<ReadonlySet<ArtworkDigest> | null> => {
   await deps.readYourWrites.beforeRead();
   const used = new Set<ArtworkDigest>();

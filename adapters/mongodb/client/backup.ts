@@ -86,7 +86,7 @@ export const insertMissing = async (
   await insert();
 };
 
-/** Chunks without a file were being written or removed when they were copied, and nothing would remove them. */
+/** Chunks without a file were being written or removed when they were copied: nothing would remove them. */
 async function* chunksOfFiles(database: MongoDatabase, chunks: Iterable<Document>): AsyncGenerator<Document> {
   const files = new Set<string>();
   for await (const { _id } of database.collection('artwork.files').find({}, { projection: { _id: 1 } }))

@@ -136,9 +136,7 @@ describe('reading fields', () => {
     expect(message({ name: 'Ada', kind: 'c' })).to.equal('`kind` must be one of a, b, not `c`.');
     expect(message({ name: 'Ada', even: 'abc' })).to.equal('Not of even length.');
     expect(message({ name: 'Ada', count: 'x' })).to.equal('`count` must be a whole number from 1, not `x`.');
-    expect(message({ name: 'Ada', tags: ['x', 'z'] })).to.equal(
-      '`tags[1]` must be one of x, y, not `z`.',
-    );
+    expect(message({ name: 'Ada', tags: ['x', 'z'] })).to.equal('`tags[1]` must be one of x, y, not `z`.');
     expect(message({ name: 'Ada', tags: 'x' })).to.match(/^`tags` must be /);
   });
 
