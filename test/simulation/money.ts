@@ -1,6 +1,7 @@
 import { runReconciler } from '../../application/money/reconciler.js';
 import type { CardCode } from '../../domain/card-code.js';
 import { SeededEntropy } from '../support/memory/entropy.js';
+import { EventStoreUnavailable } from '../../application/ports/event-store.js';
 import { buy, makeWorld, type World } from '../support/fixtures/world.js';
 import { drive } from '../support/simulation/drive.js';
 import { violations, type Call } from '../support/simulation/invariants.js';
@@ -34,6 +35,11 @@ export interface Weather {
 }
 
 const minute = 60_000;
+
+/** The store may go away while an operator buys. */
+const ignoreAway = (error: unknown): void => {
+  if (!(error instanceof EventStoreUnavailable)) throw error;
+};
 
 /** A service of several processes, and clients that make random calls. One seed decides everything. */
 export class Simulation {
@@ -146,7 +152,8 @@ export class Simulation {
     for (let made = 0; made < calls; made++) {
       await this.world.clock.sleep(this.#dice.below(this.#chance(20) ? 2 * minute : 400));
       if (this.buysByReference && this.#chance(150)) await this.#buy();
-      else if (this.#chance(60) && !this.world.store.away) await buy(this.world, 1 + this.#dice.below(3));
+      else if (this.#chance(60) && !this.world.store.away)
+        await buy(this.world, 1 + this.#dice.below(3)).catch(ignoreAway);
       const process = this.#pick(this.#processes);
       if (process === null) continue;
       const call = await this.#anything(process);

@@ -12,27 +12,35 @@ interface PieceProps {
   readonly envelope: Html;
 }
 
+const Part = ({
+  id,
+  title,
+  children,
+}: {
+  readonly id: string;
+  readonly title: string;
+  readonly children: Html;
+}) => (
+  <section aria-labelledby={id}>
+    <h3 class="small" id={id}>
+      {title}
+    </h3>
+    {children}
+  </section>
+);
+
 /** The parts of a card, as large as they are beside each other: its front, its inside and its envelope. */
 export const Piece = ({ front, inside, envelope }: PieceProps) => (
   <div class="piece">
-    <section aria-labelledby="front">
-      <h3 class="small" id="front">
-        Front
-      </h3>
+    <Part id="front" title="Front">
       {front === null ? <p class="letter">No design yet.</p> : <Cover {...front} size="preview" />}
-    </section>
-    <section aria-labelledby="inside">
-      <h3 class="small" id="inside">
-        Inside
-      </h3>
+    </Part>
+    <Part id="inside" title="Inside">
       {inside}
-    </section>
-    <section aria-labelledby="envelope">
-      <h3 class="small" id="envelope">
-        Envelope
-      </h3>
+    </Part>
+    <Part id="envelope" title="Envelope">
       {envelope}
-    </section>
+    </Part>
   </div>
 );
 

@@ -9,6 +9,7 @@ import {
   widthIn,
   type Layout,
 } from '../../../domain/letter-layout.js';
+import type { Html } from './prose.js';
 
 /** Between the edge of the paper and the writing, in points. */
 const margin = 27;
@@ -34,18 +35,32 @@ interface SheetProps {
   readonly layout: Layout;
 }
 
+interface PaperProps extends Pick<SheetProps, 'hand'> {
+  readonly width: number;
+  readonly height: number;
+  /** The writing, in words. */
+  readonly label: string;
+  readonly children: Html;
+}
+
+const Paper = ({ hand, width, height, label, children }: PaperProps) => (
+  <svg
+    xmlns="http://www.w3.org/2000/svg"
+    class={`sheet ${laidOutIn(hand)}`}
+    viewBox={`0 0 ${width} ${height}`}
+    role="img"
+    aria-label={label}
+  >
+    <rect width={width} height={height} fill="#fffdf6" />
+    {children}
+  </svg>
+);
+
 /** The inside of the card, in points, each line where the layout breaks it. Lines beyond it are left out. */
 export const Sheet = ({ hand, layout: { lines, size } }: SheetProps) => {
   const [width, height] = [panel.width + 2 * margin, panel.height + 2 * margin];
   return (
-    <svg
-      xmlns="http://www.w3.org/2000/svg"
-      class={`sheet ${laidOutIn(hand)}`}
-      viewBox={`0 0 ${width} ${height}`}
-      role="img"
-      aria-label={inWords('message', hand, lines.join(' '))}
-    >
-      <rect width={width} height={height} fill="#fffdf6" />
+    <Paper {...{ hand, width, height }} label={inWords('message', hand, lines.join(' '))}>
       <g {...writtenIn(hand, size)}>
         {lines.slice(0, roomAt(size)).map((line, at) => (
           <text x={margin} y={margin + (at + 0.75) * size * lineHeight} xml:space="preserve">
@@ -53,7 +68,7 @@ export const Sheet = ({ hand, layout: { lines, size } }: SheetProps) => {
           </text>
         ))}
       </g>
-    </svg>
+    </Paper>
   );
 };
 
@@ -68,14 +83,7 @@ interface EnvelopeProps extends Pick<SheetProps, 'hand'> {
 export const Envelope = ({ hand, lines }: EnvelopeProps) => {
   const { width, height, writing } = envelope;
   return (
-    <svg
-      xmlns="http://www.w3.org/2000/svg"
-      class={`sheet ${laidOutIn(hand)}`}
-      viewBox={`0 0 ${width} ${height}`}
-      role="img"
-      aria-label={inWords('address', hand, lines.join(', '))}
-    >
-      <rect width={width} height={height} fill="#fffdf6" />
+    <Paper {...{ hand, width, height }} label={inWords('address', hand, lines.join(', '))}>
       <rect x={width - 90} y="27" width="63" height="72" fill="none" stroke="#a9a38d" stroke-dasharray="4" />
       <g {...writtenIn(hand, writing)}>
         {lines.map((line, at) => (
@@ -89,7 +97,7 @@ export const Envelope = ({ hand, lines }: EnvelopeProps) => {
           </text>
         ))}
       </g>
-    </svg>
+    </Paper>
   );
 };
 
