@@ -1,7 +1,7 @@
 import { card, isMade, type Card } from '../../domain/card.js';
 import { cardCode, type CardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
-import type { CommandId, Milliseconds, Uuid } from '../../domain/ids.js';
+import type { CommandId, Instant, Milliseconds, Uuid } from '../../domain/ids.js';
 import { appendTo } from '../writing/execute.js';
 import { ledgerRevisionBefore, movementsAfter, spendFor } from '../money/movements.js';
 import { settleSpend, type SettlingDeps, type Spend } from '../money/settle-spend.js';
@@ -37,16 +37,18 @@ const drawCode = ({ entropy }: ClaimDeps): CardCode =>
 
 /**
  * Claims the request's key, takes over a claim that was left behind, or finds the card that was made with the
- * key. Throws `request_in_progress`, `idempotency_key_reused`, TooContended. (docs/contract.md#idempotency)
+ * key; `came` is when the request came, by the clock of the keys. Throws `request_in_progress`,
+ * `idempotency_key_reused`, TooContended. (docs/contract.md#idempotency)
  */
 export const beginAttempt = async (
   deps: ClaimDeps,
   request: SendRequest,
+  came: Instant,
 ): Promise<SendAttempt | { readonly made: CardCode }> => {
   const { idempotency } = request;
   return idempotency === null
     ? begun(drawCode(deps), null)
-    : retry(deps, () => tryToClaim(deps, request, idempotency));
+    : retry(deps, () => tryToClaim(deps, request, idempotency, came));
 };
 
 /** Null if another process took over the claim first. */
@@ -54,20 +56,13 @@ const tryToClaim = async (
   deps: ClaimDeps,
   request: SendRequest,
   { key, body }: NonNullable<SendRequest['idempotency']>,
+  claimedAt: Instant,
 ): Promise<SendAttempt | { readonly made: CardCode } | null> => {
-  const { idempotency, clock, claimTimeout } = deps;
+  const { idempotency, claimTimeout } = deps;
   const { org, command } = request;
   const code = drawCode(deps);
   const ledgerRevision = await ledgerRevisionBefore(deps, org);
-  const wanted: KeyClaim = {
-    org,
-    key,
-    body,
-    code,
-    owner: command.id,
-    ledgerRevision,
-    claimedAt: command.at,
-  };
+  const wanted: KeyClaim = { org, key, body, code, owner: command.id, ledgerRevision, claimedAt };
   const outcome = await idempotency.claim(wanted);
   switch (outcome.kind) {
     case 'claimed':
@@ -80,8 +75,8 @@ const tryToClaim = async (
         'This Idempotency-Key was used with a different body. Use a new key for a new card.',
       );
     case 'running':
-      // A clock that was set back must not keep a dead claim running for as long as it was set back.
-      if (Math.abs(clock.now() - Date.parse(outcome.claim.claimedAt)) < claimTimeout)
+      // A server's clock that was set back must not keep a dead claim running for as long.
+      if (Math.abs(idempotency.clock.now() - Date.parse(outcome.claim.claimedAt)) < claimTimeout)
         throw new DomainError(
           'request_in_progress',
           'Another request with this Idempotency-Key is still running. Wait a second, then send it again.',

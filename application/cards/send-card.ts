@@ -39,18 +39,18 @@ export interface SendCardDeps extends ClaimDeps, PlaceOrderDeps {
 /** How long a send may take until it spends anything. (docs/money.md, rule 10: a request has an end) */
 const spendTimeout: Milliseconds = 45_000;
 
-/** When a send is given up, by each of the clocks: by `now` only if it has a key. */
+/** When a send is given up, by each of the clocks: by that of the keys only if it has one. */
 interface End {
-  readonly now: Milliseconds;
+  readonly keys: Milliseconds;
   readonly monotonic: Milliseconds;
 }
 
 /**
  * Whether the send is over by either clock, because the monotonic one stands still while a machine is
- * suspended. Without a key nothing that the send knows can expire, and the clock may jump.
+ * suspended, and keys of servers age. Without a key nothing that the send knows can expire.
  */
-const isOver = ({ clock }: SendCardDeps, { claim }: SendAttempt, end: End): boolean =>
-  clock.monotonic() > end.monotonic || (claim !== null && clock.now() > end.now);
+const isOver = ({ clock, idempotency }: SendCardDeps, { claim }: SendAttempt, end: End): boolean =>
+  clock.monotonic() > end.monotonic || (claim !== null && idempotency.clock.now() > end.keys);
 
 /** The card's first event is all that a response needs, so it is the same in every replay. */
 export interface SentCard {
@@ -67,15 +67,16 @@ export interface SentCard {
  * (docs/contract.md#sending-a-card, docs/money.md#the-flows)
  */
 export const sendCard = async (deps: SendCardDeps, request: SendRequest): Promise<SentCard> => {
-  const { organizations, clock } = deps;
+  const { organizations, clock, idempotency } = deps;
+  const came = idempotency.clock.instant();
   const end: End = {
-    now: Date.parse(request.command.at) + spendTimeout,
+    keys: Date.parse(came) + spendTimeout,
     monotonic: clock.monotonic() + spendTimeout,
   };
   // Beside the claim, which may take as long.
   const looking = organizations.current(request.org);
   looking.catch(() => undefined);
-  const begun = await beginAttempt(deps, request);
+  const begun = await beginAttempt(deps, request, came);
   if ('made' in begun) {
     await assertActive(deps, request, await looking);
     return cardMadeBefore(deps, begun.made);

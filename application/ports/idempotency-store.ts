@@ -1,4 +1,5 @@
 import type { CommandId, Instant, OrganizationId } from '../../domain/ids.js';
+import type { Clock } from './system.js';
 
 /**
  * A key in use: the card code that it will get, the command that works under it, and the ledger's revision
@@ -39,6 +40,8 @@ export class IdempotencyUnavailable extends Error {
  * methods throw IdempotencyUnavailable.
  */
 export interface IdempotencyStore {
+  /** By this clock keys age, and `claimedAt` is told. No jump of this machine's clock changes it. */
+  readonly clock: Pick<Clock, 'now' | 'instant'>;
   claim(wanted: KeyClaim): Promise<ClaimOutcome>;
   /**
    * Replaces a running claim by that of the next owner, with a new code or the same one. The claim timeout

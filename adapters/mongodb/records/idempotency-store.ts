@@ -65,13 +65,13 @@ const isBy = ({ owner, code }: KeyClaim, row: KeyRow): boolean => row.owner === 
  */
 export class MongoIdempotencyStore implements IdempotencyStore {
   readonly #database: MongoDatabase;
-  readonly #clock: Clock;
+  readonly clock: Clock;
   readonly #insertions: Batcher<KeyRow, boolean>;
   readonly #completions: Batcher<KeyClaim, boolean>;
 
   constructor({ database, clock }: { readonly database: MongoDatabase; readonly clock: Clock }) {
     this.#database = database;
-    this.#clock = clock;
+    this.clock = clock;
     this.#insertions = Batcher.lane(clock, (rows) => this.#insertAll(rows));
     this.#completions = Batcher.lane(clock, (held) => this.#completeAll(held));
   }
@@ -158,7 +158,7 @@ export class MongoIdempotencyStore implements IdempotencyStore {
   }
 
   #running(held: KeyClaim) {
-    const until = { $gt: new Date(this.#clock.now()) };
+    const until = { $gt: new Date(this.clock.now()) };
     return {
       _id: idOf(held),
       owner: { $eq: held.owner as string },

@@ -6,6 +6,7 @@ import {
   type IdempotencyStore,
 } from '../../../application/ports/idempotency-store.js';
 import type { Clock } from '../../../application/ports/system.js';
+import { steadyClock } from '../../../application/timing/steady-clock.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { Database, Statement } from '../database.js';
 import { NotWritten } from '../errors.js';
@@ -25,9 +26,11 @@ export interface SqliteIdempotencyStoreOptions {
 export class SqliteIdempotencyStore implements IdempotencyStore {
   readonly #options: SqliteIdempotencyStoreOptions;
   readonly #completed: Statement;
+  readonly clock: IdempotencyStore['clock'];
 
   constructor(options: SqliteIdempotencyStoreOptions) {
     this.#options = options;
+    this.clock = steadyClock(options.clock);
     this.#completed = options.database.prepare(
       'select body, code from idempotency_keys where org = ? and key = ? and accepted_at > ?',
     );

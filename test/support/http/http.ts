@@ -10,7 +10,7 @@ import type { KeyHolder } from '../../../application/access/authenticate.js';
 import { windowLength, type RateLimiter } from '../../../application/ports/rate-limiter.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { DomainError } from '../../../domain/errors.js';
-import { Instant, OrganizationId, Uuid } from '../../../domain/ids.js';
+import { Instant, OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
 
 /** A valid key with these scopes. `label` distinguishes keys. */
 export const keyOf = (label: string): string => `hck_${label.padEnd(43, '0')}`;
@@ -70,16 +70,27 @@ export const mapLimiter = (): RateLimiter => {
 };
 
 /** Its time is set by the test; sleeps and time limits run for real. */
-export const settableClock = (start: string): Clock & { set(instant: string): void } => {
+export interface SettableClock extends Clock {
+  set(instant: string): void;
+  /** Lets time pass, by the monotonic clock, too. */
+  pass(time: Milliseconds): void;
+}
+
+export const settableClock = (start: string): SettableClock => {
   let now = Date.parse(start);
+  let passed = 0;
   const system = new SystemClock();
   return {
     now: () => now,
-    monotonic: () => system.monotonic(),
+    monotonic: () => system.monotonic() + passed,
     instant: () => Instant.parse(new Date(now).toISOString()),
     sleep: (time, signal) => system.sleep(time, signal),
     set: (instant) => {
       now = Date.parse(instant);
+    },
+    pass: (time) => {
+      now += time;
+      passed += time;
     },
   };
 };

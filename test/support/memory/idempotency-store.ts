@@ -21,11 +21,11 @@ const nameOf = ({ org, key }: Pick<KeyClaim, 'org' | 'key'>) => `${org} ${key}`;
 export class MemoryIdempotencyStore implements IdempotencyStore {
   /** While true, every call throws IdempotencyUnavailable. */
   away = false;
-  readonly #clock: Clock;
+  readonly clock: Pick<Clock, 'now' | 'instant'>;
   readonly #entries = new Map<string, Entry>();
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(clock: Pick<Clock, 'now' | 'instant'>) {
+    this.clock = clock;
   }
 
   async claim(wanted: KeyClaim): Promise<ClaimOutcome> {
@@ -77,7 +77,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.#assertReachable();
     const name = nameOf(held);
     const entry = this.#entries.get(name);
-    if (entry === undefined || entry.completed || entry.expires <= this.#clock.now()) return false;
+    if (entry === undefined || entry.completed || entry.expires <= this.clock.now()) return false;
     if (entry.claim.owner !== held.owner || entry.claim.code !== held.code) return false;
     const next = nextOf(entry);
     if (next === null) this.#entries.delete(name);
@@ -92,7 +92,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   /** Entries are in the order of their claims, oldest first. */
   #forgetExpired() {
     for (const [name, { expires }] of this.#entries) {
-      if (expires + keptLonger > this.#clock.now()) return;
+      if (expires + keptLonger > this.clock.now()) return;
       this.#entries.delete(name);
     }
   }

@@ -80,6 +80,7 @@ const models = (readModels: ReadModels, interference: Interference): ReadModels 
 });
 
 const idempotencyStore = (store: IdempotencyStore, interference: Interference): IdempotencyStore => ({
+  clock: store.clock,
   claim: async (wanted) => {
     await interference.claim?.();
     return store.claim(wanted);

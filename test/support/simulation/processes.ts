@@ -106,11 +106,12 @@ export const storeSeenFrom = (store: MemoryEventStore, life: Life): EventStore =
   },
 });
 
-export const keysSeenFrom = (keys: IdempotencyStore, life: Life): IdempotencyStore => {
+export const keysSeenFrom = (keys: IdempotencyStore, life: Life, clock = keys.clock): IdempotencyStore => {
   const lost = (): never => {
     throw new IdempotencyUnavailable('the answer is lost');
   };
   return {
+    clock,
     claim: (wanted) => life.write(() => keys.claim(wanted), lost),
     replace: (held, next) => life.write(() => keys.replace(held, next), lost),
     complete: (held) => life.write(() => keys.complete(held), lost),

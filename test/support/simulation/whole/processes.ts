@@ -18,6 +18,7 @@ import type { Clock, Entropy } from '../../../../application/ports/system.js';
 import { ProjectionBoard } from '../../../../application/projecting/projection-board.js';
 import { Projector } from '../../../../application/projecting/project.js';
 import { watchHead } from '../../../../application/projecting/watch-head.js';
+import { steadyClock } from '../../../../application/timing/steady-clock.js';
 import { untilAborted } from '../../../../application/timing/until-aborted.js';
 import { readsWait, writesWait } from '../../../../application/projecting/read-your-writes.js';
 import { watchClock } from '../../../../adapters/mongodb/client/clock-watch.js';
@@ -211,11 +212,15 @@ const engineOf = (
     claims: deliveryStore,
     relayMemory: deliveryStore,
   };
-  const idempotency = seen(keysSeenFrom(house.idempotency, life), new Life(() => 'arrive'), {
-    writes: [],
-    assertThere: away('keys', IdempotencyUnavailable),
-    Unavailable: IdempotencyUnavailable,
-  });
+  const idempotency = seen(
+    keysSeenFrom(house.idempotency, life, house.embedded ? steadyClock(clock) : clock),
+    new Life(() => 'arrive'),
+    {
+      writes: [],
+      assertThere: away('keys', IdempotencyUnavailable),
+      Unavailable: IdempotencyUnavailable,
+    },
+  );
   const checkpoints = seen(house.checkpoints, plain, {
     writes: ['save'],
     assertThere: away('deliveries', DeliveriesUnavailable),
