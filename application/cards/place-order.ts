@@ -23,6 +23,7 @@ import {
   saveDesign,
   savedDesign,
   slugOf,
+  type CreatedOrganization,
   type Organization,
   type OrganizationEvent,
   type SavedDesign,
@@ -187,9 +188,30 @@ const chooseHand = async (streams: Streams, wanted: string | null, owner: Organi
     ? created(owner).houseHand
     : offeredHand(await lookUp(handwritingId(wanted), (id) => streams.load(handwriting, id)), wanted);
 
-/** The design as the order has it. */
-const designOf = ({ id, slug, artwork }: Pick<SavedDesign, 'id' | 'slug' | 'artwork'>): Order['design'] => {
-  return { id, slug, copied: false, front: artwork?.digest ?? null };
+/** A design as a send finds it, and whether it is a collection card of which that send makes a copy. */
+export interface FoundDesign extends Pick<SavedDesign, 'id' | 'name' | 'slug' | 'artwork'> {
+  readonly isNew: boolean;
+}
+
+/** Null stands for the default. Throws `design_not_found`, `no_design_available`. */
+export const findDesign = async (
+  streams: Streams,
+  org: OrganizationId,
+  owner: CreatedOrganization,
+  designId: string | null,
+): Promise<FoundDesign> => {
+  const slug = designId === null ? null : slugOf(designId);
+  if (slug === null) {
+    const saved = designId === null ? defaultDesign(owner) : savedDesign(owner, designId);
+    return { ...saved, isNew: false };
+  }
+  const { title: name, artwork } = offered(
+    await lookUp(slug, (known) => streams.load(collectionCard, known)),
+    slug,
+  );
+  const copy = copyOf(owner, slug);
+  if (copy !== null) return { ...copy, isNew: false };
+  return { id: nextCopyId(owner, org, slug), name, slug, artwork, isNew: true };
 };
 
 const chooseDesign = async (
@@ -198,26 +220,17 @@ const chooseDesign = async (
   designId: string | null,
   owner: Loaded<Organization>,
 ): Promise<{ readonly design: Order['design']; readonly copy: DesignCopy | null }> => {
-  const state = created(owner.state);
-  const slug = designId === null ? null : slugOf(designId);
-  if (slug === null) {
-    const saved = designId === null ? defaultDesign(state) : savedDesign(state, designId);
-    return { design: designOf(saved), copy: null };
-  }
-  const { title, artwork } = offered(
-    await lookUp(slug, (known) => streams.load(collectionCard, known)),
-    slug,
-  );
-  const existing = copyOf(state, slug);
-  if (existing !== null) return { design: designOf(existing), copy: null };
-  const id = nextCopyId(state, org, slug);
-  const save = saveDesign({ id, name: title, slug, artwork });
+  const found = await findDesign(streams, org, created(owner.state), designId);
+  const { id, name, slug, artwork, isNew } = found;
+  const design: Order['design'] = { id, slug, copied: isNew, front: artwork?.digest ?? null };
+  if (!isNew) return { design, copy: null };
+  const save = saveDesign({ id, name, slug, artwork });
   const write = streams.write(
     organization,
     owner,
-    save(state).map((event) => ({ event, command })),
+    save(owner.state).map((event) => ({ event, command })),
   );
-  return { design: { ...designOf({ id, slug, artwork }), copied: true }, copy: { save, write } };
+  return { design, copy: { save, write } };
 };
 
 /**
@@ -229,12 +242,6 @@ export const checkDesign = async (
   org: OrganizationId,
   designId: string | null,
 ): Promise<void> => {
-  const state = created((await streams.load(organization, org)).state);
-  if (designId === null) return;
-  const slug = slugOf(designId);
-  if (slug === null) savedDesign(state, designId);
-  else {
-    offered(await lookUp(slug, (known) => streams.load(collectionCard, known)), slug);
-    if (copyOf(state, slug) === null) nextCopyId(state, org, slug);
-  }
+  const owner = created((await streams.load(organization, org)).state);
+  if (designId !== null) await findDesign(streams, org, owner, designId);
 };

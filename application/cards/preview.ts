@@ -6,28 +6,42 @@ import { layOut, type Layout } from '../../domain/letter-layout.js';
 import type { Recipient } from '../../domain/recipient.js';
 import { organizationOf } from '../organizations/administer.js';
 import type { WriteDeps } from '../writing/execute.js';
-import { lookUp, placeOrder, type CardDraft, type PlaceOrderDeps, type SendRequest } from './place-order.js';
+import {
+  findDesign,
+  lookUp,
+  placeOrder,
+  type CardDraft,
+  type FoundDesign,
+  type PlaceOrderDeps,
+  type SendRequest,
+} from './place-order.js';
 
-/** The layout of a message on the card. Nothing was sent, spent or recorded. */
-export interface LetterPreview extends Layout {
+/** A card as it would look. Nothing was sent, spent or recorded. */
+export interface CardPreview {
   /** The canonical name of the handwriting. */
   readonly hand: string;
+  readonly layout: Layout;
+  readonly design: FoundDesign | null;
 }
 
 /**
- * Lays a message out in a handwriting, or in the house hand for null. Throws `not_found`,
- * `unknown_handwriting`, EventStoreUnavailable.
+ * Lays a message out in a handwriting, or in the house hand for null, and finds the design unless it is left
+ * out. Throws `not_found`, `unknown_handwriting`, `design_not_found`, `no_design_available`,
+ * EventStoreUnavailable.
  */
-export const previewLetter = async (
-  deps: Pick<WriteDeps, 'streams'>,
+export const previewCard = async (
+  { streams }: Pick<WriteDeps, 'streams'>,
   org: OrganizationId,
   message: string,
   wanted: string | null,
-): Promise<LetterPreview> => {
-  const { houseHand } = await organizationOf(deps, org);
-  const load = (id: string) => deps.streams.load(handwriting, id);
-  const hand = wanted === null ? houseHand : offeredHand(await lookUp(handwritingId(wanted), load), wanted);
-  return { hand, ...layOut(message, hand) };
+  designId?: string | null,
+): Promise<CardPreview> => {
+  const owner = await organizationOf({ streams }, org);
+  const load = (id: string) => streams.load(handwriting, id);
+  const hand =
+    wanted === null ? owner.houseHand : offeredHand(await lookUp(handwritingId(wanted), load), wanted);
+  const design = designId === undefined ? null : await findDesign(streams, org, owner, designId);
+  return { hand, layout: layOut(message, hand), design };
 };
 
 /** The result that sending a card would have. Nothing was sent, spent or recorded. */

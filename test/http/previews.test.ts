@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { exampleRecipient } from '../../adapters/http/api/card-fields.js';
 import { layOut } from '../../domain/letter-layout.js';
 import { startTestService, type Client, type RunningService, type Tenant } from '../support/http/service.js';
 
@@ -33,6 +34,44 @@ describe('POST /api/v1/previews', () => {
     for (const line of lines) expect(body['svg']).to.include(`>${line}</text>`);
     expect(await tenant.balance()).to.equal(100);
     expect((await tenant.api('/api/v1/cards')).rows).to.deep.equal([]);
+    expect(body).to.not.have.any.keys('design', 'envelope');
+  });
+
+  const recipient = { ...exampleRecipient, line2: 'Apt 4', state: 'il' };
+
+  it('shows the whole card with a recipient: the default front, and the envelope in the same hand', async () => {
+    const { body } = await preview({ recipient, message: 'Thank you', handwriting: 'Elegant' });
+    expect(body['design']).to.deep.equal({
+      id: tenant.design,
+      name: 'Thanks',
+      collection_slug: null,
+      preview_url: null,
+    });
+    const { lines, svg } = body['envelope'] as { readonly lines: readonly string[]; readonly svg: string };
+    expect(lines).to.deep.equal(['Ada Lovelace', '12 Analytical Way', 'Apt 4', 'Springfield IL 62701']);
+    for (const line of lines) expect(svg).to.include(`>${line}</text>`);
+    expect(svg).to.include('font-family="Dancing Script, cursive"').and.include('viewBox="0 0 522 378"');
+  });
+
+  it('shows the front of a collection card as lists do, under the id of its copy once there is one', async () => {
+    const slug = 'thank-you-botanical';
+    const shown = async () => (await preview({ message: 'Thank you', design_id: `card:${slug}` })).body;
+    const offered = (await nothing('/api/v1/collection')).rows.find(({ id }) => id === `card:${slug}`);
+    const { preview_url } = offered ?? {};
+    const design = { name: offered?.['title'], collection_slug: slug, preview_url };
+    expect(preview_url).to.match(/preview\.webp$/);
+    const before = await shown();
+    expect(before['design']).to.deep.equal({ id: `card:${slug}`, ...design });
+    expect(before).to.not.have.property('envelope');
+    expect((await nothing('/api/v1/designs')).rows, 'kept').to.have.length(1);
+
+    const made = await tenant.api('/api/v1/cards', {
+      body: { recipient: exampleRecipient, message: 'Thank you', design_id: `card:${slug}` },
+    });
+    expect(made.status).to.equal(201);
+    const copy = (await nothing('/api/v1/designs')).rows[0];
+    expect(copy).to.deep.include(design);
+    expect((await shown())['design']).to.deep.equal({ id: copy?.['id'], ...design });
   });
 
   it('writes in the handwriting that is asked for, in any case', async () => {
@@ -64,14 +103,30 @@ describe('POST /api/v1/previews', () => {
   });
 
   it('refuses what a card is refused for', async () => {
+    const foreign = await service.tenant();
     for (const [fields, code, param] of [
       [{}, 'missing_message', 'message'],
       [{ message: 'Dear {{name}}' }, 'broken_merge_field', 'message'],
       [{ message: 'x'.repeat(501) }, 'message_too_long', 'message'],
       [{ message: 'Thank you', handwriting: 'Wobbly' }, 'unknown_handwriting', 'handwriting'],
+      [{ message: 'Thank you', design_id: foreign.design }, 'design_not_found', 'design_id'],
+      [{ message: 'Thank you', design_id: 'card:nothing' }, 'design_not_found', 'design_id'],
+      [{ message: 'Thank you', design_id: '' }, 'design_not_found', 'design_id'],
+      [{ recipient: {}, message: '{{name}}' }, 'invalid_recipient', 'recipient.name'],
+      [{ recipient: 'Ada', message: 'Thank you' }, 'invalid_recipient', 'recipient'],
+      [
+        { recipient: { ...exampleRecipient, country: 'PR' }, message: 'Thank you' },
+        'invalid_recipient',
+        'recipient.state',
+      ],
     ] as const) {
       const refused = await preview(fields);
       expect([refused.code, refused.param]).to.deep.equal([code, param]);
     }
+    const { api } = await service.tenant({ designs: false });
+    const refused = await api('/api/v1/previews', { body: { recipient, message: 'Thank you' } });
+    expect([refused.status, refused.code]).to.deep.equal([422, 'no_design_available']);
+    const { status } = await api('/api/v1/previews', { body: { message: 'Thank you' } });
+    expect(status, 'nothing asks for the front').to.equal(200);
   });
 });

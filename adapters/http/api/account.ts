@@ -76,8 +76,10 @@ const handwriting = z
 
 const handwritingList = listOf(handwriting, 'HandwritingList');
 
-const previewOf = ({ baseUrl }: Pick<AccountRouteDeps, 'baseUrl'>, artwork: Front | null): string | null =>
-  artwork === null ? null : `${baseUrl()}${pathOfPicture(artwork, 'preview')}`;
+export const previewOf = (
+  { baseUrl }: Pick<AccountRouteDeps, 'baseUrl'>,
+  artwork: Front | null,
+): string | null => (artwork === null ? null : `${baseUrl()}${pathOfPicture(artwork, 'preview')}`);
 
 export const designBody =
   (deps: Pick<AccountRouteDeps, 'baseUrl'>) =>

@@ -1,16 +1,33 @@
 import { z } from 'zod';
 import { render } from 'preact-render-to-string';
-import { previewLetter } from '../../../application/cards/preview.js';
+import { previewCard } from '../../../application/cards/preview.js';
 import type { WriteDeps } from '../../../application/writing/execute.js';
-import { newCard } from './card-fields.js';
+import { addressLines } from '../../../domain/recipient.js';
+import { unwrap } from '../../../domain/errors.js';
+import { design, previewOf } from './account.js';
+import { newCard, readCardFields } from './card-fields.js';
 import { objectKind, shownNumber, shownText } from '../schema/shown.js';
-import { whole } from '../schema/read.js';
+import type { JsonObject } from '../schema/read.js';
 import { route, type Route } from '../server/route.js';
-import { Sheet } from '../web/letter.js';
+import { Envelope, Sheet } from '../web/letter.js';
 
-const newPreview = newCard
-  .pick({ message: true, handwriting: true })
-  .meta({ id: 'PreviewInput', description: 'A message to be shown.' });
+const newPreview = newCard.omit({ arrive_on: true, reference: true }).partial({ recipient: true }).meta({
+  id: 'PreviewInput',
+  description:
+    'A message to be shown. With a `recipient` the whole card is shown: its front and its envelope, too; with a `design_id` alone, its front.',
+});
+
+/** Read as the fields of a card. The design is left out where nothing asks for it. */
+const readPreview = (sent: JsonObject) => {
+  const { recipient, message, handwriting, designId } = readCardFields(sent);
+  const shown = {
+    recipient: (sent['recipient'] ?? null) === null ? null : unwrap(recipient),
+    message: unwrap(message),
+    handwriting: unwrap(handwriting),
+  };
+  const wanted = unwrap(designId);
+  return { ...shown, ...((shown.recipient !== null || wanted !== null) && { designId: wanted }) };
+};
 
 const preview = z
   .object({
@@ -30,28 +47,70 @@ const preview = z
       'An SVG image of the inside of the card, with a typeface that resembles the handwriting where it is installed.',
       '<svg xmlns="http://www.w3.org/2000/svg"></svg>',
     ),
+    design: design
+      .pick({ id: true, name: true, collection_slug: true, preview_url: true })
+      .optional()
+      .describe(
+        'The front of the card; absent unless a `recipient` or a `design_id` was sent. The `id` is that of the saved design, or `card:<slug>` of a card of which the first send makes a copy.',
+      ),
+    envelope: z
+      .object({
+        lines: z.array(z.string()).meta({
+          description: 'The address as it is written.',
+          examples: [['Ada Lovelace', '12 Analytical Way', 'Springfield IL 62701']],
+        }),
+        svg: shownText('An SVG image of the envelope.', '<svg xmlns="http://www.w3.org/2000/svg"></svg>'),
+      })
+      .optional()
+      .describe('The envelope of the card; absent unless a `recipient` was sent.'),
   })
-  .meta({ id: 'Preview', description: 'A message as it would be written.' });
+  .meta({ id: 'Preview', description: 'A card as it would look.' });
 
 /** Any valid key may call these. */
-export const previewRoutes = (deps: Pick<WriteDeps, 'streams'>): readonly Route[] => [
+export const previewRoutes = (
+  deps: Pick<WriteDeps, 'streams'> & { readonly baseUrl: () => string },
+): readonly Route[] => [
   route('POST /api/v1/previews', {
     id: 'previewLetter',
-    summary: 'See a message as it would be written',
+    summary: 'See a card as it would look',
     access: { kind: 'key', scope: null },
     rehearses: true,
-    body: whole(newPreview),
+    body: { schema: newPreview, read: readPreview },
     description: 'Lays a message out on the card. Nothing is sent, spent or kept.',
     tags: ['cards'],
-    responses: { 200: { description: 'The message on the card.', schema: preview } },
-    errors: ['missing_message', 'message_too_long', 'broken_merge_field', 'unknown_handwriting'],
-    handle: async ({ caller }, { message, handwriting }) => {
-      const { hand, ...layout } = await previewLetter(deps, caller.org, message, handwriting);
-      const { fits, lines, size, unknown } = layout;
-      const svg = render(Sheet({ hand, layout }));
+    responses: { 200: { description: 'The card.', schema: preview } },
+    errors: [
+      'invalid_recipient',
+      'missing_message',
+      'message_too_long',
+      'broken_merge_field',
+      'unknown_handwriting',
+      'design_not_found',
+      'no_design_available',
+    ],
+    handle: async ({ caller: { org } }, { recipient, message, handwriting, designId }) => {
+      const { hand, layout, design } = await previewCard(deps, org, message, handwriting, designId);
+      const lines = recipient === null ? null : addressLines(recipient);
       return {
         status: 200,
-        body: { object: 'preview', handwriting: hand, fits, lines, size_pt: size, not_drawn: unknown, svg },
+        body: {
+          object: 'preview',
+          handwriting: hand,
+          fits: layout.fits,
+          lines: layout.lines,
+          size_pt: layout.size,
+          not_drawn: layout.unknown,
+          svg: render(Sheet({ hand, layout })),
+          ...(design !== null && {
+            design: {
+              id: design.isNew ? `card:${design.slug}` : design.id,
+              name: design.name,
+              collection_slug: design.slug,
+              preview_url: previewOf(deps, design.artwork),
+            },
+          }),
+          ...(lines !== null && { envelope: { lines, svg: render(Envelope({ hand, lines })) } }),
+        },
       };
     },
   }),
