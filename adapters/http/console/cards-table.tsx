@@ -1,5 +1,7 @@
 import { Instant } from '../../../domain/ids.js';
 import type { CardDocument } from '../../../projections/cards.js';
+import type { OrganizationDocument } from '../../../projections/organizations.js';
+import { Cover } from '../web/cover.js';
 import { Table } from '../web/parts.js';
 import { Day, Time } from '../web/time.js';
 import { gone } from './gone.js';
@@ -7,8 +9,27 @@ import type { Context } from './page.js';
 import { paths } from '../web/paths.js';
 import { Status } from './status.js';
 
+interface FrontProps extends Pick<Context, 'url'> {
+  readonly card: CardDocument;
+  readonly owner: OrganizationDocument | undefined;
+}
+
+/** The front of a card in a list, if it has a picture. */
+export const SmallFront = ({ card: { design }, owner, url }: FrontProps) => {
+  const isIts = ({ id }: { readonly id: string }) => id === design;
+  const found = owner?.designs.find(isIts) ?? owner?.archived.find(isIts);
+  return (
+    <span class="small-front">
+      {found === undefined || found.artwork === null ? null : (
+        <Cover title={found.name} name={found.id} artwork={found.artwork} url={url} />
+      )}
+    </span>
+  );
+};
+
 interface Props {
   readonly cards: readonly CardDocument[];
+  readonly owner: OrganizationDocument;
   readonly context: Context;
 }
 
@@ -16,7 +37,7 @@ interface Props {
 export const addressee = ({ recipient, erasedAt }: CardDocument): string =>
   recipient === null ? gone(erasedAt) : `${recipient.name}, ${recipient.city} ${recipient.state}`;
 
-export const CardsTable = ({ cards, context: { url, timeZone } }: Props) => (
+export const CardsTable = ({ cards, owner, context: { url, timeZone } }: Props) => (
   <Table
     label="Cards"
     rows={cards}
@@ -24,7 +45,12 @@ export const CardsTable = ({ cards, context: { url, timeZone } }: Props) => (
       {
         name: 'Card',
         kind: 'head',
-        cell: ({ code }) => <a href={url(paths.card, { code })}>{code}</a>,
+        cell: (card) => (
+          <>
+            <SmallFront card={card} owner={owner} url={url} />{' '}
+            <a href={url(paths.card, { code: card.code })}>{card.code}</a>
+          </>
+        ),
       },
       { name: 'To', cell: addressee },
       { name: 'Status', cell: ({ status }) => <Status status={status} /> },

@@ -2,11 +2,12 @@ import type { Delivery } from '../../../application/ports/delivery-log.js';
 import type { ListedEndpoint } from '../../../application/webhooks/webhooks.js';
 import type { Instant, Uuid } from '../../../domain/ids.js';
 import type { CardDocument } from '../../../projections/cards.js';
+import type { OrganizationDocument } from '../../../projections/organizations.js';
 import { Form } from '../web/form.js';
 import { Badge } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import { newForm } from './answer.js';
-import { addressee } from './cards-table.js';
+import { addressee, SmallFront } from './cards-table.js';
 import { EndpointState } from './endpoint-parts.js';
 import type { OrgContext } from './page.js';
 import { paths } from '../web/paths.js';
@@ -22,10 +23,11 @@ interface NeedsProps {
   readonly since: ReadonlyMap<Uuid, Instant>;
   readonly dead: readonly Delivery[];
   readonly mayManage: boolean;
+  readonly owner: OrganizationDocument;
   readonly context: OrgContext;
 }
 
-export const NeedsYou = ({ held, failing, since, dead, mayManage, context }: NeedsProps) => {
+export const NeedsYou = ({ held, failing, since, dead, mayManage, owner, context }: NeedsProps) => {
   const { org, url, timeZone } = context;
   if (held.length + failing.length + dead.length === 0) return null;
   return (
@@ -35,6 +37,7 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, context }: Nee
         {held.slice(0, maxHeldListed).map((card) => (
           <li>
             <Badge tone="warn">Held</Badge>
+            <SmallFront card={card} owner={owner} url={url} />
             <a href={url(paths.card, { code: card.code })}>{card.code}</a>
             <span>{addressee(card)}</span>
             <span class="quiet">

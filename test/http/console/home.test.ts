@@ -58,6 +58,30 @@ describe('the home page of an organization', () => {
     await eventually(async () => !(await homeOf(tenant.org)).includes('New here?'));
   });
 
+  it('shows the fronts of its cards, like the lists of cards and of what is held, also archived ones', async () => {
+    const tenant = await service.tenant();
+    const send = async (fields: object) =>
+      (await tenant.api('/api/v1/cards', { body: aCard({ message: 'Thank you 🎉', ...fields }) })).id;
+    const [plain, drawn] = [await send({}), await send({ design_id: 'card:welcome-home' })];
+    const [copy] = (await tenant.api('/api/v1/designs')).rows;
+    const designs = `/operator/v1/organizations/${tenant.org}/designs`;
+    await service.operator(`${designs}/${String(copy?.['id'])}`, { method: 'DELETE' });
+    const front = String(copy?.['preview_url']).replace('preview', 'thumbnail').replace(service.baseUrl, '');
+    for (const [path, count] of [
+      ['', 2],
+      ['/cards', 1],
+      ['/cards?status=blocked', 1],
+    ] as const) {
+      const { text } = await visitor.get(`/console/${tenant.org}${path}`);
+      const shown = new RegExp(`small-front"><img [^>]*src="${front}"[^>]*loading="lazy"`, 'g');
+      expect(text.match(shown), path).to.have.length(count);
+      expect(text.match(/small-front"><\/span>/g), `${path}: ${plain}`).to.have.length(count);
+    }
+    const held = (await visitor.get('/console/house/held')).text.split('<section ');
+    expect(held.find((each) => each.includes(drawn))).to.include(`src="${front}"`);
+    expect(held.find((each) => each.includes(plain))).to.include('small-front"></span>');
+  });
+
   it('names held cards with the reason and the time, and leads to all of them', async () => {
     const tenant = await service.tenant();
     const { id } = await tenant.api('/api/v1/cards', { body: aCard({ message: 'Thank you 🎉' }) });

@@ -1,4 +1,5 @@
 import { listCards, lookUpCard, type ReadCardsDeps } from '../../../../application/cards/read-cards.js';
+import { readAccount } from '../../../../application/organizations/read-accounts.js';
 import { cardStatuses, type CardStatus } from '../../../../domain/card.js';
 import { parseCardCode, type CardCode } from '../../../../domain/card-code.js';
 import { DomainError } from '../../../../domain/errors.js';
@@ -33,16 +34,17 @@ export const cardsPage = page({
     const parsed = parseCardCode(q);
     if (parsed.kind === 'code' && (await isCardOf(deps, org, parsed.code)))
       throw new RedirectTo(url(paths.card, { code: parsed.code }));
-    const cards = await listCards(deps, org, {
+    const wanted = {
       limit: perPage + 1,
       status,
       reference: q === '' ? null : q,
       startingAfter: before === '' ? null : before,
-    });
-    return { status, q, cards };
+    };
+    const [cards, owner] = await Promise.all([listCards(deps, org, wanted), readAccount(deps, org)]);
+    return { status, q, cards, owner };
   },
   title: () => 'Cards',
-  view: ({ status, q, cards }, context) => {
+  view: ({ status, q, cards, owner }, context) => {
     const { org, url } = context;
     const shown = cards.slice(0, perPage);
     const last = cards.length > perPage ? shown.at(-1) : undefined;
@@ -63,7 +65,7 @@ export const cardsPage = page({
           ))}
         </ul>
         {shown.length > 0 ? (
-          <CardsTable cards={shown} context={context} />
+          <CardsTable cards={shown} owner={owner} context={context} />
         ) : q === '' && status === null ? (
           <Empty title="No card has been sent yet">
             Cards that are sent over the API or by a hook stand here.{' '}

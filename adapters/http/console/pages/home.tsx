@@ -1,6 +1,6 @@
 import { readCardDays } from '../../../../application/cards/card-days.js';
 import { offSince } from '../../../../application/webhooks/endpoints-off.js';
-import { readBalance, readDesigns } from '../../../../application/organizations/read-accounts.js';
+import { readAccount, readBalance } from '../../../../application/organizations/read-accounts.js';
 import { listCards } from '../../../../application/cards/read-cards.js';
 import { listKeys } from '../../../../application/access/read-keys.js';
 import { listDeliveries, listEndpoints } from '../../../../application/webhooks/webhooks.js';
@@ -58,23 +58,23 @@ export const homePage = page({
   load: async (context) => {
     const { deps, org, role, timeZone } = context;
     const wanted = { now: deps.clock.instant(), timeZone, days: week };
-    const [balance, days, needs, cards, keys, designs] = await Promise.all([
+    const [balance, days, needs, cards, keys, owner] = await Promise.all([
       readBalance(deps, org),
       readCardDays(deps, org, wanted),
       needsAttention(context),
       someCards(context, null, latest),
       listKeys(deps, org, 1, null),
-      readDesigns(deps, org),
+      readAccount(deps, org),
     ]);
     const steps = {
       hasKey: (keys ?? []).length > 0,
-      hasDesign: designs.length > 0,
+      hasDesign: owner.designs.length > 0,
       hasCard: cards.length > 0,
     };
-    return { balance, days, needs, cards, steps, mayManage: may(role, 'webhooks.manage') };
+    return { balance, days, needs, cards, owner, steps, mayManage: may(role, 'webhooks.manage') };
   },
   title: () => 'Home',
-  view: ({ balance, days, needs, cards, steps, mayManage }, context) => {
+  view: ({ balance, days, needs, cards, owner, steps, mayManage }, context) => {
     const { org, url } = context;
     return (
       <>
@@ -83,7 +83,7 @@ export const homePage = page({
           <Credits balance={balance} days={days} statement={url(paths.credits, { org })} />
           <LastDays days={days} />
         </div>
-        <NeedsYou {...needs} mayManage={mayManage} context={context} />
+        <NeedsYou {...needs} mayManage={mayManage} owner={owner} context={context} />
         <FirstSteps {...steps} context={context} />
         <section aria-labelledby="latest">
           <div class="head">
@@ -96,7 +96,7 @@ export const homePage = page({
               <a href={`${url('/docs')}#first-card`}>your first card</a>.
             </Empty>
           ) : (
-            <CardsTable cards={cards} context={context} />
+            <CardsTable cards={cards} owner={owner} context={context} />
           )}
         </section>
       </>

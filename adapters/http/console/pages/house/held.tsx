@@ -9,7 +9,7 @@ import { Form, Refusal } from '../../../web/form.js';
 import { Danger, Empty, PageHeading } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
 import { newForm } from '../../answer.js';
-import { addressee } from '../../cards-table.js';
+import { addressee, SmallFront } from '../../cards-table.js';
 import { Notice } from '../../notice.js';
 import { go, page, type HouseContext } from '../../page.js';
 import { paths } from '../../../web/paths.js';
@@ -37,10 +37,7 @@ const oldestHeld = async ({ deps }: HouseContext, last: string) => {
 const ownersOf = async ({ deps }: HouseContext, ids: ReadonlySet<string>) => {
   const known = [...ids].map(async (id) => {
     const org = OrganizationId.parse(id);
-    return [
-      id,
-      { name: (await readAccount(deps, org)).name, balance: await readBalance(deps, org) },
-    ] as const;
+    return [id, { ...(await readAccount(deps, org)), balance: await readBalance(deps, org) }] as const;
   });
   return new Map(await Promise.all(known));
 };
@@ -71,6 +68,7 @@ export const heldPage = page({
               <section class="panel" aria-label={card.code}>
                 <div class="head">
                   <h2>
+                    <SmallFront card={card} owner={owner} url={url} />{' '}
                     <a href={url(paths.card, { code: card.code })}>{card.code}</a>
                   </h2>
                   <span>{owner?.name}</span>
