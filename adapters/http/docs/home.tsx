@@ -116,7 +116,7 @@ export const homePage = ({ baseUrl, customers, operators }: Context): DocsPage =
       body: (
         <>
           {text(
-            'The same for machines is [the OpenAPI document](/api/openapi.json), from which generators make clients: `examples/typescript` and `examples/python` of the repository have one each.',
+            'The same for machines is [the OpenAPI document](/api/openapi.json), from which generators make [clients in your language](/docs/clients).',
           )}
           <ul class="tiles">{customers.map(operations)}</ul>
         </>

@@ -1,18 +1,14 @@
 import { describe } from 'mocha';
 
 /**
- * The settings that name a running engine, the program of a browser, of Python or promtool, or pip's index of
- * packages.
- * A suite that needs one is skipped if its variable is not set; programs are also looked for on the PATH, and
- * pip has an index of its own.
+ * The settings that name a running engine, or the program of a browser or promtool. A suite that needs one is
+ * skipped if its variable is not set; programs are also looked for on the PATH.
  */
 export const engineVariables = [
   'EVENTSTORE_URL',
   'MONGODB_URL',
   'RABBITMQ_URL',
   'CHROMIUM',
-  'PYTHON',
-  'PIP_INDEX_URL',
   'PROMTOOL',
 ] as const;
 export type EngineVariable = (typeof engineVariables)[number];
