@@ -203,6 +203,7 @@ const filesIn = (folder, ...endings) =>
 const sources = () => [
   ...sourceFolders.flatMap((folder) => filesIn(join(root, folder), '.ts', '.tsx', '.css')),
   ...filesIn(join(root, 'adapters'), '.mjs', '.svg'),
+  ...filesIn(join(root, 'domain'), '.json'),
 ];
 
 const outputOf = (source) => join(dist, relative(root, source).replace(/\.tsx?$/, '.js'));

@@ -1,4 +1,4 @@
-import { handMetrics, type HandMetrics } from './hand-metrics.js';
+import handMetrics from './hand-metrics.json' with { type: 'json' };
 import { foldName } from './text.js';
 
 /** The part of the card that is written on, in points (72 to the inch). */
@@ -14,6 +14,16 @@ export const roomAt = (size: number): number => Math.floor(panel.height / (lineH
 
 /** How many lines the card has room for in the smallest writing. (decision 65: a message that doesn't fit) */
 export const maxLines = roomAt(minSize);
+
+/**
+ * How wide the characters are that the pen writes, in the typeface that stands for each handwriting: runs of
+ * characters that follow each other, by the code of the first. Measured, not written by hand:
+ * `test/domain/letter-layout.test.ts` compares them with the typefaces.
+ */
+interface HandMetrics {
+  readonly unitsPerEm: number;
+  readonly runs: Readonly<Record<string, readonly number[]>>;
+}
 
 /** The widths of characters in ems, by their codes. */
 interface Hand {
@@ -36,10 +46,10 @@ const blank = 0x20;
 const handOf = ({ unitsPerEm, runs }: HandMetrics): Hand => {
   const drawn = new Uint8Array(codes);
   const widths = new Float64Array(codes);
-  for (const [first, run] of runs)
+  for (const [first, run] of Object.entries(runs))
     for (const [at, width] of run.entries()) {
-      drawn[first + at] = 1;
-      widths[first + at] = width / unitsPerEm;
+      drawn[Number(first) + at] = 1;
+      widths[Number(first) + at] = width / unitsPerEm;
     }
   const otherwise = widths[0x6e] ?? 0;
   for (let code = 0; code < codes; code++) {
@@ -51,7 +61,9 @@ const handOf = ({ unitsPerEm, runs }: HandMetrics): Hand => {
 };
 
 const hands = new Map<string, Hand>();
-const metrics = new Map(Object.entries(handMetrics).map(([name, measured]) => [foldName(name), measured]));
+const metrics: ReadonlyMap<string, HandMetrics> = new Map(
+  Object.entries(handMetrics).map(([name, measured]) => [foldName(name), measured]),
+);
 
 /**
  * The handwriting in which a message is laid out: one that was added later has no metrics, so it is Everyday.

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { firstHandwritings } from '../../domain/catalogue.js';
-import { handMetrics } from '../../domain/hand-metrics.js';
+import handMetrics from '../../domain/hand-metrics.json' with { type: 'json' };
 import { layOut, maxLines } from '../../domain/letter-layout.js';
 import { unwritable } from '../../domain/pen.js';
 import { hasTypefaces, measuredHands } from '../support/fonts/hand-metrics.js';
@@ -14,12 +14,12 @@ describe('the widths of handwritings', () => {
 
   it('cover letters, digits and punctuation of English, and nothing that the pen can’t write', () => {
     for (const [hand, { unitsPerEm, runs }] of Object.entries(handMetrics)) {
-      const written = runs.flatMap(([first, widths]) =>
-        widths.map((_, at) => String.fromCodePoint(first + at)),
+      const written = Object.entries(runs).flatMap(([first, widths]) =>
+        widths.map((_, at) => String.fromCodePoint(Number(first) + at)),
       );
       for (let code = 0x20; code < 0x7f; code++) expect(written, hand).to.include(String.fromCodePoint(code));
       expect(unwritable(written.join(''), { lineFeed: false }), hand).to.deep.equal([]);
-      for (const [, widths] of runs)
+      for (const widths of Object.values(runs))
         for (const width of widths) expect(width / unitsPerEm, hand).to.be.within(0, 3);
     }
   });
@@ -43,8 +43,8 @@ describe('the layout of a message', () => {
   it('breaks lines between words, where the sum of the widths says so', () => {
     // In Everyday an `n` is 0.45 em and a blank 0.24 em: 12.75 em hold 28 letters, or 4 × 5 letters with
     // blanks.
-    const { runs, unitsPerEm } = handMetrics['Everyday'] ?? { runs: [], unitsPerEm: 1 };
-    const ascii = runs[0]?.[1] ?? [];
+    const { runs, unitsPerEm } = handMetrics.Everyday;
+    const ascii = runs['32'];
     const [blank, n] = [(ascii[0] ?? 0) / unitsPerEm, (ascii[0x6e - 0x20] ?? 0) / unitsPerEm];
     const inLine = Math.floor((4.25 * 72) / 24 / n);
     expect(linesOf('n'.repeat(inLine))).to.have.length(1);

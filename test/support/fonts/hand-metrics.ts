@@ -51,6 +51,6 @@ export const measuredHands = (): Readonly<Record<string, unknown>> =>
       if (latin === undefined || extended?.unitsPerEm !== latin.unitsPerEm)
         throw new Error(`${typeface} has two sizes`);
       const runs = runsOf(new Map([...extended.widths, ...latin.widths]));
-      return [hand, { unitsPerEm: latin.unitsPerEm, runs }];
+      return [hand, { unitsPerEm: latin.unitsPerEm, runs: Object.fromEntries(runs) }];
     }),
   );
