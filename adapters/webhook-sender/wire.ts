@@ -5,8 +5,20 @@ import type { Socket } from 'node:net';
  */
 const headBytes = 4 * 1024;
 
-/** The first status that isn't interim. */
-const statusLine = /^(?:HTTP\/1\.[01] 1\d\d[^]*?\r?\n\r?\n)*HTTP\/1\.[01] ([2-5]\d\d)[ \r\n]/;
+const interim = /HTTP\/1\.[01] 1\d\d[^]*?\r?\n\r?\n/y;
+const statusLine = /HTTP\/1\.[01] ([2-5]\d\d)[ \r\n]/y;
+
+/**
+ * The first status that isn't interim; null if there is none. Interim responses are skipped one at a time:
+ * one expression for all of them would try every way to divide what a hostile receiver sends.
+ */
+const statusIn = (head: string): number | null => {
+  interim.lastIndex = 0;
+  do statusLine.lastIndex = interim.lastIndex;
+  while (interim.test(head));
+  const [, status] = statusLine.exec(head) ?? [];
+  return status === undefined ? null : Number(status);
+};
 
 /**
  * A connection as its requests and responses pass by. undici reports nothing of a response whose headers it
@@ -55,8 +67,7 @@ export class Wire {
 
   /** The status of the response to the last request; null if no status line has come. */
   get status(): number | null {
-    const [, status] = statusLine.exec(this.#head.toString('latin1')) ?? [];
-    return status === undefined ? null : Number(status);
+    return statusIn(this.#head.toString('latin1'));
   }
 
   /** Whether it had other requests before, and nothing of a response to the last one has come. */

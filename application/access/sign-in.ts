@@ -1,4 +1,5 @@
 import { mailboxIdOf } from '../../domain/account.js';
+import { DomainError } from '../../domain/errors.js';
 import { countTries } from './count-tries.js';
 import { credentialsOf, strengthenCredential, type Credential } from './credentials.js';
 import type { Device } from './devices.js';
@@ -25,7 +26,7 @@ export interface Trier {
 /**
  * Which of the accounts of an e-mail address a password opens; null if none, which costs the same however
  * many there are. Each try counts before it costs anything. A browser that has signed in to one of them has
- * tries of its own, which others don't use up. Throws `rate_limited`, TooManySignIns, SignInUnavailable.
+ * tries of its own at that one, which others don't use up. Throws `rate_limited`, TooManySignIns, SignInUnavailable.
  */
 export const accountWith = async (
   deps: SignInDeps,
@@ -36,23 +37,38 @@ export const accountWith = async (
   const { passwords } = deps;
   const mailbox = mailboxIdOf(email);
   const credentials = await credentialsOf(deps, mailbox);
+  const amongst = async (
+    tried: readonly Credential[],
+    from: string,
+    limits: Readonly<Record<string, number>>,
+  ): Promise<Credential | null> => {
+    await countTries(deps, limits, 'There were too many tries to sign in. Wait a minute.');
+    const hashes = tried.map(({ hash }) => hash);
+    const matched = await passwords.check(password, hashes, from);
+    const credential = tried.find(({ hash }) => hash === matched?.hash) ?? null;
+    if (credential !== null && matched?.isOutdated === true) {
+      const like = credentials.map(({ hash }) => hash);
+      await strengthenCredential(deps, credential, await passwords.hash(password, like, from));
+    }
+    return credential;
+  };
   const own = credentials.find(({ account, epoch }) =>
     devices.some((device) => device.account === account && device.epoch === epoch),
   );
-  const limits =
-    own === undefined
-      ? {
-          [`sign-in from ${network}`]: triesPerMinute.network,
-          [`sign-in to ${mailbox} from ${network}`]: triesPerMinute.mailboxOfNetwork,
-          [`sign-in to ${mailbox}`]: triesPerMinute.mailbox,
-        }
-      : { [`sign-in by devices of ${own.account}`]: triesPerMinute.devices };
-  await countTries(deps, limits, 'There were too many tries to sign in. Wait a minute.');
-  const hashes = credentials.map(({ hash }) => hash);
-  const from = own === undefined ? network : `devices of ${own.account}`;
-  const matched = await passwords.check(password, hashes, from);
-  const credential = credentials.find(({ hash }) => hash === matched?.hash) ?? null;
-  if (credential !== null && matched?.isOutdated === true)
-    await strengthenCredential(deps, credential, await passwords.hash(password, hashes, from));
-  return credential;
+  const ofAll = {
+    [`sign-in from ${network}`]: triesPerMinute.network,
+    [`sign-in to ${mailbox} from ${network}`]: triesPerMinute.mailboxOfNetwork,
+    [`sign-in to ${mailbox}`]: triesPerMinute.mailbox,
+  };
+  if (own === undefined) return amongst(credentials, network, ofAll);
+  const from = `devices of ${own.account}`;
+  const opened = await amongst([own], from, { [`sign-in by ${from}`]: triesPerMinute.devices });
+  if (opened !== null) return opened;
+  try {
+    return await amongst(credentials, network, ofAll);
+  } catch (error) {
+    // Wrong for the account that the browser knows, and the others are under attack.
+    if (error instanceof DomainError) return null;
+    throw error;
+  }
 };

@@ -1,16 +1,20 @@
 import type { Chosen } from '../../../application/access/people.js';
 import { countTries } from '../../../application/access/count-tries.js';
+import { triesPerMinute } from '../../../application/access/sign-in.js';
 import { mailboxIdOf } from '../../../domain/account.js';
 import { DomainError } from '../../../domain/errors.js';
-import { derivedUuid } from '../../../domain/ids.js';
+import { derivedUuid, type Uuid } from '../../../domain/ids.js';
 import { countCharacters } from '../../../domain/text.js';
 import { household } from '../server/caller.js';
 import type { Context } from './page.js';
 
 const minLength = 12;
 const maxLength = 256;
-/** How many new passwords are judged in a clock minute, from whom. */
-export const judgedPerMinute = { address: 30, link: 10, account: 20 };
+/**
+ * How many new passwords are judged in a clock minute. Of an e-mail address as many as are tried to sign in:
+ * one that has another account of it is refused, which tells something of that one's password.
+ */
+export const judgedPerMinute = { address: 30, link: 10, account: 20, mailbox: triesPerMinute.mailbox };
 
 export interface ChosenPassword {
   readonly password: string;
@@ -18,6 +22,8 @@ export interface ChosenPassword {
   readonly field: string;
   readonly email: string;
   readonly name: string;
+  /** The account that it is for; null where that is only made with it. */
+  readonly account: Uuid | null;
   /** The token of the link by which it is chosen; null for an account that is signed in. */
   readonly link: string | null;
 }
@@ -28,7 +34,7 @@ export interface ChosenPassword {
  */
 export const goodPassword = async (
   { deps, address }: Pick<Context, 'deps' | 'address'>,
-  { password, field, email, name, link }: ChosenPassword,
+  { password, field, email, name, account, link }: ChosenPassword,
 ): Promise<Chosen> => {
   const refusal = (message: string): DomainError => new DomainError('invalid_parameter', message, field);
   const characters = countCharacters(password);
@@ -38,7 +44,8 @@ export const goodPassword = async (
   await countTries(deps, {
     [`password from ${network}`]: judgedPerMinute.address,
     ...(link !== null && { [`password by ${derivedUuid('link', link)}`]: judgedPerMinute.link }),
-    [`password of ${mailboxIdOf(email)}`]: judgedPerMinute.account,
+    ...(account !== null && { [`password of ${account}`]: judgedPerMinute.account }),
+    [`password of ${mailboxIdOf(email)}`]: judgedPerMinute.mailbox,
   });
   const weakness = await deps.judge.judge(password, [email, name]);
   if (weakness !== null) throw refusal(weakness);

@@ -146,11 +146,25 @@ type Sent = Readonly<Record<string, unknown>>;
 const isText = (schema: z.ZodObject, name: string): boolean =>
   jsonSchemaOf(schema).properties?.[name]?.['x-number'] === 'text';
 
+const isRefused = (item: unknown, { enum: values, type }: JsonSchema): boolean =>
+  values === undefined
+    ? type === 'string' && typeof item !== 'string'
+    : !(values as readonly unknown[]).includes(item);
+
+/** A list as far as the first item that is refused: to find thousands of them takes long, and one is told. */
+const asFarAsGood = (list: readonly unknown[], items: JsonSchema = {}): readonly unknown[] => {
+  const refused = list.findIndex((item) => isRefused(item, items));
+  return refused < 0 ? list : list.slice(0, refused + 1);
+};
+
 const sentFor = (schema: z.ZodObject, body: Sent): Sent => {
   const sent: Record<string, unknown> = {};
   for (const name in schema.shape) {
     const value = Object.hasOwn(body, name) ? body[name] : undefined;
-    sent[name] = value instanceof NumberText && isText(schema, name) ? value.text : tidied(value);
+    const tidy = value instanceof NumberText && isText(schema, name) ? value.text : tidied(value);
+    sent[name] = Array.isArray(tidy)
+      ? asFarAsGood(tidy, jsonSchemaOf(schema).properties?.[name]?.items)
+      : tidy;
   }
   return sent;
 };

@@ -415,6 +415,16 @@ describe('the webhook sender', () => {
     });
   });
 
+  it('judges interim responses that fill the beginning in no time', async () => {
+    const port = await raw((send, end) => {
+      send('HTTP/1.1 100 C\r\n\r\n'.repeat(400));
+      end();
+    });
+    const before = process.cpuUsage();
+    await resultOf(senderWith(), to(`https://127.0.0.1:${port}/`));
+    expect(process.cpuUsage(before).user).to.be.below(2_000_000);
+  });
+
   for (const [what, interim] of Object.entries({
     'endless interim responses': 'HTTP/1.1 103 Early Hints\r\n\r\n',
     'interim responses of more than 64 KiB': `HTTP/1.1 102 Processing\r\nx: ${'y'.repeat(15_000)}\r\n\r\n`,

@@ -295,6 +295,25 @@ describe('people', () => {
     );
   });
 
+  it('have the tries of their browsers at their own account alone, not at others of the address', async () => {
+    const people = await makePeople();
+    const squatter = await addMember(people, org, ada, 'a long password');
+    const { join } = await invited(people, house, { ...ada, role: 'operator' });
+    await join('a form', 'a better password');
+    const known = (await credentialsOf(people, mailboxIdOf(ada.email))).find(
+      ({ account }) => account === squatter,
+    );
+    const devices = [{ account: squatter, epoch: known?.epoch ?? '' }];
+    for (let tries = 0; tries < triesPerMinute.mailbox; tries += 1) {
+      const network = `198.51.100.${Math.floor(tries / triesPerMinute.mailboxOfNetwork)}`;
+      await accountWith(people, ada.email, 'wrong', { network, devices: [] });
+    }
+    const guess = (password: string) =>
+      accountWith(people, ada.email, password, { network: '198.51.100.99', devices });
+    expect(await guess('a better password')).to.equal(null);
+    expect((await guess('a long password'))?.account).to.equal(squatter);
+  });
+
   it('are not hashed once a network has had its tries', async () => {
     const people = await makePeople();
     for (let tries = 0; tries < triesPerMinute.mailboxOfNetwork; tries += 1)

@@ -64,6 +64,30 @@ describe('a new password', () => {
     expect([times(422), times(429)]).to.deep.equal([judgedPerMinute.address, 10]);
   });
 
+  it('can be chosen by whoever has an account, however many a stranger tries for the same address', async () => {
+    const reset = await resetOfAda();
+    const stranger = new Visitor(service, '127.0.0.2');
+    for (let links = 0; links < 2; links += 1) {
+      const { org } = await service.tenant();
+      const invited = { email: 'ada@example.com', name: 'Ada', role: 'viewer' };
+      const path = await pathOf(`/operator/v1/organizations/${org}/members`, invited);
+      const form = await stranger.form(path, 'join');
+      for (let tries = 0; tries < judgedPerMinute.link; tries += 1)
+        expect((await stranger.post(path, { ...form, password: 'password1234' })).status).to.equal(422);
+    }
+    const ada = new Visitor(service, '127.0.0.3');
+    const form = await ada.form(reset, 'reset');
+    expect((await ada.post(reset, { ...form, password })).status).to.equal(303);
+  });
+
+  it('comes with a name that is as long as one may be', async () => {
+    const path = await inviteEve('one-more-eve@example.com');
+    const visitor = new Visitor(service);
+    const sent = { ...(await visitor.form(path, 'join')), password };
+    expect((await visitor.post(path, { ...sent, name: 'x'.repeat(1_000) })).status).to.equal(422);
+    expect((await visitor.post(path, { ...sent, name: 'Eve' })).status).to.equal(303);
+  });
+
   it('that is too long for any password is refused without a count', async () => {
     const path = await inviteEve('another-eve@example.com');
     const visitor = new Visitor(service);

@@ -126,11 +126,13 @@ export const worstBodies = (
     );
   const inLists = leaves
     .filter(([, leaf]) => leaf.type === 'array')
-    .map(([path, leaf]) => {
-      const item = JSON.stringify(exampleOf(resolve(leaf.items ?? {})));
+    .flatMap(([path, leaf]) => {
+      const good = JSON.stringify(exampleOf(resolve(leaf.items ?? {})));
       const around = sentWith(example, path, []);
-      const list: unknown = JSON.parse(filled(maxBodyBytes - around.length, () => item, '[', ']'));
-      return { name: `the most items at ${path.join('.')}`, body: sentWith(example, path, list) };
+      return [good, '"a"', '0'].map((item) => {
+        const list: unknown = JSON.parse(filled(maxBodyBytes - around.length, () => item, '[', ']'));
+        return { name: `the most items ${item} at ${path.join('.')}`, body: sentWith(example, path, list) };
+      });
     });
   const allowed = kinds.map((kind) => ({
     name: `${kind}, as long as allowed`,

@@ -4,6 +4,8 @@ import { readAccount } from '../../../../application/organizations/read-accounts
 import { OrganizationId, type Uuid } from '../../../../domain/ids.js';
 import { house, invitationIdOf, newAccountIdOf } from '../../../../domain/members.js';
 import type { Role } from '../../../../domain/permissions.js';
+import { newMember } from '../../operator/people.js';
+import { parseValues } from '../../schema/read.js';
 import { Field, Form, Refusal, Submit } from '../../web/form.js';
 import { newForm } from '../answer.js';
 import { goodPassword } from '../good-password.js';
@@ -21,6 +23,8 @@ const roleMeans: Readonly<Record<Role, string>> = {
   floor: 'works on the floor: the steps of each card',
   auditor: 'sees everything, but changes nothing',
 };
+
+const joiner = newMember.pick({ name: true });
 
 const over = 'This invitation is over, or was accepted already. Ask for a new one.';
 
@@ -98,10 +102,16 @@ export const joinPage = page({
         const id = newAccountIdOf(invitationIdOf(tokenIn(context)), formIn(sent));
         const { org, person } = await invitationOf(context, (account) => account === id);
         const password = sent('password');
-        const name = sent('name') || person.name;
+        const { name } = parseValues(joiner, { name: sent('name') || person.name });
         const joining = { email: person.email, name };
         const link = tokenIn(context);
-        const chosen = await goodPassword(context, { ...joining, password, field: 'password', link });
+        const chosen = await goodPassword(context, {
+          ...joining,
+          password,
+          field: 'password',
+          account: null,
+          link,
+        });
         const joined = await joinWithNewAccount(
           context.deps,
           context,

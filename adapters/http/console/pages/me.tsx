@@ -121,6 +121,7 @@ export const mePage = page({
           field: 'next',
           email,
           name,
+          account: id,
           link: null,
         });
         const mailbox = mailboxIdOf(email);

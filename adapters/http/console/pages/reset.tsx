@@ -46,6 +46,7 @@ export const resetPage = page({
           ...person,
           password: sent('password'),
           field: 'password',
+          account: id,
           link,
         });
         const mailbox = mailboxIdOf(person.email);
