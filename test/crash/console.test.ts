@@ -9,6 +9,7 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { pictureSizes } from '../../application/ports/artwork.js';
 import type { ArtworkDigest } from '../../domain/artwork.js';
 import { redAndBlue, uploadPicture } from '../support/artwork/upload.js';
+import { aCard, built, clientOf } from '../support/http/service.js';
 import { eventually } from '../support/time/eventually.js';
 import { Visitor } from '../support/http/visitor.js';
 import { freePort } from '../support/servers/ports.js';
@@ -65,14 +66,17 @@ describe('a form whose service is killed before it answers', () => {
     return { isAnswered, again };
   };
 
-  /** How often an event of a type stands in the log. */
-  const recorded = async (type: string): Promise<number> => {
+  /** The stream of each event of a type in the log. */
+  const streamsOf = async (type: string): Promise<readonly string[]> => {
     const token = (await readFile(join(dataDir, 'operator.token'), 'utf8')).trim();
     const response = await fetch(`${service.url}/operator/v1/events?until=head`, {
       headers: { authorization: `Bearer ${token}`, accept: 'application/jsonl' },
     });
-    return (await response.text()).split(`"type":"${type}"`).length - 1;
+    const events = (await response.text()).split('\n').filter((line) => line.includes(`"type":"${type}"`));
+    return events.map((line) => (JSON.parse(line) as { readonly stream: string }).stream);
   };
+
+  const recorded = async (type: string): Promise<number> => (await streamsOf(type)).length;
 
   it('has one effect, whenever that was', async () => {
     const hooks = `/console/${org}/hooks`;
@@ -207,6 +211,32 @@ describe('a form whose service is killed before it answers', () => {
       rows - bad,
       0,
     ]);
+  });
+
+  it('goes on to hold the cards of a design that was withdrawn before it, each once', async function () {
+    this.timeout(120_000);
+    const count = rounds({ usually: 120, thoroughly: 600 });
+    const { id: own } = await operate(service, dataDir, '/organizations', { name: 'Prints' });
+    const base = `/organizations/${String(own)}`;
+    await operate(service, dataDir, `${base}/credits`, { amount: count });
+    const { id: design } = await operate(service, dataDir, `${base}/designs`, { name: 'Theirs' });
+    const { key } = await operate(service, dataDir, `${base}/keys`, { scopes: ['cards:send'] });
+    const api = clientOf(service.url, String(key));
+    const codes: string[] = [];
+    for (let at = 0; at < count; at++) codes.push((await built(api('/api/v1/cards', { body: aCard() }))).id);
+    for (const code of codes.slice(count / 2)) await operate(service, dataDir, `/cards/${code}/queue`, {});
+    const designs = `/console/${String(own)}/designs`;
+    const form = await visitor.form(designs, 'withdraw');
+    await visitor.post(designs, { ...form, design: String(design), reason: 'It is not theirs.' });
+    const held = () => streamsOf('CardHeld');
+    await eventually(async () => (await held()).length > 0, { within: 60_000 });
+    await service.end('SIGKILL');
+    service = spawnService(dataDir, Number(new URL(service.url).port), [], { environment });
+    await service.ready;
+    expect((await held()).length, 'at the kill').to.be.below(count);
+    await eventually(async () => (await held()).length >= count, { within: 60_000 });
+    expect((await held()).toSorted()).to.deep.equal(codes.map((code) => `card-${code}`).toSorted());
+    expect((await api('/api/v1/credits')).body['balance']).to.equal(count);
   });
 
   it('makes no second key, and says that one may be listed', async () => {
