@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { changeCard, releaseCard } from '../../../application/cards/change-card.js';
 import { queueDueCards, type FloorDeps } from '../../../application/cards/floor.js';
+import { partOfRun, printables } from '../../../application/cards/print-run.js';
 import { holdWithdrawn } from '../../../application/organizations/hold-withdrawn.js';
 import { sendCard } from '../../../application/cards/send-card.js';
 import { execute } from '../../../application/writing/execute.js';
@@ -16,7 +17,7 @@ import {
 } from '../../../domain/card.js';
 import type { CardCode } from '../../../domain/card-code.js';
 import { DomainError } from '../../../domain/errors.js';
-import { categoryOf, Uuid } from '../../../domain/ids.js';
+import { categoryOf, LocalDate, Uuid } from '../../../domain/ids.js';
 import {
   organization,
   organizationStream,
@@ -204,6 +205,24 @@ describe('a withdrawal', () => {
     await deps.readYourWrites.beforeRead();
     expect(await queueDueCards(deps, 0)).to.equal(0);
     expect(await seen([code])).to.deep.equal({ blocked: 1 });
+  });
+
+  it('keeps a queued card out of the print run before it is held', async () => {
+    const { world, deps, send, decide, setWithdrawn, seen } = await start({ atomic: true });
+    const code = await send();
+    await decide(code, queue);
+    const printed = async () => {
+      await deps.readYourWrites.beforeRead();
+      const part = await partOfRun(deps, LocalDate.parse('2099-01-01'), '', '');
+      expect(part.codes, 'on the floor').to.deep.equal([code]);
+      return (await printables(world, part)).map((each) => each.code);
+    };
+    expect(await printed()).to.deep.equal([code]);
+    await setWithdrawn(reason);
+    expect(await printed()).to.deep.equal([]);
+    expect(await seen([code])).to.deep.equal({ queued: 1 });
+    await setWithdrawn(null);
+    expect(await printed()).to.deep.equal([code]);
   });
 
   it('ends when the design is put back: held cards can be released then, and not before', async () => {
