@@ -26,7 +26,7 @@ const drawing = `is a drawing, which has no dots. Export it as PNG, with ${size}
 /** The beginnings of files that are no pictures of ours, and the advice for each. */
 const strangers: readonly (readonly [RegExp, string])[] = [
   [/^%PDF-/, `This PDF ${drawing}`],
-  [/^\s*(<\?xml|<!--|<!DOCTYPE svg|<svg)/i, `This SVG ${drawing}`],
+  [/^(\xef\xbb\xbf)?\s*(<\?xml|<!--|<!DOCTYPE svg|<svg)/i, `This SVG ${drawing}`],
   [/^....ftyp(heic|heix|mif1|msf1)/s, 'This is a HEIC picture. Export it as JPEG, and upload that.'],
 ];
 

@@ -140,6 +140,31 @@ describe('the maker of fronts', () => {
     }
   });
 
+  it('turns a picture upright from each of the eight ways in which a camera may be held', async () => {
+    const [r, g, b, w] = [[200, 20, 20], [20, 200, 20], [20, 20, 200], white] as const;
+    // The corners as they are stored: those of the first row, then those of the second.
+    const stored = [
+      [r, g, b, w],
+      [g, r, w, b],
+      [w, b, g, r],
+      [b, w, r, g],
+      [r, b, g, w],
+      [g, w, r, b],
+      [w, g, b, r],
+      [b, r, w, g],
+    ];
+    for (const [at, corners] of stored.entries()) {
+      const file = await sharp(Buffer.from(corners.flat()), { raw: { width: 2, height: 2, channels: 3 } })
+        .resize(800, 800, { kernel: 'nearest' })
+        .withMetadata({ orientation: at + 1 })
+        .jpeg({ chromaSubsampling: '4:4:4' })
+        .toBuffer();
+      const { master } = frontOf(await make(file), 'fit').pictures;
+      for (const [corner, colour] of [r, g, b, w].entries())
+        expectColour(await dotAt(master, corner % 2 ? 0.7 : 0.3, corner < 2 ? 0.4 : 0.6), colour, 5);
+    }
+  });
+
   it('keeps the colours of Display P3 and of CMYK', async () => {
     const p3 = await jpeg(orange).withIccProfile('p3').toBuffer();
     const stored = await sharp(p3).keepIccProfile().raw().toBuffer();
@@ -244,6 +269,7 @@ describe('the maker of fronts', () => {
     const refusals = [
       svg,
       `<?xml version="1.0"?>\n${svg}`,
+      `\xef\xbb\xbf${svg}`,
       '%PDF-1.7\n',
       '\0\0\0\u001cftypheic',
       'name,city\n',
@@ -255,6 +281,7 @@ describe('the maker of fronts', () => {
     const unknown =
       'The file is no PNG, JPEG or WebP picture, whatever its name says. Save it as one of these, and upload that.';
     expect(texts).to.deep.equal([
+      `This SVG ${drawing}`,
       `This SVG ${drawing}`,
       `This SVG ${drawing}`,
       `This PDF ${drawing}`,
