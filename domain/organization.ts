@@ -233,14 +233,14 @@ export const nextCopyId = ({ designs }: CreatedOrganization, org: OrganizationId
   return derivedUuid('design-copy', org, slug, copies.length);
 };
 
-const notFound = (wanted: string, withdrawn: string | null = null) =>
-  new UnknownName(
-    'design_not_found',
-    withdrawn !== null
-      ? `The design \`${truncate(wanted, 100)}\` was withdrawn: ${asClause(withdrawn)}. Choose another one.`
-      : `There is no design \`${truncate(wanted, 100)}\`. Use the id of a saved design of this organization, or card:<slug> of a card in the public collection.`,
-    wanted,
-  );
+const notFound = (wanted: string, withdrawn: string | null = null): DomainError => {
+  const shown = truncate(wanted, 100);
+  const unknown = `There is no design \`${shown}\`. Use the id of a saved design of this organization, or card:<slug> of a card in the public collection.`;
+  if (withdrawn === null) return new UnknownName('design_not_found', unknown, wanted);
+  // Its own name would be the nearest one.
+  const text = `The design \`${shown}\` was withdrawn: ${asClause(withdrawn)}. Choose another one.`;
+  return new DomainError('design_not_found', text);
+};
 
 /**
  * The newest saved design that isn't archived. Throws `no_design_available`. (decision 35: which design, and
