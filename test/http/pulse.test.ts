@@ -324,13 +324,26 @@ describe('the pulse of a service', function () {
     expect(found).to.deep.equal([]);
   });
 
-  it('goes on while read models are rebuilt, files imported, logs exported and credits reconciled', async () => {
+  it('goes on while read models are rebuilt, files imported, logs exported, credits reconciled and cards held', async () => {
     const { service } = beating.lively;
     const tenant = await service.tenant({ credits: 1_000 });
     const owner = await memberOf(service, tenant.org, 'owner');
-    const { api, org } = tenant;
-    for (let sent = 0; sent < 600; sent += 20)
-      await Promise.all(Array.from({ length: 20 }, () => api('/api/v1/cards', { body: aCard() })));
+    const { org } = tenant;
+    const sendCards = async (by: Tenant, count: number): Promise<void> => {
+      for (let sent = 0; sent < count; sent += 20)
+        await Promise.all(Array.from({ length: 20 }, () => by.api('/api/v1/cards', { body: aCard() })));
+    };
+    await sendCards(tenant, 600);
+    const house = await operatorOf(service);
+    const withdrawal = async (): Promise<void> => {
+      const theirs = await service.tenant({ credits: 300 });
+      await sendCards(theirs, 300);
+      const fields = { design: theirs.design, reason: 'It is not theirs.' };
+      await house.submit(`/console/${theirs.org}/designs`, 'withdraw', fields);
+      const theirOffice = `/operator/v1/organizations/${theirs.org}`;
+      const held = async () => (await service.operator(theirOffice)).body['cards'] as { blocked?: number };
+      await eventually(async () => (await held()).blocked === 300, { within: 120_000 });
+    };
     const read = (path: string) => () => eventually(async () => (await send('GET', path, {})) === 200);
     const rebuilds = allProjections.map(({ name }) => ({
       name: `a rebuild of ${name}`,
@@ -354,6 +367,7 @@ describe('the pulse of a service', function () {
     const office = `/operator/v1/organizations/${org}`;
     const found = await stopping([
       { name: 'an import', send: imports },
+      { name: 'a withdrawal', send: withdrawal },
       ...rebuilds,
       { name: 'an export', send: read('/operator/v1/exports?from=0') },
       { name: 'an export of events', send: read('/operator/v1/events?from=0&until=head') },
