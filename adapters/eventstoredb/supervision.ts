@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { Clock } from '../../application/ports/system.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
@@ -9,6 +10,7 @@ export class Overdue extends Error {
 /** A stream of the client: a read or a subscription. */
 export interface Source<T> extends AsyncIterable<T> {
   on(event: 'error', listener: (error: Error) => void): unknown;
+  on(event: string, listener: (...values: unknown[]) => void): unknown;
   destroy(error?: Error): unknown;
 }
 
@@ -44,6 +46,8 @@ export async function* supervised<T>(
   };
   // A source without an error listener ends the process, even after the iteration is over.
   source.on('error', () => undefined);
+  // The client keeps a call, and waits for it when it closes, until what it has brought is read.
+  source.on('unpipe', (call) => call instanceof Readable && call.resume());
   const removals = signals.map((signal) => {
     const stop = () => source.destroy(asError(signal.reason));
     if (signal.aborted) stop();
