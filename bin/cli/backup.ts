@@ -308,7 +308,7 @@ const tellOriginal = (original: string, by: string): boolean => {
     lock.release();
     return true;
   } catch (error) {
-    if (error instanceof DataDirectoryInUse) throw refused(`This is a copy: ${error.message}`);
+    if (error instanceof DataDirectoryInUse) throw refused(`${original}, of which this is a copy, is in use by another process. Stop that process first.`);
     return false;
   }
 };

@@ -275,11 +275,12 @@ const exitCodeFor = (
 ): number => {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage;
   if (error instanceof ServiceRefused && json && error.text !== '') print(error.text);
-  complain(`${messageOf(error)}\n`);
+  const isMongoAway = error instanceof Error && /^Mongo(Network|ServerSelection)/.test(error.name);
+  complain(`${isMongoAway ? 'MongoDB: ' : ''}${messageOf(error)}\n`);
   if (error instanceof NotDelivered) return error.exitCode;
   if (error instanceof WrongUsage) return exitCodes.wrongUsage;
   const isAway = error instanceof Unreachable || error instanceof EventStoreUnavailable;
-  return isAway ? exitCodes.unreachable : exitCodes.refused;
+  return isAway || isMongoAway ? exitCodes.unreachable : exitCodes.refused;
 };
 
 /**

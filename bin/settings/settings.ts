@@ -254,7 +254,7 @@ export const readSettings = (environment: Environment) => {
       `one of ${logLevels.join(', ')}`,
     ),
   };
-  if (problems.length > 0) throw new WrongSettings(problems);
+  if (problems.length > 0) throw new WrongSettings([...problems, ...misspelt(environment)]);
   return settings;
 };
 
@@ -263,7 +263,7 @@ export const misspelt = (environment: Environment): readonly string[] =>
   Object.keys(environment)
     .filter((name) => !settingNames.some((setting) => setting === name))
     .flatMap((name) => {
-      const meant = settingNames.find((setting) => setting.length > 4 && distance(name, setting) <= 2);
+      const meant = settingNames.find((setting) => setting.length > 4 && distance(name.toUpperCase(), setting) <= 2);
       return meant === undefined ? [] : [`there is no setting ${name}: ${meant} was probably meant`];
     });
 

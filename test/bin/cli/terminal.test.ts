@@ -77,6 +77,18 @@ describe('the command line at a terminal', () => {
     expect((await command(['org', 'list', '--base-url'], elsewhere)).code).to.equal(2);
   });
 
+  it('names the server that it can’t reach', async () => {
+    const servers = {
+      EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false',
+      MONGODB_URL: 'mongodb://127.0.0.1:1',
+      RABBITMQ_URL: 'amqp://127.0.0.1:1',
+      DATA_DIR: service.dataDir,
+    };
+    const { code, error } = await command(['backup', `${service.dataDir}/none`], servers);
+    expect([code, error]).to.deep.equal([69, error]);
+    expect(error).to.match(/^MongoDB: .*127\.0\.0\.1:1\n$/);
+  });
+
   const completed = (script: string, ...words: readonly string[]): readonly string[] => {
     const line = words.map((word) => `'${word}'`).join(' ');
     const ask = `COMP_WORDS=(handwritten-cards ${line}); COMP_CWORD=${words.length}; _handwritten_cards; echo "\${COMPREPLY[@]}"`;

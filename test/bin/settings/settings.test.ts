@@ -25,6 +25,12 @@ describe('settings', () => {
       'there is no setting MAX_CONNECTION: MAX_CONNECTIONS was probably meant',
       'there is no setting DATADIR: DATA_DIR was probably meant',
     ]);
+    const servers = { EVENTSTORE_URL: 'esdb://x', MONGO_URL: 'mongodb://x', rabbitmq_url: 'amqp://x' };
+    expect(() => readSettings(servers))
+      .to.throw('MONGODB_URL and RABBITMQ_URL must be set, too')
+      .with.property('problems')
+      .that.includes('there is no setting MONGO_URL: MONGODB_URL was probably meant')
+      .and.includes('there is no setting rabbitmq_url: RABBITMQ_URL was probably meant');
     expect(misspelt(Object.fromEntries(settingNames.map((name) => [name, ''])))).to.deep.equal([]);
   });
 });
