@@ -308,7 +308,10 @@ const tellOriginal = (original: string, by: string): boolean => {
     lock.release();
     return true;
   } catch (error) {
-    if (error instanceof DataDirectoryInUse) throw refused(`${original}, of which this is a copy, is in use by another process. Stop that process first.`);
+    if (error instanceof DataDirectoryInUse)
+      throw refused(
+        `${original}, of which this is a copy, is in use by another process. Stop that process first.`,
+      );
     return false;
   }
 };

@@ -263,7 +263,9 @@ export const misspelt = (environment: Environment): readonly string[] =>
   Object.keys(environment)
     .filter((name) => !settingNames.some((setting) => setting === name))
     .flatMap((name) => {
-      const meant = settingNames.find((setting) => setting.length > 4 && distance(name.toUpperCase(), setting) <= 2);
+      const meant = settingNames.find(
+        (setting) => setting.length > 4 && distance(name.toUpperCase(), setting) <= 2,
+      );
       return meant === undefined ? [] : [`there is no setting ${name}: ${meant} was probably meant`];
     });
 

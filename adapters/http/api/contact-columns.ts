@@ -1,3 +1,4 @@
+import { normaliseText } from '../../../domain/text.js';
 import { UnreadableFile } from './csv-rows.js';
 
 type Texts = Readonly<Record<string, string>>;
@@ -5,26 +6,29 @@ type Texts = Readonly<Record<string, string>>;
 /** The columns in which exporters keep a field. Of several in a file, the first one here is read. */
 const fieldNames: Texts = {
   external_id: 'external_id id record_id user_id klaviyo_id euid square_customer_id',
-  name: 'name full_name recipient_name shipping_name ship_name',
-  first_name: 'first_name firstname fname given_name billing_first_name',
-  last_name: 'last_name lastname lname family_name surname billing_last_name',
-  company: 'company company_name organization organization_name organization_1_name account_name associated_company default_address_company billing_company',
-  job_title: 'job_title jobtitle organization_title organization_1_title title',
-  email: 'email email_address email_1_value email_1 user_email primary_email billing_email work_email home_email',
-  phone: 'phone phone_number phone_1_value phone_1 mobile_phone mobile_phone_number mobile_number mobile home_phone business_phone work_phone default_address_phone billing_phone',
-  birthday: 'birthday birthdate birth_date date_of_birth',
+  name: 'recipient_name shipping_name ship_name name full_name display_name',
+  first_name: 'first_name firstname fname first given_name forename vorname prénom nombre billing_first_name',
+  last_name: 'last_name lastname lname last family_name surname nachname nom apellidos billing_last_name',
+  company: 'company company_name organization organization_name organization_1_name account_name associated_company default_address_company shipping_company billing_company firma société empresa',
+  job_title: 'job_title jobtitle organization_title organization_1_title position title fonction cargo',
+  email: 'email email_address email_1_value email_1 user_email primary_email primary_email_address main_email from_email_address billing_email work_email home_email email_adresse adresse_e_mail correo_electrónico',
+  phone: 'phone phone_number phone_1_value phone_1 mobile_phone mobile_phone_number mobile_number mobile home_phone business_phone work_phone cell_phone main_phone default_address_phone billing_phone mobiltelefon telefon téléphone teléfono',
+  birthday: 'birthday birthdate birth_date date_of_birth dob geburtstag anniversaire cumpleaños',
   work_anniversary: 'work_anniversary hire_date',
 }; // prettier-ignore
 
 /** The same for each address in a file, whose names begin with one of `addresses`. */
 const partNames: Texts = {
-  line1: 'line_1 address_1 street street_1 street_address street_address_1 street_address_line_1 address',
-  line2: 'line_2 address_2 street_2 street_address_2 street_address_line_2 extended_address',
-  city: 'city',
-  state: 'state state_code province_code province state_region state_province province_state region',
-  zip: 'zip zip_code zipcode postal_code postcode post_code zip_postal_code',
-  country: 'country country_code country_region',
-};
+  line1: 'line_1 address_1 street street_1 street_address street_address_1 street_address_line_1 straße rue calle address',
+  line2: 'line_2 address_2 street_2 street_address_2 street_line_2 street_address_line_2 line_2_district_neighborhood extended_address',
+  city: 'city town town_city ort ville ciudad',
+  state: 'state state_code st province_code province state_region state_province province_state state_province_region_county_territory_prefecture_republic bundesland bundesland_kanton état estado region',
+  zip: 'zip zip_code zipcode postal_code postcode post_code zip_postal_code plz postleitzahl code_postal código_postal',
+  country: 'country country_code country_region land land_region pays país',
+}; // prettier-ignore
+/** Where the column of one of these has nothing in a row, the next one is read. */
+const inTurn = new Set(['name', 'email', 'phone']);
+
 /** Of several addresses in a row, the first one here that has a street is read. */
 const addresses = ['', 'mailing_', 'shipping_', 'ship_', 'ship_to_', 'primary_', 'home_', 'default_', 'address_1_', 'business_', 'work_', 'billing_', 'other_', 'address_2_']; // prettier-ignore
 
@@ -60,6 +64,8 @@ const plainName = (heading: string): string => {
     .toLowerCase()
     .replace(/^(?:person|contact|customer)_/, '')
     .replace(/^e_mail/, 'email')
+    .replace(/_privat$/, '_home')
+    .replace(/_geschäftlich$/, '_work')
     .replace(/^(.+)_(home|work|mobile|business|other|mailing|shipping|billing)$/, '$2_$1');
 };
 
@@ -75,8 +81,7 @@ export interface FileOptions {
 }
 
 const shown = (heading: string): string =>
-  heading
-    .slice(0, 100)
+  normaliseText(heading.slice(0, 100))
     .replaceAll(/[\p{Cc}\p{Z}]+/gu, ' ')
     .trim();
 const isSame = (heading: string, other: string): boolean =>
@@ -89,7 +94,8 @@ const isSame = (heading: string, other: string): boolean =>
 export const readColumns = (header: readonly string[], { key, keyIsNamed, unread }: FileOptions) => {
   const width = header.findLastIndex((heading) => heading.trim() !== '') + 1;
   const headings = header.slice(0, width).map((heading, at) => shown(heading) || `column ${at + 1}`);
-  const names = headings.map(plainName);
+  // BigCommerce has `City - 1`.
+  const names = headings.map(plainName).map((name) => (places.has(name) ? name : name.replace(/_1$/, '')));
   const lacks = (column: string, next = '') =>
     new UnreadableFile(
       `The file has no column ${column}. ${next}Its columns are: ${headings.slice(0, 20).join(', ')}.`,
@@ -98,7 +104,9 @@ export const readColumns = (header: readonly string[], { key, keyIsNamed, unread
   if (key !== undefined && keyAt === -1) throw lacks(`"${key}"`);
   const found: { index: number; field: string; address: string | null }[] = [...places].flatMap(
     ([name, place]) => {
-      const isMeant = !needsCity.test(name) || names.includes(name.replace(needsCity, 'city'));
+      const isCity = ({ field, address }: Omit<Column, 'index'>) =>
+        field === 'city' && address === place.address;
+      const isMeant = !needsCity.test(name) || names.some((other) => isCity(places.get(other) ?? place));
       return names.flatMap((other, index) => (isMeant && other === name ? [{ ...place, index }] : []));
     },
   );
@@ -117,12 +125,14 @@ export const readColumns = (header: readonly string[], { key, keyIsNamed, unread
   const cityAlone = addresses.find((address) => columnOf('city', address) && !columnOf('line1', address));
   if (cityAlone !== undefined && !columnOf('city', ''))
     for (const column of found) if (column.address === '') column.address = cityAlone;
-  const columns = found.filter((column) => columnOf(column.field, column.address) === column);
+  const isFirst = (column: Column): boolean => columnOf(column.field, column.address) === column;
+  const columns = found.filter((column) => isFirst(column) || inTurn.has(column.field));
   for (const [index, heading] of headings.entries()) {
-    if (columns.some((column) => column.index === index)) continue;
+    if (columns.some((column) => column.index === index && isFirst(column))) continue;
     const { field, address } = found.find((column) => column.index === index) ?? {};
     if (field !== undefined)
-      unread[heading] = `${field} is read from ${headings[columnOf(field, address)?.index ?? -1]}`;
+      unread[heading] =
+        `${field} is read from ${headings[columnOf(field, address)?.index ?? -1]}${inTurn.has(field) ? ' first' : ''}`;
     else if (places.get(names[index] ?? '')?.field === 'line1')
       unread[heading] = 'an address is read from columns for street, city, state and ZIP';
     else unread[heading] = 'no field is read from a column of this name';

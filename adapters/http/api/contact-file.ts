@@ -79,7 +79,7 @@ const contactIn = ({ columns, width }: Columns, cells: readonly string[]) => {
     const text = textIn(field, cells[index]);
     if (text === '') continue;
     const parts = address === null ? contact : (addresses.get(address) ?? {});
-    parts[field] = text;
+    parts[field] ??= text;
     if (address !== null) addresses.set(address, parts);
   }
   const { external_id: externalId } = contact;

@@ -55,7 +55,7 @@ const cellPattern = (text: string, isLast: boolean): RegExp | null => {
   if (end === '' && !isLast) return null;
   const plain = first.replaceAll(/"[^"]*"/g, '');
   const count = (delimiter: string): number => plain.split(delimiter).length;
-  const most = [',', ';', '\t'].reduce((one, other) => (count(other) > count(one) ? other : one));
+  const most = [',', ';', '\t', '|'].reduce((one, other) => (count(other) > count(one) ? other : one));
   const delimiter = `\\${delimiterNamed.exec(text)?.[1] ?? most}`;
   return new RegExp(`(?:=?"([^"]*(?:""[^"]*)*)"|([^"\\r\\n${delimiter}]*))(${delimiter}|\\r?\\n?$)`, 'y');
 };

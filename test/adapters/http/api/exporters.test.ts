@@ -100,8 +100,8 @@ const exporters: Readonly<Record<string, Exporter>> = {
     read: 'First Name, Last Name, Company, Job Title, Business Street, Business Street 2, Business City, Business State, Business Postal Code, Business Country/Region, Home Street, Home Street 2, Home City, Home State, Home Postal Code, Home Country/Region, Other Street, Other Street 2, Other City, Other State, Other Postal Code, Other Country/Region, Mobile Phone, Birthday, E-mail Address',
     because: {
       Title: 'job_title is read from Job Title',
-      'Home Phone': 'phone is read from Mobile Phone',
-      'Business Phone': 'phone is read from Mobile Phone',
+      'Home Phone': 'phone is read from Mobile Phone first',
+      'Business Phone': 'phone is read from Mobile Phone first',
     },
   },
   'Outlook, with addresses at work': {
@@ -114,8 +114,8 @@ const exporters: Readonly<Record<string, Exporter>> = {
     read: 'First Name, Last Name, Company, Job Title, Business Street, Business Street 2, Business City, Business State, Business Postal Code, Business Country/Region, Home Street, Home Street 2, Home City, Home State, Home Postal Code, Home Country/Region, Other Street, Other Street 2, Other City, Other State, Other Postal Code, Other Country/Region, Mobile Phone, Birthday, E-mail Address',
     because: {
       Title: 'job_title is read from Job Title',
-      'Home Phone': 'phone is read from Mobile Phone',
-      'Business Phone': 'phone is read from Mobile Phone',
+      'Home Phone': 'phone is read from Mobile Phone first',
+      'Business Phone': 'phone is read from Mobile Phone first',
     },
   },
   HubSpot: {
@@ -147,7 +147,7 @@ const exporters: Readonly<Record<string, Exporter>> = {
     ],
     read: 'Record ID, First Name, Last Name, Email, Phone Number, Job Title, Company Name, Date of birth, Street Address, Street Address 2, City, State/Region, Postal Code, Country/Region',
     because: {
-      'Mobile Phone Number': 'phone is read from Phone Number',
+      'Mobile Phone Number': 'phone is read from Phone Number first',
       'Associated Company': 'company is read from Company Name',
     },
   },
@@ -180,7 +180,7 @@ const exporters: Readonly<Record<string, Exporter>> = {
       { external_id: '003Dn00000AbCdG' },
     ],
     read: 'First Name, Last Name, Title, Account Name, Mailing Street, Mailing City, Mailing State/Province, Mailing Zip/Postal Code, Mailing Country, Phone, Email, Contact ID, Birthdate',
-    because: { Mobile: 'phone is read from Phone' },
+    because: { Mobile: 'phone is read from Phone first' },
   },
   'Salesforce’s Data Loader': {
     columns:
@@ -204,7 +204,7 @@ const exporters: Readonly<Record<string, Exporter>> = {
       { external_id: '3' },
     ],
     read: 'Id, LastName, FirstName, Name, OtherStreet, OtherCity, OtherState, OtherPostalCode, OtherCountry, MailingStreet, MailingCity, MailingState, MailingPostalCode, MailingCountry, Phone, Email, Title, Birthdate',
-    because: { MobilePhone: 'phone is read from Phone' },
+    because: { MobilePhone: 'phone is read from Phone first' },
   },
   Mailchimp: {
     columns:
@@ -249,7 +249,7 @@ const exporters: Readonly<Record<string, Exporter>> = {
       { external_id: '3' },
     ],
     read: 'Customer ID, First Name, Last Name, Email, Default Address Company, Default Address Address1, Default Address Address2, Default Address City, Default Address Province Code, Default Address Country Code, Default Address Zip, Phone',
-    because: { 'Default Address Phone': 'phone is read from Phone' },
+    because: { 'Default Address Phone': 'phone is read from Phone first' },
   },
   Klaviyo: {
     columns:
@@ -295,11 +295,11 @@ const exporters: Readonly<Record<string, Exporter>> = {
       { external_id: '2' },
       { external_id: '3' },
     ],
-    read: 'ID, user_email, first_name, last_name, billing_company, billing_phone, billing_address_1, billing_address_2, billing_postcode, billing_city, billing_state, billing_country, shipping_address_1, shipping_address_2, shipping_postcode, shipping_city, shipping_state, shipping_country',
+    read: 'ID, user_email, first_name, last_name, display_name, billing_company, billing_phone, billing_address_1, billing_address_2, billing_postcode, billing_city, billing_state, billing_country, shipping_address_1, shipping_address_2, shipping_postcode, shipping_city, shipping_state, shipping_country',
     because: {
       billing_first_name: 'first_name is read from first_name',
       billing_last_name: 'last_name is read from last_name',
-      billing_email: 'email is read from user_email',
+      billing_email: 'email is read from user_email first',
     },
   },
   'Analytics of WooCommerce': {
@@ -325,7 +325,7 @@ const exporters: Readonly<Record<string, Exporter>> = {
     more: [{ Birthday: '12/10', 'Phone - mobile': '217-555-0100', 'City - Work': 'Boston' }],
     has: [{ external_id: 'ada@example.com', birthday: '12-10', phone: '217-555-0100' }],
     read: 'Email address, First name, Last name, Job title, Company, Phone - mobile, Birthday, Street address line 1 - Home, Street address line 2 - Home, City - Home, State/Province - Home, Zip/Postal Code - Home, Country - Home, Street address line 1 - Work, City - Work',
-    because: { 'Phone - home': 'phone is read from Phone - mobile' },
+    because: { 'Phone - home': 'phone is read from Phone - mobile first' },
   },
   'orders of Etsy': {
     columns:
@@ -340,6 +340,100 @@ const exporters: Readonly<Record<string, Exporter>> = {
     ],
     read: 'Order ID, Full Name, First Name, Last Name, Street 1, Street 2, Ship City, Ship State, Ship Zipcode, Ship Country',
   },
+  'orders of Shopify': {
+    columns:
+      'Name, Email, Financial Status, Billing Name, Billing Street, Billing City, Billing Zip, Shipping Name, Shipping Street, Shipping Address1, Shipping Address2, Shipping Company, Shipping City, Shipping Zip, Shipping Province, Shipping Country, Id',
+    places: ', , Email, Shipping Address1, Shipping Address2, Shipping City, Shipping Province, Shipping Zip',
+    states: ['IL', 'PR'],
+    more: [
+      { Name: '#1001', Id: '4501', 'Shipping Name': 'Ada Lovelace', 'Billing Name': 'Charles Babbage' },
+      { Name: '#1002', Id: '4502', 'Shipping Name': 'Bo Núñez' },
+      { Name: '#1003', Id: '4503', 'Shipping Name': 'Cy Ng' },
+    ],
+    has: [
+      { external_id: '4501', name: 'Ada Lovelace' },
+      { external_id: '4502', name: 'Bo Núñez' },
+      { external_id: '4503', name: 'Cy Ng' },
+    ],
+    read: 'Email, Billing Street, Billing City, Billing Zip, Shipping Name, Shipping Address1, Shipping Address2, Shipping Company, Shipping City, Shipping Zip, Shipping Province, Shipping Country, Id',
+    because: {
+      Name: 'name is read from Shipping Name first',
+      'Shipping Street': 'line1 is read from Shipping Address1',
+    },
+  },
+  'customers of BigCommerce': {
+    columns:
+      'Customer ID, First Name, Last Name, Company, Email, Phone, Store Credit, Address First Name - 1, Address Line 1 - 1, Address Line 2 - 1, City - 1, State/Province - 1, Zip - 1, Country - 1, Address Line 1 - 2, City - 2',
+    places:
+      'First Name, Last Name, Email, Address Line 1 - 1, Address Line 2 - 1, City - 1, State/Province - 1, Zip - 1',
+    more: [
+      { 'Customer ID': '1', 'Address Line 1 - 2': '1 Engine Row', 'City - 2': 'Boston' },
+      { 'Customer ID': '2' },
+      { 'Customer ID': '3' },
+    ],
+    has: [{ external_id: '1' }, { external_id: '2' }, { external_id: '3' }],
+    read: 'Customer ID, First Name, Last Name, Company, Email, Phone, Address Line 1 - 1, Address Line 2 - 1, City - 1, State/Province - 1, Zip - 1, Country - 1',
+  },
+  'donors of Bloomerang': {
+    columns:
+      'Account Number, First, Last, Primary Email Address, Primary Street, Primary City, Primary State, Primary ZIP Code, Main Phone',
+    key: 'Account Number',
+    places:
+      'First, Last, Primary Email Address, Primary Street, , Primary City, Primary State, Primary ZIP Code',
+    more: [
+      { 'Account Number': '1', 'Primary Street': '12 Analytical Way\nApt 4' },
+      { 'Account Number': '2' },
+      { 'Account Number': '3' },
+    ],
+    has: [{ external_id: '1', line2: 'Apt 4' }, { external_id: '2' }, { external_id: '3' }],
+    read: 'Account Number, First, Last, Primary Email Address, Primary Street, Primary City, Primary State, Primary ZIP Code, Main Phone',
+  },
+  PayPal: {
+    columns:
+      'Transaction ID, Name, From Email Address, Shipping Address, Address Line 1, Address Line 2/District/Neighborhood, Town/City, State/Province/Region/County/Territory/Prefecture/Republic, Zip/Postal Code, Country',
+    key: 'Transaction ID',
+    places:
+      ', , From Email Address, Address Line 1, Address Line 2/District/Neighborhood, Town/City, State/Province/Region/County/Territory/Prefecture/Republic, Zip/Postal Code',
+    more: [
+      { 'Transaction ID': '1', Name: 'Ada Lovelace' },
+      { 'Transaction ID': '2', Name: 'Bo Núñez' },
+      { 'Transaction ID': '3', Name: 'Cy Ng' },
+    ],
+    has: [
+      { external_id: '1', name: 'Ada Lovelace' },
+      { external_id: '2', name: 'Bo Núñez' },
+      { external_id: '3', name: 'Cy Ng' },
+    ],
+    read: 'Transaction ID, Name, From Email Address, Address Line 1, Address Line 2/District/Neighborhood, Town/City, State/Province/Region/County/Territory/Prefecture/Republic, Zip/Postal Code, Country',
+    because: { 'Shipping Address': 'an address is read from columns for street, city, state and ZIP' },
+  },
+  'Outlook in German': {
+    columns:
+      'Anrede, Vorname, Nachname, Firma, Position, Straße geschäftlich, Ort geschäftlich, Straße privat, Ort privat, Bundesland/Kanton privat, Postleitzahl privat, Land/Region privat, Mobiltelefon, Geburtstag, E-Mail-Adresse',
+    key: 'E-Mail-Adresse',
+    places:
+      'Vorname, Nachname, E-Mail-Adresse, Straße privat, , Ort privat, Bundesland/Kanton privat, Postleitzahl privat',
+    more: [{ 'Straße privat': '12 Analytical Way\nApt 4', Geburtstag: '10.12.1815', Firma: 'Engines' }],
+    has: [{ line2: 'Apt 4', birthday: '12-10', company: 'Engines' }],
+    read: 'Vorname, Nachname, Firma, Position, Straße geschäftlich, Ort geschäftlich, Straße privat, Ort privat, Bundesland/Kanton privat, Postleitzahl privat, Land/Region privat, Mobiltelefon, Geburtstag, E-Mail-Adresse',
+  },
+  'somebody who writes French': {
+    columns: 'Prénom, Nom, Société, Fonction, Adresse e-mail, Téléphone, Rue, Ville, État, Code postal, Pays',
+    key: 'Adresse e-mail',
+    places: 'Prénom, Nom, Adresse e-mail, Rue, , Ville, État, Code postal',
+    more: [{ Rue: '12 Analytical Way\nApt 4', Pays: 'États-Unis' }],
+    has: [{ line2: 'Apt 4' }],
+    read: 'Prénom, Nom, Société, Fonction, Adresse e-mail, Téléphone, Rue, Ville, État, Code postal, Pays',
+  },
+  'somebody who writes Spanish': {
+    columns:
+      'Nombre, Apellidos, Empresa, Cargo, Correo electrónico, Teléfono, Calle, Ciudad, Estado, Código postal, País',
+    key: 'Correo electrónico',
+    places: 'Nombre, Apellidos, Correo electrónico, Calle, , Ciudad, Estado, Código postal',
+    more: [{ Calle: '12 Analytical Way\nApt 4', País: 'Estados Unidos' }],
+    has: [{ line2: 'Apt 4' }],
+    read: 'Nombre, Apellidos, Empresa, Cargo, Correo electrónico, Teléfono, Calle, Ciudad, Estado, Código postal, País',
+  },
   'persons of Pipedrive': {
     columns:
       'Person - Name, Person - First name, Person - Last name, Person - Organization, Person - Email - Work, Person - Email - Home, Person - Phone - Work, Person - ID, Person - Birthday, Person - Postal address, Person - Owner',
@@ -351,7 +445,7 @@ const exporters: Readonly<Record<string, Exporter>> = {
     ],
     has: [{ external_id: '17', birthday: '12-10' }, { external_id: '2' }, { external_id: '3' }],
     read: 'Person - Name, Person - First name, Person - Last name, Person - Organization, Person - Email - Work, Person - Phone - Work, Person - ID, Person - Birthday',
-    because: { 'Person - Email - Home': 'email is read from Person - Email - Work' },
+    because: { 'Person - Email - Home': 'email is read from Person - Email - Work first' },
   },
   'a person with a spreadsheet': {
     columns:
@@ -413,6 +507,7 @@ const forms: Readonly<Record<string, (table: Table) => Buffer>> = {
   'CRLF after the header and LF after rows': (table) => Buffer.from(written(table, ',', ['\r\n', '\n'])),
   semicolons: (table) => Buffer.from(written(table, ';', ['\r\n'])),
   'semicolons, which it names': (table) => Buffer.from(`sep=;\r\n${written(table, ';', ['\r\n'])}`),
+  'upright strokes': (table) => Buffer.from(written(table, '|')),
   tabs: (table) => Buffer.from(written(table, '\t')),
   'tabs in UTF-16': (table) => Buffer.from(`\ufeff${written(table, '\t', ['\r\n'])}`, 'utf16le'),
   'commas in the other UTF-16': (table) => Buffer.from(`\ufeff${written(table, ',')}`, 'utf16le').swap16(),
@@ -514,6 +609,18 @@ describe('a cell of a file of contacts', () => {
   for (const [zip, state, whole] of zips)
     it(`has the ZIP code ${zip} with the zeros that a spreadsheet dropped or kept`, async () =>
       expect(readContact(await read({ zip, state })).address.zip).to.equal(whole));
+
+  it('is the next of two with the e-mail address where the first is empty', async () => {
+    const file = (async function* () {
+      yield Buffer.from('\u200bexternal_id;name;Work Email;Home\u00a0Email\n1;Ada;;ada@example.com\n');
+    })();
+    const unread = {};
+    for await (const row of contactRows(file, { key: undefined, keyIsNamed: '', fromLine: 1, unread }))
+      expect(row).to.deep.include({
+        contact: { external_id: '1', name: 'Ada', email: 'ada@example.com' },
+      });
+    expect(unread).to.deep.equal({ 'Home Email': 'email is read from Work Email first' });
+  });
 
   it('has no ZIP code that lacks another digit', async () => {
     const contact = await read({ zip: '2701', state: 'IL' });
