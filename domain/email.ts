@@ -6,21 +6,30 @@ export const maxEmailLength = 320;
 const longest = 4 * maxEmailLength;
 const named = /<([^<>]*@[^<>]*)>/;
 
+/** Nothing invisible, no space beside the `@`, NFC, lower case. */
+const folded = (text: string): string =>
+  normaliseText(text)
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+    .replace(/\p{Cc}/gu, ' ')
+    .replace(/\s*@\s*/g, '@')
+    .toLowerCase()
+    .normalize('NFC');
+
 /**
  * Normalises an e-mail address from any source: nothing invisible, NFC, lower case, and only the address of
- * `Name <address>`, `"address"` or `mailto:address`. (decision 75: one reading of an e-mail address)
+ * `Name <address>`, `address (Name)`, `"address"` or `mailto:address`. (decision 75: one reading of an e-mail
+ * address)
  */
 export const foldEmail = (text: string): string => {
   // No address is as long, and normalising takes long.
   if (text.length > longest) return text.trim().toLowerCase();
-  const shown = normaliseText(text);
+  const shown = folded(text);
   return (named.exec(shown)?.[1] ?? shown)
+    .replace(/\([^()]*\)/g, '')
     .trim()
-    .toLowerCase()
-    .replace(/^mailto:/, '')
-    .replace(/[;,\s]+$/, '')
-    .replace(/^(["'])(.*)\1$/s, '$2')
-    .normalize('NFC');
+    .replace(/^mailto:([^?]*).*/s, '$1')
+    .replace(/[;,.\s]+$/, '')
+    .replace(/^(["'])(.*)\1$/s, '$2');
 };
 
 const refusal = (message: string): DomainError => new DomainError('invalid_parameter', message);
@@ -35,6 +44,9 @@ export const readEmail: TextRule = Object.assign(
   },
   { maxLength: maxEmailLength },
 );
+
+const addresses = /[^\s<>()[\]"“”«»`,;:@]+@[^\s<>()[\]"“”«»`,;:@]+/g;
+const isAddress = (text: string): boolean => text.match(addresses)?.[0] === text;
 
 /** The same, where it must look like an address. Throws `invalid_parameter`. */
 export const readMailbox: TextRule = Object.assign(
@@ -61,6 +73,8 @@ export const emailIn = (sent: unknown): Captured<string | null> =>
     if (value === null || (typeof value === 'string' && isBlank(value))) return null;
     if (typeof value !== 'string') throw refusal('An e-mail address is a text.');
     const email = readEmail(value);
-    if ((email?.split('@').length ?? 0) > 2) throw refusal('These are several e-mail addresses.');
+    const found = folded(value).match(addresses)?.map((address) => address.replace(/^'|'$/g, ''));
+    if (new Set(found).size > 1) throw refusal('These are several e-mail addresses.');
+    if (email?.includes('@') === true && !isAddress(email)) throw refusal('This is no e-mail address.');
     return email;
   });

@@ -7,7 +7,8 @@ describe('an e-mail address', () => {
     'renée@x.test', ' renée@x.test\t', 'RENÉE@X.TEST', 'rene\u0301e@x.test', 'RENE\u0301E@x.test', 'ren\u00ade\u0301e@x.test',
     '\u200brenée@x.test\ufeff', 'Renée <renée@x.test>', '"Doe, Renée" <Renée@X.test>', '<renée@x.test>', 'Renée < renée@x.test >',
     'mailto:Renée@x.test', '"renée@x.test"', "'renée@x.test' <renée@x.test>", 'renée@x.test;',
-    'Renée <renée@x.test> (work)', '\u00a0renée@x.test\u3000',
+    'Renée <renée@x.test> (work)', 'renée@x.test (Renée)', 'renée @ x.test', 'renée@x.test.', 'mailto:renée@x.test?subject=Hi',
+    'renée@x.test\ufe0f', 'ren\u034fée@x.test', 'renée@x.test\0', 'renée@x.test\u{e0020}', '\u00a0renée@x.test\u3000',
   ]; // prettier-ignore
   for (const text of same)
     it(`is read as the same: ${JSON.stringify(text)}`, () => {
@@ -40,6 +41,14 @@ describe('an e-mail address', () => {
     ['a@x.test', 'b@x.test'],
     [7],
     'a@x.test, b@x.test',
+    'Ada <a@x.test>, Bo <b@x.test>',
+    'Ada <a@x.test>, b@x.test',
+    'Ada a@x.test',
+    'Ada <a@x.test',
+    'Ada [mailto:a@x.test]',
+    '“a@x.test”',
+    '<a href="mailto:a@x.test">a@x.test</a>',
+    'a@b@x.test',
     `${'a'.repeat(400)}@x.test`,
   ];
   for (const sent of unclear)
