@@ -186,7 +186,11 @@ const maxExternalIdLength = 255;
  */
 export const readExternalId = limitedText(
   maxExternalIdLength,
-  () => new DomainError('invalid_parameter', `An external id has at most ${maxExternalIdLength} characters.`),
+  (length) =>
+    new DomainError(
+      'invalid_parameter',
+      `An external id has at most ${maxExternalIdLength} characters, not ${length}.`,
+    ),
   (text) => text,
 );
 
@@ -194,10 +198,10 @@ export const readExternalId = limitedText(
 export const maxContactTextLength = 200;
 export const maxPhoneLength = 40;
 
-const nameTooLong = (): DomainError =>
+const nameTooLong = (length: number): DomainError =>
   new DomainError(
     'invalid_parameter',
-    `The name of a contact has at most ${maxContactTextLength} characters.`,
+    `The name of a contact has at most ${maxContactTextLength} characters, not ${length}.`,
   );
 
 const limitedName = limitedText(maxContactTextLength, nameTooLong, (text) =>
@@ -224,7 +228,8 @@ export const composeNames = (
 ): Pick<ContactDetails, 'name' | 'firstName' | 'lastName'> => {
   if (firstName !== null || lastName !== null) {
     const whole = [firstName, lastName].filter((part) => part !== null).join(' ');
-    if (countCharacters(whole) > maxContactTextLength) throw nameTooLong();
+    const length = countCharacters(whole);
+    if (length > maxContactTextLength) throw nameTooLong(length);
     return { name: whole, firstName, lastName };
   }
   if (name === null)

@@ -38,8 +38,9 @@ const refusal = (message: string): DomainError => new DomainError('invalid_param
 export const readEmail: TextRule = Object.assign(
   (text: string): string | null => {
     const email = foldEmail(text);
-    if (countCharacters(email) > maxEmailLength)
-      throw refusal(`An e-mail address has at most ${maxEmailLength} characters.`);
+    const length = countCharacters(email);
+    if (length > maxEmailLength)
+      throw refusal(`An e-mail address has at most ${maxEmailLength} characters, not ${length}.`);
     return email === '' ? null : email;
   },
   { maxLength: maxEmailLength },
@@ -73,7 +74,9 @@ export const emailIn = (sent: unknown): Captured<string | null> =>
     if (value === null || (typeof value === 'string' && isBlank(value))) return null;
     if (typeof value !== 'string') throw refusal('An e-mail address is a text.');
     const email = readEmail(value);
-    const found = folded(value).match(addresses)?.map((address) => address.replace(/^'|'$/g, ''));
+    const found = folded(value)
+      .match(addresses)
+      ?.map((address) => address.replace(/^'|'$/g, ''));
     if (new Set(found).size > 1) throw refusal('These are several e-mail addresses.');
     if (email?.includes('@') === true && !isAddress(email)) throw refusal('This is no e-mail address.');
     return email;

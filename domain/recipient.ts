@@ -68,8 +68,8 @@ const invalid = (message: string): DomainError => new DomainError('invalid_recip
  */
 const breaksTheLine = /[\p{Cc}\u2028\u2029]/u;
 
-const limited = limitedText(maxPartLength, () =>
-  invalid(`A part of an address may have at most ${maxPartLength} characters.`),
+const limited = limitedText(maxPartLength, (length) =>
+  invalid(`A part of an address may have at most ${maxPartLength} characters, not ${length}.`),
 );
 
 /** The rule of a part of an address: the common checks, then `read`. */
@@ -124,7 +124,10 @@ export type SentCountry = 'US' | (typeof territories)[number];
 export const readCountry = partRule((part): SentCountry => {
   if (/^(?:US|USA|United States)$/i.test(part)) return 'US';
   const territory = territories.find((code) => code === part.toUpperCase());
-  if (territory === undefined) throw invalid('The country must be US: cards are mailed inside the US only.');
+  if (territory === undefined)
+    throw invalid(
+      `The country must be US, not \`${truncate(part, 40)}\`: cards are mailed inside the US only.`,
+    );
   return territory;
 });
 

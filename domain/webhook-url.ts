@@ -120,7 +120,7 @@ const normalisedUrl = (text: string): WebhookUrl => {
   if (url.hostname === '' || url.hostname.split('.').includes(''))
     throw refusal(`The host name ${url.hostname} has an empty part. Take out a dot.`);
   if (url.href.length > maxUrlLength)
-    throw refusal(`A webhook address may have at most ${maxUrlLength} characters.`);
+    throw refusal(`A webhook address may have at most ${maxUrlLength} characters, not ${url.href.length}.`);
   return url.href as WebhookUrl;
 };
 
