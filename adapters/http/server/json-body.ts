@@ -103,13 +103,12 @@ const sanitise = (value: Json, level: number): void => {
 
 /** Where the parser gave up, if it reports that. Its own message would quote the body. */
 const placeIn = (error: unknown): string => {
-  if (error instanceof SyntaxError && error.message.startsWith('Unexpected end'))
-    return ': it ends too early';
-  const [, position] =
-    error instanceof SyntaxError
-      ? (/ in JSON at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(error.message) ?? [])
-      : [];
-  return position === undefined ? '' : ` from character ${Number(position) + 1} on`;
+  const message = error instanceof SyntaxError ? error.message : '';
+  if (message.startsWith('Unexpected end')) return ': it ends too early';
+  const [, position] = / in JSON at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message) ?? [];
+  if (position !== undefined) return ` from character ${Number(position) + 1} on`;
+  const [, character] = /^Unexpected token '(.)',/u.exec(message) ?? [];
+  return character === undefined ? '' : ` from a \`${character}\` on`;
 };
 
 /** Whether a text may have a number whose digits a double changes: most bodies have none. */

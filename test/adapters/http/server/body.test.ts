@@ -83,6 +83,7 @@ describe('the body (decision 6)', () => {
       return 'refusal' in result ? result.refusal.message : '';
     };
     expect(told('{"a":1,}')).to.equal("The body is not valid JSON: it can't be parsed from character 8 on.");
+    expect(told('{"a":NaN}')).to.equal("The body is not valid JSON: it can't be parsed from a `N` on.");
     expect(told('{"a":1')).to.match(/^The body is not valid JSON: it can't be parsed/);
     expect(told(' ')).to.equal('The body is not valid JSON: it is empty.');
   });
