@@ -19,13 +19,16 @@ export const errorCodes = [
 
 export type ErrorCode = (typeof errorCodes)[number];
 
+/** An error that is named like its class. */
+export class NamedError extends Error {
+  override readonly name = this.constructor.name;
+}
+
 /**
  * A refusal that the caller can act on. `param` names the field at fault, such as a variable of a template;
  * fields of requests are named where requests are read.
  */
-export class DomainError extends Error {
-  override readonly name = 'DomainError';
-
+export class DomainError extends NamedError {
   constructor(
     readonly code: ErrorCode,
     message: string,
@@ -71,9 +74,7 @@ export const unwrap = <T>(field: Captured<T>): T => {
  * An error that stays, however often the work is tried again: the process that meets it has to end, with this
  * message.
  */
-export class FinalError extends Error {
-  override readonly name = 'FinalError';
-}
+export class FinalError extends NamedError {}
 
 /** The message of a caught value: anything can be thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

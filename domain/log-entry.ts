@@ -1,3 +1,4 @@
+import { NamedError } from './errors.js';
 import type { OrganizationId, StreamName } from './ids.js';
 import { leafHash, type Hash } from './merkle.js';
 
@@ -19,9 +20,7 @@ const maxBytes = 1024;
 const printable = /^[^\n]*$/u;
 
 /** An event can't be entered as it is: it must not be left out, so the log of the log ends before it. */
-export class ImpossibleEntry extends Error {
-  override readonly name = 'ImpossibleEntry';
-}
+export class ImpossibleEntry extends NamedError {}
 
 /**
  * The entry as it is hashed: six lines, each with its line feed. Throws ImpossibleEntry if a line break in a

@@ -1,3 +1,4 @@
+import { NamedError } from './errors.js';
 import { parseVkey, UnknownAlgorithm, type NoteKey } from './signed-note.js';
 
 /** A witness of checkpoints. `url`: where it takes them, if it is to be asked. */
@@ -17,9 +18,7 @@ export interface LogPolicy {
   readonly isMet: (signed: readonly NoteKey[]) => boolean;
 }
 
-export class MalformedPolicy extends Error {
-  override readonly name = 'MalformedPolicy';
-}
+export class MalformedPolicy extends NamedError {}
 
 type Rule = (signed: readonly NoteKey[]) => boolean;
 

@@ -1,3 +1,4 @@
+import { NamedError } from './errors.js';
 import { createPrivateKey, createPublicKey, hash, sign, verify, type KeyObject } from 'node:crypto';
 
 /**
@@ -48,19 +49,13 @@ export interface OpenedNote extends Note {
   readonly verified: readonly VerifiedSignature[];
 }
 
-export class MalformedKey extends Error {
-  override readonly name: string = 'MalformedKey';
-}
+export class MalformedKey extends NamedError {}
 
 /** A key of an algorithm that is not known here; c2sp.org/signed-note has others. */
-export class UnknownAlgorithm extends MalformedKey {
-  override readonly name = 'UnknownAlgorithm';
-}
+export class UnknownAlgorithm extends MalformedKey {}
 
 /** A text that is no note, or a note that no known key or a known key did not sign rightly. */
-export class UntrustedNote extends Error {
-  override readonly name = 'UntrustedNote';
-}
+export class UntrustedNote extends NamedError {}
 
 const kinds: Readonly<Record<number, SignatureKind | undefined>> = { 1: 'note', 4: 'cosignature' };
 const typeOf = (kind: SignatureKind): number => (kind === 'note' ? 1 : 4);

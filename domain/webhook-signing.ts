@@ -1,3 +1,4 @@
+import { NamedError } from './errors.js';
 import { createHmac } from 'node:crypto';
 import type { Brand, Milliseconds } from './ids.js';
 
@@ -31,9 +32,7 @@ export interface SecretRef {
 export type SigningSecret = Brand<string, 'SigningSecret'>;
 
 /** An endpoint's secret is derived from a master key that the key file does not hold (any more). */
-export class MissingMasterKey extends Error {
-  override readonly name = 'MissingMasterKey';
-
+export class MissingMasterKey extends NamedError {
   constructor(readonly id: string) {
     super(
       `the key file lacks the key ${id}, which signing secrets in use are derived from. Add its line again below the others.`,

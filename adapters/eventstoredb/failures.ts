@@ -1,3 +1,4 @@
+import { NamedError } from '../../domain/errors.js';
 import {
   AccessDeniedError,
   InvalidArgumentError,
@@ -61,22 +62,16 @@ export const wasRefused = (error: unknown): boolean =>
   error instanceof MaxAppendSizeExceededError;
 
 /** The client, with its pending calls, was replaced. `cause`: the last of its failures. */
-export class Replaced extends Error {
-  override readonly name = 'Replaced';
-}
+export class Replaced extends NamedError {}
 
 /** The server answered that it is starting, or has no leader. */
-export class NotReady extends Error {
-  override readonly name = 'NotReady';
-}
+export class NotReady extends NamedError {}
 
 /**
  * An append that failed. `effect`: `none` if certainly nothing of it is stored and another try may succeed,
  * `refused` if the server will never take it, `open` if it may be stored, now or later.
  */
-export class AppendFailed extends Error {
-  override readonly name = 'AppendFailed';
-
+export class AppendFailed extends NamedError {
   constructor(
     readonly effect: 'none' | 'refused' | 'open',
     override readonly cause: unknown,

@@ -7,13 +7,11 @@ import {
   NO_STREAM,
   StreamNotFoundError,
 } from '@eventstore/db-client';
-import { messageOf } from '../../domain/errors.js';
+import { messageOf, NamedError } from '../../domain/errors.js';
 import { credentialsOf } from './connection.js';
 
 /** The server did not grant a right. `isAway`: it can't be reached. */
-export class NotGranted extends Error {
-  override readonly name = 'NotGranted';
-
+export class NotGranted extends NamedError {
   constructor(
     message: string,
     readonly isAway: boolean,

@@ -1,16 +1,14 @@
 import { connect, type ChannelModel, type RecoveringChannelModel } from 'amqplib';
 import type { Clock } from '../../application/ports/system.js';
 import { withTimeout } from '../../application/timing/with-timeout.js';
-import { messageOf } from '../../domain/errors.js';
+import { messageOf, NamedError } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
 /**
  * RabbitMQ can't be reached, takes no messages at the moment, or did not confirm them in time. The messages
  * may have arrived all the same.
  */
-export class RabbitUnavailable extends Error {
-  override readonly name = 'RabbitUnavailable';
-}
+export class RabbitUnavailable extends NamedError {}
 
 export interface RabbitConnectionOptions {
   /** `amqp://` or `amqps://`. */

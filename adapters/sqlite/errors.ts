@@ -1,7 +1,7 @@
-/** The data directory is in use by another process. */
-export class DataDirectoryInUse extends Error {
-  override readonly name = 'DataDirectoryInUse';
+import { NamedError } from '../../domain/errors.js';
 
+/** The data directory is in use by another process. */
+export class DataDirectoryInUse extends NamedError {
   constructor(readonly directory: string) {
     super(
       `The data directory ${directory} is in use by another process. Stop that process first, or set DATA_DIR to another directory.`,
@@ -10,9 +10,7 @@ export class DataDirectoryInUse extends Error {
 }
 
 /** A reader has seen events that the log no longer has: events are missing from its end. */
-export class CheckpointPastHead extends Error {
-  override readonly name = 'CheckpointPastHead';
-
+export class CheckpointPastHead extends NamedError {
   constructor(
     readonly reader: string,
     readonly checkpoint: bigint,
@@ -29,14 +27,10 @@ export class CheckpointPastHead extends Error {
  * A write certainly left nothing behind: the disk is full or read-only, or the file can't be read. A later
  * write may succeed.
  */
-export class NotWritten extends Error {
-  override readonly name = 'NotWritten';
-}
+export class NotWritten extends NamedError {}
 
 /**
  * A commit may or may not be on disk. The process must end without another response (exit code 75); the next
  * start learns the outcome from the log. (docs/operations.md#exit-codes)
  */
-export class UnknownOutcome extends Error {
-  override readonly name = 'UnknownOutcome';
-}
+export class UnknownOutcome extends NamedError {}

@@ -1,3 +1,4 @@
+import { NamedError } from '../../domain/errors.js';
 import { Resolver } from 'node:dns/promises';
 import { LRUCache } from 'lru-cache';
 import { lazilySized } from '../../application/memory/lazy-lru.js';
@@ -24,9 +25,7 @@ const successTtl: Milliseconds = 30_000;
 const namesKept = 10_000;
 
 /** There are too many lookups: this one could not begin in time. Nothing is known of the name. */
-export class TooManyLookups extends Error {
-  override readonly name = 'TooManyLookups';
-}
+export class TooManyLookups extends NamedError {}
 
 type Known =
   | { readonly until: Milliseconds; readonly addresses: readonly [ResolvedAddress, ...ResolvedAddress[]] }

@@ -1,7 +1,7 @@
+import { NamedError } from '../../domain/errors.js';
+
 /** Nothing was sent, for a reason in plain words. */
-export class NotSent extends Error {
-  override readonly name = 'NotSent';
-}
+export class NotSent extends NamedError {}
 
 /** Why an attempt got no response, in plain words for the delivery log. They quote nothing of the request. */
 export const inPlainWords = (error: Error): string => {

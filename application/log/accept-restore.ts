@@ -1,3 +1,4 @@
+import { NamedError } from '../../domain/errors.js';
 import { rootOf } from '../../domain/merkle.js';
 import { audit, auditIdOf } from '../../domain/audit.js';
 import { newCommand, type Initiator } from '../writing/commands.js';
@@ -13,9 +14,7 @@ export interface AcceptRestoreDeps
 }
 
 /** The log holds the head that was signed last, or there is no such head: nothing is given up. */
-export class NothingGivenUp extends Error {
-  override readonly name = 'NothingGivenUp';
-}
+export class NothingGivenUp extends NamedError {}
 
 export interface GivenUp {
   /** The head that is given up; null if the last signed head is not known. */

@@ -1,3 +1,4 @@
+import { NamedError } from '../../domain/errors.js';
 import {
   consistencyPath,
   foldHashes,
@@ -15,9 +16,7 @@ import type { LogTiles } from '../ports/log-tiles.js';
 type Tiles = Pick<LogTiles, 'hashes'>;
 
 /** The tiles lack hashes that the tree must have. */
-export class MissingTiles extends Error {
-  override readonly name = 'MissingTiles';
-}
+export class MissingTiles extends NamedError {}
 
 const rootsOver = (tiles: Tiles, leaves: Leaves): Promise<readonly Hash[]> =>
   Promise.all(

@@ -1,3 +1,4 @@
+import { NamedError } from '../../domain/errors.js';
 import { hashBytes, hashesAt, tilePath, tileWidth, verifyConsistency } from '../../domain/merkle.js';
 import { openNote, parseCheckpointText, type NoteKey, type TreeHead } from '../../domain/signed-note.js';
 import { consistencyProof, MissingTiles } from './log-proofs.js';
@@ -7,9 +8,7 @@ import type { LogTiles } from '../ports/log-tiles.js';
 export type ReadLogFile = (path: string) => Promise<Buffer>;
 
 /** Two checkpoints of one log, neither a prefix of the other. Together they prove the fork. */
-export class ForkSeen extends Error {
-  override readonly name = 'ForkSeen';
-}
+export class ForkSeen extends NamedError {}
 
 const tilesOf = (read: ReadLogFile, size: number): Pick<LogTiles, 'hashes'> => ({
   hashes: async (level, from, count) => {

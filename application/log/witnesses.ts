@@ -1,7 +1,7 @@
 import type { LogPolicy, Witness } from '../../domain/log-policy.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { openNote, withSignatures, type NoteSignature } from '../../domain/signed-note.js';
-import { messageOf } from '../../domain/errors.js';
+import { messageOf, NamedError } from '../../domain/errors.js';
 import { consistencyProof, MissingTiles } from './log-proofs.js';
 import type { LogTiles } from '../ports/log-tiles.js';
 import type { SignedHead } from '../ports/signed-heads.js';
@@ -28,9 +28,7 @@ export interface WitnessesDeps {
 }
 
 /** Too many witnesses refuse for the policy's quorum to sign this log any more. */
-export class RefusedByWitnesses extends Error {
-  override readonly name = 'RefusedByWitnesses';
-}
+export class RefusedByWitnesses extends NamedError {}
 
 /** A witness refuses because of an earlier signature. */
 class Refused extends Error {}

@@ -1,3 +1,4 @@
+import { NamedError } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import type { WebhookEndpoints } from '../../domain/webhook-endpoints.js';
 import type { DeliveryClaims } from './delivery-claims.js';
@@ -5,9 +6,7 @@ import type { DeliveryLog } from './delivery-log.js';
 import type { EndpointGates } from './endpoint-gates.js';
 
 /** The store can't be reached or written. Nothing changed. */
-export class DeliveriesUnavailable extends Error {
-  override readonly name = 'DeliveriesUnavailable';
-}
+export class DeliveriesUnavailable extends NamedError {}
 
 /**
  * The four ports of one delivery store. Every change that was acknowledged survives kill -9 and power loss.

@@ -1,3 +1,4 @@
+import { NamedError } from '../../domain/errors.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { Instant, Milliseconds, StreamName, Uuid } from '../../domain/ids.js';
 import type { KeyClaim } from './idempotency-store.js';
@@ -34,9 +35,7 @@ export type WriteOutcome =
   | { readonly kind: 'unknown' };
 
 /** The store can't be reached, or its disk is full or read-only. Nothing was written. */
-export class EventStoreUnavailable extends Error {
-  override readonly name = 'EventStoreUnavailable';
-}
+export class EventStoreUnavailable extends NamedError {}
 
 /** Identifies an event among all others that could have its position, and when it was recorded. */
 export interface EventMark {

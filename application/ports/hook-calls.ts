@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../domain/errors.js';
+import { type ErrorCode, NamedError } from '../../domain/errors.js';
 import type { Instant, Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
 
 /**
@@ -26,9 +26,7 @@ export interface HookUse {
 
 export const unusedHook: HookUse = { fireCount: 0, lastFiredAt: null };
 
-export class HookCallsUnavailable extends Error {
-  override readonly name = 'HookCallsUnavailable';
-}
+export class HookCallsUnavailable extends NamedError {}
 
 /**
  * The call log of the inbound hooks: operational records, not domain events. A recorded call survives a

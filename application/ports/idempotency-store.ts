@@ -1,3 +1,4 @@
+import { NamedError } from '../../domain/errors.js';
 import type { CommandId, Instant, OrganizationId } from '../../domain/ids.js';
 import type { Clock } from './system.js';
 
@@ -29,9 +30,7 @@ export type ClaimOutcome =
   | { readonly kind: 'reused' };
 
 /** The store can't be reached. The request is refused, because a replay could make a second card. */
-export class IdempotencyUnavailable extends Error {
-  override readonly name = 'IdempotencyUnavailable';
-}
+export class IdempotencyUnavailable extends NamedError {}
 
 /**
  * Idempotency keys, remembered for 24 hours from `claimedAt`, per organization: a claim is answered as of its

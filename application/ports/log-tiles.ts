@@ -1,3 +1,4 @@
+import { NamedError } from '../../domain/errors.js';
 import type { Instant, OrganizationId } from '../../domain/ids.js';
 import type { Frontier, Hash } from '../../domain/merkle.js';
 
@@ -40,9 +41,7 @@ export interface LeafTile {
 }
 
 /** A checkpoint of that size was signed for another tree: there are two logs. */
-export class ForkedLog extends Error {
-  override readonly name = 'ForkedLog';
-
+export class ForkedLog extends NamedError {
   constructor(readonly size: number) {
     super(`A checkpoint of size ${size} with another root was signed before: the log has been forked.`);
   }

@@ -1,7 +1,7 @@
+import { NamedError } from '../../domain/errors.js';
+
 /** Too many passwords are being checked, or too many of one network: try again in some seconds. */
-export class TooManySignIns extends Error {
-  override readonly name = 'TooManySignIns';
-}
+export class TooManySignIns extends NamedError {}
 
 /**
  * Slow hashes of passwords. `from`: the client. Each client has few places, and the one that was served least

@@ -1,10 +1,9 @@
+import { NamedError } from '../../domain/errors.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import type { Uuid } from '../../domain/ids.js';
 
 /** The broker can't be reached, or has not confirmed. The events may have been published nevertheless. */
-export class PublicStreamUnavailable extends Error {
-  override readonly name = 'PublicStreamUnavailable';
-}
+export class PublicStreamUnavailable extends NamedError {}
 
 export interface PublicStream {
   /**

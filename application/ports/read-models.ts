@@ -1,3 +1,4 @@
+import { NamedError } from '../../domain/errors.js';
 import type { Projection } from '../../projections/projection.js';
 import type { EventMark } from './event-store.js';
 
@@ -37,14 +38,10 @@ export interface AgendaQuery {
   readonly limit: number;
 }
 
-export class ReadModelsUnavailable extends Error {
-  override readonly name: string = 'ReadModelsUnavailable';
-}
+export class ReadModelsUnavailable extends NamedError {}
 
 /** The projector, which may have started a moment ago, is yet to finish the first build of a read model. */
 export class ReadModelNotBuilt extends ReadModelsUnavailable {
-  override readonly name = 'ReadModelNotBuilt';
-
   constructor({ name }: Projection<unknown>) {
     super(`${name} is being built: it can't be read yet`);
   }

@@ -1,3 +1,4 @@
+import { NamedError } from '../../domain/errors.js';
 import type { FoundRecord, Records } from './records.js';
 
 /**
@@ -15,9 +16,7 @@ type SignInKind = (typeof signInKinds)[number];
 export type FoundSignInRecord = FoundRecord<SignInKind>;
 
 /** The records can't be reached. Without them, people can be neither let in nor refused. */
-export class SignInUnavailable extends Error {
-  override readonly name = 'SignInUnavailable';
-}
+export class SignInUnavailable extends NamedError {}
 
 /** Records of signing in. All methods throw SignInUnavailable. */
 export type SignInRecords = Records<SignInKind>;

@@ -15,15 +15,13 @@ import {
 import { dirname, resolve } from 'node:path';
 import { makeDirectory, syncDirectory } from '../../adapters/sqlite/database.js';
 import type { Entropy } from '../../application/ports/system.js';
-import { messageOf } from '../../domain/errors.js';
+import { messageOf, NamedError } from '../../domain/errors.js';
 import { eventMacs, type EventMacs } from '../../domain/event-mac.js';
 import type { MasterKey, MasterKeys } from '../../domain/webhook-signing.js';
 import type { Settings } from './settings.js';
 
 /** A file of secrets is missing, can't be read, or has the wrong content. */
-export class UnusableSecretFile extends Error {
-  override readonly name = 'UnusableSecretFile';
-}
+export class UnusableSecretFile extends NamedError {}
 
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT';

@@ -1,3 +1,4 @@
+import { NamedError } from '../../domain/errors.js';
 import { dirname, join } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { categories, type Milliseconds } from '../../domain/ids.js';
@@ -18,9 +19,7 @@ export interface Servers {
 }
 
 /** Names every wrong setting, in plain words. */
-export class WrongSettings extends Error {
-  override readonly name = 'WrongSettings';
-
+export class WrongSettings extends NamedError {
   constructor(readonly problems: readonly string[]) {
     super(problems.join('\n'));
   }

@@ -1,5 +1,5 @@
 import { roleIn } from '../../../application/access/roles.js';
-import { DomainError } from '../../../domain/errors.js';
+import { DomainError, NamedError } from '../../../domain/errors.js';
 import { OrganizationId, Uuid, type Brand } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
 import { may, type Permission, type Role } from '../../../domain/permissions.js';
@@ -11,13 +11,9 @@ export type AdmittedOrg = Brand<OrganizationId, 'AdmittedOrg'>;
 /** The permission that a page or an action needs; `anyone` needs no sign-in, `signed-in` no role. */
 export type Need = Permission | 'signed-in' | 'anyone';
 
-export class SignInFirst extends Error {
-  override readonly name = 'SignInFirst';
-}
+export class SignInFirst extends NamedError {}
 
-export class NotAllowed extends Error {
-  override readonly name = 'NotAllowed';
-
+export class NotAllowed extends NamedError {
   constructor(
     readonly permission: Permission,
     readonly org: AdmittedOrg,

@@ -5,6 +5,7 @@ import type { Permission } from '../../../domain/permissions.js';
 import { clientAddress, retryAfter } from '../server/caller.js';
 import { ClientGone, statusOf } from '../server/errors.js';
 import type { HttpRequest, LinesResponse, TextResponse } from '../server/route.js';
+import type { ShownRefusal } from '../web/form.js';
 import { pageUrl, placeOf } from '../web/url.js';
 import { assertMay, requireSignedIn, roleAt, staffRoleOf } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
@@ -12,7 +13,7 @@ import { drawn, placeIn, redirect, shownAfterForm, waiting, withPageHeaders } fr
 import { errorPage } from './error-page.js';
 import type { Here } from './frame.js';
 import { assertHost, assertSafeWay, assertSameOrigin, PageRefusal } from './gates.js';
-import type { Context, Outcome, Page, RefusedForm, Sent } from './page.js';
+import type { Context, Outcome, Page, Sent } from './page.js';
 import { runOnce } from './run-once.js';
 import { actorOf, browserIn, visitorOf, type SignedIn, type Visitor } from './visitor.js';
 
@@ -104,7 +105,7 @@ const refusedPage = async (
 ): Promise<TextResponse> => {
   const known = statusOf(error.code);
   const status = telling.has(known) ? known : 422;
-  const refused: RefusedForm = {
+  const refused: ShownRefusal = {
     action: sent('do'),
     message: error.message,
     field: error.param,

@@ -2,7 +2,7 @@ import type { ContactDetails } from '../../../domain/contact.js';
 import { states } from '../../../domain/recipient.js';
 import { readContact } from '../api/contact-fields.js';
 import { Choice, Field } from '../web/form.js';
-import type { RefusedForm, Sent } from './page.js';
+import type { Sent } from './page.js';
 
 /** The record that the form holds. Throws the refusal of the first wrong field. */
 export const contactFrom = (sent: Sent, externalId: string | null): ContactDetails =>
@@ -47,7 +47,6 @@ const textsOf = (details: ContactDetails | null): Readonly<Record<string, string
 interface Props {
   /** The stored details; null for a new contact. */
   readonly details: ContactDetails | null;
-  readonly refused: RefusedForm | null;
 }
 
 export const contactLabels: Readonly<Record<string, string>> = {
@@ -70,12 +69,12 @@ export const contactLabels: Readonly<Record<string, string>> = {
 };
 
 /** Every field of a contact: an empty one is cleared. */
-export const ContactFields = ({ details, refused }: Props) => {
+export const ContactFields = ({ details }: Props) => {
   const known = textsOf(details);
   const at = (name: string) => ({
     name,
     label: contactLabels[name] ?? name,
-    value: refused?.sent(name) ?? known[name] ?? '',
+    value: known[name] ?? '',
   });
   const optional = (name: string) => <Field {...at(name)} required={false} />;
   return (

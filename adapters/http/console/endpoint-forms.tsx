@@ -1,10 +1,10 @@
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 import { Moment } from '../web/choices.js';
-import { Field, Form, Submit } from '../web/form.js';
+import { Field, Form, Submit, type ShownRefusal } from '../web/form.js';
 import { Danger } from '../web/parts.js';
 import { newForm } from './answer.js';
 import { chosenEvents, EventChoices } from './endpoint-parts.js';
-import type { OrgContext, RefusedForm } from './page.js';
+import type { OrgContext } from './page.js';
 import { localTime } from './since.js';
 import { VerifyExamples } from './verify-examples.js';
 
@@ -30,7 +30,7 @@ const Now = ({ context, endpoint }: Props) => (
 );
 
 /** Rare actions, some of them irreversible. */
-const Later = ({ context, endpoint, refused }: Props & { readonly refused: RefusedForm | null }) => {
+const Later = ({ context, endpoint, refused }: Props & { readonly refused: ShownRefusal | null }) => {
   const { deps, timeZone } = context;
   const typed = refused?.action === 'change' ? refused.sent : null;
   return (
@@ -46,7 +46,7 @@ const Later = ({ context, endpoint, refused }: Props & { readonly refused: Refus
             name="since"
             label="Since"
             zone={timeZone}
-            value={refused?.sent('since') || localTime(deps.clock.now() - day, timeZone)}
+            value={localTime(deps.clock.now() - day, timeZone)}
           />
           <Submit kind="second">Replay</Submit>
         </Form>

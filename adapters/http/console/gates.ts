@@ -1,12 +1,11 @@
+import { NamedError } from '../../../domain/errors.js';
 import type { HttpRequest } from '../server/route.js';
 import { canSignIn } from './visitor.js';
 
 type Headers = Pick<HttpRequest, 'header'>;
 
 /** A refusal that has a page and a status of its own. */
-export class PageRefusal extends Error {
-  override readonly name = 'PageRefusal';
-
+export class PageRefusal extends NamedError {
   constructor(
     readonly status: number,
     readonly title: string,

@@ -12,25 +12,20 @@ import { idFrom } from './admit.js';
 import { newForm } from './answer.js';
 import { settingsFrom, type Draft } from './hook-draft.js';
 import type { OrgContext } from './page.js';
-
-const callsPerPage = 50;
+import { shownPart, wantedPart } from './paging.js';
 
 export const hookIdIn = ({ params }: OrgContext): Uuid => idFrom(params['id'] ?? '');
 
 /** Throws `not_found`, also for a hook of others. */
 export const loadHook = async (context: OrgContext) => {
-  const { deps, org, role, query } = context;
-  const [id, before] = [hookIdIn(context), query('before')];
+  const { deps, org, role } = context;
+  const id = hookIdIn(context);
   const hook = await readHook(deps, org, id);
-  const calls = await listHookCalls(deps, org, id, {
-    startingAfter: before === '' ? null : before,
-    limit: callsPerPage + 1,
-  });
+  const calls = await listHookCalls(deps, org, id, wantedPart(context));
   return {
     hook,
     designs: await readDesigns(deps, org),
-    calls: calls.slice(0, callsPerPage),
-    hasOlder: calls.length > callsPerPage,
+    calls: shownPart(calls),
     mayManage: may(role, 'hooks.manage') && hook.status !== 'deleted',
     forms: { editor: newForm(context), pause: newForm(context), remove: newForm(context) },
   };

@@ -1,12 +1,11 @@
-import { Form, Refusal, Submit } from '../web/form.js';
+import { Form, Submit } from '../web/form.js';
 import { Badge, Danger, Empty, PageHeading, Older } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import { CallsTable } from './hook-calls.js';
 import type { HookData } from './hook-data.js';
 import { HookEditor } from './hook-editor.js';
 import { PreviewOfHook } from './hook-preview.js';
-import { Notice } from './notice.js';
-import type { OrgContext, RefusedForm } from './page.js';
+import type { OrgContext } from './page.js';
 import { paths } from '../web/paths.js';
 
 interface PartProps {
@@ -47,38 +46,32 @@ const HookHead = ({ data, context: { timeZone } }: PartProps) => {
   );
 };
 
-const Calls = ({ data: { hook, calls, hasOlder }, context }: PartProps) => {
+const Calls = ({ data: { hook, calls }, context }: PartProps) => {
   const { url, org } = context;
-  const last = hasOlder ? calls.at(-1) : undefined;
+  const { shown, last } = calls;
   return (
     <section aria-labelledby="calls">
       <h2 id="calls">Calls</h2>
-      {calls.length === 0 ? (
+      {shown.length === 0 ? (
         <Empty title="No calls">Each call is listed here, with its response and its card.</Empty>
       ) : (
-        <CallsTable calls={calls} context={context} />
+        <CallsTable calls={shown} context={context} />
       )}
-      <Older to={last === undefined ? null : url(paths.hook, { org, id: hook.id }, { before: last.id })} />
+      <Older to={last && url(paths.hook, { org, id: hook.id }, { before: last.id })} />
     </section>
   );
 };
 
-interface Props extends PartProps {
-  readonly refused: RefusedForm | null;
-}
-
 /** The page of a hook: its message with a preview, its calls, and the way to pause and to delete it. */
-export const HookView = ({ data, context, refused }: Props) => {
+export const HookView = ({ data, context }: PartProps) => {
   const { hook, designs, mayManage, forms, draft, preview } = data;
-  const { org, url, query } = context;
+  const { org, url } = context;
   return (
     <>
       <p class="crumbs">
         <a href={url(paths.hooks, { org })}>Inbound hooks</a> › {nameOf(data)}
       </p>
       <HookHead data={data} context={context} />
-      <Notice word={query('done')} />
-      <Refusal refused={refused} />
       {hook.status === 'deleted' ? null : (
         <div class="grid">
           <section class="panel" aria-labelledby="message">

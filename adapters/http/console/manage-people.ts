@@ -8,21 +8,25 @@ import { parseValues } from '../schema/read.js';
 import type { Url } from '../web/url.js';
 import { idFrom } from './admit.js';
 import { linkShown } from './members-parts.js';
-import type { NoticeName } from './notice.js';
-import { go, type Action, type Context, type Outcome } from './page.js';
+import { type Action, confirmed, type Context, type Outcome, pageAfter } from './page.js';
 import { paths } from '../web/paths.js';
 
-/** Actions on the members of an organization, or of the house, on a page that `back` leads to. */
+/** Actions on the members of an organization, or of the house, on their page. */
 export const peopleActions = <C extends Context & { readonly by: Initiator }>(
   may: Permission,
   orgOf: (context: C) => OrganizationId,
-  back: (context: C, query: { readonly done?: NoticeName }) => Url,
 ): Readonly<Record<string, Action<C>>> => {
-  const again = (context: C): Url => back(context, { done: 'linkMade' });
+  const again = (context: C): Url => pageAfter(context, 'linkMade');
   const shown = (context: C, title: string, path: Url, ends: number): Outcome => ({
     kind: 'show',
     title,
-    body: linkShown({ title, link: `${context.origin}${path}`, ends, back: back(context, {}), context }),
+    body: linkShown({
+      title,
+      link: `${context.origin}${path}`,
+      ends,
+      back: context.url(context.path, context.params),
+      context,
+    }),
   });
   return {
     invite: {
@@ -53,16 +57,18 @@ export const peopleActions = <C extends Context & { readonly by: Initiator }>(
       may,
       run: async (context, sent) => {
         const { role } = parseValues(roleChange, { role: sent('role') });
-        await changeRole(context.deps, context.by, orgOf(context), idFrom(sent('member')), role);
-        return go(back(context, { done: 'roleChanged' }));
+        const change = changeRole(context.deps, context.by, orgOf(context), idFrom(sent('member')), role);
+        return confirmed(context, 'roleChanged', change);
       },
     },
     remove: {
       may,
-      run: async (context, sent) => {
-        await removeMember(context.deps, context.by, orgOf(context), idFrom(sent('member')));
-        return go(back(context, { done: 'memberRemoved' }));
-      },
+      run: (context, sent) =>
+        confirmed(
+          context,
+          'memberRemoved',
+          removeMember(context.deps, context.by, orgOf(context), idFrom(sent('member'))),
+        ),
     },
   };
 };

@@ -8,7 +8,7 @@ import { Time } from '../web/time.js';
 import type { Html } from '../web/prose.js';
 import type { Url } from '../web/url.js';
 import { newForm } from './answer.js';
-import type { Context, RefusedForm } from './page.js';
+import type { Context } from './page.js';
 
 const sentences: Readonly<Record<Role, string>> = {
   owner: 'everything: members and settings, too',
@@ -106,33 +106,26 @@ export const MemberRows = ({ members, roles, context }: RowsProps) => {
 
 interface InviteProps {
   readonly roles: readonly Role[];
-  readonly refused: RefusedForm | null;
   readonly context: Context;
 }
 
-export const Invite = ({ roles, refused, context }: InviteProps) => {
-  const at = (name: string) => ({
-    name,
-    value: refused?.sent(name) ?? '',
-  });
-  return (
-    <section class="panel" aria-labelledby="invite">
-      <h2 id="invite">Invite a member</h2>
-      <Form action="invite" id={newForm(context)}>
-        <Field {...at('email')} label="E-mail" type="email" />
-        <Field {...at('name')} label="Name" />
-        <Choice
-          {...at('role')}
-          value={refused?.sent('role') ?? roles.at(-1) ?? ''}
-          label="Role"
-          options={roles.map((role) => ({ value: role, name: `${role}: ${sentences[role]}` }))}
-        />
-        <p class="hint">The service sends no mail: the link is shown to you once, and you pass it on.</p>
-        <button type="submit">Create invitation</button>
-      </Form>
-    </section>
-  );
-};
+export const Invite = ({ roles, context }: InviteProps) => (
+  <section class="panel" aria-labelledby="invite">
+    <h2 id="invite">Invite a member</h2>
+    <Form action="invite" id={newForm(context)}>
+      <Field name="email" label="E-mail" type="email" />
+      <Field name="name" label="Name" />
+      <Choice
+        name="role"
+        value={roles.at(-1) ?? ''}
+        label="Role"
+        options={roles.map((role) => ({ value: role, name: `${role}: ${sentences[role]}` }))}
+      />
+      <p class="hint">The service sends no mail: the link is shown to you once, and you pass it on.</p>
+      <button type="submit">Create invitation</button>
+    </Form>
+  </section>
+);
 
 interface LinkProps {
   readonly title: string;

@@ -2,11 +2,11 @@ import { scopes, type Scope } from '../../../domain/api-key.js';
 import { DomainError } from '../../../domain/errors.js';
 import { newKey } from '../operator/customers.js';
 import { parseValues } from '../schema/read.js';
-import { Field, Form, Group } from '../web/form.js';
+import { Field, Form, Group, type ShownRefusal } from '../web/form.js';
 import { block, type Html } from '../web/prose.js';
 import { Secret } from '../web/sample.js';
 import type { Url } from '../web/url.js';
-import type { RefusedForm, Sent } from './page.js';
+import type { Sent } from './page.js';
 
 /** The permissions of a key with a scope, in everyday words. */
 const scopeWords: Readonly<Record<Scope, string>> = {
@@ -36,18 +36,17 @@ export const readNewKey = (sent: Sent) => {
 
 interface FormProps {
   readonly form: string;
-  readonly refused: RefusedForm | null;
+  readonly refused: ShownRefusal | null;
 }
 
 export const NewKey = ({ form, refused }: FormProps) => {
-  const sent = (field: string): string => refused?.sent(field) ?? '';
-  const isChosen = (scope: Scope): boolean => (refused === null ? usual.has(scope) : sent(scope) !== '');
+  const isChosen = (scope: Scope): boolean =>
+    refused === null ? usual.has(scope) : refused.sent(scope) !== '';
   return (
     <Form action="make" id={form}>
       <Field
         name="label"
         label="Label"
-        value={sent('label')}
         hint="Where it is used, such as the name of your shop."
         required={false}
       />
@@ -65,7 +64,6 @@ export const NewKey = ({ form, refused }: FormProps) => {
         name="requests_per_minute"
         label="Requests a minute"
         type="number"
-        value={sent('requests_per_minute')}
         hint="Leave it empty for the default limit."
         required={false}
       />

@@ -1,3 +1,4 @@
+import { NamedError } from '../../../domain/errors.js';
 import type { Initiator } from '../../../application/writing/commands.js';
 import type { Role } from '../../../domain/permissions.js';
 import type { Front } from '../../../domain/artwork.js';
@@ -8,6 +9,7 @@ import type { LinesResponse } from '../server/route.js';
 import type { Upload } from '../server/upload.js';
 import type { AdmittedOrg, Need } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
+import type { NoticeName } from './notice.js';
 import type { Parameter } from '../web/paths.js';
 import type { SignedIn, Visitor } from './visitor.js';
 
@@ -76,14 +78,21 @@ export type Outcome =
 
 export const go = (to: Url, cookies: readonly string[] = []): Outcome => ({ kind: 'go', to, cookies });
 
-/** A form that was refused, for the page that shows it again. */
-export interface RefusedForm extends ShownRefusal {
-  readonly sent: Sent;
-}
+/** The page of a form, which says what it did. */
+export const pageAfter = ({ url, path, params }: Context, done: NoticeName): Url =>
+  url(path, params, { done });
 
-export class RedirectTo extends Error {
-  override readonly name = 'RedirectTo';
+/** Leads back to the page of a form once its work is done. */
+export const confirmed = async (
+  context: Context,
+  done: NoticeName,
+  work: Promise<unknown>,
+): Promise<Outcome> => {
+  await work;
+  return go(pageAfter(context, done));
+};
 
+export class RedirectTo extends NamedError {
   constructor(readonly to: Url) {
     super('the page is elsewhere');
   }
@@ -119,7 +128,7 @@ interface Definition<N extends Need, Path extends string, Data> {
   readonly linked?: (data: Data) => Linked;
   /** The organization whose menu is shown, if the path names none. */
   readonly within?: (data: Data) => { readonly org: AdmittedOrg; readonly role: Role };
-  readonly view: (data: Data, context: ContextFor<N, Path>, refused: RefusedForm | null) => Html;
+  readonly view: (data: Data, context: ContextFor<N, Path>, refused: ShownRefusal | null) => Html;
   readonly actions?: Readonly<Record<string, Action<ContextFor<N, Path>>>>;
 }
 
@@ -135,7 +144,7 @@ export interface Page {
   readonly path: string;
   readonly may: Need;
   readonly query: readonly string[];
-  readonly show: (context: Context, refused: RefusedForm | null) => Promise<Shown>;
+  readonly show: (context: Context, refused: ShownRefusal | null) => Promise<Shown>;
   readonly actions: Readonly<Record<string, Action<Context>>>;
   /** The page is a file, which is all that is answered. */
   readonly file?: (context: Context) => Promise<LinesResponse>;

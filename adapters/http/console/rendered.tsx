@@ -2,15 +2,17 @@ import type { Role } from '../../../domain/permissions.js';
 import { readAccount } from '../../../application/organizations/read-accounts.js';
 import type { LinesResponse, TextResponse } from '../server/route.js';
 import { documentOf, pageHeaders, type LinkPreview } from '../web/document.js';
-import { RefusedForms } from '../web/form.js';
+import { RefusedForms, type ShownRefusal } from '../web/form.js';
 import { WithLabels } from '../web/labels.js';
+import { WithNotice } from '../web/parts.js';
 import { pathOfPicture } from '../web/pictures.js';
 import type { Html } from '../web/prose.js';
 import { placeOf } from '../web/url.js';
 import type { AdmittedOrg } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
 import { framed, type Here } from './frame.js';
-import type { Context, Linked, Page, RefusedForm } from './page.js';
+import { noticeOf } from './notice.js';
+import type { Context, Linked, Page } from './page.js';
 
 /** The organization as the frame names it. */
 export const placeIn = async (
@@ -22,10 +24,11 @@ export const drawn = async (
   context: Context,
   here: Here | null,
   page: Page,
-  refused: RefusedForm | null,
+  refused: ShownRefusal | null,
   status = 200,
 ): Promise<TextResponse> => {
-  const { within, linked, title, body } = await page.show(context, refused);
+  const { within, linked, title, body: content } = await page.show(context, refused);
+  const body = <WithNotice value={noticeOf(context.query('done'))}>{content}</WithNotice>;
   const place = within === undefined ? here : await placeIn(context.deps, within);
   if (refused === null) return shown(context, place, { title, body, linked }, status);
   return shownAfterForm(

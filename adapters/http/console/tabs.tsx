@@ -1,5 +1,6 @@
 import { may, type Permission } from '../../../domain/permissions.js';
 import type { OrgContext } from './page.js';
+import { LastForm } from '../web/parts.js';
 import { paths } from '../web/paths.js';
 
 interface Tab {
@@ -33,7 +34,7 @@ interface Props<Of extends Group> {
   readonly here: (typeof groups)[Of][number]['name'];
 }
 
-/** The heading of a page of a group, with the way to the others. */
+/** The heading of a page of a group, with the way to the others, and what became of its last form. */
 export const Tabs = <Of extends Group>({ context: { url, org, role }, of, here }: Props<Of>) => {
   const tabs: readonly Tab[] = groups[of];
   return (
@@ -52,6 +53,7 @@ export const Tabs = <Of extends Group>({ context: { url, org, role }, of, here }
             ))}
         </ul>
       </nav>
+      <LastForm />
     </>
   );
 };

@@ -1,5 +1,5 @@
 import { IdempotencyUnavailable } from '../../../application/ports/idempotency-store.js';
-import { DomainError, type ErrorCode } from '../../../domain/errors.js';
+import { DomainError, type ErrorCode, NamedError } from '../../../domain/errors.js';
 
 /** The HTTP status of each code. (docs/contract.md#errors) */
 export const statuses: Readonly<Record<ErrorCode, number>> = {
@@ -73,9 +73,7 @@ export const isAuthenticationFailure = (code: ErrorCode): boolean => authenticat
  * A refusal of the HTTP request itself: its status isn't that of its code, and the connection may have to be
  * closed. (decision 9: requests that aren't proper HTTP)
  */
-export class HttpFailure extends Error {
-  override readonly name = 'HttpFailure';
-
+export class HttpFailure extends NamedError {
   constructor(
     readonly status: 400 | 408 | 413 | 417 | 431,
     message: string,
@@ -85,9 +83,7 @@ export class HttpFailure extends Error {
 }
 
 /** The client went away before its request was complete, so there is no one to respond to. */
-export class ClientGone extends Error {
-  override readonly name = 'ClientGone';
-}
+export class ClientGone extends NamedError {}
 
 export interface Refusal {
   readonly status: number;

@@ -1,4 +1,4 @@
-import { Group, LabelledControl } from './form.js';
+import { Group, LabelledControl, useSent } from './form.js';
 
 interface ChecksProps {
   /** The name that a refusal uses. */
@@ -31,11 +31,14 @@ interface MomentProps {
   readonly value: string;
 }
 
-export const Moment = ({ name, label, zone, value }: MomentProps) => (
-  <LabelledControl
-    name={name}
-    label={label}
-    hint={<>{zone.replaceAll('_', ' ')}</>}
-    control={(facts) => <input {...facts} type="datetime-local" value={value} required />}
-  />
-);
+export const Moment = ({ name, label, zone, value: known }: MomentProps) => {
+  const value = useSent(name) || known;
+  return (
+    <LabelledControl
+      name={name}
+      label={label}
+      hint={<>{zone.replaceAll('_', ' ')}</>}
+      control={(facts) => <input {...facts} type="datetime-local" value={value} required />}
+    />
+  );
+};

@@ -13,20 +13,30 @@ export interface ShownRefusal {
   readonly field: string | null;
   /** The documentation of the refusal. */
   readonly meaning: Url;
+  /** The content of its fields; '' for a missing one. */
+  readonly sent: (field: string) => string;
 }
 
 const Refusals = createContext<ShownRefusal | null>(null);
 const Actions = createContext<string | null>(null);
 
-/** Wraps a page, so that its fields show why they were refused. */
+/** Wraps a page, so that its fields show what was sent, and why they were refused. */
 export const RefusedForms = Refusals.Provider;
+
+/** The refusal of the form around a field; null if it wasn't refused. */
+const useRefusal = (): ShownRefusal | null => {
+  const refused = useContext(Refusals);
+  const action = useContext(Actions);
+  return action === '' || action === refused?.action ? refused : null;
+};
+
+/** The content that a field had in the form around it, if that was refused. */
+export const useSent = (name: string): string | undefined => useRefusal()?.sent(name);
 
 /** Why a field of the form around it was refused; null if it wasn't. */
 const useErrorAt = (name: string): string | null => {
-  const refused = useContext(Refusals);
-  const action = useContext(Actions);
-  if (action === null || refused === null || refused.field !== name) return null;
-  return action === '' || action === refused.action ? refused.message : null;
+  const refused = useRefusal();
+  return refused?.field === name ? refused.message : null;
 };
 
 /** The id of a field, to which refusals lead. */
@@ -145,19 +155,23 @@ const inputOf = (type: NonNullable<FieldProps['type']>, facts: Facts) => {
   }
 };
 
-/** A field of one line. */
+/** A field of one line. After a refusal it keeps what was typed, but for a password. */
 export const Field = ({
   type = 'text',
-  value = '',
+  value: known = '',
   autocomplete = 'off',
   required = true,
   ...label
-}: FieldProps) => (
-  <LabelledControl
-    {...label}
-    control={(facts) => inputOf(type, { ...facts, value, autocomplete, required, spellcheck: false })}
-  />
-);
+}: FieldProps) => {
+  const sent = useSent(label.name);
+  const value = type === 'password' ? known : (sent ?? known);
+  return (
+    <LabelledControl
+      {...label}
+      control={(facts) => inputOf(type, { ...facts, value, autocomplete, required, spellcheck: false })}
+    />
+  );
+};
 
 interface SubmitProps {
   /** `second`: beside a more important button; `bad`: for irreversible actions. */
@@ -217,20 +231,23 @@ interface ChoiceProps extends Labelled {
 }
 
 /** One of several. */
-export const Choice = ({ value: chosen, options, ...label }: ChoiceProps) => (
-  <LabelledControl
-    {...label}
-    control={(facts) => (
-      <select {...facts} autocomplete="off">
-        {options.map(({ value, name }) => (
-          <option value={value} selected={value === chosen}>
-            {name}
-          </option>
-        ))}
-      </select>
-    )}
-  />
-);
+export const Choice = ({ value: known, options, ...label }: ChoiceProps) => {
+  const chosen = useSent(label.name) ?? known;
+  return (
+    <LabelledControl
+      {...label}
+      control={(facts) => (
+        <select {...facts} autocomplete="off">
+          {options.map(({ value, name }) => (
+            <option value={value} selected={value === chosen}>
+              {name}
+            </option>
+          ))}
+        </select>
+      )}
+    />
+  );
+};
 
 interface GroupProps {
   /** The name that a refusal uses. */
@@ -252,8 +269,9 @@ export const Group = ({ legend, children, ...about }: GroupProps) => {
 };
 
 /** Why a form was refused: it gets the focus, and leads to the field at fault. */
-export const Refusal = ({ refused }: { readonly refused: ShownRefusal | null }) =>
-  refused === null ? null : (
+export const Refusal = () => {
+  const refused = useContext(Refusals);
+  return refused === null ? null : (
     <p class="alert" role="alert" tabIndex={-1} autofocus>
       {refused.field === null ? (
         <RefusalText message={refused.message} />
@@ -267,3 +285,4 @@ export const Refusal = ({ refused }: { readonly refused: ShownRefusal | null }) 
       </a>
     </p>
   );
+};

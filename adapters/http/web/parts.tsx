@@ -1,4 +1,6 @@
-import type { ComponentChildren } from 'preact';
+import { createContext, type ComponentChildren } from 'preact';
+import { useContext } from 'preact/hooks';
+import { Refusal } from './form.js';
 import { block, type Html } from './prose.js';
 import type { Url } from './url.js';
 
@@ -16,11 +18,35 @@ interface HeadProps {
   readonly children?: ComponentChildren;
 }
 
+const Notices = createContext<string | null>(null);
+
+/** Wraps a page with the confirmation of the form before it. */
+export const WithNotice = Notices.Provider;
+
+/** Says of the last form of a page that it is done, or why it was refused. */
+export const LastForm = () => {
+  const notice = useContext(Notices);
+  return (
+    <>
+      {notice === null ? null : (
+        <p class="done" role="status">
+          {notice}
+        </p>
+      )}
+      <Refusal />
+    </>
+  );
+};
+
+/** The heading of a page, and the outcome of its last form. */
 export const PageHeading = ({ title, children }: HeadProps) => (
-  <div class="head">
-    <h1>{title}</h1>
-    {children}
-  </div>
+  <>
+    <div class="head">
+      <h1>{title}</h1>
+      {children}
+    </div>
+    <LastForm />
+  </>
 );
 
 interface EmptyProps {
@@ -85,8 +111,8 @@ export const Table = <Row,>({ label, columns, rows }: TableProps<Row>) => (
 );
 
 /** The way to the older rows of a list, if there are any. */
-export const Older = ({ to }: { readonly to: Url | null }) =>
-  to === null ? null : (
+export const Older = ({ to }: { readonly to: Url | undefined }) =>
+  to === undefined ? null : (
     <p class="actions">
       <a class="button second" href={to}>
         Older

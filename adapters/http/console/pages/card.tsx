@@ -7,7 +7,7 @@ import { findDesign } from '../../../../application/organizations/read-accounts.
 import { codeFrom } from '../../../../application/cards/read-cards.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { may } from '../../../../domain/permissions.js';
-import { Form, Refusal } from '../../web/form.js';
+import { Form } from '../../web/form.js';
 import { Danger, PageHeading } from '../../web/parts.js';
 import { Day, Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
@@ -16,7 +16,7 @@ import { newForm } from '../answer.js';
 import { SentPiece } from '../card-piece.js';
 import { CardDeliveries, deliveriesOf } from '../card-deliveries.js';
 import { lineOf, reasonInWords, stepName, stepState } from '../happenings.js';
-import { go, page, type Context } from '../page.js';
+import { type Context, go, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { Status } from '../status.js';
 import type { SignedIn } from '../visitor.js';
@@ -65,7 +65,7 @@ export const cardPage = page({
   },
   title: ({ card }) => card.code,
   within: ({ org, role }) => ({ org, role }),
-  view: ({ card, message, history, design, artwork, org, role, told, form }, context, refused) => {
+  view: ({ card, message, history, design, artwork, org, role, told, form }, context) => {
     const { url, timeZone } = context;
     return (
       <>
@@ -79,7 +79,6 @@ export const cardPage = page({
             <Status status={card.status} />
           </span>
         </PageHeading>
-        <Refusal refused={refused} />
         {card.heldReason === null ? null : (
           <p class="note warning">
             <strong>Held, not charged.</strong> {reasonInWords(card.heldReason)}

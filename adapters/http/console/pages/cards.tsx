@@ -7,11 +7,10 @@ import type { OrganizationId } from '../../../../domain/ids.js';
 import { Search } from '../../web/form.js';
 import { Empty, PageHeading, Older } from '../../web/parts.js';
 import { CardsTable } from '../cards-table.js';
-import { RedirectTo, page } from '../page.js';
+import { page, RedirectTo } from '../page.js';
+import { shownPart, wantedPart } from '../paging.js';
 import { paths } from '../../web/paths.js';
 import { statusWords } from '../status.js';
-
-const perPage = 50;
 
 const statusFrom = (text: string): CardStatus | null => cardStatuses.find((known) => known === text) ?? null;
 
@@ -29,25 +28,20 @@ export const cardsPage = page({
   path: paths.cards,
   may: 'cards.read',
   query: ['status', 'q', 'before'],
-  load: async ({ deps, org, query, url }) => {
-    const [status, q, before] = [statusFrom(query('status')), query('q'), query('before')];
+  load: async (context) => {
+    const { deps, org, query, url } = context;
+    const [status, q] = [statusFrom(query('status')), query('q')];
     const parsed = parseCardCode(q);
     if (parsed.kind === 'code' && (await isCardOf(deps, org, parsed.code)))
       throw new RedirectTo(url(paths.card, { code: parsed.code }));
-    const wanted = {
-      limit: perPage + 1,
-      status,
-      reference: q === '' ? null : q,
-      startingAfter: before === '' ? null : before,
-    };
+    const wanted = { ...wantedPart(context), status, reference: q || null };
     const [cards, owner] = await Promise.all([listCards(deps, org, wanted), readAccount(deps, org)]);
     return { status, q, cards, owner };
   },
   title: () => 'Cards',
   view: ({ status, q, cards, owner }, context) => {
     const { org, url } = context;
-    const shown = cards.slice(0, perPage);
-    const last = cards.length > perPage ? shown.at(-1) : undefined;
+    const { shown, last } = shownPart(cards);
     return (
       <>
         <PageHeading title="Cards" />
@@ -76,13 +70,12 @@ export const cardsPage = page({
         )}
         <Older
           to={
-            last === undefined
-              ? null
-              : url(
-                  paths.cards,
-                  { org },
-                  { before: last.code, ...(status !== null && { status }), ...(q !== '' && { q }) },
-                )
+            last &&
+            url(
+              paths.cards,
+              { org },
+              { before: last.code, ...(status !== null && { status }), ...(q !== '' && { q }) },
+            )
           }
         />
       </>

@@ -2,6 +2,7 @@ import { listCollection } from '../../../../application/organizations/read-colle
 import { Cover } from '../../web/cover.js';
 import { Empty, PageHeading, Older } from '../../web/parts.js';
 import { page } from '../page.js';
+import { shownPart, wantedPart } from '../paging.js';
 import { paths } from '../../web/paths.js';
 
 const perPage = 60;
@@ -12,18 +13,14 @@ export const collectionPage = page({
   path: paths.collection,
   may: 'anyone',
   query: ['before'],
-  load: ({ deps, query }) => {
-    const before = query('before');
-    return listCollection(deps, { limit: perPage + 1, startingAfter: before === '' ? null : before });
-  },
+  load: (context) => listCollection(context.deps, wantedPart(context, perPage)),
   title: () => 'Collection',
   linked: (cards) => ({
     description: about,
     front: cards.find(({ artwork }) => artwork !== null)?.artwork ?? null,
   }),
   view: (cards, { url }) => {
-    const shown = cards.slice(0, perPage);
-    const last = cards.length > perPage ? shown.at(-1) : undefined;
+    const { shown, last } = shownPart(cards, perPage);
     return (
       <>
         <PageHeading title="Collection" />
@@ -42,7 +39,7 @@ export const collectionPage = page({
             ))}
           </ul>
         )}
-        <Older to={last === undefined ? null : url(paths.collection, {}, { before: last.slug })} />
+        <Older to={last && url(paths.collection, {}, { before: last.slug })} />
       </>
     );
   },

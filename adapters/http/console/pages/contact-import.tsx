@@ -6,15 +6,14 @@ import {
   type FoundImport,
 } from '../../../../application/contacts/imports.js';
 import { csvOf, csvRows } from '../../server/csv.js';
-import { Form, Refusal, Submit } from '../../web/form.js';
+import { Form, Submit } from '../../web/form.js';
 import { Badge, PageHeading, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { nothingHere } from '../admit.js';
 import { newForm } from '../answer.js';
 import { importTones } from '../import-parts.js';
 import { ImportRows } from '../import-rows.js';
-import { Notice } from '../notice.js';
-import { filePage, go, page, type OrgContext } from '../page.js';
+import { confirmed, filePage, type OrgContext, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 
 const loadImport = async ({ deps, org, params }: OrgContext): Promise<FoundImport> => {
@@ -35,7 +34,7 @@ export const contactImportPage = page({
     return { found, rows, form: found.status === 'running' ? newForm(context) : null };
   },
   title: ({ found }) => `Import of ${found.file}`,
-  view: ({ found, rows: waiting, form }, { url, org, self, query, timeZone }, refused) => {
+  view: ({ found, rows: waiting, form }, { url, org, self, timeZone }) => {
     const { id, file, at, status, why, rows, through, created, updated, same, bad, unread } = found;
     return (
       <>
@@ -44,8 +43,6 @@ export const contactImportPage = page({
           <a href={url(paths.importContacts, { org })}>Import</a> › {file}
         </p>
         <PageHeading title={`Import of ${file}`} />
-        <Notice word={query('done')} />
-        <Refusal refused={refused} />
         <section id="progress" class="panel" aria-label="Progress" data-refresh>
           <p class="figure">
             <strong>{count(through)}</strong> of {count(rows)} rows{' '}
@@ -112,10 +109,8 @@ export const contactImportPage = page({
     stop: {
       may: 'contacts.write',
       run: async (context) => {
-        const { deps, org, url } = context;
         const { id } = await loadImport(context);
-        await stopImport(deps, org, id);
-        return go(url(paths.contactImport, { org, import: id }, { done: 'importStopped' }));
+        return confirmed(context, 'importStopped', stopImport(context.deps, context.org, id));
       },
     },
   },

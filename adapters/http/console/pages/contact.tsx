@@ -3,14 +3,13 @@ import { newCommand } from '../../../../application/writing/commands.js';
 import { removeContact, replaceContact } from '../../../../application/contacts/change-contact.js';
 import { Uuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
-import { Form, Refusal } from '../../web/form.js';
+import { Form } from '../../web/form.js';
 import { Danger, PageHeading } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { nothingHere } from '../admit.js';
 import { newForm } from '../answer.js';
 import { ContactFields, contactFrom } from '../contact-form.js';
-import { Notice } from '../notice.js';
-import { go, page, type OrgContext } from '../page.js';
+import { confirmed, go, type OrgContext, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { contactOf } from '../send-draft.js';
 
@@ -34,7 +33,7 @@ export const contactPage = page({
   },
   title: ({ contact }) => contact.details?.name ?? titleOf(contact),
   view: ({ contact: { id, details, createdAt, updatedAt, erasedAt }, forms }, context, refused) => {
-    const { url, org, role, timeZone, query } = context;
+    const { url, org, role, timeZone } = context;
     // A refused form keeps the version that was seen then.
     const seen = <input type="hidden" name="seen" value={refused?.sent('seen') ?? updatedAt} />;
     return (
@@ -49,8 +48,6 @@ export const contactPage = page({
             </a>
           ) : null}
         </PageHeading>
-        <Notice word={query('done')} />
-        <Refusal refused={refused} />
         {refused !== null && refused.sent('seen') !== updatedAt ? (
           <p>
             <a href={url(paths.contact, { org, contact: id })}>Look at the contact as it is now</a>
@@ -61,12 +58,12 @@ export const contactPage = page({
             <h2 id="record">The complete record</h2>
             {forms === null ? (
               <fieldset disabled>
-                <ContactFields details={details} refused={null} />
+                <ContactFields details={details} />
               </fieldset>
             ) : (
               <Form action="save" id={forms.save}>
                 {seen}
-                <ContactFields details={details} refused={refused} />
+                <ContactFields details={details} />
                 <button type="submit">Save</button>
               </Form>
             )}
@@ -108,13 +105,13 @@ export const contactPage = page({
     save: {
       may: 'contacts.write',
       run: async (context, sent) => {
-        const { deps, by, org, url } = context;
+        const { deps, by, org } = context;
         const { id, details: known } = await loadContact(context);
         // Its stream is found by it, so it stays.
         const details = { ...contactFrom(sent, null), externalId: known?.externalId ?? null };
         const change = { details, seen: sent('seen') };
-        await replaceContact(deps, org, Uuid.parse(id), newCommand(deps, by, org), change);
-        return go(url(paths.contact, { org, contact: id }, { done: 'contactSaved' }));
+        const save = replaceContact(deps, org, Uuid.parse(id), newCommand(deps, by, org), change);
+        return confirmed(context, 'contactSaved', save);
       },
     },
     remove: {

@@ -4,16 +4,14 @@ import { saveContactRecord } from '../../../../application/contacts/save-contact
 import { CommandId, derivedUuid } from '../../../../domain/ids.js';
 import { listContacts } from '../../../../application/contacts/list-contacts.js';
 import { may } from '../../../../domain/permissions.js';
-import { Field, Form, Refusal, Search } from '../../web/form.js';
+import { Field, Form, Search } from '../../web/form.js';
 import { Empty, PageHeading, Older, Table } from '../../web/parts.js';
 import { newForm } from '../answer.js';
 import { ContactFields, contactFrom } from '../contact-form.js';
 import { contactsLike } from '../find-contacts.js';
-import { Notice } from '../notice.js';
 import { go, page } from '../page.js';
+import { shownPart, wantedPart } from '../paging.js';
 import { paths } from '../../web/paths.js';
-
-const perPage = 50;
 
 export const contactsPage = page({
   path: paths.contacts,
@@ -21,19 +19,15 @@ export const contactsPage = page({
   query: ['q', 'before', 'done'],
   load: async (context) => {
     const { deps, org, role, query } = context;
-    const [q, before] = [query('q'), query('before')];
-    const wanted = { email: null, externalId: null, startingAfter: before === '' ? null : before };
-    const rows =
-      q === ''
-        ? await listContacts(deps.readModels, org, { ...wanted, limit: perPage + 1 })
-        : await contactsLike(context, q);
+    const q = query('q');
+    const wanted = { email: null, externalId: null, ...wantedPart(context) };
+    const rows = q === '' ? await listContacts(deps.readModels, org, wanted) : await contactsLike(context, q);
     const form = may(role, 'contacts.write') ? newForm(context) : null;
     return { q, rows, form, maySend: may(role, 'cards.send') };
   },
   title: () => 'Contacts',
-  view: ({ q, rows, form, maySend }, { url, org, query, deps }, refused) => {
-    const shown = rows.slice(0, perPage);
-    const last = rows.length > perPage ? shown.at(-1) : undefined;
+  view: ({ q, rows, form, maySend }, { url, org, deps }) => {
+    const { shown, last } = shownPart(rows);
     return (
       <>
         <PageHeading title="Contacts">
@@ -43,8 +37,6 @@ export const contactsPage = page({
             </a>
           )}
         </PageHeading>
-        <Notice word={query('done')} />
-        <Refusal refused={refused} />
         <Search name="q" label="E-mail or external id" value={q} required={false} />
         {shown.length > 0 ? (
           <Table
@@ -92,18 +84,17 @@ export const contactsPage = page({
         ) : (
           <Empty title="No contact is like this">E-mail and external id are compared whole.</Empty>
         )}
-        <Older to={last === undefined ? null : url(paths.contacts, { org }, { before: last.id })} />
+        <Older to={last && url(paths.contacts, { org }, { before: last.id })} />
         {form === null ? null : (
           <section class="panel" aria-labelledby="new-contact">
             <h2 id="new-contact">New contact</h2>
             <Form action="make" id={form}>
-              <ContactFields details={null} refused={refused} />
+              <ContactFields details={null} />
               <Field
                 name="external_id"
                 label="External id"
                 hint="Your own. A contact that has it already is replaced."
                 required={false}
-                value={refused?.sent('external_id') ?? ''}
               />
               <button type="submit">Save the contact</button>
             </Form>

@@ -8,19 +8,18 @@ import { derivedUuid, Instant } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
 import { purchase } from '../../operator/credits.js';
 import { parseValues } from '../../schema/read.js';
-import { Field, Form, Refusal } from '../../web/form.js';
+import { Field, Form } from '../../web/form.js';
 import { Bars } from '../../web/chart.js';
 import { Empty, PageHeading, Older } from '../../web/parts.js';
 import { dayName } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { newForm } from '../answer.js';
 import { DaysTable } from '../home-parts.js';
-import { Notice } from '../notice.js';
-import { filePage, go, page, type Sent } from '../page.js';
+import { confirmed, filePage, page, type Sent } from '../page.js';
+import { shownPart, wantedPart } from '../paging.js';
 import { paths } from '../../web/paths.js';
 import { Statement, statementCsv } from '../statement.js';
 
-const perPage = 50;
 const days = 30;
 
 /** The typed number, or else the typed text, to be refused. */
@@ -38,35 +37,27 @@ export const creditsPage = page({
   may: 'credits.read',
   query: ['before', 'done'],
   load: async (context) => {
-    const { deps, org, role, query, visitor, timeZone } = context;
-    const before = query('before');
-    const startingAfter = before === '' ? null : before;
+    const { deps, org, role, visitor, timeZone } = context;
+    const part = wantedPart(context);
     const [found, used] = await Promise.all([
-      readStatement(deps, org, { startingAfter, limit: perPage + 1 }),
+      readStatement(deps, org, part),
       readCardDays(deps, org, { now: deps.clock.instant(), timeZone, days }),
     ]);
     const nameOf = actorNames(deps, visitor.kind === 'operator');
-    const lines = await Promise.all(
-      found.slice(0, perPage).map(async (line) => ({ ...line, by: await nameOf(line.actor) })),
-    );
+    const { shown, last } = shownPart(found);
+    const lines = await Promise.all(shown.map(async (line) => ({ ...line, by: await nameOf(line.actor) })));
     // The newest line has the balance: so the page can't disagree with itself.
-    const newest = startingAfter === null ? lines[0]?.event.data.balance : undefined;
+    const newest = part.startingAfter === null ? lines[0]?.event.data.balance : undefined;
     const balance = newest ?? (await readBalance(deps, org));
     const form = may(role, 'credits.add') ? newForm(context) : null;
-    return { balance, lines, used, older: found.length > perPage ? lines.at(-1)?.revision : undefined, form };
+    return { balance, lines, used, older: last?.revision, form };
   },
   title: () => 'Credits',
-  view: ({ balance, lines, used, older, form }, { url, org, query, ...context }, refused) => {
-    const at = (name: string) => ({
-      name,
-      value: refused?.sent(name) ?? '',
-    });
+  view: ({ balance, lines, used, older, form }, { url, org, query, ...context }) => {
     const inside = { url, org, query, ...context };
     return (
       <>
         <PageHeading title="Credits" />
-        <Notice word={query('done')} />
-        <Refusal refused={refused} />
         <div class="grid">
           <section class="panel" aria-label="Balance">
             <p class="figure">
@@ -99,9 +90,9 @@ export const creditsPage = page({
             <h2 id="add">Add credits</h2>
             <Form action="add" id={form}>
               <div class="beside">
-                <Field {...at('amount')} label="Amount" type="number" />
-                <Field {...at('reference')} label="Reference" required={false} />
-                <Field {...at('reason')} label="Reason" required={false} />
+                <Field name="amount" label="Amount" type="number" />
+                <Field name="reference" label="Reference" required={false} />
+                <Field name="reason" label="Reason" required={false} />
               </div>
               <p class="hint">
                 A reference, such as the number of an invoice, buys once: a repeat adds nothing.
@@ -121,20 +112,20 @@ export const creditsPage = page({
         ) : (
           <Statement lines={lines} context={inside} />
         )}
-        <Older to={older === undefined ? null : url(paths.credits, { org }, { before: String(older) })} />
+        <Older to={older === undefined ? older : url(paths.credits, { org }, { before: String(older) })} />
       </>
     );
   },
   actions: {
     add: {
       may: 'credits.add',
-      run: async ({ deps, by, org, url }, sent) => {
+      run: async (context, sent) => {
+        const { deps, by, org } = context;
         const asked = purchaseIn(sent);
         // A form that is taken over after a crash buys under the same reference, and so buys once.
         const reference =
           asked.reference ?? `console-${derivedUuid('purchase in the console', sent('form'))}`;
-        await addCredits(deps, by, org, { ...asked, reference });
-        return go(url(paths.credits, { org }, { done: 'creditsAdded' }));
+        return confirmed(context, 'creditsAdded', addCredits(deps, by, org, { ...asked, reference }));
       },
     },
   },

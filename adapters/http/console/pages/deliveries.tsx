@@ -9,17 +9,17 @@ import { parseCardCode } from '../../../../domain/card-code.js';
 import { may } from '../../../../domain/permissions.js';
 import { publicEventTypes } from '../../../../domain/public-events.js';
 import { Moment } from '../../web/choices.js';
-import { Choice, Field, Form, Refusal } from '../../web/form.js';
+import { Choice, Field, Form } from '../../web/form.js';
 import { Empty, Older } from '../../web/parts.js';
 import { newForm } from '../answer.js';
 import { DeliveriesTable, deliveryWord, endpointName } from '../delivery-parts.js';
 import { Tabs } from '../tabs.js';
-import { Notice, type NoticeName } from '../notice.js';
-import { go, page, type OrgContext } from '../page.js';
+import type { NoticeName } from '../notice.js';
+import { go, type OrgContext, page } from '../page.js';
+import { shownPart, wantedPart } from '../paging.js';
 import { paths } from '../../web/paths.js';
 import { localTime, readLocalTime } from '../since.js';
 
-const perPage = 50;
 const day = 24 * 60 * 60 * 1000;
 const filters = ['endpoint', 'status', 'type', 'card'] as const;
 
@@ -56,26 +56,20 @@ export const deliveriesPage = page({
   may: 'integrations.read',
   query: [...filters, 'before', 'done'],
   load: async (context) => {
-    const { deps, org, query, role } = context;
+    const { deps, org, role } = context;
     const filter = filterOf(context);
-    const before = query('before');
-    const deliveries = await listDeliveries(deps.webhooks, org, filter, {
-      startingAfter: before === '' ? null : before,
-      limit: perPage + 1,
-    });
+    const deliveries = await listDeliveries(deps.webhooks, org, filter, wantedPart(context));
     const listed = await listEndpoints(deps.webhooks, org);
     return {
       filter,
-      deliveries: deliveries.slice(0, perPage),
-      hasOlder: deliveries.length > perPage,
+      deliveries: shownPart(deliveries),
       endpoints: new Map(listed.map(({ endpoint }) => [endpoint.id, endpoint])),
       mayManage: may(role, 'webhooks.manage'),
     };
   },
   title: () => 'Deliveries',
-  view: ({ filter, deliveries, hasOlder, endpoints, mayManage }, context, refused) => {
+  view: ({ filter, deliveries: { shown, last }, endpoints, mayManage }, context, refused) => {
     const { deps, org, url, timeZone, query } = context;
-    const [last] = hasOlder ? deliveries.slice(-1) : [];
     const isFiltered = Object.values(filter).some((value) => value !== null);
     const everyEndpoint = [...endpoints.values()].map((endpoint) => ({
       value: endpoint.id,
@@ -84,8 +78,6 @@ export const deliveriesPage = page({
     return (
       <>
         <Tabs context={context} of="Integrations" here="Deliveries" />
-        <Notice word={query('done')} />
-        <Refusal refused={refused} />
         <form method="get" class="search wide" role="search" aria-label="Deliveries">
           <Choice
             name="endpoint"
@@ -114,7 +106,7 @@ export const deliveriesPage = page({
           <Field name="card" label="Card" type="search" value={query('card')} required={false} />
           <button type="submit">Find</button>
         </form>
-        {deliveries.length === 0 ? (
+        {shown.length === 0 ? (
           <Empty
             title={isFiltered ? 'No delivery is like this' : 'Nothing was delivered yet'}
             {...(!isFiltered && { sample: listLine(deps.baseUrl()) })}
@@ -131,7 +123,7 @@ export const deliveriesPage = page({
         ) : (
           <div id="list" data-refresh>
             <DeliveriesTable
-              deliveries={deliveries}
+              deliveries={shown}
               endpoints={endpoints}
               context={context}
               org={org}
@@ -139,7 +131,7 @@ export const deliveriesPage = page({
             />
           </div>
         )}
-        <Older to={last === undefined ? null : same(context, { before: last.id })} />
+        <Older to={last && same(context, { before: last.id })} />
         {mayManage && endpoints.size > 0 ? (
           <details class="panel" open={refused?.action === 'redrive'}>
             <summary>Send dead letters again</summary>
@@ -148,17 +140,12 @@ export const deliveriesPage = page({
               more attempt.
             </p>
             <Form action="redrive" id={newForm(context)}>
-              <Choice
-                name="to"
-                label="Endpoint"
-                value={refused?.sent('to') ?? filter.endpoint ?? ''}
-                options={everyEndpoint}
-              />
+              <Choice name="to" label="Endpoint" value={filter.endpoint ?? ''} options={everyEndpoint} />
               <Moment
                 name="since"
                 label="Since"
                 zone={timeZone}
-                value={refused?.sent('since') || localTime(deps.clock.now() - day, timeZone)}
+                value={localTime(deps.clock.now() - day, timeZone)}
               />
               <button type="submit">Send them again</button>
             </Form>

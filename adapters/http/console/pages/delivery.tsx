@@ -2,14 +2,13 @@ import { listEndpoints, readDelivery, retryDelivery } from '../../../../applicat
 import type { Delivery } from '../../../../application/ports/delivery-log.js';
 import { may } from '../../../../domain/permissions.js';
 import { deliveryHeaders } from '../../../../domain/webhook-signing.js';
-import { Form, Refusal } from '../../web/form.js';
+import { Form } from '../../web/form.js';
 import { Badge, Empty, PageHeading } from '../../web/parts.js';
 import { block } from '../../web/prose.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { canRetry, DeliveryStatusBadge, endpointName, resultOf } from '../delivery-parts.js';
-import { Notice } from '../notice.js';
-import { go, page } from '../page.js';
+import { confirmed, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { instantAt } from '../since.js';
 
@@ -45,8 +44,8 @@ export const deliveryPage = page({
     return { delivery, endpoint: endpoints.get(delivery.endpoint), isOffered };
   },
   title: ({ delivery }) => `${delivery.type} of ${delivery.card}`,
-  view: ({ delivery, endpoint, isOffered }, context, refused) => {
-    const { org, url, timeZone, query } = context;
+  view: ({ delivery, endpoint, isOffered }, context) => {
+    const { org, url, timeZone } = context;
     const { id, type, card, status, attempts, made, allowed, due, dropReason } = delivery;
     return (
       <>
@@ -56,8 +55,6 @@ export const deliveryPage = page({
         <PageHeading title={`${type} of ${card}`}>
           <DeliveryStatusBadge status={status} />
         </PageHeading>
-        <Notice word={query('done')} />
-        <Refusal refused={refused} />
         {endpoint === undefined || endpoint.disabledReason === null ? null : (
           <p class="note">
             The endpoint is switched off: nothing is sent to it until it is{' '}
@@ -151,10 +148,9 @@ export const deliveryPage = page({
   actions: {
     retry: {
       may: 'webhooks.manage',
-      run: async ({ deps, org, params, url }) => {
-        const delivery = params['delivery'] ?? '';
-        await retryDelivery(deps.webhooks, org, delivery);
-        return go(url(paths.delivery, { org, delivery }, { done: 'retried' }));
+      run: (context) => {
+        const { deps, org, params } = context;
+        return confirmed(context, 'retried', retryDelivery(deps.webhooks, org, params['delivery'] ?? ''));
       },
     },
   },

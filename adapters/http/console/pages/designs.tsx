@@ -12,13 +12,13 @@ import { withReason } from '../../operator/cards.js';
 import { newDesign } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
 import { Cover } from '../../web/cover.js';
-import { Form, Refusal, Submit } from '../../web/form.js';
+import { Form, Submit } from '../../web/form.js';
 import { Badge, Empty, PageHeading } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { Erase, Withdraw, Withdrawn } from '../design-parts.js';
-import { Notice, type NoticeName } from '../notice.js';
-import { go, page, type OrgContext, type Sent } from '../page.js';
+import type { NoticeName } from '../notice.js';
+import { go, type OrgContext, page, type Sent } from '../page.js';
 import { paths } from '../../web/paths.js';
 
 const maxOffered = 100;
@@ -40,8 +40,8 @@ export const designsPage = page({
     return { designs, archived, offered, mayChange: may(role, 'designs.write'), mayWithdraw };
   },
   title: () => 'Designs',
-  view: ({ designs, archived, offered, mayChange, mayWithdraw }, context, refused) => {
-    const { url, org, timeZone, query } = context;
+  view: ({ designs, archived, offered, mayChange, mayWithdraw }, context) => {
+    const { url, org, timeZone } = context;
     const copied = new Set(designs.map(({ slug }) => slug));
     return (
       <>
@@ -52,8 +52,6 @@ export const designsPage = page({
             </a>
           ) : null}
         </PageHeading>
-        <Notice word={query('done')} />
-        <Refusal refused={refused} />
         {designs.length === 0 ? (
           <Empty title="No design yet">
             A card needs one: upload a picture, or save one of the collection below to yours.

@@ -4,18 +4,14 @@ import { listDoNotMail } from '../../../../application/organizations/operator-li
 import { may } from '../../../../domain/permissions.js';
 import { doNotMail } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
-import { Field, Form, Refusal, Submit } from '../../web/form.js';
+import { Field, Form, Submit } from '../../web/form.js';
 import { Empty, Older } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
-import { Notice, type NoticeName } from '../notice.js';
-import { go, page, type OrgContext, type Sent } from '../page.js';
+import { confirmed, page, type Sent } from '../page.js';
+import { shownPart, wantedPart } from '../paging.js';
 import { paths } from '../../web/paths.js';
 import { Tabs } from '../tabs.js';
-
-const perPage = 50;
-
-const back = ({ url, org }: OrgContext, done: NoticeName) => go(url(paths.doNotMail, { org }, { done }));
 
 const emailIn = (sent: Sent): string => parseValues(doNotMail, { email: sent('email') }).email;
 
@@ -23,21 +19,17 @@ export const doNotMailPage = page({
   path: paths.doNotMail,
   may: 'contacts.read',
   query: ['done', 'before'],
-  load: async ({ deps, org, role, query }) => {
-    const before = query('before');
-    const wanted = { limit: perPage + 1, startingAfter: before === '' ? null : before };
-    return { rows: await listDoNotMail(deps, org, wanted), mayChange: may(role, 'do-not-mail.write') };
-  },
+  load: async (context) => ({
+    rows: await listDoNotMail(context.deps, context.org, wantedPart(context)),
+    mayChange: may(context.role, 'do-not-mail.write'),
+  }),
   title: () => 'Do not mail',
-  view: ({ rows, mayChange }, context, refused) => {
-    const { url, org, timeZone, query } = context;
-    const shown = rows.slice(0, perPage);
-    const last = rows.length > perPage ? shown.at(-1) : undefined;
+  view: ({ rows, mayChange }, context) => {
+    const { url, org, timeZone } = context;
+    const { shown, last } = shownPart(rows);
     return (
       <>
         <Tabs context={context} of="Settings" here="Do not mail" />
-        <Notice word={query('done')} />
-        <Refusal refused={refused} />
         <p class="quiet">
           Cards to these addresses are held. Only the payload of an inbound hook carries an e-mail address.
         </p>
@@ -45,7 +37,7 @@ export const doNotMailPage = page({
           <section class="panel" aria-labelledby="add">
             <h2 id="add">Add an address</h2>
             <Form action="add" id={newForm(context)}>
-              <Field name="email" label="E-mail" type="email" value={refused?.sent('email') ?? ''} />
+              <Field name="email" label="E-mail" type="email" />
               <button type="submit">Add</button>
             </Form>
           </section>
@@ -78,7 +70,7 @@ export const doNotMailPage = page({
             </ul>
           </div>
         )}
-        <Older to={last === undefined ? null : url(paths.doNotMail, { org }, { before: last.id })} />
+        <Older to={last && url(paths.doNotMail, { org }, { before: last.id })} />
       </>
     );
   },
@@ -86,15 +78,15 @@ export const doNotMailPage = page({
     add: {
       may: 'do-not-mail.write',
       run: async (context, sent) => {
-        await addToDoNotMail(context.deps, context.by, context.org, emailIn(sent));
-        return back(context, 'addressAdded');
+        const { deps, by, org } = context;
+        return confirmed(context, 'addressAdded', addToDoNotMail(deps, by, org, emailIn(sent)));
       },
     },
     remove: {
       may: 'do-not-mail.write',
       run: async (context, sent) => {
-        await removeFromDoNotMail(context.deps, context.by, context.org, sent('email'));
-        return back(context, 'addressRemoved');
+        const { deps, by, org } = context;
+        return confirmed(context, 'addressRemoved', removeFromDoNotMail(deps, by, org, sent('email')));
       },
     },
   },

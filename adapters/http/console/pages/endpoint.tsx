@@ -13,23 +13,17 @@ import {
 import { may } from '../../../../domain/permissions.js';
 import { ClientGone } from '../../server/errors.js';
 import { readEndpointChange } from '../../api/webhooks.js';
-import { Refusal } from '../../web/form.js';
 import { PageHeading } from '../../web/parts.js';
 import { DeliveriesTable } from '../delivery-parts.js';
 import { newForm } from '../answer.js';
 import { EndpointForms } from '../endpoint-forms.js';
 import { chosenEvents, EndpointState, eventsLine, Health, Secret } from '../endpoint-parts.js';
-import { Notice, type NoticeName } from '../notice.js';
-import { go, page, type OrgContext } from '../page.js';
+import { confirmed, go, page, pageAfter } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { readLocalTime } from '../since.js';
 import { TestResult } from '../test-result.js';
 
 const latest = 5;
-
-/** The page itself, after a form did something. */
-const after = ({ url, org, params }: OrgContext, done: NoticeName) =>
-  url(paths.endpoint, { org, endpoint: params['endpoint'] ?? '' }, { done });
 
 export const endpointPage = page({
   path: paths.endpoint,
@@ -48,7 +42,7 @@ export const endpointPage = page({
   },
   title: () => 'Webhook endpoint',
   view: ({ listed, since, deliveries, mayManage }, context, refused) => {
-    const { org, url, timeZone, query } = context;
+    const { org, url, timeZone } = context;
     const { endpoint } = listed;
     return (
       <>
@@ -56,8 +50,6 @@ export const endpointPage = page({
           <a href={url(paths.webhooks, { org })}>Webhooks</a> › <code>{endpoint.id}</code>
         </p>
         <PageHeading title={endpoint.description ?? 'Endpoint'} />
-        <Notice word={query('done')} />
-        <Refusal refused={refused} />
         <section class="panel" aria-labelledby="state">
           <h2 id="state">
             <code>{endpoint.url}</code>
@@ -114,8 +106,9 @@ export const endpointPage = page({
       may: 'webhooks.manage',
       run: async (context) => {
         const { deps, org, by, params } = context;
-        await enableEndpoint(deps.webhooks, org, params['endpoint'] ?? '', newCommand(deps, by, org));
-        return go(after(context, 'enabled'));
+        const command = newCommand(deps, by, org);
+        const enable = enableEndpoint(deps.webhooks, org, params['endpoint'] ?? '', command);
+        return confirmed(context, 'enabled', enable);
       },
     },
     replay: {
@@ -125,7 +118,7 @@ export const endpointPage = page({
         const since = { time: readLocalTime(sent('since'), timeZone, 'since') };
         const count = await replayEvents(deps.webhooks, org, params['endpoint'] ?? '', since, signal);
         if (count === null) throw new ClientGone();
-        return go(after(context, 'replayed'));
+        return go(pageAfter(context, 'replayed'));
       },
     },
     change: {
@@ -137,13 +130,13 @@ export const endpointPage = page({
           description: sent('description'),
         });
         const command = newCommand(deps, by, org);
-        await changeEndpoint(deps.webhooks, org, params['endpoint'] ?? '', wanted, command);
-        return go(after(context, 'changed'));
+        const change = changeEndpoint(deps.webhooks, org, params['endpoint'] ?? '', wanted, command);
+        return confirmed(context, 'changed', change);
       },
     },
     rotate: {
       may: 'webhooks.manage',
-      again: (context) => after(context, 'rotated'),
+      again: (context) => pageAfter(context, 'rotated'),
       run: async (context) => {
         const { deps, org, by, params, url } = context;
         const id = params['endpoint'] ?? '';

@@ -11,7 +11,7 @@ import { Empty } from '../../web/parts.js';
 import { CardsTable } from '../cards-table.js';
 import { Credits, FirstSteps, LastDays } from '../home-parts.js';
 import { maxHeldListed, NeedsYou } from '../needs-you.js';
-import { page, type OrgContext } from '../page.js';
+import { type OrgContext, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 
 const latest = 5;

@@ -5,18 +5,13 @@ import { atField } from '../../schema/read.js';
 import { hookIdIn, loadHook, previewOf } from '../hook-data.js';
 import { draftFrom, draftOf, settingsFrom } from '../hook-draft.js';
 import { HookView } from '../hook-view.js';
-import type { NoticeName } from '../notice.js';
-import { go, page, type OrgContext, type Outcome } from '../page.js';
+import { confirmed, go, type OrgContext, type Outcome, page, pageAfter } from '../page.js';
 import { paths } from '../../web/paths.js';
-
-/** Leads back to the page of the hook. */
-const back = (context: OrgContext, done: NoticeName): Outcome =>
-  go(context.url(paths.hook, { org: context.org, id: hookIdIn(context) }, { done }));
 
 const setPaused = async (context: OrgContext, paused: boolean): Promise<Outcome> => {
   const { deps, by, org } = context;
-  await updateHook(deps, org, hookIdIn(context), { paused }, newCommand(deps, by, org));
-  return back(context, paused ? 'hookPaused' : 'hookResumed');
+  const change = updateHook(deps, org, hookIdIn(context), { paused }, newCommand(deps, by, org));
+  return confirmed(context, paused ? 'hookPaused' : 'hookResumed', change);
 };
 
 export const hookPage = page({
@@ -33,7 +28,6 @@ export const hookPage = page({
     <HookView
       data={refused === null ? data : { ...data, draft: draftFrom(refused.sent), preview: null }}
       context={context}
-      refused={refused}
     />
   ),
   actions: {
@@ -43,7 +37,7 @@ export const hookPage = page({
       run: async (context, sent) => {
         const draft = draftFrom(sent);
         const data = { ...(await loadHook(context)), draft, preview: await previewOf(context, draft) };
-        const body = <HookView data={data} context={context} refused={null} />;
+        const body = <HookView data={data} context={context} />;
         return { kind: 'show', title: data.hook.label ?? 'Hook', body };
       },
     },
@@ -60,7 +54,7 @@ export const hookPage = page({
         } catch (error) {
           throw atField(newHook, error);
         }
-        return back(context, 'hookSaved');
+        return go(pageAfter(context, 'hookSaved'));
       },
     },
     pause: { may: 'hooks.manage', run: (context) => setPaused(context, true) },

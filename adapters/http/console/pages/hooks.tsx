@@ -3,17 +3,15 @@ import { listHooks, makeHook, type ListedHook } from '../../../../application/ho
 import { may } from '../../../../domain/permissions.js';
 import { newHook } from '../../operator/hooks.js';
 import { parseValues } from '../../schema/read.js';
-import { Field, Form, Refusal } from '../../web/form.js';
+import { Field, Form } from '../../web/form.js';
 import { Badge, Empty, Older, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { curlOf, hookMade } from '../hook-made.js';
 import { Tabs } from '../tabs.js';
-import { Notice } from '../notice.js';
-import { page, type OrgContext } from '../page.js';
+import { type OrgContext, page, pageAfter } from '../page.js';
+import { shownPart, wantedPart } from '../paging.js';
 import { paths } from '../../web/paths.js';
-
-const perPage = 50;
 
 const columnsFor = ({ url, org, timeZone }: OrgContext) => [
   {
@@ -44,34 +42,24 @@ export const hooksPage = page({
   may: 'integrations.read',
   query: ['before', 'done'],
   load: async (context) => {
-    const { deps, org, role, query } = context;
-    const before = query('before');
-    const startingAfter = before === '' ? null : before;
-    const found = await listHooks(deps, org, { startingAfter, limit: perPage + 1 });
-    return {
-      hooks: found.slice(0, perPage),
-      hasOlder: found.length > perPage,
-      form: may(role, 'hooks.manage') ? newForm(context) : null,
-    };
+    const found = await listHooks(context.deps, context.org, wantedPart(context));
+    return { ...shownPart(found), form: may(context.role, 'hooks.manage') ? newForm(context) : null };
   },
   title: () => 'Inbound hooks',
-  view: ({ hooks, hasOlder, form }, context, refused) => {
-    const { deps, org, url, query } = context;
-    const last = hasOlder ? hooks.at(-1) : undefined;
+  view: ({ shown, last, form }, context) => {
+    const { deps, org, url } = context;
     return (
       <>
         <Tabs context={context} of="Integrations" here="Inbound hooks" />
-        <Notice word={query('done')} />
-        <Refusal refused={refused} />
-        {hooks.length === 0 ? (
+        {shown.length === 0 ? (
           <Empty title="No hooks yet" sample={curlOf(`${deps.baseUrl()}/api/v1/hooks/TOKEN`)}>
             A hook is a URL for a form tool or a shop that can’t hold a key: each POST to it sends one card.
             Make one below, and call it:
           </Empty>
         ) : (
-          <Table label="Inbound hooks" columns={columnsFor(context)} rows={hooks} />
+          <Table label="Inbound hooks" columns={columnsFor(context)} rows={shown} />
         )}
-        <Older to={last === undefined ? null : url(paths.hooks, { org }, { before: last.id })} />
+        <Older to={last && url(paths.hooks, { org }, { before: last.id })} />
         {form === null ? null : (
           <section class="panel" aria-labelledby="new-hook">
             <h2 id="new-hook">New hook</h2>
@@ -79,7 +67,6 @@ export const hooksPage = page({
               <Field
                 name="label"
                 label="Label"
-                value={refused?.sent('label') ?? ''}
                 hint="Which tool calls it. Its message, its signature and its design come next."
               />
               <button type="submit">Make the hook</button>
@@ -92,7 +79,7 @@ export const hooksPage = page({
   actions: {
     make: {
       may: 'hooks.manage',
-      again: ({ url, org }) => url(paths.hooks, { org }, { done: 'hookMade' }),
+      again: (context) => pageAfter(context, 'hookMade'),
       run: async ({ deps, by, org, url }, sent) => {
         const { label } = parseValues(newHook, { label: sent('label') });
         const settings = { label, design: null, template: null, signedBy: null };

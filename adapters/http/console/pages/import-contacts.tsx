@@ -4,7 +4,7 @@ import { readContact } from '../../api/contact-fields.js';
 import { contactRows } from '../../api/contact-file.js';
 import { UnreadableFile } from '../../api/csv-rows.js';
 import { maxFileBytes } from '../../server/upload.js';
-import { Field, FileField, Form, Refusal } from '../../web/form.js';
+import { Field, FileField, Form } from '../../web/form.js';
 import { Badge, PageHeading, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
@@ -21,13 +21,12 @@ export const importContactsPage = page({
     form: newForm(context),
   }),
   title: () => 'Import contacts',
-  view: ({ imports, form }, { url, org, timeZone }, refused) => (
+  view: ({ imports, form }, { url, org, timeZone }) => (
     <>
       <p class="crumbs">
         <a href={url(paths.contacts, { org })}>Contacts</a> › Import
       </p>
       <PageHeading title="Import contacts" />
-      <Refusal refused={refused} />
       <section class="panel" aria-labelledby="file">
         <h2 id="file">A CSV file</h2>
         <Form action="import" id={form} hasFile>
@@ -36,7 +35,6 @@ export const importContactsPage = page({
             label="Key column"
             hint="The column that identifies a contact, if it is not external_id. A contact that has its key already is replaced, so a file can be imported again."
             required={false}
-            value={refused?.sent('key') ?? ''}
           />
           <FileField
             name="file"

@@ -10,7 +10,7 @@ import { Field, Form, Refusal, Submit } from '../../web/form.js';
 import { newForm } from '../answer.js';
 import { goodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
-import { go, page, type Context } from '../page.js';
+import { type Context, go, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { formIn } from '../run-once.js';
 import { accountBy, signedIn, unknownLink } from '../signing-in.js';
@@ -56,13 +56,13 @@ export const joinPage = page({
     return { forms, organization: name, ...invitation };
   },
   title: ({ organization }) => `Join ${organization}`,
-  view: ({ forms, organization, role, person }, _, refused) => (
+  view: ({ forms, organization, role, person }) => (
     <div class="narrow">
       <h1>Join {organization}</h1>
       <p>
         {organization} invites {person.email} as <strong>{role}</strong>, who {roleMeans[role]}.
       </p>
-      <Refusal refused={refused} />
+      <Refusal />
       <section class="panel" aria-labelledby="new-account">
         <h2 id="new-account">With a new account</h2>
         <p class="quiet">
@@ -70,12 +70,7 @@ export const joinPage = page({
         </p>
         <Form action="join" id={forms.newAccount}>
           <WhosePassword email={person.email} />
-          <Field
-            name="name"
-            label="Your name"
-            autocomplete="name"
-            value={refused?.sent('name') ?? person.name}
-          />
+          <Field name="name" label="Your name" autocomplete="name" value={person.name} />
           <NewPassword name="password" label="Choose a password" />
           <button type="submit">Join</button>
         </Form>

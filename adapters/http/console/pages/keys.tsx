@@ -1,7 +1,7 @@
 import { createKey, revokeKey } from '../../../../application/organizations/administer.js';
 import { listKeys, type ListedKey } from '../../../../application/access/read-keys.js';
 import { may } from '../../../../domain/permissions.js';
-import { Form, Refusal, Submit } from '../../web/form.js';
+import { Form, Submit } from '../../web/form.js';
 import { Badge, Empty, Older, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
@@ -9,11 +9,9 @@ import { idFrom } from '../admit.js';
 import { newForm } from '../answer.js';
 import { Tabs } from '../tabs.js';
 import { keyMade, NewKey, readNewKey } from '../new-key.js';
-import { Notice } from '../notice.js';
-import { go, page, type OrgContext } from '../page.js';
+import { confirmed, type OrgContext, page, pageAfter } from '../page.js';
+import { shownPart, wantedPart } from '../paging.js';
 import { paths } from '../../web/paths.js';
-
-const perPage = 50;
 
 /** A key as it is shown. `form`: to revoke it; null if the visitor may not. */
 interface ShownKey extends ListedKey {
@@ -81,31 +79,28 @@ export const keysPage = page({
   may: 'integrations.read',
   query: ['before', 'done'],
   load: async (context) => {
-    const { deps, org, role, query, visitor } = context;
+    const { deps, org, role, visitor } = context;
     const mayManage = may(role, 'keys.manage');
-    const before = query('before');
-    const found = (await listKeys(deps, org, perPage + 1, before === '' ? null : before)) ?? [];
+    const { limit, startingAfter } = wantedPart(context);
+    const found = shownPart((await listKeys(deps, org, limit, startingAfter)) ?? []);
     const nameOf = actorNames(deps, visitor.kind === 'operator');
-    const keys = found.slice(0, perPage).map(async (key): Promise<ShownKey> => ({
+    const keys = found.shown.map(async (key): Promise<ShownKey> => ({
       ...key,
       madeBy: await nameOf(key.by),
       form: mayManage && key.revokedAt === null ? newForm(context) : null,
     }));
     return {
       keys: await Promise.all(keys),
-      hasOlder: found.length > perPage,
+      last: found.last,
       form: mayManage ? newForm(context) : null,
     };
   },
   title: () => 'Keys',
-  view: ({ keys, hasOlder, form }, context, refused) => {
-    const { deps, org, url, query } = context;
-    const last = hasOlder ? keys.at(-1) : undefined;
+  view: ({ keys, last, form }, context, refused) => {
+    const { deps, org, url } = context;
     return (
       <>
         <Tabs context={context} of="Integrations" here="Keys" />
-        <Notice word={query('done')} />
-        <Refusal refused={refused} />
         {keys.length === 0 ? (
           <Empty
             title="No keys yet"
@@ -116,7 +111,7 @@ export const keysPage = page({
         ) : (
           <Table label="Keys" columns={columnsFor(context)} rows={keys} />
         )}
-        <Older to={last === undefined ? null : url(paths.keys, { org }, { before: last.id })} />
+        <Older to={last && url(paths.keys, { org }, { before: last.id })} />
         {form === null ? null : (
           <section class="panel" aria-labelledby="new-key">
             <h2 id="new-key">New key</h2>
@@ -129,7 +124,7 @@ export const keysPage = page({
   actions: {
     make: {
       may: 'keys.manage',
-      again: ({ url, org }) => url(paths.keys, { org }, { done: 'keyMade' }),
+      again: (context) => pageAfter(context, 'keyMade'),
       run: async ({ deps, by, org, url }, sent) => {
         const { secret } = await createKey(deps, by, org, readNewKey(sent));
         const back = url(paths.keys, { org });
@@ -138,9 +133,9 @@ export const keysPage = page({
     },
     revoke: {
       may: 'keys.manage',
-      run: async ({ deps, by, org, url }, sent) => {
-        await revokeKey(deps, by, org, idFrom(sent('key')));
-        return go(url(paths.keys, { org }, { done: 'keyRevoked' }));
+      run: async (context, sent) => {
+        const { deps, by, org } = context;
+        return confirmed(context, 'keyRevoked', revokeKey(deps, by, org, idFrom(sent('key'))));
       },
     },
   },

@@ -1,7 +1,7 @@
 import { hashOfNew, setPassword, signOutOthers } from '../../../../application/access/people.js';
 import { mailboxIdOf } from '../../../../domain/account.js';
 import { DomainError } from '../../../../domain/errors.js';
-import { Field, Form, Refusal, Submit } from '../../web/form.js';
+import { Field, Form, Submit } from '../../web/form.js';
 import { Badge, PageHeading } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
@@ -20,13 +20,12 @@ export const mePage = page({
     sessions: await context.deps.sessions.listOf(context.visitor.session.owner),
   }),
   title: () => 'You',
-  view: ({ forms, sessions }, context, refused) => {
+  view: ({ forms, sessions }, context) => {
     const { visitor, timeZone } = context;
     return (
       <>
         <PageHeading title={visitor.kind === 'operator' ? 'Operator' : visitor.name} />
         {visitor.kind === 'operator' ? null : <p class="quiet">{visitor.email}</p>}
-        <Refusal refused={refused} />
         <section class="panel" aria-labelledby="sessions">
           <h2 id="sessions">Signed in</h2>
           <ul class="rows">

@@ -1,13 +1,13 @@
 import { findFront, saveFront, uploadFront } from '../../../../application/organizations/fronts.js';
 import { newDesign } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
-import { Field, Form, Refusal } from '../../web/form.js';
+import { Field, Form } from '../../web/form.js';
 import { PageHeading } from '../../web/parts.js';
 import { paths } from '../../web/paths.js';
 import { nothingHere } from '../admit.js';
 import { newForm } from '../answer.js';
 import { FrontChoice, noPicture, PictureField, waitsHere } from '../front-parts.js';
-import { go, page, type OrgContext } from '../page.js';
+import { go, type OrgContext, page } from '../page.js';
 
 const Crumbs = ({ url, org, to }: Pick<OrgContext, 'url' | 'org'> & { readonly to: string }) => (
   <p class="crumbs">
@@ -20,18 +20,16 @@ export const newDesignPage = page({
   may: 'designs.write',
   load: (context) => Promise.resolve(newForm(context)),
   title: () => 'New design',
-  view: (form, { url, org }, refused) => (
+  view: (form, { url, org }) => (
     <>
       <Crumbs url={url} org={org} to="New" />
       <PageHeading title="New design" />
-      <Refusal refused={refused} />
       <section class="panel" aria-label="A picture">
         <Form action="upload" id={form} hasFile>
           <Field
             name="name"
             label="Name"
             hint="It becomes the default: the design of cards that name none."
-            value={refused?.sent('name') ?? ''}
           />
           <PictureField />
           <button type="submit">Upload</button>
@@ -64,11 +62,10 @@ export const newFrontPage = page({
     return { ...found, form: newForm(context) };
   },
   title: ({ name }) => name,
-  view: ({ name, fronts, form }, { url, org }, refused) => (
+  view: ({ name, fronts, form }, { url, org }) => (
     <>
       <Crumbs url={url} org={org} to={name} />
       <PageHeading title={name} />
-      <Refusal refused={refused} />
       <Form action="save" id={form}>
         <FrontChoice fronts={fronts} url={url} />
         <button type="submit">Save the design</button>

@@ -9,7 +9,7 @@ import { actorNames } from '../actor-name.js';
 import { ErrorCodeLink } from '../error-code.js';
 import { Tabs } from '../tabs.js';
 import { subjectFrom } from '../../server/request-log.js';
-import { page, type OrgContext } from '../page.js';
+import { type OrgContext, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 
 /** A request of the organization; null for any other, as for one that is unknown. */

@@ -5,7 +5,7 @@ import { Form, Refusal } from '../../web/form.js';
 import { newForm } from '../answer.js';
 import { goodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
-import { go, page, type Context } from '../page.js';
+import { type Context, go, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { signedIn, unknownLink } from '../signing-in.js';
 
@@ -23,11 +23,11 @@ export const resetPage = page({
   may: 'anyone',
   load: async (context) => ({ form: newForm(context), ...(await accountOf(context)) }),
   title: () => 'New password',
-  view: ({ form, person }, _, refused) => (
+  view: ({ form, person }) => (
     <div class="narrow">
       <h1>Choose a new password</h1>
       <p>For {person.email}. Every session of this account ends.</p>
-      <Refusal refused={refused} />
+      <Refusal />
       <Form action="reset" id={form}>
         <WhosePassword email={person.email} />
         <NewPassword name="password" label="New password" />

@@ -8,11 +8,10 @@ import { listCollection } from '../../../../application/organizations/read-colle
 import { sendCard } from '../../../../application/cards/send-card.js';
 import { newCard } from '../../api/card-fields.js';
 import { atField } from '../../schema/read.js';
-import { Refusal } from '../../web/form.js';
 import { PageHeading } from '../../web/parts.js';
 import { newForm } from '../answer.js';
 import { contactsLike } from '../find-contacts.js';
-import { go, page, type OrgContext } from '../page.js';
+import { go, type OrgContext, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { cardFrom, contactOf, draftFor, draftFrom, requestFrom } from '../send-draft.js';
 import { SendForm, type SendData } from '../send-form.js';
@@ -69,7 +68,6 @@ export const sendPage = page({
   view: ({ data, draft }, context, refused) => (
     <>
       <Heading context={context} />
-      <Refusal refused={refused} />
       <SendForm
         data={data}
         draft={refused === null ? draft : draftFrom(refused.sent)}

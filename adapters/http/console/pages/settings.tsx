@@ -4,11 +4,10 @@ import { layOut } from '../../../../domain/letter-layout.js';
 import { may } from '../../../../domain/permissions.js';
 import { organizationChange } from '../../operator/organizations.js';
 import { parseValues } from '../../schema/read.js';
-import { Field, Form, Refusal } from '../../web/form.js';
+import { Field, Form } from '../../web/form.js';
 import { SheetLine } from '../../web/letter.js';
 import { newForm } from '../answer.js';
-import { Notice } from '../notice.js';
-import { go, page } from '../page.js';
+import { confirmed, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { Tabs } from '../tabs.js';
 
@@ -55,8 +54,6 @@ export const settingsPage = page({
     return (
       <>
         <Tabs context={context} of="Settings" here="Organization" />
-        <Notice word={context.query('done')} />
-        <Refusal refused={refused} />
         <section class="panel" aria-labelledby="organization">
           <h2 id="organization">Organization</h2>
           {form === null ? (
@@ -66,7 +63,7 @@ export const settingsPage = page({
             </>
           ) : (
             <Form action="save" id={form}>
-              <Field name="name" label="Name" value={refused?.sent('name') ?? name} />
+              <Field name="name" label="Name" value={name} />
               {facts}
               <button type="submit">Save</button>
             </Form>
@@ -79,11 +76,12 @@ export const settingsPage = page({
   actions: {
     save: {
       may: 'settings.write',
-      run: async ({ deps, by, org, url }, sent) => {
+      run: async (context, sent) => {
         const sentFields = { name: sent('name'), house_hand: sent('house_hand') };
         const { name, house_hand: houseHand } = parseValues(organizationChange, sentFields);
-        await changeOrganization(deps, by, org, { name, houseHand, isSuspended: null });
-        return go(url(paths.settings, { org }, { done: 'settingsSaved' }));
+        const change = { name, houseHand, isSuspended: null };
+        const { deps, by, org } = context;
+        return confirmed(context, 'settingsSaved', changeOrganization(deps, by, org, change));
       },
     },
   },

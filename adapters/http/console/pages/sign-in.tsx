@@ -1,6 +1,6 @@
 import { Field, Form, Refusal } from '../../web/form.js';
 import { newForm } from '../answer.js';
-import { go, page, type Context } from '../page.js';
+import { type Context, go, page } from '../page.js';
 import { isAPage, paths } from '../../web/paths.js';
 import { accountBy, signedIn } from '../signing-in.js';
 import { canSignIn } from '../visitor.js';
@@ -26,16 +26,10 @@ export const signInPage = page({
           Sign-in is disabled here: put TLS in front, then set <code>BASE_URL</code>.
         </p>
       )}
-      <Refusal refused={refused} />
+      <Refusal />
       <Form action="signIn" id={form}>
         <input type="hidden" name="to" value={refused?.sent('to') ?? to} />
-        <Field
-          name="email"
-          label="E-mail"
-          type="email"
-          autocomplete="username"
-          value={refused?.sent('email') ?? ''}
-        />
+        <Field name="email" label="E-mail" type="email" autocomplete="username" />
         <Field name="password" label="Password" type="password" autocomplete="current-password" />
         <button type="submit">Sign in</button>
       </Form>

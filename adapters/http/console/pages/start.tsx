@@ -1,5 +1,5 @@
 import { choicesOf, houseOf } from '../choices.js';
-import { RedirectTo, page } from '../page.js';
+import { page, RedirectTo } from '../page.js';
 import { paths, pathTo } from '../../web/paths.js';
 
 /**

@@ -3,13 +3,12 @@ import { offSince } from '../../../../application/webhooks/endpoints-off.js';
 import { listEndpoints, registerEndpoint } from '../../../../application/webhooks/webhooks.js';
 import { may } from '../../../../domain/permissions.js';
 import { readRegistration } from '../../api/webhooks.js';
-import { Field, Form, Refusal, Submit } from '../../web/form.js';
+import { Field, Form, Submit } from '../../web/form.js';
 import { Empty } from '../../web/parts.js';
 import { newForm } from '../answer.js';
 import { chosenEvents, EndpointState, EventChoices, eventsLine, Health, Secret } from '../endpoint-parts.js';
 import { Tabs } from '../tabs.js';
-import { Notice } from '../notice.js';
-import { go, page } from '../page.js';
+import { go, page, pageAfter } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { VerifyExamples } from '../verify-examples.js';
 
@@ -33,12 +32,10 @@ export const webhooksPage = page({
   },
   title: () => 'Webhooks',
   view: ({ listed, since, mayManage }, context, refused) => {
-    const { deps, org, url, timeZone, query } = context;
+    const { deps, org, url, timeZone } = context;
     return (
       <>
         <Tabs context={context} of="Integrations" here="Webhooks" />
-        <Notice word={query('done')} />
-        <Refusal refused={refused} />
         {listed.length === 0 ? (
           <Empty title="No endpoint yet" {...(mayManage && { sample: registerLine(deps.baseUrl()) })}>
             An endpoint is an https address of yours that is told what happens to your cards.{' '}
@@ -84,18 +81,12 @@ export const webhooksPage = page({
           <section class="panel" aria-labelledby="register">
             <h2 id="register">Register an endpoint</h2>
             <Form action="register" id={newForm(context)}>
-              <Field
-                name="url"
-                label="URL"
-                hint="https, and reachable on the public internet."
-                value={refused?.sent('url') ?? ''}
-              />
+              <Field name="url" label="URL" hint="https, and reachable on the public internet." />
               <Field
                 name="description"
                 label="Description"
                 hint="A label of your own choice."
                 required={false}
-                value={refused?.sent('description') ?? ''}
               />
               <EventChoices subscribed={refused === null ? [] : chosenEvents(refused.sent)} />
               <button type="submit">Register</button>
@@ -109,7 +100,7 @@ export const webhooksPage = page({
   actions: {
     register: {
       may: 'webhooks.manage',
-      again: ({ url, org }) => url(paths.webhooks, { org }, { done: 'registered' }),
+      again: (context) => pageAfter(context, 'registered'),
       run: async ({ deps, org, by, url }, sent) => {
         const wanted = readRegistration({
           url: sent('url'),

@@ -9,11 +9,10 @@ import {
 } from '../../../../../application/organizations/operator-lists.js';
 import { handwritingName, slugAndTitle } from '../../../operator/catalogue.js';
 import { parseValues } from '../../../schema/read.js';
-import { Field, Form, Refusal, Submit } from '../../../web/form.js';
+import { Field, Form, Submit } from '../../../web/form.js';
 import { Badge, PageHeading } from '../../../web/parts.js';
 import { newForm } from '../../answer.js';
-import { Notice } from '../../notice.js';
-import { go, page, type HouseContext, type Sent } from '../../page.js';
+import { confirmed, type HouseContext, page, type Sent } from '../../page.js';
 import { paths } from '../../../web/paths.js';
 
 const maxListed = 200;
@@ -21,17 +20,15 @@ const all = { limit: maxListed, startingAfter: null };
 
 const hand = z.object({ name: handwritingName });
 
-const back = ({ url }: HouseContext) => go(url(paths.catalogue, {}, { done: 'catalogueChanged' }));
-
 const putCard = async (context: HouseContext, sent: Sent, active: boolean) => {
   const { slug, title } = parseValues(slugAndTitle, { slug: sent('slug'), title: sent('title') });
-  await publishCollectionCard(context.deps, context.by, slug, title, active);
-  return back(context);
+  const change = publishCollectionCard(context.deps, context.by, slug, title, active);
+  return confirmed(context, 'catalogueChanged', change);
 };
 
 const putHand = async (context: HouseContext, sent: Sent, active: boolean) => {
-  await offerHandwriting(context.deps, context.by, parseValues(hand, { name: sent('name') }).name, active);
-  return back(context);
+  const { name } = parseValues(hand, { name: sent('name') });
+  return confirmed(context, 'catalogueChanged', offerHandwriting(context.deps, context.by, name, active));
 };
 
 export const cataloguePage = page({
@@ -46,16 +43,10 @@ export const cataloguePage = page({
     return { hands: hands.toReversed(), cards };
   },
   title: () => 'Catalogue',
-  view: ({ hands, cards }, context, refused) => {
-    const at = (name: string) => ({
-      name,
-      value: refused?.sent(name) ?? '',
-    });
+  view: ({ hands, cards }, context) => {
     return (
       <>
         <PageHeading title="Catalogue" />
-        <Notice word={context.query('done')} />
-        <Refusal refused={refused} />
         <div class="grid">
           <section class="panel" aria-labelledby="hands">
             <h2 id="hands">Handwritings</h2>
@@ -82,7 +73,7 @@ export const cataloguePage = page({
               ))}
             </ul>
             <Form action="offerHand" id={newForm(context)}>
-              <Field {...at('name')} label="New handwriting" />
+              <Field name="name" label="New handwriting" />
               <Submit kind="second">Offer it</Submit>
             </Form>
           </section>

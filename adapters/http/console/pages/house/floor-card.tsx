@@ -17,14 +17,13 @@ import { OrganizationId } from '../../../../../domain/ids.js';
 import { stepReport, withReason } from '../../../operator/cards.js';
 import { parseValues } from '../../../schema/read.js';
 import { Cover } from '../../../web/cover.js';
-import { Refusal } from '../../../web/form.js';
 import { PageHeading } from '../../../web/parts.js';
 import { Day } from '../../../web/time.js';
 import { cardOn, nextOf } from '../../floor-data.js';
 import { NextStep, WithReason } from '../../floor-parts.js';
 import { nothingHere } from '../../admit.js';
 import { reasonInWords, stepName, stepState } from '../../happenings.js';
-import { go, page, type HouseContext, type Sent } from '../../page.js';
+import { go, type HouseContext, page, type Sent } from '../../page.js';
 import { paths } from '../../../web/paths.js';
 import { Status } from '../../status.js';
 
@@ -68,7 +67,6 @@ export const floorCardPage = page({
         <PageHeading title={card.code}>
           <Status status={card.status} />
         </PageHeading>
-        <Refusal refused={refused} />
         {card.heldReason === null ? null : <p class="note warning">Held: {reasonInWords(card.heldReason)}</p>}
         <section class="panel" aria-label="The next step">
           <NextStep next={nextOf(card)} machine={refused?.sent('machine') ?? machine} context={context} />

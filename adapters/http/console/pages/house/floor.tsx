@@ -3,7 +3,7 @@ import { Badge, Empty, PageHeading, Table } from '../../../web/parts.js';
 import { Day } from '../../../web/time.js';
 import { codeIn, floorList, nextOf } from '../../floor-data.js';
 import { stepName } from '../../happenings.js';
-import { RedirectTo, page } from '../../page.js';
+import { page, RedirectTo } from '../../page.js';
 import { paths } from '../../../web/paths.js';
 import { Status, statusWords } from '../../status.js';
 

@@ -5,13 +5,12 @@ import { readAccount, readBalance } from '../../../../../application/organizatio
 import { codeFrom } from '../../../../../application/cards/read-cards.js';
 import { release } from '../../../../../domain/card.js';
 import { Instant, OrganizationId } from '../../../../../domain/ids.js';
-import { Form, Refusal } from '../../../web/form.js';
+import { Form } from '../../../web/form.js';
 import { Danger, Empty, PageHeading } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
 import { newForm } from '../../answer.js';
 import { addressee, SmallFront } from '../../cards-table.js';
-import { Notice } from '../../notice.js';
-import { go, page, type HouseContext } from '../../page.js';
+import { confirmed, type HouseContext, page } from '../../page.js';
 import { paths } from '../../../web/paths.js';
 import { reasonInWords } from '../../happenings.js';
 
@@ -52,13 +51,11 @@ export const heldPage = page({
     return { shown, owners, last: more ? shown.at(-1)?.code : undefined };
   },
   title: () => 'Held cards',
-  view: ({ shown, owners, last }, context, refused) => {
-    const { url, timeZone, query } = context;
+  view: ({ shown, owners, last }, context) => {
+    const { url, timeZone } = context;
     return (
       <>
         <PageHeading title="Held cards" />
-        <Notice word={query('done')} />
-        <Refusal refused={refused} />
         {shown.length === 0 ? (
           <Empty title="Nothing is held">Cards that need a person stand here, of all organizations.</Empty>
         ) : (
@@ -114,18 +111,19 @@ export const heldPage = page({
   actions: {
     release: {
       may: 'cards.release',
-      run: async ({ deps, by, url }, sent) => {
-        const code = codeFrom(sent('card'));
-        await releaseCard(deps, { code, org: null }, newCommand(deps, by, null), release);
-        return go(url(paths.held, {}, { done: 'cardReleased' }));
+      run: async (context, sent) => {
+        const { deps, by } = context;
+        const card = { code: codeFrom(sent('card')), org: null };
+        const work = releaseCard(deps, card, newCommand(deps, by, null), release);
+        return confirmed(context, 'cardReleased', work);
       },
     },
     cancel: {
       may: 'cards.cancel',
-      run: async ({ deps, by, url }, sent) => {
-        const code = codeFrom(sent('card'));
-        await cancelCard(deps, { code, org: null }, newCommand(deps, by, null));
-        return go(url(paths.held, {}, { done: 'cardCancelled' }));
+      run: async (context, sent) => {
+        const { deps, by } = context;
+        const card = { code: codeFrom(sent('card')), org: null };
+        return confirmed(context, 'cardCancelled', cancelCard(deps, card, newCommand(deps, by, null)));
       },
     },
   },

@@ -5,13 +5,13 @@ import { collectionCards } from '../../../../../projections/collection-cards.js'
 import { slugAndTitle } from '../../../operator/catalogue.js';
 import { parseValues } from '../../../schema/read.js';
 import { Cover } from '../../../web/cover.js';
-import { Field, Form, Refusal } from '../../../web/form.js';
+import { Field, Form } from '../../../web/form.js';
 import { PageHeading } from '../../../web/parts.js';
 import { paths } from '../../../web/paths.js';
 import { nothingHere } from '../../admit.js';
 import { newForm } from '../../answer.js';
 import { FrontChoice, noPicture, PictureField, waitsHere } from '../../front-parts.js';
-import { go, page, type HouseContext } from '../../page.js';
+import { go, type HouseContext, page } from '../../page.js';
 
 const Crumbs = ({ url, to }: Pick<HouseContext, 'url'> & { readonly to: string }) => (
   <p class="crumbs">
@@ -31,21 +31,15 @@ export const newCollectionCardPage = page({
     return { card: row && withFront(row.document), form: newForm(context) };
   },
   title: ({ card }) => card?.title ?? 'New card',
-  view: ({ card, form }, { url }, refused) => (
+  view: ({ card, form }, { url }) => (
     <>
       <Crumbs url={url} to={card?.title ?? 'New'} />
       <PageHeading title={card?.title ?? 'New card'} />
-      <Refusal refused={refused} />
       <div class="grid">
         <section class="panel" aria-label="A picture">
           <Form action="upload" id={form} hasFile>
-            <Field name="title" label="Title" value={refused?.sent('title') ?? card?.title ?? ''} />
-            <Field
-              name="slug"
-              label="Slug"
-              hint="As in card:thank-you-botanical."
-              value={refused?.sent('slug') ?? card?.slug ?? ''}
-            />
+            <Field name="title" label="Title" value={card?.title ?? ''} />
+            <Field name="slug" label="Slug" hint="As in card:thank-you-botanical." value={card?.slug ?? ''} />
             <PictureField />
             <button type="submit">Upload</button>
           </Form>
@@ -85,11 +79,10 @@ export const newCollectionFrontPage = page({
     return { ...found, form: newForm(context) };
   },
   title: ({ name }) => name,
-  view: ({ name, fronts, form }, { url }, refused) => (
+  view: ({ name, fronts, form }, { url }) => (
     <>
       <Crumbs url={url} to={name} />
       <PageHeading title={name} />
-      <Refusal refused={refused} />
       <Form action="save" id={form}>
         <FrontChoice fronts={fronts} url={url} />
         <button type="submit">Publish the card</button>

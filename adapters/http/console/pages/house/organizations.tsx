@@ -4,16 +4,14 @@ import { listOrganizations } from '../../../../../application/organizations/read
 import { newMember } from '../../../operator/people.js';
 import { newOrganization } from '../../../operator/organizations.js';
 import { parseValues } from '../../../schema/read.js';
-import { Field, Form, Refusal, Search } from '../../../web/form.js';
+import { Field, Form, Search } from '../../../web/form.js';
 import { Badge, Empty, PageHeading, Older, Table } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
 import { newForm } from '../../answer.js';
 import { linkShown } from '../../members-parts.js';
-import { Notice } from '../../notice.js';
-import { page, type HouseContext, type Sent } from '../../page.js';
+import { type HouseContext, page, pageAfter, type Sent } from '../../page.js';
+import { shownPart, wantedPart } from '../../paging.js';
 import { paths } from '../../../web/paths.js';
-
-const perPage = 50;
 
 /** Read before anything is made, so that a wrong address refuses all of it. */
 const ownerIn = (sent: Sent) =>
@@ -37,25 +35,16 @@ export const organizationsPage = page({
   may: 'organizations.manage',
   query: ['q', 'before', 'done'],
   load: async (context) => {
-    const { deps, query } = context;
-    const [q, before] = [query('q'), query('before')];
-    const wanted = { name: q === '' ? null : q, startingAfter: before === '' ? null : before };
-    const rows = await listOrganizations(deps, { ...wanted, limit: perPage + 1 });
+    const q = context.query('q');
+    const rows = await listOrganizations(context.deps, { name: q || null, ...wantedPart(context) });
     return { q, rows, form: newForm(context) };
   },
   title: () => 'Organizations',
-  view: ({ q, rows, form }, { url, query, timeZone }, refused) => {
-    const shown = rows.slice(0, perPage);
-    const last = rows.length > perPage ? shown.at(-1) : undefined;
-    const at = (name: string) => ({
-      name,
-      value: refused?.sent(name) ?? '',
-    });
+  view: ({ q, rows, form }, { url, timeZone }) => {
+    const { shown, last } = shownPart(rows);
     return (
       <>
         <PageHeading title="Organizations" />
-        <Notice word={query('done')} />
-        <Refusal refused={refused} />
         <Search name="q" label="Name begins with" value={q} required={false} />
         {shown.length === 0 ? (
           <Empty title="No organization is like this">
@@ -90,19 +79,17 @@ export const organizationsPage = page({
             ]}
           />
         )}
-        <Older
-          to={last === undefined ? null : url(paths.house, {}, { before: last.id, ...(q !== '' && { q }) })}
-        />
+        <Older to={last && url(paths.house, {}, { before: last.id, ...(q !== '' && { q }) })} />
         <section class="panel" aria-labelledby="new">
           <h2 id="new">New organization</h2>
           <Form action="make" id={form}>
             <div class="beside">
-              <Field {...at('name')} label="Name" />
-              <Field {...at('house_hand')} label="House hand" required={false} />
+              <Field name="name" label="Name" />
+              <Field name="house_hand" label="House hand" required={false} />
             </div>
             <div class="beside">
-              <Field {...at('owner')} label="First owner" />
-              <Field {...at('email')} label="E-mail" type="email" />
+              <Field name="owner" label="First owner" />
+              <Field name="email" label="E-mail" type="email" />
             </div>
             <p class="hint">The owner’s invitation is shown once, for you to pass on.</p>
             <button type="submit">Create organization</button>
@@ -114,7 +101,7 @@ export const organizationsPage = page({
   actions: {
     make: {
       may: 'organizations.manage',
-      again: ({ url }) => url(paths.house, {}, { done: 'linkMade' }),
+      again: (context) => pageAfter(context, 'linkMade'),
       run: make,
     },
   },

@@ -12,7 +12,7 @@ import type { LinesResponse } from '../../../server/route.js';
 import { Empty, PageHeading } from '../../../web/parts.js';
 import { paths } from '../../../web/paths.js';
 import { cardOn } from '../../floor-data.js';
-import { filePage, page, type HouseContext } from '../../page.js';
+import { filePage, type HouseContext, page } from '../../page.js';
 
 const partIn = ({ deps, query, timeZone }: HouseContext): Promise<PartOfRun> =>
   partOfRun(deps, today(deps.clock.instant(), timeZone), query('after'), query('to'));

@@ -40,12 +40,6 @@ const notices = {
 } as const;
 export type NoticeName = keyof typeof notices;
 
-const isNotice = (word: string): word is NoticeName => Object.hasOwn(notices, word);
-
-/** Confirms the previous form; shows nothing for any other word. */
-export const Notice = ({ word }: { readonly word: string }) =>
-  isNotice(word) ? (
-    <p class="done" role="status">
-      {notices[word]}
-    </p>
-  ) : null;
+/** The confirmation that a word stands for; null for any other word. */
+export const noticeOf = (word: string): string | null =>
+  Object.hasOwn(notices, word) ? notices[word as NoticeName] : null;
