@@ -18,14 +18,12 @@ const silentPart = 1 / 3;
 
 /** Appends to streams, and finds out the outcome of an append whose response was lost. */
 export class Appends {
-  readonly #context: Context;
-  readonly #reads: Reads;
   #asking: Promise<unknown> | null = null;
 
-  constructor(context: Context, reads: Reads) {
-    this.#context = context;
-    this.#reads = reads;
-  }
+  constructor(
+    private readonly context: Context,
+    private readonly reads: Reads,
+  ) {}
 
   /**
    * One write after the other, until one fails. If the outcome of a write is open, its event ids are looked
@@ -47,7 +45,7 @@ export class Appends {
   }
 
   #toServer(write: StreamWrite): ServerWrite {
-    const name = this.#context.names.nameOf(write.stream);
+    const name = this.context.names.nameOf(write.stream);
     return { name, expected: write.expected, events: proposedEvents(write) };
   }
 
@@ -56,14 +54,14 @@ export class Appends {
     try {
       return await this.#settle(write, proposed);
     } catch (error) {
-      this.#context.onError(error);
+      this.context.onError(error);
       return { kind: 'unknown' };
     }
   }
 
   /** Tries under the same ids until the outcome is known. Throws only if certainly nothing was stored. */
   async #settle(write: StreamWrite, proposed: ServerWrite): Promise<WriteOutcome> {
-    const { clock, connection, times, backoff, onError } = this.#context;
+    const { clock, connection, times, backoff, onError } = this.context;
     const began = clock.monotonic();
     let mayBeStored = false;
     let wasStarting = false;
@@ -83,7 +81,7 @@ export class Appends {
         mayBeStored ||= effect !== 'none';
         const pause = mayBeStored
           ? Math.min(backoff(failures), maxRetryInterval)
-          : pauseBefore(this.#context, cause, { began, failures, wasStarting });
+          : pauseBefore(this.context, cause, { began, failures, wasStarting });
         wasStarting ||= isNotReady(cause);
         if (pause === null) throw unavailable(cause);
         if (mayBeStored && clock.monotonic() + pause >= began + times.settle) return { kind: 'unknown' };
@@ -98,9 +96,9 @@ export class Appends {
    * writes share one read. Throws EventStoreUnavailable.
    */
   async #assertAnswers({ stream }: StreamWrite): Promise<void> {
-    const { connection, times } = this.#context;
+    const { connection, times } = this.context;
     if (connection.answers && !connection.session.batches.isSilentFor(times.append * silentPart)) return;
-    this.#asking ??= this.#reads.ask(stream).finally(() => (this.#asking = null));
+    this.#asking ??= this.reads.ask(stream).finally(() => (this.#asking = null));
     await this.#asking;
   }
 
@@ -109,7 +107,7 @@ export class Appends {
     if (answer.kind === 'tombstoned') throw new AppendFailed('refused', tombstoned(write.stream));
     if (answer.kind === 'conflict') return this.#whoseEvents(write);
     if (answer.revision > write.expected + write.events.length)
-      this.#context.onError(
+      this.context.onError(
         new Error(
           `The stream ${write.stream} was deleted in EventStoreDB: what was appended as its beginning stands at revision ${answer.revision}.`,
         ),
@@ -118,7 +116,7 @@ export class Appends {
   }
 
   async #send({ client, batches }: Session, proposed: ServerWrite): Promise<AppendAnswer> {
-    const { clock, connection, times } = this.#context;
+    const { clock, connection, times } = this.context;
     const size = proposed.events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
     if (batches.isSupported && size <= maxBytesInBatch) {
       try {
@@ -135,14 +133,14 @@ export class Appends {
 
   #refusal({ stream }: StreamWrite, cause: unknown): unknown {
     if (!(cause instanceof AccessDeniedError)) return cause;
-    return explainDenial(cause, this.#context, `write to ${this.#context.names.nameOf(stream)}`);
+    return explainDenial(cause, this.context, `write to ${this.context.names.nameOf(stream)}`);
   }
 
   /** The stream has passed the expected revision: with our own events, or with another writer's. */
   async #whoseEvents(write: StreamWrite): Promise<WriteOutcome> {
-    const stored = await this.#reads.stream(write.stream, write.expected + 1, write.events.length);
+    const stored = await this.reads.stream(write.stream, write.expected + 1, write.events.length);
     if (!write.events.every(({ id }, index) => stored[index]?.id === id)) {
-      this.#context.count('conflict');
+      this.context.count('conflict');
       return { kind: 'conflict' };
     }
     return {
@@ -153,7 +151,7 @@ export class Appends {
 
   /** The log position of the write's last event; if that lies far back, the head's, which comes after it. */
   async #positionOf(write: StreamWrite): Promise<bigint> {
-    const position = await this.#reads.positionOf(write.events.at(-1)?.id, searchedForPosition);
-    return position ?? (await this.#reads.head()).position;
+    const position = await this.reads.positionOf(write.events.at(-1)?.id, searchedForPosition);
+    return position ?? (await this.reads.head()).position;
   }
 }

@@ -59,7 +59,6 @@ export interface BatchOptions {
  * and may stay pending forever. (docs/engines.md#eventstoredb)
  */
 export class BatchAppends {
-  readonly #options: BatchOptions;
   readonly #pending = new Map<string, Pending>();
   readonly #closed = new AbortController();
   #call: BatchCall | null = null;
@@ -70,9 +69,7 @@ export class BatchAppends {
   #isProven = false;
   #isSupported = true;
 
-  constructor(options: BatchOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: BatchOptions) {}
 
   /** False once a server has said that it has no such call: nothing was appended by it. */
   get isSupported(): boolean {
@@ -81,14 +78,14 @@ export class BatchAppends {
 
   /** Whether an append has waited for so long, while nothing came back. */
   isSilentFor(time: Milliseconds): boolean {
-    const now = this.#options.clock.monotonic();
+    const now = this.options.clock.monotonic();
     for (const { began } of this.#pending.values()) return now - began >= time && now - this.#heardAt >= time;
     return false;
   }
 
   /** Rejects with AppendFailed. */
   append(write: ServerWrite): Promise<AppendAnswer> {
-    const { clock, entropy, time, count = uncounted } = this.#options;
+    const { clock, entropy, time, count = uncounted } = this.options;
     count('batch append');
     return new Promise((resolve, reject) => {
       const began = clock.monotonic();
@@ -119,7 +116,7 @@ export class BatchAppends {
     if (this.#opening) return;
     this.#opening = true;
     try {
-      const call = await this.#options.open();
+      const call = await this.options.open();
       call.on('data', (response) => this.#settle(call, response));
       call.on('error', (error) => this.#end(call, error));
       call.on('end', () => this.#end(call, new Error('the server ended the batch of appends')));
@@ -149,7 +146,7 @@ export class BatchAppends {
   /** Drops a response to an append whose caller has given up: its outcome was looked for. */
   #settle(call: BatchCall, response: BatchAppendResp): void {
     if (call !== this.#call) return;
-    this.#heardAt = this.#options.clock.monotonic();
+    this.#heardAt = this.options.clock.monotonic();
     this.#isProven = true;
     const id = idOf(response.getCorrelationId());
     const pending = this.#pending.get(id);
@@ -193,7 +190,7 @@ export class BatchAppends {
 
   /** Wakes when the oldest append is due; all have the same time. */
   async #watch(): Promise<void> {
-    const { clock } = this.#options;
+    const { clock } = this.options;
     this.#watching = true;
     while (!this.#closed.signal.aborted) {
       const [oldest] = this.#pending;
@@ -210,7 +207,7 @@ export class BatchAppends {
    * A call that has brought nothing for as long as an append may take is given up with all that it carries.
    */
   #expire(id: string, { request, began, reject }: Pending): void {
-    const overdue = new Overdue(`no response within ${this.#options.time} ms`);
+    const overdue = new Overdue(`no response within ${this.options.time} ms`);
     this.#pending.delete(id);
     reject(new AppendFailed(request === null ? 'open' : 'none', overdue));
     if (request === null && this.#heardAt < began) this.#end(this.#call, overdue);

@@ -53,7 +53,6 @@ export class Connection {
   readonly credentials: Credentials;
   /** Whether the connection string names a cluster: another node may answer if one doesn't. */
   readonly isCluster: boolean;
-  readonly #options: ConnectionOptions;
   #generation = 0;
   #replacedAt: Milliseconds;
   #session: Session;
@@ -63,8 +62,7 @@ export class Connection {
   #answers = false;
 
   /** Throws if the connection string can't be read. */
-  constructor(options: ConnectionOptions) {
-    this.#options = options;
+  constructor(private readonly options: ConnectionOptions) {
     this.#replacedAt = options.clock.monotonic();
     this.credentials = credentialsOf(options.url);
     this.isCluster = namesCluster.test(options.url);
@@ -98,7 +96,7 @@ export class Connection {
     this.#lastFailure = error;
     this.#answers = false;
     this.#failures += 1;
-    const { clock, times, url } = this.#options;
+    const { clock, times, url } = this.options;
     const now = clock.monotonic();
     if (this.#failures < failuresBeforeReplacement || now < this.#replacedAt + times.replace) return;
     this.#failures = 0;
@@ -106,7 +104,7 @@ export class Connection {
     this.#generation += 1;
     const previous = this.#replacing;
     ({ session: this.#session, replacing: this.#replacing } = openSession(
-      this.#options,
+      this.options,
       withOwnConnection(url, this.#generation),
     ));
     // The order matters: a read whose call is cancelled ends as if it were complete.
@@ -120,7 +118,7 @@ export class Connection {
     const reason = new Error('the event store was closed');
     this.#replacing.abort(reason);
     this.#session.batches.close(reason);
-    await withTimeout(this.#options.clock, closeTimeout, dispose(this.#session.client), () => null);
+    await withTimeout(this.options.clock, closeTimeout, dispose(this.#session.client), () => null);
   }
 }
 

@@ -34,16 +34,13 @@ interface PageStart {
 
 /** Reads the server's log for followers. */
 export class ServerLog implements LogSource<PageStart> {
-  readonly #context: Context;
-  readonly #reads: Reads;
-
-  constructor(context: Context, reads: Reads) {
-    this.#context = context;
-    this.#reads = reads;
-  }
+  constructor(
+    private readonly context: Context,
+    private readonly reads: Reads,
+  ) {}
 
   cursorAt(position: bigint): PageStart {
-    return { from: this.#reads.startAfter(position), after: position };
+    return { from: this.reads.startAfter(position), after: position };
   }
 
   page(start: PageStart): Promise<LogPage<PageStart>> {
@@ -54,11 +51,11 @@ export class ServerLog implements LogSource<PageStart> {
     after: bigint,
     signal: AbortSignal,
   ): AsyncGenerator<readonly LoggedEvent[], void, undefined> {
-    const { session } = this.#context.connection;
+    const { session } = this.context.connection;
     try {
-      for await (const events of subscription(this.#context, this.#reads, session, { after, signal })) {
+      for await (const events of subscription(this.context, this.reads, session, { after, signal })) {
         yield events;
-        this.#context.connection.succeeded();
+        this.context.connection.succeeded();
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -68,21 +65,21 @@ export class ServerLog implements LogSource<PageStart> {
   }
 
   assertSame(read: ReadUpTo): Promise<void> {
-    return this.#reported(() => assertSameLog(this.#reads, 'A follower of the log', read));
+    return this.#reported(() => assertSameLog(this.reads, 'A follower of the log', read));
   }
 
   async gather(signal: AbortSignal): Promise<void> {
-    await this.#context.clock.sleep(gathersFor, signal);
+    await this.context.clock.sleep(gathersFor, signal);
   }
 
   async pause(failures: number, signal: AbortSignal): Promise<void> {
-    await this.#context.clock.sleep(this.#context.backoff(failures), signal);
+    await this.context.clock.sleep(this.context.backoff(failures), signal);
   }
 
   async #read(session: Session, { from, after }: PageStart): Promise<LogPage<PageStart>> {
-    const began = this.#context.clock.monotonic();
+    const began = this.context.clock.monotonic();
     const maxCount = pageSize + 1;
-    const read = this.#reads.ours(
+    const read = this.reads.ours(
       session,
       { fromPosition: from, direction: FORWARDS, maxCount },
       { highWaterMark: pageSize },
@@ -90,7 +87,7 @@ export class ServerLog implements LogSource<PageStart> {
     const events: LoggedEvent[] = [];
     let records = 0;
     let next: PageStart = { from, after };
-    for await (const first of this.#reads.ofLog(session, read, after)) {
+    for await (const first of this.reads.ofLog(session, read, after)) {
       for (let record: AllStreamResolvedEvent | null = first; record !== null; record = read.read()) {
         records += 1;
         if (record.event !== undefined)
@@ -98,18 +95,18 @@ export class ServerLog implements LogSource<PageStart> {
             from: record.event.position,
             after: record.commitPosition ?? record.event.position.commit,
           };
-        const event = loggedEvent(record, this.#context);
+        const event = loggedEvent(record, this.context);
         if (event !== null && event.position > after) events.push(event);
       }
       // The server would look for another one.
       if (records === maxCount) break;
     }
-    if (events.length === 0) await this.#reads.passedOver(began);
+    if (events.length === 0) await this.reads.passedOver(began);
     return { events, next, isLast: records < maxCount };
   }
 
   async #reported<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    const { connection } = this.#context;
+    const { connection } = this.context;
     const { session } = connection;
     try {
       const result = await work(session);
@@ -122,9 +119,9 @@ export class ServerLog implements LogSource<PageStart> {
   }
 
   #report(session: Session, error: unknown): void {
-    this.#reads.failed(error);
-    this.#context.onError(explainDenial(error, this.#context));
-    this.#context.connection.failed(session, error);
+    this.reads.failed(error);
+    this.context.onError(explainDenial(error, this.context));
+    this.context.connection.failed(session, error);
   }
 }
 

@@ -97,15 +97,12 @@ const placeOf = ({ event, commitPosition }: AllStreamResolvedEvent): Position =>
 
 /** Reads streams and the log. Everything throws EventStoreUnavailable. */
 export class Reads {
-  readonly #context: Context;
   #head = nothingKnown;
   /** The last search for the head, and the one after it, which begins later. */
   #searching: Promise<unknown> = Promise.resolve();
   #nextSearch: Promise<LogHead> | null = null;
 
-  constructor(context: Context) {
-    this.#context = context;
-  }
+  constructor(private readonly context: Context) {}
 
   /** At most `limit` events of a stream from a revision on. */
   stream(stream: StreamName, fromRevision: number, limit?: number): Promise<readonly RecordedEvent[]> {
@@ -134,7 +131,7 @@ export class Reads {
   async ask(stream: StreamName): Promise<ResolvedEvent['event'] | null> {
     return this.#repeated(async (session) => {
       const options = { fromRevision: END, maxCount: 1, direction: BACKWARDS, requiresLeader: true } as const;
-      const read = session.client.readStream(this.#context.names.nameOf(stream), options);
+      const read = session.client.readStream(this.context.names.nameOf(stream), options);
       try {
         for await (const { event } of this.#supervised(session, read)) return event;
       } catch (error) {
@@ -146,7 +143,7 @@ export class Reads {
   }
 
   #explained(error: unknown, stream: StreamName): unknown {
-    return explainDenial(error, this.#context, `read ${this.#context.names.nameOf(stream)}`);
+    return explainDenial(error, this.context, `read ${this.context.names.nameOf(stream)}`);
   }
 
   async lastOf(stream: StreamName): Promise<RecordedEvent | null> {
@@ -158,11 +155,11 @@ export class Reads {
 
   async log(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
     if (limit < 1) return [];
-    const began = this.#context.clock.monotonic();
+    const began = this.context.clock.monotonic();
     const found = await this.#repeated(async (session) => {
       const found: LoggedEvent[] = [];
       for await (const resolved of this.#logAfter(session, after)) {
-        const event = loggedEvent(resolved, this.#context);
+        const event = loggedEvent(resolved, this.context);
         if (event !== null) found.push(event);
         if (found.length === limit) break;
       }
@@ -175,14 +172,14 @@ export class Reads {
   /** As `log`, with the texts that the server keeps. Throws UnknownCategory, too. */
   async storedLog(after: bigint, limit: number): Promise<readonly StoredEvent[]> {
     if (limit < 1) return [];
-    const began = this.#context.clock.monotonic();
+    const began = this.context.clock.monotonic();
     const stop: { at: UnknownCategory | null } = { at: null };
     const found = await this.#repeated(async (session) => {
       const events: StoredEvent[] = [];
       for await (const resolved of this.#logAfter(session, after, keepingTexts)) {
-        stop.at = unknownCategory(resolved, this.#context);
+        stop.at = unknownCategory(resolved, this.context);
         if (stop.at !== null) break;
-        const event = loggedEvent(resolved, this.#context);
+        const event = loggedEvent(resolved, this.context);
         if (event !== null && resolved.event !== undefined)
           events.push({ position: event.position, ...storedEvent(resolved.event, event) });
         if (events.length === limit) break;
@@ -237,18 +234,17 @@ export class Reads {
    * over.
    */
   async passedOver(began: Milliseconds): Promise<void> {
-    if (this.#context.clock.monotonic() - began > maxFruitlessSearch)
-      await this.head().catch(() => undefined);
+    if (this.context.clock.monotonic() - began > maxFruitlessSearch) await this.head().catch(() => undefined);
   }
 
   /** The end of the log is read before it is searched, so that later events don't count as searched. */
   async #searchHead(session: Session): Promise<LogHead> {
-    const last = await this.#lastRecord(session, this.#context.times.read);
+    const last = await this.#lastRecord(session, this.context.times.read);
     const end = last === null ? null : placeOf(last);
     const known = this.#head;
     // It was set back.
     if ((end?.commit ?? -1n) < (known.searched?.commit ?? -1n)) this.#head = nothingKnown;
-    const event = last && loggedEvent(last, this.#context);
+    const event = last && loggedEvent(last, this.context);
     if (event !== null)
       this.#head = { position: event.position, event: markOf(event), searched: end, hasUnknown: false };
     else if (end !== null && end.commit !== this.#head.searched?.commit)
@@ -286,7 +282,7 @@ export class Reads {
         const place = placeOf(resolved);
         if (known.searched !== null && place.commit <= known.searched.commit)
           return { ...known, searched: end, hasUnknown: hasUnknown || known.hasUnknown };
-        const event = loggedEvent(resolved, this.#context);
+        const event = loggedEvent(resolved, this.context);
         if (event !== null)
           return {
             position: event.position,
@@ -294,7 +290,7 @@ export class Reads {
             searched: event.position > end.commit ? place : end,
             hasUnknown,
           };
-        hasUnknown ||= unknownCategory(resolved, this.#context) !== null;
+        hasUnknown ||= unknownCategory(resolved, this.context) !== null;
         from = place;
         left -= 1;
         if (left === 0) break;
@@ -309,7 +305,7 @@ export class Reads {
     try {
       for await (const resolved of this.#supervised(session, read, time)) return resolved;
     } catch (error) {
-      throw explained(error, this.#context);
+      throw explained(error, this.context);
     }
     return null;
   }
@@ -330,11 +326,11 @@ export class Reads {
       });
       try {
         for await (const resolved of this.#supervised(session, read)) {
-          const event = loggedEvent(resolved, this.#context);
+          const event = loggedEvent(resolved, this.context);
           return event?.position === position ? markOf(event) : null;
         }
       } catch (error) {
-        if (!isInvalidPosition(error)) throw explained(error, this.#context);
+        if (!isInvalidPosition(error)) throw explained(error, this.context);
       }
       return null;
     });
@@ -350,7 +346,7 @@ export class Reads {
     const before = 'position' in place ? Infinity : place.time - clockTolerance;
     return this.#repeated(async (session) => {
       for await (const resolved of this.#logBackwards(session, { from })) {
-        const event = loggedEvent(resolved, this.#context);
+        const event = loggedEvent(resolved, this.context);
         if (event === null) continue;
         if (signal?.aborted === true || Date.parse(event.metadata.occurredAt) < before) return event.position;
       }
@@ -373,7 +369,7 @@ export class Reads {
 
   /** Reads, and again for as long as there is hope. */
   async #repeated<T>(read: (session: Session) => Promise<T>): Promise<T> {
-    const { clock, connection, onError } = this.#context;
+    const { clock, connection, onError } = this.context;
     const began = clock.monotonic();
     let wasStarting = false;
     for (let failures = 0; ; failures += 1) {
@@ -385,7 +381,7 @@ export class Reads {
       } catch (error) {
         onError(error);
         connection.failed(session, error);
-        const pause = pauseBefore(this.#context, error, { began, failures, wasStarting });
+        const pause = pauseBefore(this.context, error, { began, failures, wasStarting });
         wasStarting ||= isNotReady(error);
         if (pause === null) throw unavailable(error);
         await clock.sleep(pause);
@@ -408,12 +404,12 @@ export class Reads {
       requiresLeader: true,
     } as const;
     const page = await this.#repeated(async (session): Promise<StreamPage<Event> | null> => {
-      const read = begin(session.client.readStream(this.#context.names.nameOf(stream), options));
+      const read = begin(session.client.readStream(this.context.names.nameOf(stream), options));
       const events: Event[] = [];
       let [first, last, foreign]: [bigint | null, bigint | null, number] = [null, null, 0];
       try {
         for await (const resolved of this.#supervised(session, read)) {
-          const event = recordedEvent(resolved, stream, this.#context);
+          const event = recordedEvent(resolved, stream, this.context);
           if (event === null) foreign += 1;
           else events.push(of(event, resolved));
           last = resolved.event?.revision ?? last;
@@ -467,7 +463,7 @@ export class Reads {
     options: ReadAllOptions,
     readable: { readonly highWaterMark?: number } = {},
   ): ReadAll {
-    return readOurs(client, this.#context.names.pattern, { ...options, resolveLinkTos: false }, readable);
+    return readOurs(client, this.context.names.pattern, { ...options, resolveLinkTos: false }, readable);
   }
 
   /**
@@ -479,7 +475,7 @@ export class Reads {
     read: ReadAll,
     from: bigint,
   ): AsyncGenerator<AllStreamResolvedEvent, void, undefined> {
-    const { clock, times } = this.#context;
+    const { clock, times } = this.context;
     const half = times.read / 2;
     const began = clock.monotonic();
     const isOverdue = async (): Promise<boolean> => {
@@ -490,17 +486,17 @@ export class Reads {
     try {
       yield* this.#supervised(session, read, half, isOverdue);
     } catch (error) {
-      throw explained(error, this.#context);
+      throw explained(error, this.context);
     }
   }
 
   #supervised<T>(
     { replaced }: Session,
     read: Source<T> & { cancel(): Promise<void> },
-    time = this.#context.times.read,
+    time = this.context.times.read,
     isOverdue = () => Promise.resolve(true),
   ): AsyncGenerator<T, void, undefined> {
-    const { clock, times } = this.#context;
+    const { clock, times } = this.context;
     return supervised(read, {
       clock,
       time,

@@ -48,13 +48,10 @@ const busyBatch = 8;
  * leaves the others alone.
  */
 export class SharedFollowing<Cursor> {
-  readonly #source: LogSource<Cursor>;
   /** The stretches that are still being added to. */
   readonly #stretches = new Set<Stretch>();
 
-  constructor(source: LogSource<Cursor>) {
-    this.#source = source;
-  }
+  constructor(private readonly source: LogSource<Cursor>) {}
 
   /** EventStore.follow: only events that were handled move a follower on. */
   async *follow({
@@ -69,7 +66,7 @@ export class SharedFollowing<Cursor> {
     while (!signal.aborted) {
       try {
         // The log may have been replaced while there was no connection.
-        if (!isSame) await this.#source.assertSame(handled);
+        if (!isSame) await this.source.assertSame(handled);
         isSame = true;
         for await (const events of this.#stretchOf(reader, signal)) {
           yield events;
@@ -81,7 +78,7 @@ export class SharedFollowing<Cursor> {
         if (error instanceof FinalError) throw error;
         isSame = false;
         reader.position = handled.position;
-        await this.#source.pause(failures, signal);
+        await this.source.pause(failures, signal);
         failures += 1;
       }
     }
@@ -114,7 +111,7 @@ export class SharedFollowing<Cursor> {
         else throw stretch.failure;
         // Other work has a turn, and events that come meanwhile are taken together.
         const isBusy = stretch.live && events.length >= busyBatch && events.length < reader.batch;
-        await (isBusy ? this.#source.gather(signal) : nextTurn());
+        await (isBusy ? this.source.gather(signal) : nextTurn());
       }
     } finally {
       stretch.leave(reader);
@@ -165,7 +162,7 @@ export class SharedFollowing<Cursor> {
       stretch.atHead = await this.#readOn(stretch, isOver);
       if (!isOver()) {
         stretch.live = true;
-        for await (const events of this.#source.subscribe(stretch.to, stretch.abandoned)) {
+        for await (const events of this.source.subscribe(stretch.to, stretch.abandoned)) {
           stretch.add(events);
           await stretch.room();
           if (isOver()) break;
@@ -181,10 +178,10 @@ export class SharedFollowing<Cursor> {
 
   /** Adds pages to a stretch. Returns whether it has come to the head of the log. */
   async #readOn(stretch: Stretch, isOver: () => boolean): Promise<boolean> {
-    let cursor = this.#source.cursorAt(stretch.to);
+    let cursor = this.source.cursorAt(stretch.to);
     let isLast = false;
     while (!isLast && !isOver()) {
-      const page = await this.#source.page(cursor);
+      const page = await this.source.page(cursor);
       stretch.add(page.events);
       ({ next: cursor, isLast } = page);
       await stretch.room();

@@ -45,14 +45,12 @@ const withHeartbeat = (url: string): string => {
  * One connection, made again whenever it is lost. The broker need not be up when the process starts.
  */
 export class RabbitConnection {
-  readonly #options: RabbitConnectionOptions;
   readonly #recovering: Promise<RecoveringChannelModel>;
   #model: ChannelModel | null = null;
   #down: string | null = 'RabbitMQ has not been reached yet.';
   #blocked: string | null = null;
 
-  constructor(options: RabbitConnectionOptions) {
-    this.#options = options;
+  constructor(private readonly options: RabbitConnectionOptions) {
     this.#recovering = this.#open();
     this.#recovering.catch((error: unknown) => this.#wentDown(error));
   }
@@ -71,11 +69,11 @@ export class RabbitConnection {
   async close(): Promise<void> {
     this.#down = closed;
     const closing = this.#recovering.then((recovering) => recovering.close()).catch(() => undefined);
-    await withTimeout(this.#options.clock, closeTimeout, closing, () => null);
+    await withTimeout(this.options.clock, closeTimeout, closing, () => null);
   }
 
   async #open(): Promise<RecoveringChannelModel> {
-    const { url, name } = this.#options;
+    const { url, name } = this.options;
     const recovering = await connect(withHeartbeat(url), {
       recovery: { ...recovery, waitForConnect: false, setup: (model: ChannelModel) => this.#setUp(model) },
       timeout: connectTimeout,
@@ -91,11 +89,11 @@ export class RabbitConnection {
     recovering.on('error', (error) => this.#wentDown(error));
     recovering.on('blocked', (reason) => {
       this.#blocked = `RabbitMQ takes no messages: ${reason}`;
-      this.#options.onError?.(new RabbitUnavailable(this.#blocked));
+      this.options.onError?.(new RabbitUnavailable(this.#blocked));
     });
     recovering.on('unblocked', () => {
       this.#blocked = null;
-      this.#options.onUnblocked?.();
+      this.options.onUnblocked?.();
     });
     return recovering;
   }
@@ -105,12 +103,12 @@ export class RabbitConnection {
     this.#blocked = null;
     // A connection without an error listener ends the process. It closes after this.
     model.on('error', () => undefined);
-    await this.#options.setup(model);
+    await this.options.setup(model);
   }
 
   #wentDown(error: unknown): void {
     if (this.#down === closed) return;
     this.#down = `RabbitMQ: ${messageOf(error)}`;
-    this.#options.onError?.(error);
+    this.options.onError?.(error);
   }
 }

@@ -57,14 +57,12 @@ const tolerance: Milliseconds = 1_000;
  * can't be sent now are kept, one per endpoint, and sent when the broker is back; the sweep finds the rest.
  */
 export class RabbitDeliveryQueue implements DeliveryQueue {
-  readonly #options: RabbitDeliveryQueueOptions;
   readonly #topology: Topology;
   readonly #publisher: ConfirmingPublisher;
   readonly #unsent = new Map<Uuid, Hint>();
   readonly #consuming = new Set<RabbitConnection>();
 
-  constructor(options: RabbitDeliveryQueueOptions) {
-    this.#options = options;
+  constructor(private readonly options: RabbitDeliveryQueueOptions) {
     const { url, clock, waits, namespace, onError, count, confirmTimeout } = options;
     this.#topology = topologyOf(waits, namespace);
     this.#publisher = new ConfirmingPublisher({
@@ -90,14 +88,14 @@ export class RabbitDeliveryQueue implements DeliveryQueue {
     try {
       await this.#publisher.publish(hints.map((hint) => this.#message(hint)));
     } catch (error) {
-      this.#options.onError?.(error);
+      this.options.onError?.(error);
       for (const hint of hints) this.#keep(hint);
     }
   }
 
   async listen(notify: (hint: Hint) => void, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
-    const { url, clock, onError } = this.#options;
+    const { url, clock, onError } = this.options;
     const connection = new RabbitConnection({
       url,
       clock,
@@ -129,7 +127,7 @@ export class RabbitDeliveryQueue implements DeliveryQueue {
   #message(hint: Hint): BrokerMessage {
     const { endpoint, delivery, attempt, due } = hint;
     const { workExchange, waitExchange, waitQueues } = this.#topology;
-    const untilDue = due - this.#options.clock.now();
+    const untilDue = due - this.options.clock.now();
     const wait = waitQueues.findLast(({ time }) => time <= untilDue + Math.min(tolerance, time / 2));
     const destination =
       wait === undefined
@@ -142,7 +140,7 @@ export class RabbitDeliveryQueue implements DeliveryQueue {
   async #consume(model: ChannelModel, notify: (hint: Hint) => void): Promise<void> {
     const channel = await model.createChannel();
     const reconnect = () => void model.close().catch(() => undefined);
-    channel.on('error', (error) => this.#options.onError?.(error));
+    channel.on('error', (error) => this.options.onError?.(error));
     channel.on('close', reconnect);
     await declareHints(channel, this.#topology);
     await channel.prefetch(prefetch);
@@ -160,7 +158,7 @@ export class RabbitDeliveryQueue implements DeliveryQueue {
    * few times.
    */
   async #receive(channel: Channel, message: ConsumeMessage, notify: (hint: Hint) => void): Promise<void> {
-    const { clock, onError, count = uncounted } = this.#options;
+    const { clock, onError, count = uncounted } = this.options;
     count('message received');
     const hint = hintOf(message);
     if (hint === null) return unlessClosed(() => channel.reject(message, false));

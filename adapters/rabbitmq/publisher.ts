@@ -53,13 +53,11 @@ const writeTogether = ({ connection }: { readonly connection: object }): void =>
  */
 export class ConfirmingPublisher {
   readonly #connection: RabbitConnection;
-  readonly #options: PublisherOptions;
   #channel: ConfirmChannel | null = null;
   readonly #returned = new Set<string>();
   #sent = 0;
 
-  constructor(options: PublisherOptions) {
-    this.#options = options;
+  constructor(private readonly options: PublisherOptions) {
     const { url, name, clock, onReady, onError } = options;
     this.#connection = new RabbitConnection({
       url,
@@ -86,7 +84,7 @@ export class ConfirmingPublisher {
     const { down } = this;
     if (channel === null || down !== null)
       throw new RabbitUnavailable(down ?? 'RabbitMQ: the channel is closed.');
-    const { clock, confirmTimeout = usualConfirmTimeout } = this.#options;
+    const { clock, confirmTimeout = usualConfirmTimeout } = this.options;
     writeTogether(channel);
     const confirmed = Promise.all(messages.map((message) => this.#send(channel, message)));
     await withTimeout(clock, confirmTimeout, confirmed, () => {
@@ -100,7 +98,7 @@ export class ConfirmingPublisher {
   }
 
   #send(channel: ConfirmChannel, { exchange, key, content, options }: BrokerMessage): Promise<void> {
-    const { mandatory, count = uncounted } = this.#options;
+    const { mandatory, count = uncounted } = this.options;
     const messageId = options.messageId ?? String((this.#sent += 1));
     return new Promise((resolve, reject) => {
       const settle = (error: unknown): void => {
@@ -133,7 +131,7 @@ export class ConfirmingPublisher {
   }
 
   async #setUp(model: ChannelModel): Promise<void> {
-    const { declare, onReady, onError } = this.#options;
+    const { declare, onReady, onError } = this.options;
     const channel = await model.createConfirmChannel();
     channel.on('error', (error) => onError?.(error));
     channel.on('return', ({ properties }) => void this.#returned.add(String(properties.messageId)));

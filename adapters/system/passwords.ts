@@ -70,21 +70,19 @@ interface Waiting {
 
 /** Passwords hashed with scrypt, at most two at a time; the cost of each hash is kept with it. */
 export class ScryptPasswords implements Passwords {
-  readonly #entropy: Entropy;
-  readonly #cost: PasswordCost;
   #waiting: readonly Waiting[] = [];
   readonly #running: string[] = [];
   /** The number of the last turn of each, unless its password was right. */
   readonly #turns = new LRUCache<string, number>(lazilySized(maxRemembered));
   #turn = 0;
 
-  constructor(entropy: Entropy, cost: PasswordCost) {
-    this.#entropy = entropy;
-    this.#cost = cost;
-  }
+  constructor(
+    private readonly entropy: Entropy,
+    private readonly cost: PasswordCost,
+  ) {}
 
   hash(password: string, like: readonly string[], from: string): Promise<string> {
-    const shared = like.map(parse).find(({ cost }) => !isWeaker(cost, this.#cost));
+    const shared = like.map(parse).find(({ cost }) => !isWeaker(cost, this.cost));
     return this.#inTurn(from, () => derive(password, shared ?? this.#salted()));
   }
 
@@ -103,11 +101,11 @@ export class ScryptPasswords implements Passwords {
     const hash = hashes.find((stored) => derived.some((key) => isSame(key, stored)));
     if (hash === undefined) return null;
     this.#turns.delete(from);
-    return { hash, isOutdated: isWeaker(parse(hash).cost, this.#cost) };
+    return { hash, isOutdated: isWeaker(parse(hash).cost, this.cost) };
   }
 
   #salted(): Salted {
-    return { cost: this.#cost, salt: this.#entropy.bytes(saltLength) };
+    return { cost: this.cost, salt: this.entropy.bytes(saltLength) };
   }
 
   async #inTurn<T>(from: string, work: () => Promise<T>): Promise<T> {

@@ -31,18 +31,19 @@ export const parseHosts = (text: string): ReadonlyMap<string, readonly ResolvedA
  * The hosts file of this machine. It is read by this class because `dns.Resolver` asks name servers only.
  */
 export class HostsFile {
-  readonly #clock: Clock;
   readonly #path: string;
   #read: { readonly at: Milliseconds; readonly hosts: Promise<ReturnType<typeof parseHosts>> } | null = null;
 
-  constructor(clock: Clock, path = usualPath) {
-    this.#clock = clock;
+  constructor(
+    private readonly clock: Clock,
+    path = usualPath,
+  ) {
     this.#path = path;
   }
 
   /** The addresses of a name; none if the file doesn't have it. */
   async addressesOf(name: string): Promise<readonly ResolvedAddress[]> {
-    const now = this.#clock.monotonic();
+    const now = this.clock.monotonic();
     if (this.#read === null || now - this.#read.at >= cacheTtl)
       this.#read = {
         at: now,

@@ -67,15 +67,13 @@ const withoutResponse = (error: string, duration: Milliseconds = 0): AttemptResu
  * used. (docs/engines.md#outbound-http-undici)
  */
 export class UndiciWebhookSender implements WebhookSender {
-  readonly #options: SenderOptions;
   readonly #isAllowed: AddressRule;
   readonly #names: Names;
   readonly #agent: Agent;
   /** Opens a connection for each request. */
   readonly #fresh: Agent;
 
-  constructor(options: SenderOptions) {
-    this.#options = options;
+  constructor(private readonly options: SenderOptions) {
     this.#isAllowed = addressRule(options.allowNetworks);
     const { clock, resolve, lookupTimeout } = options;
     this.#names = new Names({ clock, resolve, lookupTimeout: lookupTimeout });
@@ -94,7 +92,7 @@ export class UndiciWebhookSender implements WebhookSender {
 
   async vet(url: WebhookUrl, org: OrganizationId): Promise<void> {
     const host = hostOf(new URL(url));
-    if (this.#options.allowNetworks.length === 0 && isPrivateName(host))
+    if (this.options.allowNetworks.length === 0 && isPrivateName(host))
       throw new DomainError(
         'invalid_url',
         `${host} is not a name on the public internet. Use a public address.`,
@@ -115,7 +113,7 @@ export class UndiciWebhookSender implements WebhookSender {
     { org, url, headers, body, mayStart }: WebhookRequest,
     signal?: AbortSignal,
   ): Promise<AttemptResult | Unresolved | 'withheld'> {
-    const { clock, timeout, rules } = this.#options;
+    const { clock, timeout, rules } = this.options;
     const target = new URL(url);
     try {
       checkTarget(target, rules());
@@ -208,7 +206,7 @@ export class UndiciWebhookSender implements WebhookSender {
         }
       };
       signal?.addEventListener('abort', () => collector.stop(withheld), { once: true, signal: ended.signal });
-      void this.#options.clock.sleep(this.#options.timeout, ended.signal).then(() => {
+      void this.options.clock.sleep(this.options.timeout, ended.signal).then(() => {
         if (!ended.signal.aborted) collector.stop(timedOut);
       });
       dispatch(this.#agent);
@@ -220,7 +218,7 @@ export class UndiciWebhookSender implements WebhookSender {
    * The address of the open socket is checked once more.
    */
   #connector(): buildConnector.connector {
-    const { extraCertificates = [], timeout } = this.#options;
+    const { extraCertificates = [], timeout } = this.options;
     const connect = buildConnector({
       timeout,
       rejectUnauthorized: true,
@@ -244,7 +242,7 @@ export class UndiciWebhookSender implements WebhookSender {
   }
 
   #mayReach(address: string, port: number): boolean {
-    return this.#isAllowed(address) && !isOwnAddress(this.#options.rules(), hostOfAddress(address), port);
+    return this.#isAllowed(address) && !isOwnAddress(this.options.rules(), hostOfAddress(address), port);
   }
 
   /** Node's `lookup`, for a name that was resolved right before. */
@@ -267,7 +265,7 @@ export class UndiciWebhookSender implements WebhookSender {
     // Not the cached address: it may have been changed for the registration.
     this.#names.forget(host);
     const found = this.#names.addressesOf(host, org, vettingTimeout).catch(() => []);
-    const addresses = await withTimeout(this.#options.clock, vettingTimeout, found, () => []);
+    const addresses = await withTimeout(this.options.clock, vettingTimeout, found, () => []);
     this.#names.forget(host);
     return addresses;
   }

@@ -9,13 +9,14 @@ const saveInterval: Milliseconds = 5_000;
 
 /** Notes uses in memory at once and saves them some seconds later. A crash loses those seconds. */
 export class BufferedKeyUses {
-  readonly #rows: KeyUseRows;
   readonly #fresh = new Map<Uuid, Instant>();
   readonly #stopping = new AbortController();
   readonly #saving: Promise<void>;
 
-  constructor(rows: KeyUseRows, clock: Clock) {
-    this.#rows = rows;
+  constructor(
+    private readonly rows: KeyUseRows,
+    clock: Clock,
+  ) {
     const { signal } = this.#stopping;
     // Uses that can't be saved stay fresh until the next save.
     const onError = () => undefined;
@@ -28,7 +29,7 @@ export class BufferedKeyUses {
   }
 
   async lastUses(keyIds: readonly Uuid[]): Promise<ReadonlyMap<Uuid, Instant>> {
-    const uses = new Map(await this.#rows.read(keyIds));
+    const uses = new Map(await this.rows.read(keyIds));
     for (const id of keyIds) {
       const fresh = this.#fresh.get(id);
       if (fresh !== undefined && fresh > (uses.get(id) ?? '')) uses.set(id, fresh);
@@ -46,7 +47,7 @@ export class BufferedKeyUses {
   async #save(): Promise<void> {
     const uses = [...this.#fresh];
     if (uses.length === 0) return;
-    await this.#rows.save(uses);
+    await this.rows.save(uses);
     for (const [id, at] of uses) if (this.#fresh.get(id) === at) this.#fresh.delete(id);
   }
 }

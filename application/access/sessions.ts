@@ -60,18 +60,15 @@ export interface SessionsDeps {
  * throw SignInUnavailable.
  */
 export class Sessions {
-  readonly #deps: SessionsDeps;
   readonly #known = new LRUCache<string, { readonly session: Session; readonly at: Milliseconds }>(
     lazilySized(maxRemembered),
   );
 
-  constructor(deps: SessionsDeps) {
-    this.#deps = deps;
-  }
+  constructor(private readonly deps: SessionsDeps) {}
 
   /** Returns the token that the browser gets. `epoch`: that of the password which it is opened with. */
   async open(owner: string, browser: string, epoch: string | null = null): Promise<string> {
-    const { signInRecords, clock, entropy } = this.#deps;
+    const { signInRecords, clock, entropy } = this.deps;
     const token = newToken(entropy);
     const created = clock.instant();
     const data = { created, seen: created, browser, epoch };
@@ -87,7 +84,7 @@ export class Sessions {
 
   /** The session of a token, and that it was used now; null if there is none. */
   async use(token: string): Promise<Session | null> {
-    const { signInRecords, clock } = this.#deps;
+    const { signInRecords, clock } = this.deps;
     const id = hashOf(token);
     const known = this.#known.get(id);
     if (known !== undefined && clock.monotonic() - known.at < cacheTtl) return known.session;
@@ -95,7 +92,7 @@ export class Sessions {
     const found = await signInRecords.find('session', id);
     if (found === null) return null;
     // A sign-in with the password that was right until just now may open one after all were ended.
-    if (found.owner !== root && (await epochOf(this.#deps, found.owner)) !== sessionOf(found).epoch)
+    if (found.owner !== root && (await epochOf(this.deps, found.owner)) !== sessionOf(found).epoch)
       return null;
     const session = await this.#touched(found);
     this.#known.set(id, { session, at: clock.monotonic() });
@@ -104,12 +101,12 @@ export class Sessions {
 
   async end(id: string): Promise<void> {
     this.#known.delete(id);
-    await this.#deps.signInRecords.remove('session', id);
+    await this.deps.signInRecords.remove('session', id);
   }
 
   /** Ends every session of an owner but for one, which goes on in an epoch. */
   async endAll(owner: string, except: Session | null, epoch: string | null): Promise<void> {
-    const { signInRecords } = this.#deps;
+    const { signInRecords } = this.deps;
     for (const [id, { session }] of this.#known.entries())
       if (session.owner === owner) this.#known.delete(id);
     for (let isKept = except === null; !isKept;) {
@@ -122,12 +119,12 @@ export class Sessions {
 
   /** The sessions of an owner, most recently used first. */
   async listOf(owner: string): Promise<readonly Session[]> {
-    const found = (await this.#deps.signInRecords.listOf('session', owner)).map(sessionOf);
+    const found = (await this.deps.signInRecords.listOf('session', owner)).map(sessionOf);
     return found.toSorted((a, b) => (a.seen < b.seen ? 1 : -1));
   }
 
   async #touched(found: FoundSignInRecord): Promise<Session> {
-    const { signInRecords, clock } = this.#deps;
+    const { signInRecords, clock } = this.deps;
     const session = sessionOf(found);
     if (clock.now() - Date.parse(session.seen) < touchInterval) return session;
     const { created, browser, epoch } = session;
@@ -140,6 +137,6 @@ export class Sessions {
   #end(owner: string, created: Instant): Milliseconds {
     const begun = Date.parse(created);
     if (owner === root) return begun + maxOperatorAge;
-    return Math.min(this.#deps.clock.now() + idleTimeout, begun + maxAge);
+    return Math.min(this.deps.clock.now() + idleTimeout, begun + maxAge);
   }
 }

@@ -52,11 +52,9 @@ interface Asked {
 
 /** Brings heads of the log to the witnesses of its policy. */
 export class Witnesses {
-  readonly #deps: WitnessesDeps;
   readonly #asked: readonly Asked[];
 
-  constructor(deps: WitnessesDeps) {
-    this.#deps = deps;
+  constructor(private readonly deps: WitnessesDeps) {
     this.#asked = deps.policy.witnesses.flatMap((witness) =>
       witness.url === null
         ? []
@@ -70,7 +68,7 @@ export class Witnesses {
 
   /** Whether one of them could sign a head of that size and has not, and may be asked again. */
   areDue(size: number): boolean {
-    const now = this.#deps.clock.monotonic();
+    const now = this.deps.clock.monotonic();
     return this.#asked.some(({ known }) => known.signed.size < size && known.notBefore <= now);
   }
 
@@ -79,7 +77,7 @@ export class Witnesses {
    * reported. Throws RefusedByWitnesses if too few are left for the policy.
    */
   async bring(head: SignedHead, signal: AbortSignal): Promise<string> {
-    const { policy, onStatus } = this.#deps;
+    const { policy, onStatus } = this.deps;
     const signatures = await Promise.all(this.#asked.map((each) => this.#signaturesOf(each, head, signal)));
     onStatus?.(
       this.#asked.map(({ witness, known: { refusal, signed } }) => ({
@@ -104,7 +102,7 @@ export class Witnesses {
     head: SignedHead,
     signal: AbortSignal,
   ): Promise<readonly NoteSignature[]> {
-    const { clock, report } = this.#deps;
+    const { clock, report } = this.deps;
     if (known.notBefore > clock.monotonic()) return [];
     try {
       const signatures = await this.#ask(url, known.at ?? head.size, head, signal);
@@ -133,8 +131,8 @@ export class Witnesses {
     isSecond = false,
   ): Promise<readonly NoteSignature[]> {
     if (old > size) throw new Refused(`has signed a tree of ${old} events, and this one has ${size}`);
-    const proof = old === size ? [] : await consistencyProof(this.#deps.tiles, old, size);
-    const asked = await this.#deps.ask(url, { old, proof, note }, signal);
+    const proof = old === size ? [] : await consistencyProof(this.deps.tiles, old, size);
+    const asked = await this.deps.ask(url, { old, proof, note }, signal);
     if (asked.kind === 'signed') return asked.signatures;
     if (asked.kind === 'refused' || asked.size === old)
       throw new Refused(`has signed another tree of ${old} events`);

@@ -53,13 +53,10 @@ const atOnce = 16;
  * died. (docs/money.md#the-flows)
  */
 export class UnfinishedWork {
-  readonly #deps: UnfinishedDeps;
   readonly #pieces = new Set<UnfinishedPiece>();
   #wake: () => void = () => undefined;
 
-  constructor(deps: UnfinishedDeps) {
-    this.#deps = deps;
-  }
+  constructor(private readonly deps: UnfinishedDeps) {}
 
   get size(): number {
     return this.#pieces.size;
@@ -76,7 +73,7 @@ export class UnfinishedWork {
 
   /** Finishes work as it comes, until the signal aborts. Remaining work is the reconciler's. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps;
+    const { clock } = this.deps;
     const stop = (): void => this.#wake();
     signal.addEventListener('abort', stop, { once: true });
     while (!signal.aborted) {
@@ -105,7 +102,7 @@ export class UnfinishedWork {
 
   /** False if the store can't be asked now. */
   async #tryToFinish(piece: UnfinishedPiece): Promise<boolean> {
-    const { clock, report } = this.#deps;
+    const { clock, report } = this.deps;
     try {
       const isClosed = (await piece.look()) === 'closed';
       piece.absentSince ??= clock.monotonic();
@@ -127,21 +124,21 @@ export class UnfinishedWork {
   async #lookAtSpend(spend: Spend): Promise<Found> {
     const { org, slot, since } = spend;
     const { id } = spendFor(slot, org);
-    for await (const { stored } of movementsAfter(this.#deps.store, org, since))
+    for await (const { stored } of movementsAfter(this.deps.store, org, since))
       if (stored.id === id) {
-        await settleSpend(this.#deps, reconcilerCommand(this.#deps, org), spend);
+        await settleSpend(this.deps, reconcilerCommand(this.deps, org), spend);
         return 'closed';
       }
     return 'absent';
   }
 
   async #lookAtDebt({ org, card: code, revision, command, since }: LeftDebt): Promise<Found> {
-    const [stored] = await this.#deps.store.readStream(cardStream(code as CardCode), revision, 1);
+    const [stored] = await this.deps.store.readStream(cardStream(code as CardCode), revision, 1);
     if (stored === undefined) return 'absent';
     const owed = stored.metadata.causationId === command ? owedBy(parseEvent(card, stored)) : 0;
     const cause = { owed: { card: code, revision } };
     if (owed > 0)
-      await returnCredit(this.#deps, reconcilerCommand(this.#deps, org), { org, since }, cause, owed);
+      await returnCredit(this.deps, reconcilerCommand(this.deps, org), { org, since }, cause, owed);
     return 'closed';
   }
 }

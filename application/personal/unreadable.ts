@@ -17,18 +17,16 @@ const maxWaiting = 1_000;
  * each block of keys.
  */
 export class Unreadable {
-  readonly #store: Pick<EventStore, 'readStream'>;
-  readonly #tell: OnUnopened;
   /** Events that were counted, and blocks that were reported. */
   readonly #seen = new LRUCache<string, true>({ max: maxRemembered });
   readonly #waiting: RecordedEvent[] = [];
   #isLooking = false;
   #count = 0;
 
-  constructor(store: Pick<EventStore, 'readStream'>, tell: OnUnopened) {
-    this.#store = store;
-    this.#tell = tell;
-  }
+  constructor(
+    private readonly store: Pick<EventStore, 'readStream'>,
+    private readonly tell: OnUnopened,
+  ) {}
 
   get count(): number {
     return this.#count;
@@ -45,7 +43,7 @@ export class Unreadable {
     this.#isLooking = true;
     for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift())
       try {
-        const later = await this.#store.readStream(event.stream, event.revision + 1);
+        const later = await this.store.readStream(event.stream, event.revision + 1);
         if (!later.some(({ type }) => erasures.has(type))) this.#found(event);
       } catch {
         // Reported again when it is read again.
@@ -57,7 +55,7 @@ export class Unreadable {
   #found(event: RecordedEvent): void {
     this.#count += 1;
     const block = `block ${blockOf(event.metadata.keyId ?? '')}`;
-    if (!this.#seen.has(block)) this.#tell(event);
+    if (!this.#seen.has(block)) this.tell(event);
     this.#seen.set(block, true);
   }
 }

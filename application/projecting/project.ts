@@ -169,7 +169,6 @@ const savedPlace = (
  * last checkpoint, after 0.1 to 5 s.
  */
 export class Projector {
-  readonly #options: ProjectorOptions;
   readonly #requested = new Set<Projection<unknown>>();
   #live = groupOf([]);
   #catchingUp: readonly BuildGroup[] = [];
@@ -179,16 +178,14 @@ export class Projector {
   /** Whether the last report said why it does not work. */
   #isDown = false;
 
-  constructor(options: ProjectorOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ProjectorOptions) {}
 
   /**
    * Rebuilds a projection from the first event, and then puts the new build in the place of the old one.
    * Returns false if there is no projection of that name.
    */
   rebuild(name: string): boolean {
-    const projection = this.#options.projections.find((known) => known.name === name);
+    const projection = this.options.projections.find((known) => known.name === name);
     if (projection === undefined) return false;
     this.#requested.add(projection);
     this.#interrupt.abort();
@@ -208,8 +205,8 @@ export class Projector {
         await this.#drive(signal);
       } catch (error) {
         this.#report(messageOf(error));
-        if (error instanceof FinalError) this.#options.fail(error);
-        await this.#options.clock.sleep(Math.min(firstPause * 2 ** this.#failures++, maxPause), signal);
+        if (error instanceof FinalError) this.options.fail(error);
+        await this.options.clock.sleep(Math.min(firstPause * 2 ** this.#failures++, maxPause), signal);
       }
     }
   }
@@ -239,7 +236,7 @@ export class Projector {
   }
 
   async #open(): Promise<void> {
-    const { projections, store, log } = this.#options;
+    const { projections, store, log } = this.options;
     const builds: OpenBuild[] = [];
     for (const projection of projections) {
       const state = await store.active(projection);
@@ -262,14 +259,14 @@ export class Projector {
   /** Whether more than a few events lie between a checkpoint and the furthest one. */
   async #isLate(checkpoint: bigint, furthest: bigint): Promise<boolean> {
     if (checkpoint === furthest) return false;
-    const between = await this.#options.log.readLog(checkpoint, maxLag + 1);
+    const between = await this.options.log.readLog(checkpoint, maxLag + 1);
     return between.length > maxLag && (between.at(-1)?.position ?? furthest) <= furthest;
   }
 
   /** Starts the rebuilds that were requested. One that is under way starts again. */
   async #startRequested(): Promise<void> {
     for (const projection of this.#requested) {
-      const begun = await this.#options.store.startBuild(projection);
+      const begun = await this.options.store.startBuild(projection);
       for (const group of this.#catchingUp)
         group.builds = group.builds.filter((build) => build.projection !== projection);
       this.#catchingUp = [
@@ -287,7 +284,7 @@ export class Projector {
    */
   async #advance(): Promise<boolean> {
     const live = this.#live;
-    const events = await this.#options.log.readLog(live.position, eventsAtOnce);
+    const events = await this.options.log.readLog(live.position, eventsAtOnce);
     await this.#fold(live, events);
     const isLast = events.length < eventsAtOnce;
     if (isLast || isFull(live)) await this.#save(live);
@@ -297,7 +294,7 @@ export class Projector {
   /** Follows the log while no build catches up, until a rebuild is requested or the log runs far ahead. */
   async #follow(signal: AbortSignal): Promise<void> {
     if (this.#requested.size > 0 || this.#isStale) return;
-    const { log } = this.#options;
+    const { log } = this.options;
     const live = this.#live;
     this.#interrupt = new AbortController();
     const stop = AbortSignal.any([signal, this.#interrupt.signal]);
@@ -313,8 +310,7 @@ export class Projector {
   /** Folds the next events for builds that catch up. Once they have reached the live ones, they join them. */
   async #catchUp(group: BuildGroup, signal: AbortSignal): Promise<void> {
     const goal = this.#live.position;
-    const events =
-      group.position < goal ? await this.#options.log.readLog(group.position, catchUpEvents) : [];
+    const events = group.position < goal ? await this.options.log.readLog(group.position, catchUpEvents) : [];
     const due = events.filter(({ position }) => position <= goal);
     await this.#fold(group, due);
     const reached = due.length < catchUpEvents;
@@ -335,7 +331,7 @@ export class Projector {
     for (const build of group.builds) {
       while (build.changed.size > 0 && !signal.aborted) {
         const documents = [...build.changed.values()].slice(0, catchUpDocuments);
-        await this.#options.store.save([batchOf(build, documents, build)]);
+        await this.options.store.save([batchOf(build, documents, build)]);
         for (const stored of documents) markSaved(build, stored);
         await this.#advance();
       }
@@ -358,7 +354,7 @@ export class Projector {
   async #activate(group: BuildGroup): Promise<void> {
     await Promise.all(
       group.builds.map(async (build) => {
-        await this.#options.store.activate(build.projection, build.generation);
+        await this.options.store.activate(build.projection, build.generation);
         build.hidden = false;
       }),
     );
@@ -391,7 +387,7 @@ export class Projector {
           ),
     );
     const loaded =
-      missing.size === 0 ? noDocuments : await this.#options.store.load(projection, generation, [...missing]);
+      missing.size === 0 ? noDocuments : await this.options.store.load(projection, generation, [...missing]);
     wanted.forEach((event, index) => {
       const key = keys[index] ?? '';
       const next = foldEvent(build, key, inMemory(build, key) ?? loaded.get(key), event);
@@ -403,7 +399,7 @@ export class Projector {
   async #save(group: BuildGroup): Promise<void> {
     const { position, builds } = group;
     if (builds.every(({ checkpoint }) => checkpoint >= position)) return;
-    await this.#options.store.save(
+    await this.options.store.save(
       builds.map((build) => batchOf(build, [...build.changed.values()], savedPlace(build, group))),
     );
     this.#failures = 0;
@@ -412,7 +408,7 @@ export class Projector {
       ({ checkpoint: build.checkpoint, event: build.event } = savedPlace(build, group));
     }
     group.unsaved = 0;
-    if (group === this.#live) this.#options.reports.moved(position);
+    if (group === this.#live) this.options.reports.moved(position);
   }
 
   #report(down: string | null = null): void {
@@ -430,6 +426,6 @@ export class Projector {
       const rebuilding = build.hidden ? build.checkpoint : (shown.get(name)?.checkpoint ?? null);
       shown.set(name, { ...statusOf(build, !build.hidden), rebuilding });
     }
-    this.#options.reports.status({ down, projections: [...shown.values()] });
+    this.options.reports.status({ down, projections: [...shown.values()] });
   }
 }

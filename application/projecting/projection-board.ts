@@ -77,7 +77,6 @@ const checkpointOf = (projections: readonly ProjectionStatus[]): bigint => {
  * and whether it may be late.
  */
 export class ProjectionBoard implements ProjectorReports {
-  readonly #clock: Clock;
   readonly #closed = new AbortController();
   #status: ProjectorStatus = { down: 'The projector has not started yet.', projections: [] };
   /** Since when the projector is down; null while it works. */
@@ -119,8 +118,10 @@ export class ProjectionBoard implements ProjectorReports {
   readonly #listeners = new Set<() => void>();
 
   /** `isShared`: other processes write to the log, too; `sawHead` and `viewed` are to be called regularly. */
-  constructor(clock: Clock, { isShared = false }: { readonly isShared?: boolean } = {}) {
-    this.#clock = clock;
+  constructor(
+    private readonly clock: Clock,
+    { isShared = false }: { readonly isShared?: boolean } = {},
+  ) {
     this.#isShared = isShared;
     this.#downSince = clock.monotonic();
     this.#viewedAt = clock.monotonic();
@@ -144,7 +145,7 @@ export class ProjectionBoard implements ProjectorReports {
 
   /** Whether a write may have been acknowledged, by any process, that the projections have not passed yet. */
   isLate(): boolean {
-    return this.#severalSince !== null || this.#isViewOld(this.#clock.monotonic()) || this.#areRowsLate();
+    return this.#severalSince !== null || this.#isViewOld(this.clock.monotonic()) || this.#areRowsLate();
   }
 
   /** The same as far as the processes of this release are concerned. */
@@ -166,7 +167,7 @@ export class ProjectionBoard implements ProjectorReports {
       this.#lateSince = null;
       return null;
     }
-    const now = this.#clock.monotonic();
+    const now = this.clock.monotonic();
     this.#lateSince ??= this.#downSince ?? now;
     return now - this.#lateSince;
   }
@@ -186,7 +187,7 @@ export class ProjectionBoard implements ProjectorReports {
   viewed(at: Milliseconds, areSeveral: boolean): void {
     this.#viewedAt = at;
     if (areSeveral === (this.#severalSince !== null)) return;
-    const now = this.#clock.monotonic();
+    const now = this.clock.monotonic();
     this.#severalSince = areSeveral ? now : null;
     // Until every process knows, some still acknowledge writes that these projections may lack.
     if (!areSeveral) this.#headDueFrom = now + noticedWithin;
@@ -200,7 +201,7 @@ export class ProjectionBoard implements ProjectorReports {
 
   /** Heads that are old enough count, and are kept no longer. */
   #ageHeads(): void {
-    const now = this.#clock.monotonic();
+    const now = this.clock.monotonic();
     for (
       let [oldest] = this.#heads;
       oldest !== undefined && oldest.at + headsCountAfter <= now;
@@ -213,7 +214,7 @@ export class ProjectionBoard implements ProjectorReports {
 
   #mayLackWritesOfOthers(): boolean {
     this.#ageHeads();
-    const now = this.#clock.monotonic();
+    const now = this.clock.monotonic();
     return this.#headDueFrom !== null || now > this.#headAt + headTtl || this.#due > this.#checkpoint;
   }
 
@@ -222,7 +223,7 @@ export class ProjectionBoard implements ProjectorReports {
    * once if the projector has been down for that long.
    */
   waitUntilProjected(position: bigint): Promise<void> {
-    const since = this.#clock.monotonic();
+    const since = this.clock.monotonic();
     if (position <= this.#checkpoint || this.#closed.signal.aborted) return Promise.resolve();
     if (this.#deadlineOf({ since }) <= since) {
       this.#missed = larger(this.#missed, position);
@@ -247,7 +248,7 @@ export class ProjectionBoard implements ProjectorReports {
   }
 
   status(status: ProjectorStatus): void {
-    const now = this.#clock.monotonic();
+    const now = this.clock.monotonic();
     const wasDown = this.#status.down !== null;
     const isDown = status.down !== null;
     if (wasDown && !isDown) {
@@ -303,8 +304,8 @@ export class ProjectionBoard implements ProjectorReports {
     while (this.#waiters.length > 0 && !this.#closed.signal.aborted) {
       this.#changed = new AbortController();
       const next = Math.min(...this.#waiters.map((waiter) => this.#deadlineOf(waiter)));
-      await this.#clock.sleep(Math.max(1, next - this.#clock.monotonic()), this.#changed.signal);
-      const now = this.#clock.monotonic();
+      await this.clock.sleep(Math.max(1, next - this.clock.monotonic()), this.#changed.signal);
+      const now = this.clock.monotonic();
       const isOverdue = (waiter: Waiter): boolean => this.#deadlineOf(waiter) <= now;
       const overdue = this.#waiters.filter(isOverdue);
       this.#waiters = this.#waiters.filter((waiter) => !isOverdue(waiter));

@@ -16,19 +16,17 @@ const savedAtOnce = 1_000;
  * Notes requests in memory at once and saves them a second later, many at a time. A crash loses that second.
  */
 export class BufferedRequests implements Requests {
-  readonly #rows: RequestRows;
   readonly #hashed: KeyRing['hashed'];
   readonly #fresh = new Map<string, RequestRecord>();
   readonly #stopping = new AbortController();
   readonly #saving: Promise<void>;
 
   constructor(
-    rows: RequestRows,
+    private readonly rows: RequestRows,
     { hashed }: Pick<KeyRing, 'hashed'>,
     clock: Clock,
     onError: (error: unknown) => void,
   ) {
-    this.#rows = rows;
     this.#hashed = hashed;
     const { signal } = this.#stopping;
     this.#saving = untilAborted({ clock, signal, pause: saveInterval, onError }, () => this.#save());
@@ -40,7 +38,7 @@ export class BufferedRequests implements Requests {
 
   async find(id: string): Promise<RequestRecord | null> {
     const fresh = this.#fresh.get(id);
-    return fresh === undefined ? this.#rows.find(id) : this.#kept(fresh);
+    return fresh === undefined ? this.rows.find(id) : this.#kept(fresh);
   }
 
   async about(
@@ -49,13 +47,13 @@ export class BufferedRequests implements Requests {
     limit: number,
   ): Promise<readonly RequestRecord[]> {
     await this.#save();
-    const last = startingAfter === null ? null : await this.#rows.find(startingAfter);
+    const last = startingAfter === null ? null : await this.rows.find(startingAfter);
     if (startingAfter !== null && last === null) throw invalidCursor('request');
-    return this.#rows.about(subject, last, limit);
+    return this.rows.about(subject, last, limit);
   }
 
   removeOld(before: Milliseconds, signal: AbortSignal): Promise<void> {
-    return this.#rows.removeOld(before, signal);
+    return this.rows.removeOld(before, signal);
   }
 
   /** Saves what is fresh, if that is possible, and stops saving. */
@@ -74,7 +72,7 @@ export class BufferedRequests implements Requests {
   async #save(): Promise<void> {
     while (this.#fresh.size > 0) {
       const records = [...this.#fresh.values()].slice(0, savedAtOnce);
-      await this.#rows.save(await Promise.all(records.map((record) => this.#kept(record))));
+      await this.rows.save(await Promise.all(records.map((record) => this.#kept(record))));
       for (const { id } of records) this.#fresh.delete(id);
     }
   }

@@ -93,7 +93,6 @@ const isOpening = ({ quickAt }: EndpointState, now: Milliseconds): boolean => no
  * when, and asks what to claim.
  */
 export class Schedule {
-  readonly #slots: Slots;
   readonly #organizations = new Map<OrganizationId, OrganizationState>();
   readonly #hosts = new Map<string, HostState>();
   readonly #endpoints = new Map<Uuid, EndpointState>();
@@ -109,9 +108,7 @@ export class Schedule {
   #opening = 0;
   #inFlight = 0;
 
-  constructor(slots: Slots) {
-    this.#slots = slots;
-  }
+  constructor(private readonly slots: Slots) {}
 
   get inFlight(): number {
     return this.#inFlight;
@@ -156,14 +153,14 @@ export class Schedule {
     const granted = new Map<EndpointState, number>();
     let opening = this.#opening;
     const served = new Set<OrganizationState>();
-    const maxInFlight = Math.min(this.#slots.inFlight, this.#inFlight + together);
+    const maxInFlight = Math.min(this.slots.inFlight, this.#inFlight + together);
     for (let before = -1; before < this.#inFlight;) {
       before = this.#inFlight;
       for (const org of this.#waiting) {
         if (this.#fresh >= fresh || this.#inFlight >= maxInFlight) break;
         if (!mayTake(org.fresh, fresh - this.#fresh, partOfFresh)) continue;
-        if (!mayTake(org.inFlight, this.#slots.inFlight - this.#inFlight, partOfInFlight)) continue;
-        const endpoint = this.#nextOf(org, now, opening >= (this.#slots.opening ?? Infinity));
+        if (!mayTake(org.inFlight, this.slots.inFlight - this.#inFlight, partOfInFlight)) continue;
+        const endpoint = this.#nextOf(org, now, opening >= (this.slots.opening ?? Infinity));
         if (endpoint === null) continue;
         if (isOpening(endpoint, now)) opening++;
         endpoint.touchedAt = now;
@@ -289,7 +286,7 @@ export class Schedule {
       if (isOpened && isOpening(endpoint, now)) continue;
       const heldAtHost = host.byOrg.get(route.org) ?? 0;
       if (endpoint.inFlight >= this.#capOf(endpoint)) this.#endTurn(endpoint);
-      else if (!mayTake(heldAtHost, this.#slots.perHost - host.inFlight, partOfHost)) {
+      else if (!mayTake(heldAtHost, this.slots.perHost - host.inFlight, partOfHost)) {
         this.#endTurn(endpoint);
         host.parked.add(endpoint);
       } else {
@@ -304,7 +301,7 @@ export class Schedule {
   }
 
   #capOf({ strikes }: EndpointState): number {
-    return Math.max(1, this.#slots.perEndpoint >> strikes);
+    return Math.max(1, this.slots.perEndpoint >> strikes);
   }
 
   #count(endpoint: EndpointState, by: number): void {

@@ -9,14 +9,16 @@ const usualWait: Milliseconds = 1_000;
  * for a while, a small one is made when the health is asked for. No probe is made while all is well.
  */
 export class WriteHealth {
-  readonly #clock: Clock;
   readonly #probe: () => Promise<unknown>;
   readonly #wait: Milliseconds;
   #failure: string | null = null;
   #triedAt: Milliseconds = 0;
 
-  constructor(clock: Clock, probe: () => Promise<unknown>, wait = usualWait) {
-    this.#clock = clock;
+  constructor(
+    private readonly clock: Clock,
+    probe: () => Promise<unknown>,
+    wait = usualWait,
+  ) {
     this.#probe = probe;
     this.#wait = wait;
   }
@@ -24,12 +26,12 @@ export class WriteHealth {
   /** A write was refused, or with null one succeeded. */
   wrote(error: unknown): void {
     this.#failure = error === null ? null : messageOf(error);
-    this.#triedAt = this.#clock.monotonic();
+    this.#triedAt = this.clock.monotonic();
   }
 
   /** Why writes fail; null if they don't. */
   async failure(): Promise<string | null> {
-    const now = this.#clock.monotonic();
+    const now = this.clock.monotonic();
     if (this.#failure === null || now < this.#triedAt + this.#wait) return this.#failure;
     this.#triedAt = now;
     this.#failure = await this.#probe().then(() => null, messageOf);

@@ -43,15 +43,13 @@ const largePage = 100;
  * The event log in events.db. Only this process writes it, so recent writes need not be read from the file.
  */
 export class SqliteEventStore implements EventStore {
-  readonly #options: SqliteEventStoreOptions;
   /** The last revisions of streams that were read: a cached state asks again and again for later events. */
   readonly #heads = new LRUCache<StreamName, number>(lazilySized(maxKnownHeads));
   readonly #recent = new RecentEvents();
   /** Called once, after the next commit. */
   readonly #awaitingCommit = new Set<() => void>();
 
-  constructor(options: SqliteEventStoreOptions) {
-    this.#options = options;
+  constructor(private readonly options: SqliteEventStoreOptions) {
     options.writer.onCommitted(() => {
       for (const wake of this.#awaitingCommit) wake();
       this.#awaitingCommit.clear();
@@ -63,7 +61,7 @@ export class SqliteEventStore implements EventStore {
     completing: readonly KeyClaim[] = [],
   ): Promise<readonly WriteOutcome[]> {
     assertValid(writes);
-    const { writer, claims } = this.#options;
+    const { writer, claims } = this.options;
     const inputs = writes.map(writeInput);
     try {
       const results = await writer.run(
@@ -88,7 +86,7 @@ export class SqliteEventStore implements EventStore {
   ): Promise<readonly RecordedEvent[]> {
     const head = this.#heads.get(stream);
     if (head !== undefined && fromRevision > head) return [];
-    const events = this.#options.queries.readStream(stream, fromRevision, limit);
+    const events = this.options.queries.readStream(stream, fromRevision, limit);
     // A full page may end before its stream. A caller that asks beyond the end may be wrong about the end: a
     // head that is too high only costs a read.
     if (events.length < limit) this.#heads.set(stream, events.at(-1)?.revision ?? fromRevision - 1);
@@ -97,7 +95,7 @@ export class SqliteEventStore implements EventStore {
   }
 
   async readLast(stream: StreamName): Promise<RecordedEvent | null> {
-    return this.#options.queries.readLast(stream);
+    return this.options.queries.readLast(stream);
   }
 
   async readLog(after: bigint, limit: number): Promise<readonly LoggedEvent[]> {
@@ -107,15 +105,15 @@ export class SqliteEventStore implements EventStore {
 
   async positionBefore(place: Place): Promise<bigint> {
     if ('position' in place) return larger(place.position - 1n, 0n);
-    return this.#options.queries.positionBefore(place.time - clockTolerance);
+    return this.options.queries.positionBefore(place.time - clockTolerance);
   }
 
   async head(): Promise<LogHead> {
-    return this.#options.queries.head();
+    return this.options.queries.head();
   }
 
   async markAt(position: bigint): Promise<EventMark | null> {
-    return this.#options.queries.markAt(position);
+    return this.options.queries.markAt(position);
   }
 
   follow(
@@ -125,12 +123,12 @@ export class SqliteEventStore implements EventStore {
     return followLog(
       {
         readLog: (position, limit) => this.#logAfter(position, limit),
-        headPosition: () => this.#options.queries.headPosition(),
+        headPosition: () => this.options.queries.headPosition(),
         untilCommittedAfter: (position, signal) =>
-          this.#options.queries.headPosition() > position
+          this.options.queries.headPosition() > position
             ? Promise.resolve()
             : settledOrAborted(this.#nextCommit(), signal),
-        clock: this.#options.clock,
+        clock: this.options.clock,
       },
       after,
       options,
@@ -142,7 +140,7 @@ export class SqliteEventStore implements EventStore {
   }
 
   #logAfter(position: bigint, limit: number): readonly LoggedEvent[] {
-    const { queries } = this.#options;
+    const { queries } = this.options;
     return position >= queries.headPosition()
       ? []
       : (this.#recent.after(position, limit) ?? queries.readLog(position, limit));
@@ -162,7 +160,7 @@ export class SqliteEventStore implements EventStore {
         this.#rememberEvents(write, input, result.position);
     }
     if (results.every(({ kind }) => kind === 'appended'))
-      completing.forEach((claim) => this.#options.claims.remove(claim));
+      completing.forEach((claim) => this.options.claims.remove(claim));
   }
 
   #rememberEvents({ stream, expected, events }: StreamWrite, input: WriteInput, last: number): void {

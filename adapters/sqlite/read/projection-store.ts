@@ -97,7 +97,6 @@ export interface SqliteProjectionStoreOptions {
 
 /** The read models' file, for its only writer. */
 export class SqliteProjectionStore implements ProjectionStore {
-  readonly #options: SqliteProjectionStoreOptions;
   readonly #inGate: InsideGate;
   #database: Database;
   #builds = new Map<string, OpenBuild>();
@@ -106,8 +105,7 @@ export class SqliteProjectionStore implements ProjectionStore {
   /** The tables that were retired at the last tidying. */
   #retired: ReadonlySet<string> = new Set();
 
-  constructor(options: SqliteProjectionStoreOptions) {
-    this.#options = options;
+  constructor(private readonly options: SqliteProjectionStoreOptions) {
     this.#inGate = options.inGate ?? ((work) => work());
     this.#database = this.#inGate(() => openOrReplace(options.path));
     this.#guard(() => this.#places("state = 'retired'").forEach((place) => this.#drop(place)));
@@ -212,10 +210,10 @@ export class SqliteProjectionStore implements ProjectionStore {
       this.#database.close();
       this.#builds = new Map();
       this.#checkpoints = new Map();
-      removeFile(this.#options.path);
-      this.#database = openFile(this.#options.path);
+      removeFile(this.options.path);
+      this.#database = openFile(this.options.path);
     });
-    this.#options.onReplaced?.();
+    this.options.onReplaced?.();
   }
 
   close(): void {

@@ -90,17 +90,16 @@ class ProjectedFile implements ReadFile {
   readonly readModels: SqliteReadModels;
   readonly readYourWrites: ReadYourWrites;
   readonly begun: Promise<void>;
-  readonly #path: string;
-  readonly #options: ReadFileOptions;
   readonly #board: ProjectionBoard;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #worker: Worker | null = null;
   #begin: () => void = () => {};
 
-  constructor(path: string, options: ReadFileOptions) {
-    this.#path = path;
-    this.#options = options;
+  constructor(
+    private readonly path: string,
+    private readonly options: ReadFileOptions,
+  ) {
     this.#board = new ProjectionBoard(options.clock);
     this.readModels = new SqliteReadModels({
       path,
@@ -126,7 +125,7 @@ class ProjectedFile implements ReadFile {
   }
 
   async close(): Promise<void> {
-    const { clock } = this.#options;
+    const { clock } = this.options;
     this.#closing.abort();
     this.readModels.close();
     this.#send({ kind: 'stop' });
@@ -141,12 +140,12 @@ class ProjectedFile implements ReadFile {
 
   /** Keeps a thread running: if it ends by itself, another is started. */
   async #run(): Promise<void> {
-    const { clock, log, keys, thread } = this.#options;
+    const { clock, log, keys, thread } = this.options;
     while (!this.#closing.signal.aborted) {
       const worker = new Worker(thread, {
         workerData: {
           log,
-          path: this.#path,
+          path: this.path,
           keys: { path: keys.path, masters: encoded(keys.masters) },
         } satisfies ProjectorStart,
       });
@@ -175,13 +174,13 @@ class ProjectedFile implements ReadFile {
       case 'replaced':
         return this.readModels.reopen();
       case 'damagedLog':
-        return this.#endWith(new DamagedLog(message.position, message.reason), this.#options.onDamage);
+        return this.#endWith(new DamagedLog(message.position, message.reason), this.options.onDamage);
       case 'failed':
-        return this.#endWith(new FinalError(message.message), this.#options.fail);
+        return this.#endWith(new FinalError(message.message), this.options.fail);
     }
   }
 
   #endWith<E>(error: E, end: (error: E) => void): void {
-    whileShut(this.#options.log.gate, () => end(error));
+    whileShut(this.options.log.gate, () => end(error));
   }
 }

@@ -84,7 +84,6 @@ export interface SqliteReadModelsOptions {
 
 /** Queries on read.db, on the calling thread. Each takes microseconds; only its promise is asynchronous. */
 export class SqliteReadModels implements ReadModels {
-  readonly #options: SqliteReadModelsOptions;
   #database: Database | null = null;
   #isDamaged = false;
   readonly #builds = new Map<Projection<unknown>, ActiveBuild>();
@@ -94,9 +93,7 @@ export class SqliteReadModels implements ReadModels {
     sizeCalculation: (_, json) => json.length,
   });
 
-  constructor(options: SqliteReadModelsOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: SqliteReadModelsOptions) {}
 
   async get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null> {
     return this.#run(projection, ({ lookup }) => [lookup, bindable(key)])[0] ?? null;
@@ -230,7 +227,7 @@ export class SqliteReadModels implements ReadModels {
     query: Query,
     read: (row: Row) => Read,
   ): readonly Read[] {
-    const database = (this.#database ??= openMapped(this.#options.path));
+    const database = (this.#database ??= openMapped(this.options.path));
     const build = this.#activeBuild(projection, database);
     if (build === null) throw new ReadModelNotBuilt(projection);
     const [statement, ...values] = query(build, database);
@@ -240,7 +237,7 @@ export class SqliteReadModels implements ReadModels {
 
   /** The active build of the projection's version, else of the latest version before it. */
   #activeBuild(projection: Projection<unknown>, database: Database): ActiveBuild | null {
-    const now = this.#options.clock.monotonic();
+    const now = this.options.clock.monotonic();
     const known = this.#builds.get(projection);
     if (known !== undefined && now < known.checkAt) return known;
     const row: { readonly version: number; readonly generation: number } | undefined = database
@@ -282,7 +279,7 @@ export class SqliteReadModels implements ReadModels {
   #reportDamage(): void {
     if (this.#isDamaged) return;
     this.#isDamaged = true;
-    this.#options.onDamage?.();
+    this.options.onDamage?.();
   }
 }
 

@@ -29,9 +29,6 @@ function* inRequests(deliveries: readonly NewDelivery[]): Generator<readonly Del
 }
 
 export class SqliteDeliveryLog implements DeliveryLog {
-  readonly #writes: DeliveryWrites;
-  readonly #database: Database;
-  readonly #book: ClaimBook;
   readonly #byId: Statement;
   readonly #dead: Statement;
   readonly #inactive: Statement;
@@ -41,10 +38,11 @@ export class SqliteDeliveryLog implements DeliveryLog {
   /** By their SQL. */
   readonly #pages = new Map<string, Statement>();
 
-  constructor(database: Database, writes: DeliveryWrites, book: ClaimBook) {
-    this.#writes = writes;
-    this.#database = database;
-    this.#book = book;
+  constructor(
+    private readonly database: Database,
+    private readonly writes: DeliveryWrites,
+    private readonly book: ClaimBook,
+  ) {
     this.#byId = database.prepare('select * from deliveries where id = ?');
     this.#dead = database.prepare(
       "select * from deliveries indexed by dead_letters where status = 'exhausted' and seq < ? order by seq desc limit ?",
@@ -64,28 +62,28 @@ export class SqliteDeliveryLog implements DeliveryLog {
   async insert(deliveries: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
     const added: DeliveryId[] = [];
     for (const inputs of inRequests(deliveries))
-      for (const id of await this.#writes.run('insertDeliveries', inputs)) added.push(id as DeliveryId);
-    this.#writes.publish('made', added);
+      for (const id of await this.writes.run('insertDeliveries', inputs)) added.push(id as DeliveryId);
+    this.writes.publish('made', added);
     return added;
   }
 
   async erase(card: string, now: Milliseconds): Promise<void> {
-    const changed = await this.#writes.run('eraseDeliveries', { card, now }, (erased) =>
-      this.#book.revoke(erased),
+    const changed = await this.writes.run('eraseDeliveries', { card, now }, (erased) =>
+      this.book.revoke(erased),
     );
-    this.#writes.publish('changed', idsOf(changed));
+    this.writes.publish('changed', idsOf(changed));
   }
 
   async dropExpired(now: Milliseconds): Promise<number> {
     let count = 0;
     for await (const endpoint of this.#endpointsToDropFor(now)) {
       for (let dropped = rowsPerStep; dropped === rowsPerStep;) {
-        const done = await this.#writes.run('dropSomeDeliveries', { endpoint, now }, (output) => {
-          if (output.endpoint !== null) this.#book.setEndpoint(output.endpoint);
+        const done = await this.writes.run('dropSomeDeliveries', { endpoint, now }, (output) => {
+          if (output.endpoint !== null) this.book.setEndpoint(output.endpoint);
         });
         dropped = done.dropped.length;
         count += dropped;
-        this.#writes.publish('changed', idsOf(done.dropped));
+        this.writes.publish('changed', idsOf(done.dropped));
       }
     }
     return count;
@@ -94,24 +92,24 @@ export class SqliteDeliveryLog implements DeliveryLog {
   async removeEnded(before: Milliseconds): Promise<number> {
     let count = 0;
     for (let seq: number | null = 0; seq !== null;) {
-      const step: { readonly removed: number; readonly last: number | null } = await this.#writes.run(
+      const step: { readonly removed: number; readonly last: number | null } = await this.writes.run(
         'removeEndedDeliveries',
         { seq, before },
       );
       count += step.removed;
       seq = step.last;
     }
-    while ((await this.#writes.run('forgetEndpoints', before)) === rowsPerStep);
+    while ((await this.writes.run('forgetEndpoints', before)) === rowsPerStep);
     return count;
   }
 
   async continueRedrives(): Promise<ReadonlySet<Uuid>> {
     const endpoints = new Set<Uuid>();
     for (;;) {
-      const revived = await this.#writes.run('continueRedrive', undefined);
+      const revived = await this.writes.run('continueRedrive', undefined);
       if (revived === null) return endpoints;
       for (const { endpoint } of revived) endpoints.add(endpoint as Uuid);
-      this.#writes.publish('changed', idsOf(revived));
+      this.writes.publish('changed', idsOf(revived));
     }
   }
 
@@ -121,9 +119,9 @@ export class SqliteDeliveryLog implements DeliveryLog {
     now: Milliseconds,
     expires: Milliseconds,
   ): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'> {
-    const result = await this.#writes.run('retryDelivery', { org, id, now, expires });
+    const result = await this.writes.run('retryDelivery', { org, id, now, expires });
     if (result === 'unknown' || result === 'refused') return result;
-    this.#writes.publish('changed', [result.id as DeliveryId]);
+    this.writes.publish('changed', [result.id as DeliveryId]);
     return { endpoint: result.endpoint as Uuid };
   }
 
@@ -142,8 +140,8 @@ export class SqliteDeliveryLog implements DeliveryLog {
       toTime: to !== null && 'time' in to ? to.time : Number.MAX_SAFE_INTEGER,
     };
     const input = { org, ...first, ...last, endpoint, now, expires, cursor: null };
-    const { revived, more } = await this.#writes.run('redriveDeliveries', input);
-    this.#writes.publish('changed', idsOf(revived));
+    const { revived, more } = await this.writes.run('redriveDeliveries', input);
+    this.writes.publish('changed', idsOf(revived));
     const counts = new Map<Uuid, number>();
     for (const { endpoint: of } of revived) counts.set(of as Uuid, (counts.get(of as Uuid) ?? 0) + 1);
     return { counts, more };
@@ -152,9 +150,9 @@ export class SqliteDeliveryLog implements DeliveryLog {
   async replay(deliveries: readonly NewDelivery[]): Promise<number> {
     let count = 0;
     for (const inputs of inRequests(deliveries)) {
-      const { added, revived } = await this.#writes.run('replayDeliveries', inputs);
-      this.#writes.publish('made', added as readonly DeliveryId[]);
-      this.#writes.publish('changed', revived as readonly DeliveryId[]);
+      const { added, revived } = await this.writes.run('replayDeliveries', inputs);
+      this.writes.publish('made', added as readonly DeliveryId[]);
+      this.writes.publish('changed', revived as readonly DeliveryId[]);
       count += added.length + revived.length;
     }
     return count;
@@ -168,7 +166,7 @@ export class SqliteDeliveryLog implements DeliveryLog {
     const last: DeliveryRow | undefined = startingAfter === null ? undefined : this.#byId.get(startingAfter);
     if (startingAfter !== null && last?.org !== org) return null;
     const { sql, parameters } = pageQuery(org, filter, last?.seq ?? Number.MAX_SAFE_INTEGER, limit);
-    const statement = this.#pages.get(sql) ?? this.#database.prepare(sql);
+    const statement = this.#pages.get(sql) ?? this.database.prepare(sql);
     this.#pages.set(sql, statement);
     const rows: readonly DeliveryRow[] = statement.all(...parameters);
     return rows.map(deliveryOf);
@@ -190,13 +188,13 @@ export class SqliteDeliveryLog implements DeliveryLog {
     return {
       pending: numberFrom(this.#countPending) ?? 0,
       deadLetters: numberFrom(this.#countDead) ?? 0,
-      oldestDue: await this.#book.oldestDue(now),
-      disabledEndpoints: this.#book.disabled(),
+      oldestDue: await this.book.oldestDue(now),
+      disabledEndpoints: this.book.disabled(),
     };
   }
 
   watch(org: OrganizationId, signal: AbortSignal): AsyncIterable<DeliveryChange> {
-    return this.#writes.changes.watch(org, signal);
+    return this.writes.changes.watch(org, signal);
   }
 
   /** Endpoints with pending rows that must not be sent any more. Looks at the first row of each. */

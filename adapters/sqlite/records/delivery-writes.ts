@@ -11,11 +11,12 @@ import { deliveryOf, type DeliveryRow } from './delivery-rows.js';
 /** Writes of the delivery store, and their reports to watchers. */
 export class DeliveryWrites {
   readonly changes = new DeliveryChanges();
-  readonly #writer: SqliteWriter;
   readonly #byId: Statement;
 
-  constructor(writer: SqliteWriter, database: Database) {
-    this.#writer = writer;
+  constructor(
+    private readonly writer: SqliteWriter,
+    database: Database,
+  ) {
     this.#byId = database.prepare('select * from deliveries where id = ?');
   }
 
@@ -26,7 +27,7 @@ export class DeliveryWrites {
     onDurable?: (output: OutputOf<Name>) => void,
   ): Promise<OutputOf<Name>> {
     try {
-      return await this.#writer.run(name, input, onDurable);
+      return await this.writer.run(name, input, onDurable);
     } catch (error) {
       if (error instanceof NotWritten)
         throw new DeliveriesUnavailable(`Nothing was written: ${error.message}`, { cause: error });

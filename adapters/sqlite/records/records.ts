@@ -48,14 +48,15 @@ interface About<Kind> {
 class SqliteRecords<Kind extends string> implements Records<Kind> {
   readonly #writer: SqliteWriter;
   readonly #clock: Clock;
-  readonly #about: About<Kind>;
   readonly #find: Statement;
   readonly #list: Statement;
 
-  constructor({ writer, database, clock }: SqliteRecordsOptions, about: About<Kind>) {
+  constructor(
+    { writer, database, clock }: SqliteRecordsOptions,
+    private readonly about: About<Kind>,
+  ) {
     this.#writer = writer;
     this.#clock = clock;
-    this.#about = about;
     this.#find = database.prepare(
       `select ${columns} from sign_in_records where kind = ? and id = ? and ${isCurrent}`,
     );
@@ -97,7 +98,7 @@ class SqliteRecords<Kind extends string> implements Records<Kind> {
   }
 
   removeEnded(): Promise<void> {
-    const { kinds } = this.#about;
+    const { kinds } = this.about;
     return this.#reachable(() => this.#writer.run('removeEndedRecords', { kinds, now: this.#clock.now() }));
   }
 
@@ -105,7 +106,7 @@ class SqliteRecords<Kind extends string> implements Records<Kind> {
     try {
       return await work();
     } catch (error) {
-      throw new this.#about.Unavailable(messageOf(error), { cause: error });
+      throw new this.about.Unavailable(messageOf(error), { cause: error });
     }
   }
 }
