@@ -29,8 +29,7 @@ export interface CardDocument {
   readonly heldReason: string | null;
   /** Null if it was erased or can't be read any more. */
   readonly recipient: Recipient | null;
-  /** Null if the version before has made the document. */
-  readonly design: string | null;
+  readonly design: string;
   readonly handwriting: string;
   readonly window: Order['window'];
   readonly due: string;
@@ -102,7 +101,7 @@ const moved = (
   status,
   heldReason,
   recipient: document.recipient,
-  design: document.design ?? null,
+  design: document.design,
   handwriting: document.handwriting,
   window: document.window,
   due: document.due,
@@ -110,8 +109,7 @@ const moved = (
   createdAt: document.createdAt,
   pendingSince: status === 'pending' ? at : document.pendingSince,
   mailedAt: status === 'posted' ? (document.mailedAt ?? at) : document.mailedAt,
-  // Documents of the version before don't have it.
-  erasedAt: document.erasedAt ?? null,
+  erasedAt: document.erasedAt,
   steps: steps === before.steps ? document.steps : stepsAfter(document.steps, steps, at),
 });
 
@@ -125,8 +123,7 @@ const evolve = (document: CardDocument | null, event: Projected<CardEvent>): Car
   const ordered = orderedBy(event);
   if (ordered !== null) return begun(idOf(stream), ordered, progressAfter(atFirst, event), at);
   if (document === null) return null;
-  if (event.type === 'CardErased')
-    return { ...document, ...erased, design: document.design ?? null, erasedAt: at };
+  if (event.type === 'CardErased') return { ...document, ...erased, erasedAt: at };
   const before = progressOf(document);
   const after = progressAfter(before, event);
   return after === before ? document : moved(document, before, after, at);

@@ -19,7 +19,7 @@ export const contacts = projection({
       ? document
       : { id: idOf(event.envelope.stream), org, ...withContactEvent(document, event) };
   },
-  // Deleted contacts are in no list. Documents of the version before have no such field.
+  // Deleted contacts are in no list.
   org: ({ org, deletedAt }) => (deletedAt ? null : org),
   indexes: {
     email: ({ details }) => (details === null || details.email === null ? null : foldEmail(details.email)),

@@ -62,7 +62,7 @@ export const queueDueCards = async (deps: FloorDeps, pendingFor: Milliseconds): 
 /** Null if the card refuses. It is held if its design was withdrawn after the last look at its cards. */
 const queueOne = async (deps: FloorDeps, { org, code, design }: CardDocument) => {
   const queued = await changeAs(deps, 'due-cards', code, queue);
-  if (queued !== null || design === null) return queued;
+  if (queued !== null) return queued;
   const reason = withdrawalOf((await deps.streams.load(organization, org)).state, design);
   if (reason !== null) await changeAs(deps, 'due-cards', code, hold(heldFor(reason)));
   return null;

@@ -28,11 +28,7 @@ export const readAccount = async (
   { store, readModels, readYourWrites }: ReadAccountsDeps,
   org: OrganizationId,
 ): Promise<OrganizationDocument> => {
-  /** A row of the version before lacks fields that the stream has. */
-  const read = async () => {
-    const row = (await readModels.get(organizations, org))?.document ?? null;
-    return row !== null && 'archived' in row ? row : null;
-  };
+  const read = async () => (await readModels.get(organizations, org))?.document ?? null;
   const document = await upToDate(readYourWrites, read, async () =>
     foldDocument(organizations, await store.readStream(organizationStream(org), 0)),
   );

@@ -4,12 +4,6 @@ import type { ReadModels } from '../ports/read-models.js';
 
 const slugOf = (cursor: string): string => cursor.replace(/^card:/, '');
 
-/** A row of the version before has no front. */
-export const withFront = (card: CollectionCardDocument): CollectionCardDocument => ({
-  ...card,
-  artwork: card.artwork ?? null,
-});
-
 /**
  * A page of the cards that the public collection offers, the latest published first, after the card
  * `startingAfter`, which may have been withdrawn since. Throws `invalid_cursor`, ReadModelsUnavailable.
@@ -26,5 +20,5 @@ export const listCollection = async (
     limit,
     ...(cursor !== null && { before: cursor.created }),
   });
-  return rows.map(({ document }) => withFront(document));
+  return rows.map(({ document }) => document);
 };

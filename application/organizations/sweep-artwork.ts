@@ -39,16 +39,9 @@ async function* allOf<Document>(
 const usedFronts = async (deps: SweepDeps): Promise<ReadonlySet<ArtworkDigest> | null> => {
   await deps.readYourWrites.beforeRead();
   const used = new Set<ArtworkDigest>();
-  for await (const owner of allOf(deps, organizations)) {
-    // Rows of the version before know no fronts.
-    if (!('archived' in owner)) return null;
-    for (const { artwork } of [...owner.designs, ...owner.archived])
-      if (artwork !== null) used.add(artwork.digest);
-  }
-  for await (const card of allOf(deps, collectionCards)) {
-    if (!('fronts' in card)) return null;
-    for (const digest of card.fronts) used.add(digest);
-  }
+  for await (const { designs, archived } of allOf(deps, organizations))
+    for (const { artwork } of [...designs, ...archived]) if (artwork !== null) used.add(artwork.digest);
+  for await (const { fronts } of allOf(deps, collectionCards)) for (const digest of fronts) used.add(digest);
   return deps.readYourWrites.rowsMayBeLate() ? null : used;
 };
 

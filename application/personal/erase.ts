@@ -92,14 +92,12 @@ const withoutOthers = async (
 ): Promise<readonly string[]> => {
   if (designs.size === 0) return [];
   const left = new Set(designs);
-  let isKnown = true;
   for await (const { code, design, erasedAt } of documentsOf(deps, cards, org)) {
     if (codes.has(code) || erasedAt !== null) continue;
-    isKnown &&= design !== null;
-    left.delete(design ?? '');
-    if (!isKnown || left.size === 0) break;
+    left.delete(design);
+    if (left.size === 0) break;
   }
-  if (!isKnown || deps.readYourWrites.rowsMayBeLate())
+  if (deps.readYourWrites.rowsMayBeLate())
     throw new ReadModelsUnavailable('which cards have a design is not known yet');
   return [...left];
 };

@@ -206,12 +206,8 @@ export const pathCode = text({
 });
 export const cardCodeParam = z.object({ card_code: pathCode });
 
-/** Documents of the version before lack it. */
-const goneOf = ({
-  erasedAt: at,
-  recipient: to,
-}: Pick<CardDocument, 'recipient'> & Partial<Pick<CardDocument, 'erasedAt'>>) => {
-  if (at) return { erased_at: timestamp(at) };
+const goneOf = ({ erasedAt: at, recipient: to }: CardDocument) => {
+  if (at !== null) return { erased_at: timestamp(at) };
   return to === null ? { unreadable: true } : {};
 };
 

@@ -7,6 +7,7 @@ import { assertUndamaged } from '../../../application/log/damaged-log.js';
 import { notarizeNow, runNotary, scrubNow, type Notarizing } from '../../../application/log/notarize.js';
 import type { LogTiles } from '../../../application/ports/log-tiles.js';
 import type { StoredEvent } from '../../../application/ports/raw-log.js';
+import { FinalError } from '../../../domain/errors.js';
 import { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
 import { logFile } from '../../support/fixtures/log-file.js';
 import { manipulations, sealedManipulations } from '../../support/fixtures/manipulations.js';
@@ -226,7 +227,7 @@ describe('the notary of a log in EventStoreDB', () => {
         });
         const tiles = new MemoryLogTiles();
         const error = await errorOf(notarizeNow(notarizing(store, tiles)));
-        expect(error).to.include({ name: 'FinalError' });
+        expect(error).to.be.instanceOf(FinalError);
         expect(error).to.have.property('message').that.includes('galaxy-1@0');
         expect(await tiles.tree()).to.have.property('size', 1);
         expect(await tiles.damage()).to.equal(null);

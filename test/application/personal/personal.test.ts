@@ -223,7 +223,7 @@ describe('the key ring', () => {
       for (let taken = 0; taken < 10_000; taken += 1) await take();
       return null;
     })().catch((error: unknown) => error);
-    expect(String(why)).to.equal('EventStoreUnavailable: database or disk is full');
+    expect(String(why)).to.equal('PersonalKeysUnavailable: database or disk is full');
     // No time has passed, so nothing was tried again.
     expect([clock.monotonic() - began, tries]).to.deep.equal([0, 1]);
     store.add = add;

@@ -1,4 +1,3 @@
-import { withFront } from '../../../../application/organizations/read-collection.js';
 import { collectionCards } from '../../../../projections/collection-cards.js';
 import { Cover } from '../../web/cover.js';
 import { PageHeading } from '../../web/parts.js';
@@ -13,7 +12,7 @@ export const collectionCardPage = page({
   load: async ({ deps, params }) => {
     const row = await deps.readModels.get(collectionCards, params['slug'] ?? '');
     if (row === null || !row.document.active) throw nothingHere();
-    return withFront(row.document);
+    return row.document;
   },
   title: ({ title }) => title,
   linked: ({ artwork }) => ({ description: 'A greeting card, written with a pen.', front: artwork }),

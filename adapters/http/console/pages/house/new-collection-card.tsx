@@ -1,5 +1,4 @@
 import { findFront, saveFront, uploadFront } from '../../../../../application/organizations/fronts.js';
-import { withFront } from '../../../../../application/organizations/read-collection.js';
 import { house } from '../../../../../domain/members.js';
 import { collectionCards } from '../../../../../projections/collection-cards.js';
 import { slugAndTitle } from '../../../operator/catalogue.js';
@@ -28,7 +27,7 @@ export const newCollectionCardPage = page({
     const slug = context.query('slug');
     const row = slug === '' ? null : await context.deps.readModels.get(collectionCards, slug);
     if (slug !== '' && row === null) throw nothingHere();
-    return { card: row && withFront(row.document), form: newForm(context) };
+    return { card: row?.document ?? null, form: newForm(context) };
   },
   title: ({ card }) => card?.title ?? 'New card',
   view: ({ card, form }, { url }) => (
