@@ -11,6 +11,8 @@ const saveInterval: Milliseconds = 1_000;
 /** While the database is away, no more than this many wait; later ones are lost. */
 const maxWaiting = 100_000;
 const savedAtOnce = 1_000;
+/** Of requests that are not let in, no more are kept in a minute: anybody can send as many as they like. */
+const maxStrangers = 300;
 
 /**
  * Notes requests in memory at once and saves them a second later, many at a time. A crash loses that second.
@@ -18,6 +20,8 @@ const savedAtOnce = 1_000;
 export class BufferedRequests implements Requests {
   readonly #hashed: KeyRing['hashed'];
   readonly #fresh = new Map<string, RequestRecord>();
+  readonly #clock: Clock;
+  #strangers = { minute: NaN, count: 0 };
   readonly #stopping = new AbortController();
   readonly #saving: Promise<void>;
 
@@ -28,12 +32,21 @@ export class BufferedRequests implements Requests {
     onError: (error: unknown) => void,
   ) {
     this.#hashed = hashed;
+    this.#clock = clock;
     const { signal } = this.#stopping;
     this.#saving = untilAborted({ clock, signal, pause: saveInterval, onError }, () => this.#save());
   }
 
   record(request: RequestRecord): void {
-    if (this.#fresh.size < maxWaiting) this.#fresh.set(request.id, request);
+    if (this.#fresh.size < maxWaiting && (request.actor !== null || this.#isFew()))
+      this.#fresh.set(request.id, request);
+  }
+
+  /** Counts a request that was not let in. */
+  #isFew(): boolean {
+    const minute = Math.floor(this.#clock.monotonic() / 60_000);
+    if (minute !== this.#strangers.minute) this.#strangers = { minute, count: 0 };
+    return (this.#strangers.count += 1) <= maxStrangers;
   }
 
   async find(id: string): Promise<RequestRecord | null> {

@@ -75,6 +75,8 @@ describe('GET /operator/v1/requests/{id}', () => {
     const owner = await memberOf(service, org, 'owner');
     await owner.get(`/cards/${card}`);
     await owner.get(`/cards/${other}`);
+    // Whoever is not let in has read nothing.
+    await fetch(`${service.baseUrl}/cards/${card}`, { redirect: 'manual' });
     const about = (subject: string, more = '') => operator(`/operator/v1/requests?subject=${subject}${more}`);
     const rows = await eventually(async () => {
       const found = (await about(card)).rows;
@@ -102,6 +104,13 @@ describe('GET /operator/v1/requests/{id}', () => {
     const staff = await operatorOf(service);
     const page = await staff.get(`/console/${org}/requests?q=${card}`);
     expect(page.text).to.include('Requests about it').and.include('/operator/v1/cards/{card_code}/history');
+    for (let reads = 0; reads < 50; reads += 1) await owner.get(`/cards/${card}`);
+    const all = await eventually(async () => {
+      const { text } = await staff.get(`/console/${org}/requests?q=${card}`);
+      return text.includes('before=req_') && text;
+    });
+    const older = /href="([^"]*before=req_[^"]*)"/.exec(all)?.[1] ?? '';
+    expect((await staff.get(older.replaceAll('&amp;', '&'))).text).to.include('/operator/v1/exports');
   });
 
   it('keeps refusals and reads, too, and no key that was sent', async () => {

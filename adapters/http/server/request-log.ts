@@ -75,6 +75,7 @@ export const recordOf = (
   refusal: Refusal | null,
 ): Omit<RequestRecord, 'wrote'> => {
   const { request, caller, subject, address, template, id } = exchange;
+  const actor = actorOf(exchange);
   const key = request.headers['idempotency-key'];
   return {
     id,
@@ -84,10 +85,11 @@ export const recordOf = (
     status,
     code: refusal?.code ?? null,
     ms: Math.round(ms * 1000) / 1000,
-    actor: actorOf(exchange),
+    actor,
     org: (caller.kind === 'key' ? caller.org : subject?.org) ?? null,
     address,
-    subjects: subject?.subjects ?? [],
+    // Whoever was not let in has read nothing.
+    subjects: (actor !== null && subject?.subjects) || [],
     idempotencyKey: typeof key === 'string' ? key.slice(0, maxKeyLength) : null,
   };
 };

@@ -35,6 +35,24 @@ describe('the request log', () => {
     expect([writings.take('req_0'), writings.take('req_50000')]).to.deep.equal([[], [written]]);
   });
 
+  it('keeps so many requests a minute that are not let in, and all others', async () => {
+    const rows = memoryRequests();
+    const clock = new VirtualClock();
+    const requests = new BufferedRequests(rows, { hashed: async () => '' }, clock, () => undefined);
+    const kept = async (ids: readonly string[]) =>
+      (await Promise.all(ids.map((id) => requests.find(id)))).filter((found) => found !== null).length;
+    const send = (name: string, actor: RequestRecord['actor']) => {
+      const ids = Array.from({ length: 1_000 }, (_, at) => `req_${name}${at}`);
+      for (const id of ids) requests.record({ ...record(id), actor });
+      return kept(ids);
+    };
+    expect(await send('stranger', null)).to.equal(300);
+    expect(await send('operator', { kind: 'operator', id: 'token' })).to.equal(1_000);
+    await clock.advance(60_000);
+    expect(await send('later', null)).to.equal(300);
+    await requests.close();
+  });
+
   it('finds a request at once, saves it within a second, and keeps it while the database is away', async () => {
     const rows = memoryRequests();
     const clock = new VirtualClock();

@@ -3,12 +3,13 @@ import { DomainError, errorCodes } from '../../../../domain/errors.js';
 import { parseCardCode } from '../../../../domain/card-code.js';
 import { idOf } from '../../../../domain/ids.js';
 import { Search } from '../../web/form.js';
-import { Badge, Empty, Table } from '../../web/parts.js';
+import { Badge, Empty, Older, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { ErrorCodeLink } from '../error-code.js';
 import { Tabs } from '../tabs.js';
 import { subjectFrom } from '../../server/request-log.js';
+import { shownPart, wantedPart } from '../paging.js';
 import { type OrgContext, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 
@@ -23,29 +24,29 @@ const found = async ({ deps, org }: OrgContext, id: string): Promise<ShownReques
   }
 };
 
-const maxRequests = 100;
-
 export const requestsPage = page({
   path: paths.requests,
   may: 'integrations.read',
-  query: ['q'],
+  query: ['q', 'before'],
   load: async (context) => {
     const q = context.query('q');
     const shown = q === '' ? null : await found(context, q);
     const nameOf = actorNames(context.deps, context.visitor.kind === 'operator');
     const actor = shown?.request.actor ?? null;
     const subject = shown === null ? subjectFrom(q) : null;
-    const asked = subject === null ? [] : await context.deps.requests.about(subject, null, maxRequests);
+    const { startingAfter, limit } = wantedPart(context);
+    const asked = subject === null ? [] : await context.deps.requests.about(subject, startingAfter, limit);
+    const part = shownPart(asked);
     const rows = await Promise.all(
-      asked
+      part.shown
         .filter(({ org }) => org === context.org || context.visitor.kind === 'operator')
         .map(async (request) => ({ request, who: request.actor && (await nameOf(request.actor)) })),
     );
-    return { q, rows, shown, by: actor === null ? 'not let in' : await nameOf(actor) };
+    return { q, rows, older: part.last?.id, shown, by: actor === null ? 'not let in' : await nameOf(actor) };
   },
   title: () => 'Requests',
-  view: ({ q, rows, shown, by }, context) => {
-    const { url, timeZone } = context;
+  view: ({ q, rows, older, shown, by }, context) => {
+    const { org, url, timeZone } = context;
     const code = errorCodes.find((known) => known === shown?.request.code);
     return (
       <>
@@ -57,7 +58,7 @@ export const requestsPage = page({
 
           value={q}
         />
-        {rows.length > 0 ? (
+        {rows.length > 0 || older !== undefined ? (
           <Table
             label="Requests about it"
             rows={rows}
@@ -120,6 +121,7 @@ export const requestsPage = page({
             )}
           </section>
         )}
+        <Older to={older === undefined ? older : url(paths.requests, { org }, { q, before: older })} />
       </>
     );
   },
