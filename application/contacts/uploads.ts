@@ -24,7 +24,8 @@ export class Uploads {
   begin(org: OrganizationId): { readonly end: () => void } {
     const own = this.#orgs.filter((each) => each === org).length;
     if (own >= maxFiles.ofOrganization) throw tooMany();
-    if (this.#orgs.length >= maxFiles.ofProcess)
+    // Whoever has places already leaves as many to others.
+    if (maxFiles.ofProcess - this.#orgs.length <= own)
       throw new DomainError('rate_limited', 'Many files are being uploaded just now. Wait a minute.', 'file');
     this.#orgs.push(org);
     return { end: () => void this.#orgs.splice(this.#orgs.indexOf(org), 1) };

@@ -17,7 +17,10 @@ import { z } from 'zod';
 import { checkCopy, copyEvents, syncFile, type CopiedLog } from '../../adapters/sqlite/backup.js';
 import { lockDirectory, makeDirectory } from '../../adapters/sqlite/database.js';
 import { DataDirectoryInUse } from '../../adapters/sqlite/errors.js';
+import { logPages } from '../../application/personal/own-keys.js';
+import type { LogReader } from '../../application/ports/event-store.js';
 import { messageOf } from '../../domain/errors.js';
+import { idOf } from '../../domain/ids.js';
 import type { RehearsalMark } from '../../application/writing/rehearsal.js';
 import { openServers } from '../offline/offline-log.js';
 import { markDirectory, markOfDirectory } from '../settings/rehearsal-mark.js';
@@ -167,8 +170,16 @@ const backUpServers = (to: string, servers: Servers, settings: Settings): Promis
     return finished(to, [...files, ...secrets], { position: String(position), hash: event?.hash ?? null });
   });
 
+/** The accounts whose password was changed after a position. */
+const passwordsChanged = async (log: Pick<LogReader, 'readLog'>, after: bigint) => {
+  const changed = new Set<string>();
+  for await (const page of logPages(log, after))
+    for (const { type, stream } of page) if (type === 'PasswordChanged') changed.add(idOf(stream));
+  return changed;
+};
+
 const restoreServers = (from: string, servers: Servers, settings: Settings): Promise<BackedUp> =>
-  withServers(servers, settings, async ({ database }) => {
+  withServers(servers, settings, async ({ log, database }) => {
     const [{ loadRecords }, { setMark }] = await Promise.all([
       import('../../adapters/mongodb/client/backup.js'),
       import('../../adapters/mongodb/records/rehearsal.js'),
@@ -176,9 +187,9 @@ const restoreServers = (from: string, servers: Servers, settings: Settings): Pro
     const { files } = openBackup(from);
     assertSame(from, kept(settings));
     await setMark(database, { why: restoredFrom(from) });
-    await loadRecords(database, from, files);
-    putBack(from, kept(settings));
     const { position, hash } = manifestIn(from);
+    await loadRecords(database, from, files, await passwordsChanged(log, BigInt(position)));
+    putBack(from, kept(settings));
     return { path: 'MONGODB_URL', files, position, hash };
   });
 

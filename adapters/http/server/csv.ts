@@ -3,11 +3,14 @@
  * that it trims or that can't be seen. (owasp.org/www-community/attacks/CSV_Injection)
  */
 const likeFormula = /^[=+\-@\u2212＝＋－＠﹦﹢﹣﹫\p{Z}\p{C}\p{Default_Ignorable_Code_Point}\u2800]/u;
+/** One that separates cells by another character than ours begins a cell there, within quotes, too. */
+const laterFormula =
+  /(?<=[;\t\r\n]["\p{Z}\p{C}\p{Default_Ignorable_Code_Point}\u2800]{0,9})[=+\-@\u2212＝＋－＠﹦﹢﹣﹫]/gu;
 
 const cellOf = (value: unknown): string => {
   if (typeof value === 'number') return String(value);
   if (typeof value !== 'string') return '';
-  const text = likeFormula.test(value) ? `'${value}` : value;
+  const text = (likeFormula.test(value) ? `'${value}` : value).replaceAll(laterFormula, "'$&");
   return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 

@@ -25,6 +25,9 @@ interface Options {
   readonly uploadTimeout: Milliseconds;
 }
 
+/** In bytes a millisecond: a file that comes more slowly would keep its place from others. */
+const slowestUpload = 2;
+
 /** How long a client may take to read the response before its connection is cut. */
 const lingering = 500;
 
@@ -101,7 +104,8 @@ export const parserFailures = (options: Options) => {
     const { request, response, started } = exchange;
     const over = new AbortController();
     response.once('close', () => over.abort());
-    for (let seen = -1; seen !== request.socket.bytesRead || request.isPaused();) {
+    const minProgress = slowestUpload * requestTimeout;
+    for (let seen = -minProgress; request.socket.bytesRead - seen >= minProgress || request.isPaused();) {
       seen = request.socket.bytesRead;
       const left = started + uploadTimeout - clock.monotonic();
       if (left <= 0) break;

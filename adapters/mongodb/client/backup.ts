@@ -6,11 +6,13 @@ import { MongoPersonalKeys } from '../records/personal-keys.js';
 import { batchSize } from './chunks.js';
 import { duplicatesOf } from './refusals.js';
 
+const signIns = 'sign_in_records';
+
 /**
  * Collections that can't be rebuilt. All others are made from the log, are short-lived, or belong to others.
  */
 const kept = [
-  'checkpoints', 'deliveries', 'delivery_targets', 'erased_cards', 'hook_calls', 'hook_uses', 'idempotency_keys', 'key_uses', 'log_checkpoints', 'log_damage', 'redrives', 'relayed_endpoints', 'requests', 'sequences', 'sign_in_records',
+  'checkpoints', 'deliveries', 'delivery_targets', 'erased_cards', 'hook_calls', 'hook_uses', 'idempotency_keys', 'key_uses', 'log_checkpoints', 'log_damage', 'redrives', 'relayed_endpoints', 'requests', 'sequences', signIns,
   // A file of GridFS comes into being after its chunks: they are copied the other way round.
   'artwork.files', 'artwork.chunks',
   // Last, so that they are not older than the data that they open.
@@ -94,20 +96,33 @@ async function* chunksOfFiles(database: MongoDatabase, chunks: Iterable<Document
   for (const chunk of chunks) if (files.has(String(chunk['files_id']))) yield chunk;
 }
 
+/** Who was locked out since the backup stays out: no session or link of then, and no password of `changed`. */
+function* stillValid(records: Iterable<Document>, changed: ReadonlySet<string>): Generator<Document> {
+  for (const record of records)
+    if (record['kind'] === 'password' && !changed.has(String(record['id']))) yield record;
+}
+
 /**
- * Restores missing records; replaces nothing. The shredder's position goes back to the copy's, so that later
+ * Restores missing records; replaces nothing. `changed`: the accounts whose password was changed after the
+ * backup. The shredder's position goes back to the copy's, so that later
  * erasures are repeated.
  */
 export const loadRecords = async (
   database: MongoDatabase,
   folder: string,
   files: readonly string[],
+  changed: ReadonlySet<string>,
 ): Promise<void> => {
   const keys = new MongoPersonalKeys(database);
   const before = await keys.mark();
   for (const file of files.filter((name) => name.endsWith(extension))) {
     const [name, documents] = [file.slice(0, -extension.length), documentsIn(join(folder, file))];
-    const whole = name === 'artwork.chunks' ? chunksOfFiles(database, documents) : documents;
+    const whole =
+      name === 'artwork.chunks'
+        ? chunksOfFiles(database, documents)
+        : name === signIns
+          ? stillValid(documents, changed)
+          : documents;
     await insertMissing(database, name, whole);
   }
   if (before === null || !files.includes(`${markName}${extension}`)) return;

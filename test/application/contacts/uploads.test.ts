@@ -42,6 +42,15 @@ describe('the files that a process reads', () => {
     expect(() => uploads.begin(orgs.at(-1) ?? org)).to.throw('Many files are being uploaded');
   });
 
+  it('leave a place to others, however many two organizations take', () => {
+    const { uploads } = start();
+    for (let files = 0; files < maxFiles.ofOrganization; files += 1) uploads.begin(org);
+    uploads.begin(other);
+    uploads.begin(other);
+    expect(() => uploads.begin(other)).to.throw('Many files are being uploaded');
+    expect(() => uploads.begin(orgs.at(-1) ?? org)).not.to.throw();
+  });
+
   it('may have 96 MiB a minute of an organization, and each counts as 8 MiB at least', async () => {
     const { uploads, clock } = start();
     for (let files = 0; files < 2; files += 1)

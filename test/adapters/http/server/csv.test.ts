@@ -46,6 +46,11 @@ describe('a cell of a CSV file', () => {
   });
 
   it('stays one cell, whichever separator a spreadsheet takes', () => {
-    for (const text of ['a,=1', 'a;=1', 'a\t=1', 'a\n=1']) expect(cell(text)).to.equal(`"${text}"`);
+    for (const text of ['a,=1', 'a;b', 'a\tb', 'a\nb']) expect(cell(text)).to.equal(`"${text}"`);
+  });
+
+  it('holds no formula where a spreadsheet takes another separator, and quotation marks for text', () => {
+    for (const text of ['a;=1', 'a\t=1', 'a\n=1', 'a\r\n=1', 'a; "=1', 'a;\u200b=1'])
+      expect(cell(text).replaceAll('""', '"')).to.equal(`"${text.replace('=', "'=")}"`);
   });
 });

@@ -117,12 +117,12 @@ describe('an upload', () => {
   });
 
   it('may take longer than other requests while its pieces come, and is cut off when none comes', async () => {
-    const piece = 'x'.repeat(100);
+    const piece = 'x'.repeat(1_000);
     const end = `\r\n--${boundary}--\r\n`;
     const begin = () => {
       const connection = openRaw(service.port);
       connection.socket.write(
-        head(length(partHead.length + 300 + end.length)).replace('/upload', '/at-once'),
+        head(length(partHead.length + 3 * piece.length + end.length)).replace('/upload', '/at-once'),
       );
       connection.socket.write(partHead + piece);
       return connection;
@@ -132,7 +132,7 @@ describe('an upload', () => {
       await untilTimeIsOver(1);
       slow.socket.write(next);
     }
-    await eventually(() => slow.seen().endsWith('\r\n\r\n300'));
+    await eventually(() => slow.seen().endsWith(`\r\n\r\n${3 * piece.length}`));
     await eventually(() => stalled.ended());
     expect(firstStatus(stalled.seen())).to.equal(408);
     slow.socket.destroy();

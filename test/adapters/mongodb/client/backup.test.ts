@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { dumpRecords, loadRecords } from '../../../../adapters/mongodb/client/backup.js';
 import { makeIndexes } from '../../../../adapters/mongodb/client/indexes.js';
 import { MongoArtwork } from '../../../../adapters/mongodb/records/artwork.js';
+import { mongoSignInRecords } from '../../../../adapters/mongodb/records/records.js';
 import { SystemClock } from '../../../../adapters/system/clock.js';
+import { signInKinds } from '../../../../application/ports/sign-in-records.js';
 import { ArtworkDigest } from '../../../../domain/artwork.js';
 import { describeWithEngines } from '../../../support/runner/engines.js';
 import { freshDatabase } from '../support.js';
@@ -54,11 +56,31 @@ describeWithEngines(['MONGODB_URL'], 'a copy of what lies in MongoDB', (url) => 
       expect(files.toSorted()).to.deep.equal(wanted.map((name) => `${name}.bson`));
       expect(named).to.include.members(notKept);
       await database.collection('orders').deleteMany({});
-      await loadRecords(database, folder, files);
+      await loadRecords(database, folder, files, new Set());
       expect(await database.collection('orders').countDocuments({})).to.equal(0);
     } finally {
       rmSync(folder, { recursive: true });
       await end();
+    }
+  });
+
+  it('brings back no session, no link and no password that was changed since', async () => {
+    const [from, to] = [freshDatabase(url), freshDatabase(url)];
+    const folder = mkdtempSync(join(tmpdir(), 'cards-'));
+    try {
+      const clock = new SystemClock();
+      const record = { owner: 'a mailbox', data: {}, ends: null };
+      const records = mongoSignInRecords({ database: from.database, clock });
+      for (const kind of signInKinds)
+        for (const id of ['ada', 'bo']) await records.add({ ...record, kind, id });
+      const files = await dumpRecords(from.database, folder, { onlyKeys: false });
+      await loadRecords(to.database, folder, files, new Set(['bo']));
+      const restored = await to.database.collection('sign_in_records').find({}).toArray();
+      expect(restored.map(({ kind, id }) => [kind, id])).to.deep.equal([['password', 'ada']]);
+    } finally {
+      rmSync(folder, { recursive: true });
+      await from.end();
+      await to.end();
     }
   });
 
@@ -74,7 +96,8 @@ describeWithEngines(['MONGODB_URL'], 'a copy of what lies in MongoDB', (url) => 
       await new MongoArtwork({ database: from.database, clock }).put(digest, { master, preview, thumbnail });
       const unfinished = { files_id: new ObjectId(), n: 0, data: new Binary(master) };
       await from.database.collection('artwork.chunks').insertOne(unfinished);
-      await loadRecords(to.database, folder, await dumpRecords(from.database, folder, { onlyKeys: false }));
+      const files = await dumpRecords(from.database, folder, { onlyKeys: false });
+      await loadRecords(to.database, folder, files, new Set());
       const restored = new MongoArtwork({ database: to.database, clock });
       expect((await restored.get(digest, 'master'))?.equals(master)).to.equal(true);
       expect((await restored.get(digest, 'thumbnail'))?.equals(thumbnail)).to.equal(true);
