@@ -20,6 +20,8 @@ export const waitsFor: Milliseconds = 30 * 60 * 1000;
 export const maxPictureBytes = 25_000_000;
 /** Of the print masters of an organization, waiting ones included. */
 const maxBytes = 1_000_000_000;
+/** Archived ones included: what reads an organization reads all of them. */
+const maxDesigns = 2_000;
 /** For a picture whose masters are not made yet. */
 const bytesReserved = 20_000_000;
 
@@ -32,23 +34,28 @@ const UploadedFront = z.object({
 });
 export type UploadedFront = z.infer<typeof UploadedFront>;
 
-/** Copies of collection cards cost an organization nothing. */
-const bytesOf = async (deps: FrontDeps, org: OrganizationId): Promise<number> => {
+/** Copies of collection cards cost an organization nothing. Throws `too_many_designs`. */
+const assertRoom = async (deps: FrontDeps, org: OrganizationId): Promise<void> => {
   const { designs } = org === house ? { designs: [] } : await organizationOf(deps, org);
+  if (designs.length >= maxDesigns)
+    throw new DomainError(
+      'too_many_designs',
+      `The organization has saved ${count(designs.length)} designs, archived ones included, and can save no more. Use one of them.`,
+      'file',
+    );
   const records = await deps.importRecords.listOf('front', org);
   const waiting = records.map(({ data }) => UploadedFront.parse(data).fronts);
   const saved = designs.flatMap(({ slug, artwork }) => (slug === null && artwork !== null ? [artwork] : []));
   const distinct = new Map([...saved, ...waiting.flat()].map(({ digest, bytes }) => [digest, bytes]));
   const unmade = waiting.filter((fronts) => fronts.length === 0).length;
-  return [...distinct.values()].reduce((sum, bytes) => sum + bytes, unmade * bytesReserved);
+  const bytes = [...distinct.values()].reduce((sum, each) => sum + each, unmade * bytesReserved);
+  if (bytes > maxBytes)
+    throw new DomainError(
+      'too_many_designs',
+      `The pictures of your designs may take ${count(maxBytes / 1_000_000)} MB. Erase some that are not used any more; uploads that are not saved count for 30 minutes.`,
+      'file',
+    );
 };
-
-const tooMany = (): DomainError =>
-  new DomainError(
-    'too_many_designs',
-    `The pictures of your designs may take ${count(maxBytes / 1_000_000)} MB. Erase some that are not used any more; uploads that are not saved count for 30 minutes.`,
-    'file',
-  );
 
 const bytesIn = async (file: AsyncIterable<Buffer>): Promise<Buffer> => {
   const pieces: Buffer[] = [];
@@ -87,7 +94,7 @@ export const uploadFront = async (
   await importRecords.add({ kind: 'front', id, owner: org, ...record([]) });
   try {
     // Counted with this one, so that of several at once none is overlooked.
-    if ((await bytesOf(deps, org)) > maxBytes) throw tooMany();
+    await assertRoom(deps, org);
     const made = await pictureMaker.make(await bytesIn(file));
     const faults = made.map((front) => printFault(front, front.fit));
     const good = made.filter((_, at) => faults[at]?.isRefused !== true);

@@ -228,7 +228,8 @@ export const errorPages: Readonly<Record<ErrorCode, ErrorPage>> = {
     next: 'Delete endpoints that are not used any more, or let one receiver pass events on.',
   },
   too_many_designs: {
-    means: 'The pictures of the organization’s designs take as much room as they may, 1 GB.',
+    means:
+      'The pictures of the organization’s designs take as much room as they may, 1 GB, or it has saved 2,000 designs.',
     next: 'Erase the pictures of designs that are not used any more. Pictures that were uploaded and not saved count for 30 minutes.',
   },
   invalid_transition: {

@@ -57,6 +57,7 @@ export const parameters = [
   'card',
   'code',
   'contact',
+  'design',
   'done',
   'endpoint',
   'find',

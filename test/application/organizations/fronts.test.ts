@@ -155,4 +155,22 @@ describe('a picture for a design', () => {
     await world.clock.advance(30 * minute);
     expect(await uploadFront(deps, org, 'Three', aFile().read())).to.be.a('string');
   });
+
+  it('is one of 2,000 at most, although the same picture takes no more room', async () => {
+    const { deps, world } = await start();
+    const artwork = front('a');
+    // There is one at first.
+    for (let n = 0; n < 1_999; n++) {
+      if (n === 1_998) expect(await uploadFront(deps, org, 'Last', aFile().read())).to.be.a('string');
+      const id = Uuid.parse(world.entropy.uuid());
+      const archived = { type: 'DesignArchived', data: { id } } as const;
+      await execute(world, organization, org, world.command(), (state) => [
+        ...saveDesign({ id, name: 'Again', slug: null, artwork })(state),
+        archived,
+      ]);
+    }
+    const { file, read } = aFile();
+    expect(await uploadFront(deps, org, 'One more', read()).catch(String)).to.include('has saved 2,00');
+    expect(file.isRead).to.equal(false);
+  });
 });

@@ -2,7 +2,13 @@ import { expect } from 'chai';
 import { uploadPicture } from '../../support/artwork/upload.js';
 import { house } from '../../../domain/members.js';
 import { eventually } from '../../support/time/eventually.js';
-import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
+import {
+  aCard,
+  built,
+  startTestService,
+  type RunningService,
+  type Tenant,
+} from '../../support/http/service.js';
 import { memberOf, operatorOf, password, Visitor } from '../../support/http/visitor.js';
 
 describe('what an organization looks after in the console', () => {
@@ -74,6 +80,42 @@ describe('what an organization looks after in the console', () => {
         .to.include('Default')
         .and.not.include('Withdrawn');
       expect((await release('later')).location).to.equal(`${held}?done=cardReleased`);
+    });
+
+    it('are shown sixty at a time, and the newest hundred in the form, with any that was chosen', async () => {
+      const many = await service.tenant();
+      const its = await memberOf(service, many.org, 'owner');
+      const office = `/operator/v1/organizations/${many.org}/designs`;
+      for (let n = 1; n <= 100; n++) await built(service.operator(office, { body: { name: `No. ${n}` } }));
+      const page = `/console/${many.org}/designs`;
+      const named = (text: string) =>
+        [...text.matchAll(/<strong>(No\. \d+|Thanks)<\/strong>/g)].map(([, name]) => name);
+      const first = (await its.get(page)).text;
+      const [, older = ''] = /<a class="button second" href="([^"]+)">\s*Older/.exec(first) ?? [];
+      const second = (await its.get(older)).text;
+      const all = [...Array.from({ length: 100 }, (_, at) => `No. ${100 - at}`), 'Thanks'];
+      expect([named(first), named(second)]).to.deep.equal([all.slice(0, 60), all.slice(60)]);
+      expect([first.includes('Default'), second.includes('Default'), second.includes('Older')]).to.deep.equal(
+        [true, false, false],
+      );
+      const form = `/console/${many.org}/cards/new`;
+      const offered = (text: string) => [
+        ...text.matchAll(/name="design_id" value="([\w-]{36})"( checked)?/g),
+      ];
+      const newest = offered((await its.get(form)).text);
+      expect(newest).to.have.length(100);
+      expect(second).to.include(`href="${form}?design=${many.design}">Send a card`);
+      const chosen = offered((await its.get(`${form}?design=${many.design}`)).text);
+      expect(chosen).to.have.length(101);
+      expect(chosen.filter(([, , checked]) => checked !== undefined).map(([, id]) => id)).to.deep.equal([
+        many.design,
+      ]);
+      const preview = await its.submit(form, 'preview', {
+        do: 'preview',
+        design_id: many.design,
+        message: 'Thank you.',
+      });
+      expect(offered(preview.text).at(-1)?.slice(1)).to.deep.equal([many.design, ' checked']);
     });
 
     it('are of the organization alone', async () => {

@@ -13,7 +13,7 @@ import { newDesign } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
 import { Cover } from '../../web/cover.js';
 import { Form, Submit } from '../../web/form.js';
-import { Badge, Empty, PageHeading } from '../../web/parts.js';
+import { Badge, Empty, Older, PageHeading } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { Erase, Withdraw, Withdrawn } from '../design-parts.js';
@@ -22,6 +22,7 @@ import { go, type OrgContext, page, type Sent } from '../page.js';
 import { paths } from '../../web/paths.js';
 
 const maxOffered = 100;
+const perPage = 60;
 
 const back = ({ url, org }: OrgContext, done: NoticeName) => go(url(paths.designs, { org }, { done }));
 
@@ -30,19 +31,23 @@ const nameIn = (sent: Sent): string => parseValues(newDesign, { name: sent('name
 export const designsPage = page({
   path: paths.designs,
   may: 'designs.read',
-  query: ['done'],
-  load: async ({ deps, org, role }) => {
+  query: ['before', 'done'],
+  load: async ({ deps, org, role, query }) => {
     const [{ designs, archived }, offered] = await Promise.all([
       readAccount(deps, org),
       listCollection(deps, { limit: maxOffered, startingAfter: null }),
     ]);
     const mayWithdraw = may(role, 'organizations.manage');
-    return { designs, archived, offered, mayChange: may(role, 'designs.write'), mayWithdraw };
+    const from = designs.findIndex(({ id }) => id === query('before')) + 1;
+    const mayChange = may(role, 'designs.write');
+    return { designs, from, archived, offered, mayChange, mayWithdraw, maySend: may(role, 'cards.send') };
   },
   title: () => 'Designs',
-  view: ({ designs, archived, offered, mayChange, mayWithdraw }, context) => {
-    const { url, org, timeZone } = context;
+  view: ({ designs, from, archived, offered, mayChange, mayWithdraw, maySend }, context) => {
+    const { url, org, timeZone, query } = context;
     const copied = new Set(designs.map(({ slug }) => slug));
+    const shown = designs.slice(from, from + perPage);
+    const last = designs.length > from + perPage ? shown.at(-1) : undefined;
     return (
       <>
         <PageHeading title="Designs">
@@ -58,14 +63,15 @@ export const designsPage = page({
           </Empty>
         ) : (
           <ul class="covers">
-            {designs.map(({ id, name, artwork, createdAt }, at) => (
+            {shown.map(({ id, name, artwork, createdAt }, at) => (
               <li class="panel">
                 <Cover title={name} name={id} artwork={artwork} url={url} />
                 <strong>{name}</strong>
-                {at === 0 ? <Badge tone="good">Default</Badge> : null}
+                {from + at === 0 ? <Badge tone="good">Default</Badge> : null}
                 <span class="under">
                   saved <Time at={createdAt} zone={timeZone} />
                 </span>
+                {maySend ? <a href={url(paths.send, { org }, { design: id })}>Send a card</a> : null}
                 <details>
                   <summary>
                     {mayChange
@@ -101,6 +107,7 @@ export const designsPage = page({
             ))}
           </ul>
         )}
+        <Older to={last === undefined ? null : url(paths.designs, { org }, { before: last.id })} />
         <Withdrawn archived={archived} context={context} />
         <section aria-labelledby="collection">
           <div class="head">

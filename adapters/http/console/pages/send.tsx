@@ -13,35 +13,39 @@ import { newForm } from '../answer.js';
 import { contactsLike } from '../find-contacts.js';
 import { go, type OrgContext, page } from '../page.js';
 import { paths } from '../../web/paths.js';
-import { cardFrom, contactOf, draftFor, draftFrom, requestFrom } from '../send-draft.js';
+import { cardFrom, contactOf, draftFor, draftFrom, requestFrom, type Draft } from '../send-draft.js';
 import { SendForm, type SendData } from '../send-form.js';
 
 const maxOffered = 100;
+/** Older designs are sent from the page of designs. */
+const maxSaved = 100;
 
 /** The newest design is the one that is sent without a choice. */
-const designsOf = async ({ deps, org }: OrgContext): Promise<SendData['designs']> => {
+const designsOf = async ({ deps, org }: OrgContext, chosen: string): Promise<SendData['designs']> => {
   const saved = await readDesigns(deps, org);
   const copied = new Set(saved.map(({ slug }) => slug));
   const offered = await listCollection(deps, { limit: maxOffered, startingAfter: null });
   return [
-    ...saved.map(({ id, name, artwork }, at) => ({
-      value: id,
-      title: name,
-      note: at === 0 ? 'newest' : '',
-      artwork,
-    })),
+    ...saved
+      .map(({ id, name, artwork }, at) => ({
+        value: id,
+        title: name,
+        note: at === 0 ? 'newest' : '',
+        artwork,
+      }))
+      .filter(({ value }, at) => at < maxSaved || value === chosen),
     ...offered
       .filter(({ slug }) => !copied.has(slug))
       .map(({ slug, title, artwork }) => ({ value: `card:${slug}`, title, note: 'collection', artwork })),
   ];
 };
 
-const load = async (context: OrgContext): Promise<SendData> => {
+const load = async (context: OrgContext, { design_id: design }: Draft): Promise<SendData> => {
   const { deps, org, query } = context;
   const [balance, { houseHand, names }, designs, found] = await Promise.all([
     readBalance(deps, org),
     readHandwritings(deps, org),
-    designsOf(context),
+    designsOf(context, design),
     contactsLike(context, query('find')),
   ]);
   return { balance, houseHand, hands: names, designs, find: query('find'), found, form: newForm(context) };
@@ -59,11 +63,12 @@ const Heading = ({ context: { url, org } }: { readonly context: OrgContext }) =>
 export const sendPage = page({
   path: paths.send,
   may: 'cards.send',
-  query: ['contact', 'find'],
-  load: async (context) => ({
-    data: await load(context),
-    draft: draftFor(await contactOf(context, context.query('contact'))),
-  }),
+  query: ['contact', 'design', 'find'],
+  load: async (context) => {
+    const filled = draftFor(await contactOf(context, context.query('contact')));
+    const draft = { ...filled, design_id: context.query('design') };
+    return { data: await load(context, draft), draft };
+  },
   title: () => 'Send a card',
   view: ({ data, draft }, context, refused) => (
     <>
@@ -89,7 +94,7 @@ export const sendPage = page({
           wanted,
         );
         // The form that was typed into, so that a card is not sent twice from two previews of it.
-        const data = { ...(await load(context)), form: sent('form') };
+        const data = { ...(await load(context, draft)), form: sent('form') };
         const body = (
           <>
             <Heading context={context} />
