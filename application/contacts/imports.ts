@@ -8,6 +8,7 @@ import { givingWay } from '../timing/next-turn.js';
 import type { FileRow } from './import-contacts.js';
 import { maxFiles, tooMany } from './uploads.js';
 import type { FoundImportRecord } from '../ports/import-records.js';
+import type { EventStore } from '../ports/event-store.js';
 import type { Clock } from '../ports/system.js';
 import {
   addPart,
@@ -23,6 +24,7 @@ import {
 } from './waiting-rows.js';
 
 export interface ImportDeps extends WaitingRowsDeps, SealRowDeps {
+  readonly store: EventStore;
   readonly personalKeys: WaitingRowsDeps['personalKeys'] & SealRowDeps['personalKeys'];
   readonly clock: Clock;
 }
@@ -47,6 +49,8 @@ export const ContactImport = z.object({
   why: z.string().nullable(),
   file: z.string(),
   at: Instant,
+  /** The end of the log when the file was uploaded: contacts that were deleted since stay deleted. */
+  head: z.string(),
   actor: Actor,
   requestId: z.string().nullable(),
   /** Owns the parts of the file: two uploads with the same form don't mix. */
@@ -188,8 +192,8 @@ export interface NewImport {
 /**
  * Keeps a file of contacts, so that it is saved from then on, whatever happens to this process; a repeat with
  * the same id changes nothing. Throws `rate_limited` if the organization has too many under way,
- * `invalid_parameter` if it has had too many, the errors of the rows, and PersonalKeysUnavailable; then
- * nothing of it is saved. After ImportsUnavailable it may be saved: repeat with the same id.
+ * `invalid_parameter` if it has had too many, the errors of the rows, PersonalKeysUnavailable and
+ * EventStoreUnavailable; then nothing of it is saved. After ImportsUnavailable it may be saved: repeat with the same id.
  */
 export const beginImport = async (
   deps: ImportDeps,
@@ -208,6 +212,7 @@ export const beginImport = async (
     );
   const upload = entropy.uuid();
   const at = clock.instant();
+  const { position: head } = await deps.store.head();
   const keptUntil = clock.now() + rowsTtl;
   await addUpload(deps, { id: upload, org, import: id, at }, keptUntil);
   // Counted with this one, so that of several at once none is overlooked.
@@ -223,6 +228,7 @@ export const beginImport = async (
     why: null,
     file,
     at,
+    head: String(head),
     actor,
     requestId,
     upload,

@@ -4,10 +4,11 @@ import type { Command } from '../../domain/events.js';
 import {
   CommandId,
   derivedUuid,
-  type Instant,
+  streamName,
   type Milliseconds,
   type OrganizationId,
 } from '../../domain/ids.js';
+import { isBy, type Moment } from '../history/as-of.js';
 import { executeOnce, type WriteDeps } from '../writing/execute.js';
 import { importContacts, type FileRow, type RowOutcome } from './import-contacts.js';
 import {
@@ -64,8 +65,8 @@ interface ImportLine {
   readonly org: OrganizationId;
   readonly externalId: string;
   readonly command: Command;
-  /** When the file was uploaded: contacts that were deleted since stay deleted. */
-  readonly uploadedAt: Instant;
+  /** When the file was uploaded. */
+  readonly uploaded: Moment;
 }
 
 const refused = (reason: string): RowOutcome => ({ kind: 'refused', reason });
@@ -80,7 +81,7 @@ const saved = ({ type }: { readonly type: string }): RowOutcome => ({
  */
 const saveLine = async (
   deps: RunImportsDeps,
-  { org, externalId, command, uploadedAt }: ImportLine,
+  { org, externalId, command, uploaded }: ImportLine,
   details: ContactDetails,
   later: readonly Command[],
 ): Promise<RowOutcome> => {
@@ -91,8 +92,9 @@ const saveLine = async (
     if (recorded !== null)
       return recorded.metadata.causationId === command.id ? saved(recorded) : { kind: 'same' };
     if (state !== null && state.deletedAt !== null) {
-      if (state.deletedAt > uploadedAt) return refused('the contact was deleted after the file was uploaded');
-      continue;
+      const deletion = await deps.store.readLast(streamName('contact', id));
+      if (deletion !== null && isBy(uploaded, deletion)) continue;
+      return refused('the contact was deleted after the file was uploaded');
     }
     const [event] = events;
     return event === undefined ? { kind: 'same' } : saved(event);
@@ -155,6 +157,7 @@ const savePart = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const bad: BadLine[] = [];
+  const uploaded: Moment = { position: BigInt(work.head), at: work.at };
   const { failure, resumeAt, created, updated, same } = await importContacts<KeyedContact>({
     rows: inTurns(deps, rows.map(asFileRow)),
     save: async ({ contact: sent }, line) => {
@@ -163,7 +166,7 @@ const savePart = async (
       const { externalId } = read.value;
       if (externalId === null) return refused('it has no external_id');
       const commandAt = (number: number): Command => commandOf(deps, work, number);
-      const one = { org: work.org, externalId, command: commandAt(line), uploadedAt: work.at };
+      const one = { org: work.org, externalId, command: commandAt(line), uploaded };
       const later = laterLines(rows, externalId, line).map(commandAt);
       return refusedOr(() => saveLine(deps, one, read.value, later));
     },
