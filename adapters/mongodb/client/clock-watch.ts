@@ -1,7 +1,7 @@
 import type { Clock } from '../../../application/ports/system.js';
 import { untilAborted } from '../../../application/timing/until-aborted.js';
 import type { Milliseconds } from '../../../domain/ids.js';
-import type { MongoDatabase } from './database.js';
+import { aheadOf, type MongoDatabase } from './database.js';
 
 /** How far the clocks of a process and of the database may differ before it is reported. */
 export const toleratedSkew: Milliseconds = 30_000;
@@ -19,18 +19,6 @@ export interface ClockWatchOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** How far the clocks are apart at least; the response took its time. */
-const aheadOf = async (
-  database: ClockWatchOptions['database'],
-  clock: Pick<Clock, 'now'>,
-): Promise<Milliseconds> => {
-  const before = clock.now();
-  const there = await database.serverTime();
-  const after = clock.now();
-  if (there < before) return before - there;
-  return there > after ? after - there : 0;
-};
-
 /**
  * Lets this process go by the database's time, as all others do: no two of them compare times of clocks that
  * differ, and a clock that is set changes nothing. Until the signal aborts. Never rejects.
@@ -41,7 +29,8 @@ export const watchClock = (
 ): Promise<void> => {
   let reportedAt: Milliseconds | null = null;
   return untilAborted({ clock, signal, pause: checkInterval, onError }, async () => {
-    const ahead = await aheadOf(database, clock);
+    const before = clock.now();
+    const ahead = aheadOf(await database.serverTime(), before, clock.now());
     clock.agree?.(-ahead);
     const now = clock.monotonic();
     if (Math.abs(ahead) <= toleratedSkew) {

@@ -59,6 +59,13 @@ class MongoAway extends MongoError {
   }
 }
 
+/** How far a clock was ahead at least, if the server's time was read between `before` and `after` by it. */
+export const aheadOf = (there: Date, before: Milliseconds, after: Milliseconds): Milliseconds => {
+  const time = there.getTime();
+  if (time < before) return before - time;
+  return time > after ? after - time : 0;
+};
+
 /** Whether any server accepts writes. */
 const acceptsWrites = ({ servers }: TopologyDescription): boolean =>
   [...servers.values()].some((server) => server.isWritable);
@@ -140,6 +147,12 @@ export class MongoDatabase {
 
   #newClient(): MongoClient {
     const client = this.#clientOf(this.#limits);
+    // Before any request is sent: this process never goes by its own clock beside others.
+    client.once('serverHeartbeatSucceeded', ({ reply, duration }) => {
+      const now = this.#clock.now();
+      const { localTime } = reply;
+      if (localTime instanceof Date) this.#clock.agree?.(-aheadOf(localTime, now - duration, now));
+    });
     client.on('topologyDescriptionChanged', ({ previousDescription, newDescription }) => {
       if (client !== this.#client || this.#isClosed) return;
       if (acceptsWrites(newDescription)) this.#isAway = false;
@@ -293,9 +306,9 @@ export class MongoDatabase {
   }
 
   /** The time by the clock of the server. */
-  async serverTime(): Promise<Milliseconds> {
+  async serverTime(): Promise<Date> {
     const { localTime } = await this.#hello();
-    if (localTime instanceof Date) return localTime.getTime();
+    if (localTime instanceof Date) return localTime;
     throw new MongoError('The server does not report its time');
   }
 

@@ -309,7 +309,7 @@ export const startProcess = (house: House, name: string): Process => {
   let ahead = skew === 0 ? 0 : dice.below(2 * skew) - skew;
   const clock = mortalClock(house, life, () => ahead);
   const entropy = entropyOf(house, dice);
-  const database = { serverTime: () => Promise.resolve(house.clock.now()) };
+  const database = { serverTime: () => Promise.resolve(new Date(house.clock.now())) };
   const ignore = (): void => undefined;
   if (!house.embedded) void watchClock({ database, clock, onSkew: ignore, onError: ignore }, life.signal);
   const engine = engineOf(house, { name, life, clock, entropy, dice });
