@@ -24,6 +24,7 @@ import { idOf } from '../../domain/ids.js';
 import type { RehearsalMark } from '../../application/writing/rehearsal.js';
 import { openServers } from '../offline/offline-log.js';
 import { markDirectory, markOfDirectory } from '../settings/rehearsal-mark.js';
+import { secretFiles } from '../settings/secret-files.js';
 import { readSettings, type Servers, type Settings } from '../settings/settings.js';
 import { ServiceRefused } from './client.js';
 
@@ -65,23 +66,8 @@ const digestOf = (path: string): string => {
 
 const refused = (message: string): ServiceRefused => new ServiceRefused(message, '', 0);
 
-/** The secret files by the names that they have in a backup. */
-const secretsOf = ({
-  secretKeyFile,
-  personalKeyFile,
-  eventKeyFile,
-  operatorTokenFile,
-  logKeyFile,
-}: Settings) => ({
-  'secret.key': secretKeyFile,
-  'personal.key': personalKeyFile,
-  'event.key': eventKeyFile,
-  'operator.token': operatorTokenFile,
-  'log.key': logKeyFile,
-});
-
 /** On servers the log is backed up later, so its copy holds this head. */
-const kept = (settings: Settings) => ({ ...secretsOf(settings), [headName]: settings.logHeadFile });
+const kept = (settings: Settings) => ({ ...secretFiles(settings), [headName]: settings.logHeadFile });
 
 /** After the events: a key is in its file before anything is derived from it. */
 const copyAll = (to: string, places: Readonly<Record<string, string>>): readonly string[] =>
@@ -232,7 +218,7 @@ const backUpFiles = (to: string, settings: Settings): BackedUp => {
     copyKeys(keysPath(dataDir), join(to, keysName));
     names.push(keysName);
   }
-  const secrets = copyAll(to, secretsOf(settings));
+  const secrets = copyAll(to, secretFiles(settings));
   // After the events, too: pictures are put before an event names them.
   const pictures = copyPictures(dataDir, to, picturesIn(dataDir));
   return finished(to, [...names, ...secrets, ...pictures], { ...log, original: resolve(dataDir) });
@@ -290,7 +276,7 @@ const restoreFiles = (from: string, settings: Settings): BackedUp => {
   const target = join(dataDir, logName);
   if ([target, join(dataDir, 'read.db')].some((path) => existsSync(path)))
     throw refused(`${dataDir} holds data already. Move it aside, or set DATA_DIR to a new folder.`);
-  const places = { ...secretsOf(settings), [keysName]: keysPath(dataDir), [headName]: logHeadFile };
+  const places = { ...secretFiles(settings), [keysName]: keysPath(dataDir), [headName]: logHeadFile };
   assertSame(from, places);
   makeDirectory(dataDir);
   markDirectory(dataDir, {

@@ -44,14 +44,13 @@ const rebuild: LongVerb = {
   description:
     'Make the tree over all events again, and compare it with every checkpoint that was signed; when embedded, stop the service first',
   options: [],
-  run: async ({ environment, show, complain }) => {
+  run: async (running) => {
+    const { environment, show } = running;
     const began = process.hrtime.bigint();
-    let shown = 0;
-    const events = await rebuildLog(readSettings(environment), (done) => {
-      if (done - shown < 50_000) return;
-      shown = done;
-      complain(`${count(done)} events ...\n`);
-    });
+    const progress = progressOn(running);
+    const events = await rebuildLog(readSettings(environment), (done) =>
+      progress(() => `${count(done)} events`),
+    );
     const seconds = Number(process.hrtime.bigint() - began) / 1e9;
     show(
       { events },

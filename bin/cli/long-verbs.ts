@@ -39,30 +39,24 @@ export const untilInterrupted = (): AbortSignal => {
   return controller.signal;
 };
 
+const parameters = [
+  { name: 'from', description: 'only events after this position' },
+  { name: 'category', description: 'only streams of this category, such as card or credits' },
+  { name: 'stream', description: 'only this stream, such as card-HC-7K3M9QX' },
+  { name: 'organization', description: 'only events of the organization with this id' },
+  { name: 'types', description: 'only events of these types, separated by commas' },
+  { name: 'until', description: 'ends after this position, or, with head, after the newest event' },
+  { name: 'personal', description: 'withhold leaves out what events say about a person' },
+];
+
 const watchEvents: LongVerb = {
   noun: 'events',
   verb: 'watch',
   description:
     'Show the events of the log, then new ones as they happen, until Ctrl-C or the end that you name',
-  options: [
-    { name: 'from', description: 'only events after this position' },
-    { name: 'category', description: 'only streams of this category, such as card or credits' },
-    { name: 'stream', description: 'only this stream, such as card-HC-7K3M9QX' },
-    { name: 'organization', description: 'only events of the organization with this id' },
-    { name: 'types', description: 'only events of these types, separated by commas' },
-    { name: 'until', description: 'ends after this position, or, with head, after the newest event' },
-    { name: 'personal', description: 'withhold leaves out what events say about a person' },
-  ],
+  options: parameters,
   run: async ({ input, client, json, print }) => {
-    const query = {
-      from: input.text('from'),
-      category: input.text('category'),
-      stream: input.text('stream'),
-      organization: input.text('organization'),
-      types: input.text('types'),
-      until: input.text('until'),
-      personal: input.text('personal'),
-    };
+    const query = Object.fromEntries(parameters.map(({ name }) => [name, input.text(name)]));
     for await (const event of client.stream({ method: 'GET', path: '/events', query }, untilInterrupted()))
       print(json ? event : `${readable(event)}\n`);
   },

@@ -146,69 +146,53 @@ const add = (program: Command, verb: Verb | LongVerb, session: Session): void =>
   });
 };
 
-/** Commands on the files of the embedded engine, for which the service need not run. */
-const addFileCommands = (program: Command, { print, environment }: Session): void => {
+/** Commands without a noun. */
+const addCommands = (program: Command, { client, print, environment }: Session): void => {
+  const addOne = (
+    spelled: string,
+    description: string,
+    run: (json: boolean, path: string) => Promise<void>,
+  ) => {
+    const command = program.command(spelled).description(description).option('--json', 'print JSON');
+    command.action((path: string) => run(command.opts<{ readonly json?: true }>().json === true, path));
+  };
   const show = (done: BackedUp, json: boolean, text: string): void =>
     print(
       json
         ? JSON.stringify(done)
         : `${text}\n  files: ${done.files.join(', ')}\n  last event: ${done.position} ${done.hash ?? ''}`,
     );
-  const commands = [
-    {
-      usage: 'backup <to>',
-      description:
-        'Back up DATA_DIR, or the records in MongoDB, with the secret files to a new folder, even while the service runs; to *.db: only the events; on servers to *.keys: only the keys of personal data',
-      run: async (path: string, json: boolean) =>
-        show(await backUp(path, environment), json, `Backed up to ${path}.`),
+  addOne(
+    'backup <to>',
+    'Back up DATA_DIR, or the records in MongoDB, with the secret files to a new folder, even while the service runs; to *.db: only the events; on servers to *.keys: only the keys of personal data',
+    async (json, path) => show(await backUp(path, environment), json, `Backed up to ${path}.`),
+  );
+  addOne(
+    'restore <from>',
+    'Restore a backup to a DATA_DIR without data; on servers, put back what is missing in MongoDB',
+    async (json, path) => {
+      const restored = await restore(path, environment);
+      const words = 'a rehearsal, which changes and sends nothing until you promote it';
+      show(restored, json, `Restored to ${restored.path}: ${words}.`);
     },
-    {
-      usage: 'restore <from>',
-      description:
-        'Restore a backup to a DATA_DIR without data; on servers, put back what is missing in MongoDB',
-      run: async (path: string, json: boolean) => {
-        const restored = await restore(path, environment);
-        show(
-          restored,
-          json,
-          `Restored to ${restored.path}: a rehearsal, which changes and sends nothing until you promote it.`,
-        );
-      },
-    },
-  ];
-  for (const { usage: spelled, description, run } of commands) {
-    const command = program.command(spelled).description(description).option('--json', 'print JSON');
-    command.action((path: string) => run(path, command.opts<{ readonly json?: true }>().json === true));
-  }
-};
-
-const addPromote = (program: Command, { print, environment }: Session): void => {
-  const command = program
-    .command('promote')
-    .description('Make a rehearsal the service; stop it first')
-    .option('--json', 'print JSON');
-  command.action(async () => {
+  );
+  addOne('promote', 'Make a rehearsal the service; stop it first', async (json) => {
     const promoted = await promote(environment);
     const { path, original } = promoted;
     const told =
       original === null
         ? 'See that the service that it was copied from never starts again.'
         : `${original}, of which it is a copy, is a rehearsal from now on.`;
-    const text = `${path} is the service from the next start on. ${told}`;
-    print(command.opts<{ readonly json?: true }>().json === true ? JSON.stringify(promoted) : text);
+    print(json ? JSON.stringify(promoted) : `${path} is the service from the next start on. ${told}`);
   });
-};
-
-/** The way into the console, for the operator. */
-const addConsole = (program: Command, { client, print }: Session): void => {
-  const command = program
-    .command('console')
-    .description('Print a link that signs the operator in to the console, once, within 15 minutes')
-    .option('--json', "print the API's response unchanged");
-  command.action(async () => {
-    const text = await client.call({ method: 'POST', path: '/console-links' });
-    print(command.opts<{ readonly json?: true }>().json === true ? text : readable(text));
-  });
+  addOne(
+    'console',
+    'Print a link that signs the operator in to the console, once, within 15 minutes',
+    async (json) => {
+      const text = await client.call({ method: 'POST', path: '/console-links' });
+      print(json ? text : readable(text));
+    },
+  );
 };
 
 /** Every word that can be completed. */
@@ -255,9 +239,7 @@ const commandsOf = (session: Session): Command => {
     .exitOverride()
     .configureOutput({ writeOut: session.write, writeErr: session.complain });
   for (const verb of allVerbs) add(program, verb, session);
-  addFileCommands(program, session);
-  addPromote(program, session);
-  addConsole(program, session);
+  addCommands(program, session);
   addCompletion(program, session);
   for (const noun of program.commands) {
     noun.exitOverride().summary(noun.commands.map((verb) => verb.name()).join(', ') || noun.description());

@@ -103,18 +103,18 @@ export const writeSecret = (path: string, content: string): void => {
   syncDirectory(dirname(path));
 };
 
+/** The secret files by the names that they have in a backup. */
+export const secretFiles = (settings: Settings) => ({
+  'secret.key': settings.secretKeyFile,
+  'personal.key': settings.personalKeyFile,
+  'event.key': settings.eventKeyFile,
+  'operator.token': settings.operatorTokenFile,
+  'log.key': settings.logKeyFile,
+});
+
 /** Throws UnusableSecretFile if the folder of a file is missing: what should be mounted there may not be. */
 export const assertFolders = (settings: Settings): void => {
-  const { operatorTokenFile, secretKeyFile, personalKeyFile, eventKeyFile, logKeyFile, logHeadFile } =
-    settings;
-  for (const path of [
-    operatorTokenFile,
-    secretKeyFile,
-    personalKeyFile,
-    eventKeyFile,
-    logKeyFile,
-    logHeadFile,
-  ])
+  for (const path of [...Object.values(secretFiles(settings)), settings.logHeadFile])
     if (resolve(dirname(path)) !== resolve(settings.dataDir) && !existsSync(dirname(path)))
       throw new UnusableSecretFile(`The folder of the secret file ${path} does not exist. Is it mounted?`);
 };
