@@ -47,7 +47,6 @@ export const readEmail: TextRule = Object.assign(
 );
 
 const addresses = /[^\s<>()[\]"“”«»`,;:@]+@[^\s<>()[\]"“”«»`,;:@]+/g;
-const isAddress = (text: string): boolean => text.match(addresses)?.[0] === text;
 
 /** The same, where it must look like an address. Throws `invalid_parameter`. */
 export const readMailbox: TextRule = Object.assign(
@@ -78,6 +77,7 @@ export const emailIn = (sent: unknown): Captured<string | null> =>
       .match(addresses)
       ?.map((address) => address.replace(/^'|'$/g, ''));
     if (new Set(found).size > 1) throw refusal('These are several e-mail addresses.');
-    if (email?.includes('@') === true && !isAddress(email)) throw refusal('This is no e-mail address.');
+    if (email?.includes('@') === true && email.match(addresses)?.[0] !== email)
+      throw refusal('This is no e-mail address.');
     return email;
   });

@@ -146,13 +146,11 @@ const add = (program: Command, verb: Verb | LongVerb, session: Session): void =>
   });
 };
 
+type Run = (json: boolean, path: string) => Promise<void>;
+
 /** Commands without a noun. */
 const addCommands = (program: Command, { client, print, environment }: Session): void => {
-  const addOne = (
-    spelled: string,
-    description: string,
-    run: (json: boolean, path: string) => Promise<void>,
-  ) => {
+  const addOne = (spelled: string, description: string, run: Run) => {
     const command = program.command(spelled).description(description).option('--json', 'print JSON');
     command.action((path: string) => run(command.opts<{ readonly json?: true }>().json === true, path));
   };

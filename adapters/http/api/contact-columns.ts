@@ -102,14 +102,11 @@ export const readColumns = (header: readonly string[], { key, keyIsNamed, unread
     );
   const keyAt = key === undefined ? -1 : headings.findIndex((heading) => isSame(heading, key));
   if (key !== undefined && keyAt === -1) throw lacks(`"${key}"`);
-  const found: { index: number; field: string; address: string | null }[] = [...places].flatMap(
-    ([name, place]) => {
-      const isCity = ({ field, address }: Omit<Column, 'index'>) =>
-        field === 'city' && address === place.address;
-      const isMeant = !needsCity.test(name) || names.some((other) => isCity(places.get(other) ?? place));
-      return names.flatMap((other, index) => (isMeant && other === name ? [{ ...place, index }] : []));
-    },
-  );
+  const known = names.map((name) => places.get(name));
+  const withCity = new Set(known.map((place) => place?.field === 'city' && place.address));
+  const found: { index: number; field: string; address: string | null }[] = [...places.values()]
+    .flatMap((place) => known.flatMap((other, index) => (other === place ? [{ ...place, index }] : [])))
+    .filter(({ address, index }) => !needsCity.test(names[index] ?? '') || withCity.has(address));
   if (keyAt !== -1) found.unshift({ field: 'external_id', address: null, index: keyAt });
   found.sort((a, b) => Number(b.index === keyAt) - Number(a.index === keyAt));
   const columnOf = (field: string, address: string | null = null): Column | undefined =>
@@ -133,7 +130,7 @@ export const readColumns = (header: readonly string[], { key, keyIsNamed, unread
     if (field !== undefined)
       unread[heading] =
         `${field} is read from ${headings[columnOf(field, address)?.index ?? -1]}${inTurn.has(field) ? ' first' : ''}`;
-    else if (places.get(names[index] ?? '')?.field === 'line1')
+    else if (known[index]?.field === 'line1')
       unread[heading] = 'an address is read from columns for street, city, state and ZIP';
     else unread[heading] = 'no field is read from a column of this name';
   }
