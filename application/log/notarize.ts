@@ -1,12 +1,23 @@
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
-import { rootOf, type Hash } from '../../domain/merkle.js';
+import { grow, rootOf, type Frontier, type Hash } from '../../domain/merkle.js';
 import { eventChecker, leavesOf, type CheckEvents, type CheckedEvent } from './checked-leaves.js';
 import { DamagedLog } from './damaged-log.js';
 import { assertLastHead, ifRestored, isPrefix } from './last-head.js';
 import { frontierAt, MissingTiles } from './log-proofs.js';
-import { assertEnd, assertRoot, batchSize, knownHeads, readBack, Scrub, type ReadingBack } from './scrub.js';
+import {
+  assertRoot,
+  batchSize,
+  endAt,
+  knownHeads,
+  leavesFrom,
+  notNotarized,
+  readBack,
+  Scrub,
+  signedSize,
+  type ReadingBack,
+} from './scrub.js';
 import { RefusedByWitnesses, type Witnesses } from './witnesses.js';
-import { ForkedLog, type Checkpoint, type LogTiles, type LogTree } from '../ports/log-tiles.js';
+import { ForkedLog, type Checkpoint } from '../ports/log-tiles.js';
 import { UnusableHead, type KnownHead } from '../ports/signed-heads.js';
 import type { Clock } from '../ports/system.js';
 
@@ -61,9 +72,9 @@ export const runNotary = async (deps: Notarizing, signal: AbortSignal): Promise<
       await notary.accompany(signal);
       // A log that is always being written is read back, too: only a notary that lags behind puts it off.
       const isDue = scrub === null && began >= scrubAt;
-      if (isDue && added < batchSize && notary.isProven) scrub = await Scrub.begin(deps);
+      if (isDue && added < batchSize && notary.isProven) scrub = await notary.beginScrub();
       if (scrub !== null && (await scrub.step())) {
-        await notary.scrubbed(scrub.size);
+        await notary.scrubbed(scrub);
         scrub = null;
         scrubAt = clock.monotonic() + scrubEvery;
       }
@@ -126,36 +137,56 @@ const recordingDamage = async <T>(
   }
 };
 
-/** Lets the tree grow with the log. */
+/** The tree over the events up to a position. */
+interface Grown extends Frontier {
+  readonly position: bigint;
+}
+
+/**
+ * Lets the tree grow with the log. It signs nothing but its own tree: the last signed one, with a leaf for each
+ * event that it has checked since. What the store holds besides may be written by others, and is compared.
+ */
 class Notary {
   readonly #deps: Notarizing;
   readonly #check: CheckEvents;
   readonly #epoch: number;
+  readonly #signed: number;
   /**
    * Checkpoints that the tree has not reached again. Nothing is signed before it has, and has their roots.
    */
   #unproven: readonly KnownHead[];
   #newest: Checkpoint | null;
   #anchored = '';
-  size: number;
+  #own: Grown;
+  /** How many events of each organization its own tree holds, as far as it is known. */
+  #counts = new Map<OrganizationId | null, number>();
+  /** Other organizations have none; before the first scrub, as many as the store says. */
+  #knowsAll = false;
+  /** How many events of each organization came since the scrub began. */
+  #later = new Map<OrganizationId | null, number>();
 
   private constructor(
     deps: Notarizing,
-    tree: LogTree,
+    { epoch, own, signed }: { readonly epoch: number; readonly own: Grown; readonly signed: number },
     unproven: readonly KnownHead[],
     newest: Checkpoint | null,
   ) {
     this.#deps = deps;
     this.#check = eventChecker(deps.log, deps.macs);
-    this.#epoch = tree.epoch + 1;
+    this.#epoch = epoch;
+    this.#own = own;
+    this.#signed = signed;
     this.#unproven = unproven;
     this.#newest = newest;
-    this.size = tree.size;
+  }
+
+  get size(): number {
+    return this.#own.size;
   }
 
   /** Takes the tree over, after it was compared with its tiles and with every checkpoint that is kept. */
   static async begin(deps: Notarizing, signal: AbortSignal): Promise<Notary> {
-    const { tiles, heads, witnesses } = deps;
+    const { tiles, heads, sign, witnesses } = deps;
     if (heads !== undefined) await assertLastHead({ ...deps, heads });
     let tree = await tiles.tree();
     const fromTiles = await frontierAt(tiles, tree.size).catch((error: unknown) => {
@@ -169,15 +200,17 @@ class Notary {
     }
     const known = await knownHeads(deps);
     for (const head of known) if (head.size <= tree.size) await assertRoot(deps, head, known);
-    await assertEnd(deps, tree);
+    const signed = await signedSize(deps);
+    const size = sign === null ? tree.size : Math.min(signed, tree.size);
+    const own = { ...(await frontierAt(tiles, size)), position: await endAt(deps, size) };
     const newest = await tiles.newest();
     const last = (await heads?.last()) ?? newest;
     if (last !== null && last.size > 0) await witnesses?.bring(last, signal);
     await tiles.extend(tree.size, [], tree.position, tree.epoch + 1);
     return new Notary(
       deps,
-      tree,
-      known.filter(({ size }) => size > tree.size),
+      { epoch: tree.epoch + 1, own, signed },
+      known.filter((head) => head.size > size),
       newest,
     );
   }
@@ -187,28 +220,32 @@ class Notary {
     return this.#unproven.length === 0;
   }
 
-  /** Makes leaves of the events that follow, a batch at most. Returns how many there were. */
+  /**
+   * Makes leaves of the events that follow, a batch at most. Where the tree has leaves for them, of another
+   * notary or of one that did not come to sign, they must be the same. Returns how many there were.
+   */
   async extend(): Promise<number> {
     const { tiles, log } = this.#deps;
     const tree = await tiles.tree();
-    if (tree.size < this.size)
+    const { size, position } = this.#own;
+    const ahead = Math.min(batchSize, tree.size - size);
+    const there = ahead > 0 ? await leavesFrom(tiles, size, ahead) : null;
+    if (ahead < 0 || (there !== null && there.hashes.length < ahead))
       throw new Error('the tree has become smaller: it will be compared with the log again');
-    const events = await log.readStored(tree.position, batchSize);
+    const events = await log.readStored(position, there === null ? batchSize : ahead);
     const last = events.at(-1);
     if (last === undefined) {
-      // Another notary may have added the leaves that this one expected.
-      this.size = Math.max(this.size, tree.size);
-      await this.#prove();
       const missing = this.#unproven.at(-1);
+      if (there !== null)
+        throw new DamagedLog(position, `the log ends after ${size} events; the tree has ${tree.size}`);
       if (missing !== undefined)
         throw new DamagedLog(
-          tree.position,
-          `the log ends after ${tree.size} events; a checkpoint of ${missing.size} was signed ${ifRestored}`,
+          position,
+          `the log ends after ${size} events; a checkpoint of ${missing.size} was signed ${ifRestored}`,
         );
       return 0;
     }
-    const signed = this.#unproven.findLast(({ root }) => root !== null)?.size ?? 0;
-    const checked = await this.#check(events, signed - tree.size).catch(async (error: unknown) => {
+    const checked = await this.#check(events, this.#signed - size).catch(async (error: unknown) => {
       // A break may come from a change further back: if that can be read, it is named.
       if (error instanceof DamagedLog)
         await readBack(this.#deps).catch((earlier: unknown) => {
@@ -216,13 +253,17 @@ class Notary {
         });
       throw error;
     });
-    const leaves = leavesOf(checked, await countsBefore(tiles, checked));
-    if (!(await tiles.extend(tree.size, leaves, last.position, this.#epoch))) {
-      const now = await tiles.tree();
-      if (now.epoch > this.#epoch) throw new Superseded();
-      return events.length;
+    const leaves = leavesOf(checked, await this.#countsBefore(checked, there?.orgSeqs));
+    const hashes = leaves.map(({ hash }) => hash);
+    const wrong = hashes.findIndex((hash, at) => there?.hashes[at]?.equals(hash) === false);
+    if (wrong !== -1) throw new DamagedLog(leaves[wrong]?.position ?? position, notNotarized);
+    if (there === null && !(await tiles.extend(size, leaves, last.position, this.#epoch)))
+      throw new Superseded();
+    this.#own = { ...grow(this.#own, hashes).frontier, position: last.position };
+    for (const { org, orgSeq } of leaves) {
+      this.#counts.set(org, orgSeq + 1);
+      this.#later.set(org, (this.#later.get(org) ?? 0) + 1);
     }
-    this.size = tree.size + leaves.length;
     await this.#prove();
     return events.length;
   }
@@ -237,14 +278,17 @@ class Notary {
     const last = await heads?.last();
     const tree = await tiles.tree();
     if (tree.epoch > this.#epoch) throw new Superseded();
-    if ((await tiles.damage()) !== null) return false;
+    // What another notary has added is checked before it is signed.
+    if (tree.size !== this.size || (await tiles.damage()) !== null) return false;
     if (last === null) throw new UnusableHead('LOG_HEAD_FILE no longer holds the head that was signed last.');
     if (last !== undefined && !(await isPrefix(tiles, last, tree)))
       throw new DamagedLog(
         tree.position,
         `the tree of ${tree.size} events does not go on from the head of ${last.size} that was signed last`,
       );
-    const head = { size: tree.size, root: rootOf(tree) };
+    const head = { size: this.size, root: rootOf(this.#own) };
+    if (!rootOf(tree).equals(head.root))
+      throw new DamagedLog(tree.position, `the tree of ${tree.size} events is not the one that they give`);
     const note = sign(head);
     await heads?.keep(note);
     const cosigned = (await witnesses?.bring({ ...head, note }, signal)) ?? note;
@@ -273,11 +317,44 @@ class Notary {
     await anchor?.(newest, hour).then(() => (this.#anchored = hour), onError);
   }
 
-  /** Clears reported damage after every event was found unchanged. */
-  async scrubbed(events: number): Promise<void> {
+  /** A scrub of all that was checked so far; null if another notary has just added to it. */
+  async beginScrub(): Promise<Scrub | null> {
+    const scrub = await Scrub.begin(this.#deps);
+    this.#later = new Map();
+    return scrub.size === this.size ? scrub : null;
+  }
+
+  /**
+   * Takes the counts over that a scrub of every event has found, and clears reported damage. Throws DamagedLog
+   * if leaves that were made meanwhile count otherwise.
+   */
+  async scrubbed({ size, counts }: Scrub): Promise<void> {
     const { tiles, onScrubbed } = this.#deps;
+    for (const [org, count] of this.#later) counts.set(org, (counts.get(org) ?? 0) + count);
+    for (const [org, count] of this.#counts)
+      if (counts.get(org) !== count)
+        throw new DamagedLog(
+          this.#own.position,
+          `${org ?? 'the log without an organization'} has ${counts.get(org)} events, which were numbered up to ${count}`,
+        );
+    this.#counts = counts;
+    this.#knowsAll = true;
     if ((await tiles.damage()) !== null) await tiles.reportDamage(null);
-    onScrubbed?.(events);
+    onScrubbed?.(size);
+  }
+
+  /** How many events of each organization precede these. `there`: their numbers, as the tiles have them. */
+  async #countsBefore(
+    events: readonly CheckedEvent[],
+    there: readonly number[] | undefined,
+  ): Promise<Map<OrganizationId | null, number>> {
+    const orgs = [...new Set(events.map(({ org }) => org))];
+    const said = this.#knowsAll
+      ? null
+      : there === undefined
+        ? await this.#deps.tiles.counts(orgs)
+        : new Map(events.map(({ org }, at) => [org, there[at] ?? 0] as const).toReversed());
+    return new Map(orgs.map((org) => [org, this.#counts.get(org) ?? said?.get(org) ?? 0]));
   }
 
   async #prove(): Promise<void> {
@@ -288,15 +365,9 @@ class Notary {
   }
 }
 
-/** Another process is the notary now. */
+/** Another process is the notary now, or writes to the same tree. */
 class Superseded extends Error {
   constructor() {
     super('another notary has taken over');
   }
 }
-
-const countsBefore = async (
-  tiles: LogTiles,
-  events: readonly CheckedEvent[],
-): Promise<Map<OrganizationId | null, number>> =>
-  new Map(await tiles.counts([...new Set(events.map(({ org }) => org))]));

@@ -1,19 +1,11 @@
 import type { EventMacs } from '../../domain/event-mac.js';
 import type { OrganizationId } from '../../domain/ids.js';
-import {
-  emptyFrontier,
-  grow,
-  hashesIn,
-  rootOf,
-  tileWidth,
-  type Frontier,
-  type Hash,
-} from '../../domain/merkle.js';
+import { emptyFrontier, grow, hashesIn, rootOf, tileWidth, type Frontier } from '../../domain/merkle.js';
 import { eventChecker, leafOf, leavesOf, type CheckEvents } from './checked-leaves.js';
 import { DamagedLog } from './damaged-log.js';
 import { ifRestored } from './last-head.js';
 import { frontierAt } from './log-proofs.js';
-import type { LogTiles, LogTree } from '../ports/log-tiles.js';
+import type { LeafTile, LogTiles, LogTree } from '../ports/log-tiles.js';
 import type { RawLog, StoredEvent } from '../ports/raw-log.js';
 import type { KnownHead, SignedHeads } from '../ports/signed-heads.js';
 
@@ -29,7 +21,7 @@ export interface ReadingBack {
 }
 
 export const batchSize = 500;
-const notNotarized = 'it is not the event that was notarized';
+export const notNotarized = 'it is not the event that was notarized';
 
 /** Every head of the tree that is kept, here or elsewhere, the smallest size first. */
 export const knownHeads = async ({
@@ -42,6 +34,10 @@ export const knownHeads = async ({
   const known = [...(await tiles.kept()), ...elsewhere, ...(last === null ? [] : [last])];
   return known.toSorted((one, other) => one.size - other.size);
 };
+
+/** How many events the head covers that was signed last. */
+export const signedSize = async ({ tiles, heads }: ReadingBack): Promise<number> =>
+  ((await heads?.last()) ?? (await tiles.newest()))?.size ?? 0;
 
 /** Throws DamagedLog if the tree that a checkpoint was signed for is not the tree of today. */
 export const assertRoot = async (
@@ -58,22 +54,50 @@ export const assertRoot = async (
 };
 
 /**
- * Checks that the events of the last leaves are unmoved: before the log continues, later events must be new.
- * If they moved, the whole log is read back, to name the first wrong event. Throws DamagedLog.
+ * The position of the last of the first `size` events of the tree, whose leaves must be those of the events
+ * there. If they moved, the whole log is read back, to name the first wrong event. Throws DamagedLog.
  */
-export const assertEnd = async (deps: ReadingBack, { size }: LogTree): Promise<void> => {
-  if (size === 0) return;
+export const endAt = async (deps: ReadingBack, size: number): Promise<bigint> => {
+  if (size === 0) return 0n;
   const { tiles, log } = deps;
   const tile = await tiles.leaves(Math.floor((size - 1) / tileWidth));
+  const after = tile?.after ?? 0n;
   const count = ((size - 1) % tileWidth) + 1;
-  const events = tile === null ? [] : await log.readStored(tile.after, count).catch(noneIfDamaged);
-  const isThere = (leaf: Hash, at: number): boolean => {
-    const event = events[at];
-    return event !== undefined && leafOf(event, tile?.orgSeqs[at] ?? 0)?.equals(leaf) === true;
-  };
-  if (tile?.hashes.slice(0, count).every(isThere) === true) return;
+  const events = await log.readStored(after, count).catch(noneIfDamaged);
+  const end = events[count - 1]?.position;
+  if (tile !== null && end !== undefined && wrongAmong(events, tile) === -1) return end;
   await readBack(deps);
+  throw new DamagedLog(after, `the tiles do not say where the first ${size} events end`);
 };
+
+/** The leaves of the tree from an index on. Fewer if they are not there. */
+export const leavesFrom = async (
+  tiles: LogTiles,
+  from: number,
+  count: number,
+): Promise<Pick<LeafTile, 'hashes' | 'orgSeqs'>> => {
+  const first = Math.floor(from / tileWidth);
+  const numbers = Array.from(
+    { length: Math.ceil((from + count) / tileWidth) - first },
+    (_, at) => first + at,
+  );
+  const found = await Promise.all(numbers.map((n) => tiles.leaves(n)));
+  const start = from - first * tileWidth;
+  return {
+    hashes: found.flatMap((tile) => tile?.hashes ?? []).slice(start, start + count),
+    orgSeqs: found.flatMap((tile) => tile?.orgSeqs ?? []).slice(start, start + count),
+  };
+};
+
+/** The index of the first of these events that differs from its leaf; -1 if none does. */
+const wrongAmong = (
+  events: readonly StoredEvent[],
+  { hashes, orgSeqs }: Pick<LeafTile, 'hashes' | 'orgSeqs'>,
+): number =>
+  events.findIndex((event, at) => {
+    const leaf = hashes[at];
+    return leaf === undefined || leafOf(event, orgSeqs[at] ?? 0)?.equals(leaf) !== true;
+  });
 
 /** Throws DamagedLog with the first event that is not as it was notarized. */
 export const readBack = async (deps: ReadingBack): Promise<void> => {
@@ -99,17 +123,21 @@ const positionOf = async (tiles: LogTiles, log: RawLog, index: number): Promise<
 export class Scrub {
   readonly #deps: ReadingBack;
   readonly #check: CheckEvents;
-  readonly #counts = new Map<OrganizationId | null, number>();
   readonly #known: readonly KnownHead[];
+  /** So many events were signed with the log's key; MACs of retired keys count in these alone. */
+  readonly #signed: number;
   readonly #tree: LogTree;
   #frontier: Frontier = emptyFrontier;
   #position = 0n;
+  /** How many events of each organization were read. */
+  readonly counts = new Map<OrganizationId | null, number>();
 
-  private constructor(deps: ReadingBack, tree: LogTree, known: readonly KnownHead[]) {
+  private constructor(deps: ReadingBack, tree: LogTree, known: readonly KnownHead[], signed: number) {
     this.#deps = deps;
     this.#check = eventChecker(deps.log, deps.macs);
     this.#tree = tree;
     this.#known = known;
+    this.#signed = signed;
   }
 
   /** Throws DamagedLog if the tree has not come as far as a head that is known. */
@@ -122,12 +150,12 @@ export class Scrub {
         tree.position,
         `the tree holds ${tree.size} events; a head of ${longest} was signed ${ifRestored}`,
       );
-    return new Scrub(deps, tree, known);
+    return new Scrub(deps, tree, known, await signedSize(deps));
   }
 
   /** For a tree that is being rebuilt: it is compared as far as it is. */
   static async ofUnproven(deps: ReadingBack): Promise<Scrub> {
-    return new Scrub(deps, await deps.tiles.tree(), await knownHeads(deps));
+    return new Scrub(deps, await deps.tiles.tree(), await knownHeads(deps), await signedSize(deps));
   }
 
   get size(): number {
@@ -157,13 +185,13 @@ export class Scrub {
       const last = events.at(-1);
       if (last === undefined)
         throw new DamagedLog(this.#position, `the log ends after ${from} events; ${size} were notarized`);
-      const checked = await this.#check(events, events.length).catch(async (error: unknown) => {
+      const checked = await this.#check(events, this.#signed - from).catch(async (error: unknown) => {
         if (!(error instanceof DamagedLog)) throw error;
         const first = await this.#firstWrong(events).catch(() => null);
         if (first === null || first >= error.position) throw error;
         throw new DamagedLog(first, notNotarized);
       });
-      const leaves = leavesOf(checked, this.#counts);
+      const leaves = leavesOf(checked, this.counts);
       const { frontier, levels } = grow(
         this.#frontier,
         leaves.map(({ hash }) => hash),
@@ -188,15 +216,7 @@ export class Scrub {
 
   /** The position of the first of these events that differs from its leaf. */
   async #firstWrong(events: readonly StoredEvent[]): Promise<bigint | null> {
-    let tile: Awaited<ReturnType<LogTiles['leaves']>> = null;
-    for (const [at, event] of events.entries()) {
-      const index = this.#frontier.size + at;
-      const place = index % tileWidth;
-      if (at === 0 || place === 0) tile = await this.#deps.tiles.leaves(Math.floor(index / tileWidth));
-      const leaf = tile?.hashes[place];
-      if (leaf === undefined || leafOf(event, tile?.orgSeqs[place] ?? 0)?.equals(leaf) !== true)
-        return event.position;
-    }
-    return null;
+    const leaves = await leavesFrom(this.#deps.tiles, this.#frontier.size, events.length);
+    return events[wrongAmong(events, leaves)]?.position ?? null;
   }
 }

@@ -1,9 +1,17 @@
 import { expect } from 'chai';
 import { assertUndamaged } from '../../../application/log/damaged-log.js';
 import { withoutMac } from '../../../application/log/hash-chain.js';
-import { notarizeNow, rebuildTree, scrubNow, type Notarizing } from '../../../application/log/notarize.js';
-import type { StoredEvent } from '../../../application/ports/raw-log.js';
+import {
+  notarizeNow,
+  rebuildTree,
+  runNotary,
+  scrubNow,
+  type Notarizing,
+} from '../../../application/log/notarize.js';
+import type { RawLog, StoredEvent } from '../../../application/ports/raw-log.js';
 import { eventMacs, type EventMacs } from '../../../domain/event-mac.js';
+import type { EventMetadata } from '../../../domain/events.js';
+import { entryHash } from '../../../domain/log-entry.js';
 import type { MasterKey } from '../../../domain/webhook-signing.js';
 import { inNewDirectory } from '../../adapters/sqlite/setup.js';
 import { logFile, type LogAtRest } from '../../support/fixtures/log-file.js';
@@ -41,6 +49,21 @@ const mintedBy = (mac: (hash: string) => string | undefined): readonly StoredEve
 ];
 const macOf = (event: StoredEvent | undefined): string =>
   (JSON.parse(event?.metadata ?? '{}') as { readonly mac: string }).mac;
+
+/** Makes leaves of the last events as the notary would, and lets the tree grow by them: all that a writer can. */
+const addLeaves = async (
+  { tiles }: Pick<LogAtRest, 'tiles'>,
+  events: readonly StoredEvent[],
+  numbered: (orgSeq: number) => number = (orgSeq) => orgSeq,
+): Promise<void> => {
+  const { size, epoch } = await tiles.tree();
+  for (const [index, { stream, revision, position, metadata }] of events.slice(size).entries()) {
+    const { org, hash } = JSON.parse(metadata) as EventMetadata;
+    const orgSeq = numbered((await tiles.counts([org])).get(org) ?? 0);
+    const leaf = { hash: entryHash({ stream, revision, hash, org, orgSeq }), position, org, orgSeq };
+    expect(await tiles.extend(size + index, [leaf], position, epoch)).to.equal(true);
+  }
+};
 const stranger: MasterKey = { id: 'test', key: Buffer.alloc(32, 66) };
 
 const kinds: Readonly<Record<string, (test: (store: LogAtRest) => Promise<void>) => Promise<void>>> = {
@@ -90,6 +113,51 @@ for (const [where, run] of Object.entries(kinds))
           expect(await errorOf(assertUndamaged(store.tiles))).to.have.property('code', 'log_damaged');
           expect(await errorOf(rebuildTree(notarizing(store), () => undefined))).to.include(wanted);
         }));
+
+    it('is not signed although the tree has a leaf for it, at the next start', () =>
+      run(async (store) => {
+        store.replace(all);
+        await notarizeNow(notarizing(store));
+        const events = mintedBy(() => undefined);
+        store.replace(events);
+        await addLeaves(store, events);
+        const error = await errorOf(notarizeNow(notarizing(store)));
+        expect(error).to.include({ name: 'DamagedLog', position: 71n });
+        expect(error).to.have.property('message').that.includes('has no MAC: the service did not write it');
+        expect((await store.tiles.kept()).map(({ size }) => size)).to.deep.equal([70]);
+      }));
+
+    it('is not signed although the tree has a leaf for it, while the notary runs', () =>
+      run(async (store) => {
+        store.replace(all);
+        const events = mintedBy(() => undefined);
+        const sleep = async (): Promise<void> => {
+          if ((await store.tiles.tree()).size > 70) return;
+          store.replace(events);
+          await addLeaves(store, events);
+        };
+        const deps = { ...notarizing(store), clock: { ...clock, sleep } };
+        const error = await errorOf(runNotary(deps, AbortSignal.timeout(5_000)));
+        expect(error).to.include({ name: 'DamagedLog', position: 71n });
+        expect((await store.tiles.kept()).map(({ size }) => size)).to.deep.equal([70]);
+      }));
+
+    it('is not signed, nor found right by the scrub, with the MAC of a retired key and a leaf', () =>
+      run(async (store) => {
+        const [old] = eventKeys;
+        const newest = { id: 'newest', key: Buffer.alloc(32, 9) };
+        const retired = notarizing(store, eventMacs([newest, { ...old, isRetired: true }]));
+        store.replace(all);
+        await notarizeNow(notarizing(store));
+        const events = mintedBy(macs.sign);
+        store.replace(events);
+        await addLeaves(store, events);
+        for (const work of [scrubNow, notarizeNow]) {
+          expect(await errorOf(work(retired))).to.include({ name: 'DamagedLog', position: 71n });
+          await store.tiles.reportDamage(null);
+        }
+        expect((await store.tiles.kept()).map(({ size }) => size)).to.deep.equal([70]);
+      }));
 
     it('is signed if the MAC is its own', () =>
       run(async (store) => {
@@ -144,5 +212,36 @@ for (const [where, run] of Object.entries(kinds))
         expect(await notarizeNow(retired)).to.equal(71);
         expect(await scrubNow(retired)).to.equal(71);
         expect(await rebuildTree(retired, () => undefined)).to.equal(71);
+      }));
+
+    it('counts as another leaf that the tree has for an event of the service, numbered otherwise', () =>
+      run(async (store) => {
+        store.replace(all.slice(0, 60));
+        await notarizeNow(notarizing(store));
+        store.replace(all);
+        await addLeaves(store, all.slice(0, 61));
+        await addLeaves(store, all, (orgSeq) => orgSeq + 1);
+        expect(await errorOf(notarizeNow(notarizing(store)))).to.have.property('name', 'DamagedLog');
+        expect((await store.tiles.kept()).map(({ size }) => size)).to.deep.equal([60]);
+      }));
+
+    it('does not hinder: what another notary has made and not signed is checked, and signed', () =>
+      run(async (store) => {
+        store.replace(all.slice(0, 60));
+        await notarizeNow(notarizing(store));
+        store.replace(all);
+        await addLeaves(store, all);
+        const read: number[] = [];
+        const readStored: RawLog['readStored'] = async (after, limit) => {
+          const events = await store.log.readStored(after, limit);
+          read.push(events.length);
+          return events;
+        };
+        const log = { readStored, readStoredStream: store.log.readStoredStream.bind(store.log) };
+        expect(await notarizeNow({ ...notarizing(store), log })).to.equal(70);
+        expect((await store.tiles.newest())?.size).to.equal(70);
+        // The events of the last tile that was signed, those that were not, and none.
+        expect(read).to.deep.equal([60, 10, 0]);
+        expect(await scrubNow(notarizing(store))).to.equal(70);
       }));
   });

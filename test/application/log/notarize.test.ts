@@ -175,6 +175,45 @@ describe('the notary', () => {
     expect(await tiles.newest()).to.have.property('size', 70);
   });
 
+  it('asks the store no more how many events an organization has, once it has counted them itself', async () => {
+    const log = new MemoryRawLog(events.slice(0, 50));
+    const tiles = new MemoryLogTiles();
+    tiles.counts = async (orgs) => (isScrubbed ? new Map(orgs.map((org) => [org, 7])) : counts(orgs));
+    const counts = MemoryLogTiles.prototype.counts.bind(tiles);
+    let isScrubbed = false;
+    const stop = new AbortController();
+    const onScrubbed = (): void => {
+      isScrubbed = true;
+      log.events = events;
+    };
+    const onCheckpoint = ({ size }: Checkpoint): void => {
+      if (size === 70) stop.abort();
+    };
+    await runNotary(notarizing(log, tiles, { onScrubbed, onCheckpoint }), stop.signal);
+    expect((await tiles.newest())?.root.toString('hex')).to.equal(rootAt(70));
+  });
+
+  it('finds by its first scrub that the store told it other counts', async () => {
+    const all = storedLog(Array.from({ length: 20 }, seventyHappenings).flat());
+    const log = new MemoryRawLog(all.slice(0, 1_300));
+    const tiles = new MemoryLogTiles();
+    await notarizeNow(notarizing(log, tiles));
+    const counts = tiles.counts.bind(tiles);
+    tiles.counts = async (orgs) => new Map([...(await counts(orgs))].map(([org, count]) => [org, count + 1]));
+    const readStored = log.readStored.bind(log);
+    log.readStored = async (after, limit) => {
+      const found = await readStored(after, limit);
+      // The scrub has begun, so that it does not compare the leaves of those that come now.
+      if (after === 0n) log.events = all;
+      return found;
+    };
+    const stop = new AbortController();
+    const onScrubbed = (): void => stop.abort();
+    const error = await damageOf(runNotary(notarizing(log, tiles, { onScrubbed }), stop.signal));
+    expect(error).to.have.property('name', 'DamagedLog');
+    expect(error).to.have.property('message').that.includes('which were numbered up to');
+  });
+
   it('finds a change of an old event while it runs, and signs nothing more', async () => {
     const log = new MemoryRawLog([...events]);
     const tiles = new MemoryLogTiles();
