@@ -71,7 +71,7 @@ class Worker {
     private readonly signal: AbortSignal,
     private readonly report: (error: unknown) => void,
   ) {
-    this.#schedule = new Schedule({ ...defaultSlots, ...deps.slots });
+    this.#schedule = new Schedule({ ...defaultSlots, ...deps.slots }, Math.min(...deps.policy.backoff));
     // Every running attempt listens.
     setMaxListeners(0, this.#ending.signal);
   }

@@ -16,10 +16,11 @@ const partOfFresh = 1;
 const partOfHost = 1;
 /**
  * How long an endpoint rests after failures in a row: not after the first two, then longer each time. One
- * that fails fast would otherwise have attempt after attempt, each with a connection of its own.
+ * that fails fast would otherwise have attempt after attempt, each with a connection of its own. A tenth of
+ * the shortest wait is the longest rest: retries keep to the waits.
  */
-const restAfterFailures = (strikes: number): Milliseconds =>
-  strikes < 3 ? 0 : Math.min(maxRest, 25 * 2 ** (strikes - 3));
+const restAfterFailures = (strikes: number, shortestWait: Milliseconds): Milliseconds =>
+  strikes < 3 ? 0 : Math.min(maxRest, shortestWait / 10, 25 * 2 ** (strikes - 3));
 const maxRest: Milliseconds = 5_000;
 /** How long the connection of a quick success can be used again. */
 const connectedFor: Milliseconds = 4_000;
@@ -108,7 +109,11 @@ export class Schedule {
   #opening = 0;
   #inFlight = 0;
 
-  constructor(private readonly slots: Slots) {}
+  /** `shortestWait`: between two attempts of a delivery. */
+  constructor(
+    private readonly slots: Slots,
+    private readonly shortestWait: Milliseconds = Infinity,
+  ) {}
 
   get inFlight(): number {
     return this.#inFlight;
@@ -206,7 +211,8 @@ export class Schedule {
       endpoint.quickAt = now;
     } else if (verdict !== 'neither') endpoint.strikes = Math.min(maxHalvings, endpoint.strikes + 1);
     if (verdict === 'unresolved') endpoint.restsUntil = now + restAfterUnresolved;
-    if (verdict === 'failed') endpoint.restsUntil = now + restAfterFailures(endpoint.strikes);
+    if (verdict === 'failed')
+      endpoint.restsUntil = now + restAfterFailures(endpoint.strikes, this.shortestWait);
     for (const parked of endpoint.host.parked) this.#giveTurn(parked);
     endpoint.host.parked.clear();
     this.#lookAt(endpoint, next, now);

@@ -77,6 +77,25 @@ describe('delivering webhooks', () => {
     await stop();
   });
 
+  it('keeps to waits of a second, however often an endpoint fails', async () => {
+    const office = await openOffice({ backoff: [1_000, 1_000, 1_000, 1_000, 1_000], disableAfter: 1_000 });
+    office.sender.manner = () => 500;
+    await office.register(url);
+    const stop = await office.start();
+    for (let count = 0; count < 4; count++) await office.send();
+    const began = office.world.clock.now();
+    await office.world.clock.advance(20_000);
+    const latest = new Map<string, number>();
+    const late = office.sender.sent.map(({ at, delivery }) => {
+      const due = (latest.get(delivery) ?? began - 1_000) + 1_000;
+      latest.set(delivery, at);
+      return at - due;
+    });
+    expect(late).to.have.length(24);
+    expect([Math.min(...late) >= 0, Math.max(...late) <= 400], late.join()).to.deep.equal([true, true]);
+    await stop();
+  });
+
   it('makes no attempt after the first 2xx', async () => {
     const office = await openOffice();
     office.sender.manner = (_, attempt) => (attempt === 2 ? 204 : 503);
