@@ -19,7 +19,7 @@ const slotsPerOrganization = 8;
 const defaultLookupTimeout: Milliseconds = 5_000;
 const queryLimits = { timeout: 2_000, tries: 2 };
 const serversTtl: Milliseconds = 60_000;
-const failureTtl: Milliseconds = 60_000;
+const failureTtl: Milliseconds = 1_000;
 /** Attempts that begin soon after each other share a lookup. */
 const successTtl: Milliseconds = 30_000;
 const namesKept = 10_000;
@@ -44,7 +44,7 @@ interface Waiting {
 
 /**
  * Resolves host names, each once at a time, however many ask for it. Lookups are shared fairly between
- * organizations: one whose names never resolve delays only itself. Failures are remembered for a minute.
+ * organizations: one whose names never resolve delays only itself. Failures are remembered for a second.
  */
 export class Names {
   readonly #clock: Clock;

@@ -10,7 +10,7 @@ import type { DeliveryId } from './delivery-log.js';
 export interface Hint {
   readonly endpoint: Uuid;
   readonly delivery: DeliveryId | null;
-  /** The number of the attempt that is due. */
+  /** The number of the attempt that is due; 0 for one asked for by hand, which ends the endpoint's rest. */
   readonly attempt: number;
   readonly due: Milliseconds;
 }

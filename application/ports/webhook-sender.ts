@@ -24,7 +24,7 @@ export interface AttemptResult {
   readonly duration: Milliseconds;
 }
 
-/** The host name didn't resolve: nothing was sent. Asking again within the next minute would be in vain. */
+/** The host name didn't resolve: nothing was sent. Asking again soon would be in vain. */
 export interface Unresolved extends AttemptResult {
   readonly unresolved: true;
 }

@@ -76,13 +76,14 @@ class Worker {
     setMaxListeners(0, this.#ending.signal);
   }
 
-  notify({ endpoint, due }: Pick<Hint, 'endpoint' | 'due'>): void {
+  notify({ endpoint, due, attempt = 1 }: Pick<Hint, 'endpoint' | 'due'> & Partial<Hint>): void {
     const route = this.#routes.get(endpoint);
     if (route === undefined) {
       this.#unrouted.set(endpoint, Math.min(due, this.#unrouted.get(endpoint) ?? Infinity));
       void this.#askForRoutes();
       return;
     }
+    if (attempt === 0) this.#schedule.wake(route);
     this.#lookAt(route, due);
     this.#goOn();
   }

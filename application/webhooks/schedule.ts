@@ -5,7 +5,7 @@ import { mayTake } from './fair-share.js';
 const maxHalvings = 16;
 /** How long an attempt counts as work. After that it only waits for its receiver. */
 const freshFor: Milliseconds = 100;
-/** How long an endpoint rests whose name could not be resolved. */
+/** How long an endpoint rests whose name could not be resolved, unless the shortest wait is shorter. */
 const restAfterUnresolved: Milliseconds = 60_000;
 /**
  * The parts of the free slots that an organization may take. A slot of one in flight may be held for the
@@ -133,6 +133,12 @@ export class Schedule {
     this.#lookAt(this.#stateOf(route, now), due, now);
   }
 
+  /** Ends an endpoint's rest: it was asked for by hand. */
+  wake({ endpoint }: Route): void {
+    const known = this.#endpoints.get(endpoint);
+    if (known !== undefined) known.restsUntil = 0;
+  }
+
   /** Gives their turn to the endpoints whose time has come. */
   takeDue(now: Milliseconds): void {
     this.#age(now);
@@ -210,7 +216,8 @@ export class Schedule {
       endpoint.strikes = 0;
       endpoint.quickAt = now;
     } else if (verdict !== 'neither') endpoint.strikes = Math.min(maxHalvings, endpoint.strikes + 1);
-    if (verdict === 'unresolved') endpoint.restsUntil = now + restAfterUnresolved;
+    if (verdict === 'unresolved')
+      endpoint.restsUntil = now + Math.min(restAfterUnresolved, this.shortestWait);
     if (verdict === 'failed')
       endpoint.restsUntil = now + restAfterFailures(endpoint.strikes, this.shortestWait);
     for (const parked of endpoint.host.parked) this.#giveTurn(parked);

@@ -69,11 +69,10 @@ const changeEndpoints = (
 
 /** Notifies the workers of a change at once. The relay does, too, a little later. */
 const notifyWorkers = async (deps: WebhookDeps, org: OrganizationId, endpoint: Endpoint): Promise<void> => {
-  const { deliveries, queue, clock } = deps;
+  const { deliveries, clock } = deps;
   try {
     await deliveries.gates.upsertEndpoint(deliveryEndpointOf(org, endpoint), clock.now());
-    if (isActive(endpoint))
-      await queue.announce([{ endpoint: endpoint.id, delivery: null, attempt: 0, due: clock.now() }]);
+    if (isActive(endpoint)) await announce(deps, endpoint.id);
   } catch (error) {
     deps.report(error);
   }
@@ -309,6 +308,7 @@ export const sendTestEvent = async (
     at,
   });
   const result = await sender.send({ org, url: endpoint.url, headers, body, mayStart: () => true });
+  await announce(deps, endpoint.id);
   return result === 'withheld'
     ? { httpStatus: null, error: 'the service is shutting down', body: null, duration: 0 }
     : result;
@@ -350,7 +350,7 @@ export const readDelivery = async (
   return found;
 };
 
-/** Makes the workers look at an endpoint now. */
+/** Makes the workers look at an endpoint now, even if it rests. */
 export const announce = ({ queue, clock }: WebhookDeps, endpoint: Delivery['endpoint']): Promise<void> =>
   queue.announce([{ endpoint, delivery: null, attempt: 0, due: clock.now() }]);
 

@@ -15,8 +15,8 @@ const route = (endpoint: string, org = 'an-org', host = `${endpoint}.test`): Rou
 });
 const [a, b, c] = [route('a'), route('b'), route('c')];
 
-const opened = (slots = {}): Schedule =>
-  new Schedule({ inFlight: 1_000, perHost: 1_000, perEndpoint: 4, ...slots });
+const opened = (slots = {}, shortestWait?: number): Schedule =>
+  new Schedule({ inFlight: 1_000, perHost: 1_000, perEndpoint: 4, ...slots }, shortestWait);
 
 /** Starts as many attempts as the schedule says, and returns how many for each endpoint. */
 const start = (
@@ -127,6 +127,18 @@ describe('the schedule of attempts', () => {
     expect([start(schedule, plenty, 20), schedule.nextDue]).to.deep.equal([{}, 60_010]);
     schedule.takeDue(60_010);
     expect(start(schedule, plenty, 60_010)).to.deep.equal({ a: 2 });
+  });
+
+  it('lets such an endpoint rest no longer than the shortest wait, and not at all once somebody asks', () => {
+    const schedule = opened({}, 2_000);
+    lookAt(schedule, [a]);
+    schedule.nextTurns(plenty, 0);
+    schedule.ended(schedule.started(a, 0), 'unresolved', 10, 10);
+    schedule.lookAt(a, 20, 20);
+    expect([start(schedule, plenty, 20), schedule.nextDue]).to.deep.equal([{}, 2_010]);
+    schedule.wake(a);
+    schedule.lookAt(a, 30, 30);
+    expect(start(schedule, plenty, 30)).to.deep.equal({ a: 2 });
   });
 
   it('never gives all slots away: there is one for an organization that comes later', () => {

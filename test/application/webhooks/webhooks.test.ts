@@ -11,6 +11,7 @@ import {
   enableEndpoint,
   missingKeys,
   retryDelivery,
+  sendTestEvent,
 } from '../../../application/webhooks/webhooks.js';
 import { expiredReason } from '../../../application/ports/delivery-log.js';
 import type { DeliveryQueue, Hint } from '../../../application/ports/delivery-queue.js';
@@ -95,6 +96,32 @@ describe('delivering webhooks', () => {
     expect([Math.min(...late) >= 0, Math.max(...late) <= 400], late.join()).to.deep.equal([true, true]);
     await stop();
   });
+
+  for (const [what, ask] of [
+    ['a retry', (office, _, delivery) => retryDelivery(office.keeping, org, delivery)],
+    ['an enabling', (office, id) => enableEndpoint(office.keeping, org, id, office.world.command())],
+    ['a test', (office, id) => sendTestEvent(office.keeping, org, id)],
+  ] as const satisfies readonly (readonly [
+    string,
+    (office: Office, id: string, delivery: string) => Promise<unknown>,
+  ])[])
+    it(`ends the rest of an endpoint whose name did not resolve at once with ${what} by hand`, async () => {
+      const office = await openOffice();
+      office.sender.manner = () => 'unresolved';
+      const { id } = await office.register(url);
+      const stop = await office.start();
+      await office.send();
+      const attempts = () => office.sender.sent.filter(({ delivery }) => !delivery.includes('test'));
+      await office.until(async () => (await office.rows())[0]?.attempts.length === 1);
+      await office.send();
+      await office.until(async () => (await office.rows()).length === 2);
+      await office.world.clock.advance(1_000);
+      expect(attempts()).to.have.length(1);
+      office.sender.manner = () => 200;
+      await ask(office, id, attempts()[0]?.delivery ?? '');
+      await office.until(async () => (await statuses(office)).includes('delivered'));
+      await stop();
+    });
 
   it('makes no attempt after the first 2xx', async () => {
     const office = await openOffice();
