@@ -44,7 +44,7 @@ export const designsPage = page({
   },
   title: () => 'Designs',
   view: ({ designs, from, archived, offered, mayChange, mayWithdraw, maySend }, context) => {
-    const { url, org, timeZone, query } = context;
+    const { url, org, timeZone } = context;
     const copied = new Set(designs.map(({ slug }) => slug));
     const shown = designs.slice(from, from + perPage);
     const last = designs.length > from + perPage ? shown.at(-1) : undefined;
@@ -107,7 +107,7 @@ export const designsPage = page({
             ))}
           </ul>
         )}
-        <Older to={last === undefined ? null : url(paths.designs, { org }, { before: last.id })} />
+        <Older to={last && url(paths.designs, { org }, { before: last.id })} />
         <Withdrawn archived={archived} context={context} />
         <section aria-labelledby="collection">
           <div class="head">
