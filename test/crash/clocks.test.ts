@@ -21,6 +21,11 @@ const [day, hour] = [86_400 * seconds, 3_600 * seconds];
 /** How late anything may be on a busy machine; clocks that mattered would make it 30 s or 60 s. */
 const promised = 15 * seconds;
 
+interface Change {
+  readonly change: string;
+  readonly delivery: { readonly id: string };
+}
+
 type Api = Clients & { readonly baseUrl: string; readonly operatorToken: string };
 
 describeWithEngines(
@@ -40,6 +45,7 @@ describeWithEngines(
         ...wiring.environment,
         ...receiverSettings,
         WEBHOOK_BACKOFF: testWaits,
+        RATE_LIMIT_PER_MINUTE: '1000000000',
         NODE_EXTRA_CA_CERTS: join(directory, 'authority.pem'),
         NODE_OPTIONS: `--import ${new URL('../support/time/shifted-clock.js', import.meta.url).href}`,
         CLOCK_AHEAD: String(ahead),
@@ -112,9 +118,46 @@ describeWithEngines(
       return rows.map((row) => Date.parse(String(row['at'] ?? row['occurred_at'])));
     };
 
+    /** What a process shows of the deliveries as they change, until the signal aborts. */
+    const followed = async ({ baseUrl }: Api, signal: AbortSignal): Promise<() => readonly Change[]> => {
+      const headers = { authorization: `Bearer ${tenant.key}` };
+      const response = await fetch(`${baseUrl}/api/v1/deliveries/stream`, { headers, signal });
+      expect(response.status).to.equal(200);
+      let seen = '';
+      const read = async (): Promise<void> => {
+        for await (const chunk of response.body ?? []) seen += Buffer.from(chunk).toString();
+      };
+      void read().catch(() => undefined);
+      return () => [...seen.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(String(data)) as Change);
+    };
+
+    /** As of every time at which credits moved, and the moments beside it. */
+    const seeTheSamePast = async (): Promise<void> => {
+      const office = `/operator/v1/organizations/${tenant.org}`;
+      const listed = await fetch(`${one.baseUrl}/operator/v1/events?until=head`, {
+        headers: { authorization: `Bearer ${one.operatorToken}`, accept: 'application/jsonl' },
+      });
+      const moved = (await listed.text())
+        .split('\n')
+        .filter((line) => line.includes(`"credits-${tenant.org}"`))
+        .map((line) => Date.parse((JSON.parse(line) as { readonly at: string }).at));
+      expect(moved).to.have.length.of.at.least(20);
+      for (const time of moved.flatMap((each) => [each - 1, each])) {
+        const at = new Date(time).toISOString();
+        const views = [one, other].flatMap((api) => [
+          built(api.operator(`${office}/credits?at=${at}`)).then(({ body }) => body['balance']),
+          built(api.operator(`${office}/reconciliation?to=${at}`)).then(({ body }) => body['closing']),
+        ]);
+        const [first, ...others] = await Promise.all(views);
+        expect(others, at).to.deep.equal([first, first, first]);
+      }
+    };
+
     const behaveAsOne = async (name: string): Promise<void> => {
       const began = Date.now();
       const earlier = receiver.received.length;
+      const watching = new AbortController();
+      const streams = await Promise.all([one, other].map((api) => followed(api, watching.signal)));
       const codes: string[] = [];
       for (const [index, api] of [one, other, one, other].entries()) {
         const key = `${name} ${index}`;
@@ -155,10 +198,24 @@ describeWithEngines(
         what: 'every first attempt',
       });
       expect(new Set(told().map(({ data }) => data.card))).to.deep.equal(new Set(codes));
+      const wanted = new Set(
+        receiver.received.slice(earlier).map(({ headers }) => String(headers['service-delivery'])),
+      );
+      for (const changes of streams)
+        for (const kind of ['made', 'attempted']) {
+          const shown = () =>
+            new Set(changes().flatMap(({ change, delivery }) => (change === kind ? [delivery.id] : [])));
+          const what = `every delivery that was ${kind}, in the stream`;
+          await eventually(() => shown().size >= wanted.size, { within: promised, what });
+          expect(shown()).to.deep.equal(wanted);
+        }
+      watching.abort();
       const signedAt = receiver.received
         .slice(earlier)
         .map(({ headers }) => Number(/t=(\d+)/.exec(String(headers['service-signature']))?.[1]) * seconds);
-      expect(signedAt.filter((time) => Math.abs(time - Date.now()) > 2 * promised)).to.deep.equal([]);
+      const isApart = (time: number) => time < began - promised || time > Date.now() + promised;
+      expect(signedAt.filter(isApart)).to.deep.equal([]);
+      await seeTheSamePast();
     };
 
     it('deliver at once, keep keys as one, and let no time of a card go back', () =>

@@ -1,3 +1,4 @@
+import { eventually } from '../time/eventually.js';
 import { createHash } from 'node:crypto';
 import { request } from 'node:http';
 import type { RunningService } from './service.js';
@@ -157,6 +158,8 @@ export const memberOf = async (
     body: { email, name, role },
   });
   const visitor = new Visitor(service);
-  await visitor.submit(pathOf(body['url']), 'join', { name, password });
+  // A busy machine asks to try again in some seconds.
+  const join = () => visitor.submit(pathOf(body['url']), 'join', { name, password });
+  await eventually(async () => (await join()).status !== 503, { within: 60_000, what: 'a place to join' });
   return visitor;
 };
