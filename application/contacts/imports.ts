@@ -193,7 +193,8 @@ export interface NewImport {
  * Keeps a file of contacts, so that it is saved from then on, whatever happens to this process; a repeat with
  * the same id changes nothing. Throws `rate_limited` if the organization has too many under way,
  * `invalid_parameter` if it has had too many, the errors of the rows, PersonalKeysUnavailable and
- * EventStoreUnavailable; then nothing of it is saved. After ImportsUnavailable it may be saved: repeat with the same id.
+ * EventStoreUnavailable; then nothing of it is saved. After ImportsUnavailable it may be saved: repeat with
+ * the same id.
  */
 export const beginImport = async (
   deps: ImportDeps,

@@ -3,7 +3,7 @@ import type { Clock } from '../../../application/ports/system.js';
 import { untilAborted } from '../../../application/timing/until-aborted.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { MongoDatabase } from './database.js';
-import { isDuplicate } from './refusals.js';
+import { isInserted } from './refusals.js';
 
 interface LeaseRow {
   readonly _id: string;
@@ -184,13 +184,7 @@ export class MongoLease {
   }
 
   async #insert(row: LeaseRow): Promise<boolean> {
-    try {
-      await this.#rows().insertOne(row);
-      return true;
-    } catch (error) {
-      if (isDuplicate(error)) return false;
-      throw error;
-    }
+    return isInserted(this.#rows().insertOne(row));
   }
 
   #rows() {

@@ -9,6 +9,16 @@ export const isDuplicate = (error: unknown): boolean =>
   !(error instanceof MongoWriteConcernError) &&
   error.code === duplicateKey;
 
+/** False if the insert failed only because the document is there already. */
+export const isInserted = (insert: Promise<unknown>): Promise<boolean> =>
+  insert.then(
+    () => true,
+    (error: unknown) => {
+      if (isDuplicate(error)) return false;
+      throw error;
+    },
+  );
+
 /**
  * The places in an unordered bulk write of the documents that were there already, if it failed only because
  * of them; null if anything else went wrong. The driver wraps every failure in a MongoBulkWriteError, a lost

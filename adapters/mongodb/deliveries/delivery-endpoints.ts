@@ -10,7 +10,7 @@ import type {
 import { OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
 import type { MongoDatabase } from '../client/database.js';
-import { isDuplicate } from '../client/refusals.js';
+import { isInserted } from '../client/refusals.js';
 import {
   deliveryRows,
   healthOf,
@@ -195,13 +195,7 @@ export class MongoDeliveryEndpoints {
   }
 
   async #insert(row: EndpointRow): Promise<boolean> {
-    try {
-      await endpointRows(this.#database).insertOne(row);
-      return true;
-    } catch (error) {
-      if (isDuplicate(error)) return false;
-      throw error;
-    }
+    return isInserted(endpointRows(this.#database).insertOne(row));
   }
 }
 

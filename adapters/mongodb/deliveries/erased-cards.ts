@@ -2,7 +2,7 @@ import { erasedPayload } from '../../../domain/delivery-payload.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { MongoDatabase } from '../client/database.js';
 import { deliveryRows, type DeliveryRow } from './delivery-rows.js';
-import { isDuplicate } from '../client/refusals.js';
+import { isInserted } from '../client/refusals.js';
 
 interface ErasedCard {
   readonly _id: string;
@@ -17,11 +17,7 @@ export const rememberErased = async (
   card: string,
   now: Milliseconds,
 ): Promise<void> => {
-  try {
-    await erasedCards(database).insertOne({ _id: card, at: now });
-  } catch (error) {
-    if (!isDuplicate(error)) throw error;
-  }
+  await isInserted(erasedCards(database).insertOne({ _id: card, at: now }));
 };
 
 /** Which of the cards were erased. */

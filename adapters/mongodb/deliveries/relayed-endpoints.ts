@@ -1,7 +1,7 @@
 import { OrganizationId } from '../../../domain/ids.js';
 import type { WebhookEndpoints } from '../../../domain/webhook-endpoints.js';
 import type { MongoDatabase } from '../client/database.js';
-import { isDuplicate } from '../client/refusals.js';
+import { isInserted } from '../client/refusals.js';
 
 interface RelayedRow {
   readonly _id: string;
@@ -27,12 +27,7 @@ export const rememberEndpoints = async (
   const advance = () =>
     relayed.updateOne({ _id: { $eq: org as string }, position: { $lt: position } }, { $set: row });
   if ((await advance()).matchedCount === 1) return;
-  try {
-    await relayed.insertOne({ _id: org, ...row });
-  } catch (error) {
-    if (!isDuplicate(error)) throw error;
-    await advance();
-  }
+  if (!(await isInserted(relayed.insertOne({ _id: org, ...row })))) await advance();
 };
 
 export const rememberedEndpoints = async (

@@ -26,7 +26,7 @@ import {
 } from './builds.js';
 import { chunks } from '../client/chunks.js';
 import { guarded, sendAll, type MongoDatabase } from '../client/database.js';
-import { isDuplicate } from '../client/refusals.js';
+import { isInserted } from '../client/refusals.js';
 
 /** How long a build is kept that is retired, or fed no longer. */
 const keptFor: Milliseconds = 60 * 60 * 1000;
@@ -276,12 +276,7 @@ export class MongoProjectionStore implements ProjectionStore {
       shape: shapeOf(projection),
       retiredAt: null,
     };
-    try {
-      await all.insertOne(row);
-    } catch (error) {
-      if (isDuplicate(error)) return null;
-      throw error;
-    }
+    if (!(await isInserted(all.insertOne(row)))) return null;
     return { generation, checkpoint: 0n, ...(state === 'building' && { hidden: true }) };
   }
 

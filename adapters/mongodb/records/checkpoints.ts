@@ -2,7 +2,7 @@ import type { ProcessCheckpoint, Checkpoints } from '../../../application/ports/
 import type { EventMark } from '../../../application/ports/event-store.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { MongoDatabase } from '../client/database.js';
-import { isDuplicate } from '../client/refusals.js';
+import { isInserted } from '../client/refusals.js';
 
 interface CheckpointRow {
   readonly _id: string;
@@ -50,12 +50,8 @@ export class MongoCheckpoints implements Checkpoints {
     const advance = () =>
       this.#rows().updateOne({ _id: { $eq: name }, position: { $lte: position } }, { $set: row });
     if ((await advance()).matchedCount === 1) return;
-    try {
-      await this.#rows().insertOne({ _id: name, ...row });
-    } catch (error) {
-      if (!isDuplicate(error)) throw error;
-      await advance(); // another process may have inserted an earlier one just now
-    }
+    // Another process may have inserted an earlier one just now.
+    if (!(await isInserted(this.#rows().insertOne({ _id: name, ...row })))) await advance();
   }
 
   #rows() {

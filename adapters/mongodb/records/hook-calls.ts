@@ -10,7 +10,7 @@ import {
 } from '../../../application/ports/hook-calls.js';
 import { batchSize } from '../client/chunks.js';
 import { guarded, type MongoDatabase } from '../client/database.js';
-import { isDuplicate } from '../client/refusals.js';
+import { isDuplicate, isInserted } from '../client/refusals.js';
 
 interface CallRow {
   readonly _id: string;
@@ -86,11 +86,8 @@ export class MongoHookCalls implements HookCalls {
   record({ id, ...call }: HookCall): Promise<void> {
     return this.#with(async (calls) => {
       const count = await this.#count(id, call);
-      try {
-        await calls.insertOne({ _id: id, number: await this.#nextNumber(), ...call });
-      } catch (error) {
-        if (!isDuplicate(error)) throw error;
-      }
+      const number = await this.#nextNumber();
+      await isInserted(calls.insertOne({ _id: id, number, ...call }));
       if (count !== null && count % endedTogether === 0) await this.#endOldest(calls, call.hook);
     });
   }

@@ -13,7 +13,7 @@ import { tileGrowth, unpackSeqs, type TileRow } from '../../../application/log/t
 import type { Instant, OrganizationId } from '../../../domain/ids.js';
 import { hashBytes, hashesIn, tileWidth } from '../../../domain/merkle.js';
 import { guarded, sendAll, type MongoDatabase } from '../client/database.js';
-import { isDuplicate } from '../client/refusals.js';
+import { isInserted } from '../client/refusals.js';
 
 /** The empty text means no organization. */
 interface Count {
@@ -171,10 +171,7 @@ export class MongoLogTiles implements LogTiles {
       const known = await this.#checkpoints().findOne({ _id: { $eq: id } });
       if (known !== null && !bytesOf(known.root).equals(root)) throw new ForkedLog(size);
       if (known === null) {
-        try {
-          await this.#checkpoints().insertOne({ _id: id, root: asBinary(root), note, at });
-        } catch (error) {
-          if (!isDuplicate(error)) throw error;
+        if (!(await isInserted(this.#checkpoints().insertOne({ _id: id, root: asBinary(root), note, at })))) {
           const other = await this.#checkpoints().findOne({ _id: { $eq: id } });
           if (other === null || !bytesOf(other.root).equals(root)) throw new ForkedLog(size);
         }
@@ -225,11 +222,7 @@ export class MongoLogTiles implements LogTiles {
       else {
         const { position, reason } = damage;
         // The first damage stays until it is taken back.
-        await this.#damage()
-          .insertOne({ _id: 'damage', position, reason })
-          .catch((error: unknown) => {
-            if (!isDuplicate(error)) throw error;
-          });
+        await isInserted(this.#damage().insertOne({ _id: 'damage', position, reason }));
       }
     });
   }
@@ -249,13 +242,7 @@ export class MongoLogTiles implements LogTiles {
       );
       return matchedCount === 1;
     }
-    try {
-      await this.#tree().insertOne({ _id: 'tree', ...document });
-      return true;
-    } catch (error) {
-      if (isDuplicate(error)) return false;
-      throw error;
-    }
+    return isInserted(this.#tree().insertOne({ _id: 'tree', ...document }));
   }
 
   async #putTile({ level, n, hashes, after, orgSeqs }: TileRow): Promise<void> {
@@ -271,16 +258,13 @@ export class MongoLogTiles implements LogTiles {
     const grow = () =>
       this.#tiles().updateOne({ _id: { $eq: tileId(level, n) }, width: { $lte: width } }, { $set: content });
     if ((await grow()).matchedCount === 1) return;
-    try {
-      await (await this.#indexedTiles()).insertOne({ _id: tileId(level, n), ...content });
-    } catch (error) {
-      if (!isDuplicate(error)) throw error;
-      if ((await grow()).matchedCount === 1) return; // another notary may have inserted a shorter one just now
-      const longer = await this.#rowOf(level, n);
-      // It must begin with the same hashes, unless it was made of another log.
-      if (longer?.hashes.subarray(0, hashes.length).equals(hashes) !== true)
-        await this.#tiles().updateOne({ _id: { $eq: tileId(level, n) } }, { $set: content });
-    }
+    const tiles = await this.#indexedTiles();
+    if (await isInserted(tiles.insertOne({ _id: tileId(level, n), ...content }))) return;
+    if ((await grow()).matchedCount === 1) return; // another notary may have inserted a shorter one just now
+    const longer = await this.#rowOf(level, n);
+    // It must begin with the same hashes, unless it was made of another log.
+    if (longer?.hashes.subarray(0, hashes.length).equals(hashes) !== true)
+      await tiles.updateOne({ _id: { $eq: tileId(level, n) } }, { $set: content });
   }
 
   /** Repeating it changes nothing, and an earlier one never undoes a later one. */

@@ -9,7 +9,7 @@ import {
 } from '../../../application/ports/personal-keys.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { MongoDatabase } from '../client/database.js';
-import { isDuplicate } from '../client/refusals.js';
+import { isInserted } from '../client/refusals.js';
 
 interface BlockRow {
   readonly _id: number;
@@ -23,11 +23,6 @@ interface BlockRow {
 interface MarkRow extends ShredderMark {
   readonly _id: 'shredder';
 }
-
-const falseIfDuplicate = (error: unknown): false => {
-  if (isDuplicate(error)) return false;
-  throw error;
-};
 
 const bytes = (binary: Binary): Buffer => Buffer.from(binary.buffer.subarray(0, binary.length()));
 
@@ -63,9 +58,7 @@ export class MongoPersonalKeys implements PersonalKeys {
       const hadBlocks = (await this.#blocks().findOne({ _id: { $gt: 0 } }, numbersOnly)) !== null;
       const [found] = await this.load([0]);
       if (found !== undefined || hadBlocks) return found ?? null;
-      await this.#blocks()
-        .insertOne({ _id: 0, version: 1, ...rowOf(make(0)) })
-        .catch(falseIfDuplicate);
+      await isInserted(this.#blocks().insertOne({ _id: 0, version: 1, ...rowOf(make(0)) }));
       return (await this.load([0]))[0] ?? null;
     });
   }
@@ -124,10 +117,7 @@ export class MongoPersonalKeys implements PersonalKeys {
         await this.#uses().bulkWrite(
           uses.map((_id) => ({ replaceOne: { filter: { _id }, replacement: {}, upsert: true } })),
         );
-      if (before === null)
-        return this.#marks()
-          .insertOne({ _id: 'shredder', position, event })
-          .then(() => true, falseIfDuplicate);
+      if (before === null) return isInserted(this.#marks().insertOne({ _id: 'shredder', position, event }));
       const { matchedCount } = await this.#marks().updateOne(
         { _id: { $eq: 'shredder' }, position: { $eq: before.position } },
         { $set: { position, event } },

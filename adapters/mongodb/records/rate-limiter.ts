@@ -5,7 +5,7 @@ import { withTimeout } from '../../../application/timing/with-timeout.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { Batcher } from '../client/batcher.js';
 import type { MongoDatabase } from '../client/database.js';
-import { isDuplicate } from '../client/refusals.js';
+import { isInserted } from '../client/refusals.js';
 
 interface CounterRow {
   /** The number of the window, and the subject. */
@@ -122,10 +122,6 @@ export class MongoRateLimiter implements RateLimiter {
 
   /** Counting and inserting are two steps: some servers count an upsert twice that meets another one. */
   async #begin(counters: Collection<CounterRow>, row: CounterRow): Promise<void> {
-    try {
-      await counters.insertOne(row);
-    } catch (error) {
-      if (!isDuplicate(error)) throw error;
-    }
+    await isInserted(counters.insertOne(row));
   }
 }
