@@ -59,7 +59,7 @@ export const SentPiece = ({ card, message, design, artwork, url }: SentProps) =>
       <h2 id="piece">The card</h2>
       <p class="quiet small">Written by a pen in {hand}.</p>
       <Piece
-        front={{ title: design, name: card.code, artwork, url }}
+        front={{ title: design, artwork, url }}
         inside={
           message === null ? (
             <p class="letter">The message is {gone(card.erasedAt)}.</p>

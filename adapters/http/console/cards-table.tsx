@@ -21,7 +21,7 @@ export const SmallFront = ({ card: { design }, owner, url }: FrontProps) => {
   return (
     <span class="small-front">
       {found === undefined || found.artwork === null ? null : (
-        <Cover title={found.name} name={found.id} artwork={found.artwork} url={url} />
+        <Cover title={found.name} artwork={found.artwork} url={url} />
       )}
     </span>
   );

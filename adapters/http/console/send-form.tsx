@@ -83,7 +83,7 @@ const Designs = ({ designs, chosen, url }: DesignsProps) => (
       {designs.map(({ value, title, note, artwork }) => (
         <label>
           <input type="radio" name="design_id" value={value} checked={value === chosen} required />
-          <Cover title={title} name={value} artwork={artwork} url={url} isNamed />
+          <Cover title={title} artwork={artwork} url={url} isNamed />
           {title} <span class="quiet">{note}</span>
         </label>
       ))}
@@ -168,7 +168,7 @@ export const SendForm = (props: ViewProps) => {
         <PreviewOfSend
           preview={preview}
           hand={draft.handwriting === '' ? houseHand : draft.handwriting}
-          front={chosen === undefined ? null : { ...chosen, name: chosen.value, url: context.url }}
+          front={chosen === undefined ? null : { ...chosen, url: context.url }}
         />
       </div>
     </>

@@ -23,7 +23,7 @@ export const collectionCardPage = page({
       </p>
       <PageHeading title={title} />
       <div class="grid">
-        <Cover title={title} name={slug} artwork={artwork} url={url} size="preview" />
+        <Cover title={title} artwork={artwork} url={url} size="preview" />
         <section class="panel" aria-labelledby="send-it">
           <h2 id="send-it">Send it</h2>
           <p>

@@ -32,7 +32,7 @@ export const collectionPage = page({
             {shown.map(({ slug, title, artwork }) => (
               <li>
                 <a href={url(paths.collectionCard, { slug })}>
-                  <Cover title={title} name={slug} artwork={artwork} url={url} />
+                  <Cover title={title} artwork={artwork} url={url} />
                   <strong>{title}</strong>
                 </a>
               </li>

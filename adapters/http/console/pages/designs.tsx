@@ -65,7 +65,7 @@ export const designsPage = page({
           <ul class="covers">
             {shown.map(({ id, name, artwork, createdAt }, at) => (
               <li class="panel">
-                <Cover title={name} name={id} artwork={artwork} url={url} />
+                <Cover title={name} artwork={artwork} url={url} />
                 <strong>{name}</strong>
                 {from + at === 0 ? <Badge tone="good">Default</Badge> : null}
                 <span class="under">
@@ -118,7 +118,7 @@ export const designsPage = page({
             {offered.map(({ slug, title, artwork }) => (
               <li>
                 <a href={url(paths.collectionCard, { slug })}>
-                  <Cover title={title} name={slug} artwork={artwork} url={url} />
+                  <Cover title={title} artwork={artwork} url={url} />
                   <strong>{title}</strong>
                 </a>
                 {copied.has(slug) ? (

@@ -46,7 +46,7 @@ export const newCollectionCardPage = page({
         {card === null ? null : (
           <section class="panel" aria-labelledby="now">
             <h2 id="now">Now</h2>
-            <Cover title={card.title} name={card.slug} artwork={card.artwork} url={url} size="preview" />
+            <Cover title={card.title} artwork={card.artwork} url={url} size="preview" />
             <p class="quiet">Copies of organizations keep their picture, and so do cards that were sent.</p>
           </section>
         )}
