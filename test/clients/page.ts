@@ -70,7 +70,7 @@ const inherited = Object.fromEntries(
 
 /** What the clients of registries say where they reach none. */
 const unreachable =
-  /E(NOTFOUND|AI_AGAIN|CONNREFUSED|CONNRESET|TIMEDOUT)|could not (transfer|resolve)|UnknownHost|no such host|dial tcp|i\/o timeout|from versions: none|max retries|connection (refused|reset|timed out)|unable to (connect|download)|could not be (downloaded|fully loaded)/i;
+  /E(NOTFOUND|AI_AGAIN|CONNREFUSED|CONNRESET|TIMEDOUT)|could not (transfer|resolve)|UnknownHost|no such host|dial tcp|i\/o timeout|from versions: none|max retries|connection (refused|reset|timed out)|unable to (connect|download)|could not be (downloaded|fully loaded)|curl error \d+ while downloading/i;
 
 const secret = 'whsec_c2VjcmV0' as SigningSecret;
 /** The header of a delivery that was signed some seconds ago, and with another secret too. */
