@@ -57,7 +57,7 @@ const cellPattern = (text: string, isLast: boolean): RegExp | null => {
   const count = (delimiter: string): number => plain.split(delimiter).length;
   const most = [',', ';', '\t', '|'].reduce((one, other) => (count(other) > count(one) ? other : one));
   const delimiter = `\\${delimiterNamed.exec(text)?.[1] ?? most}`;
-  return new RegExp(`(?:=?"([^"]*(?:""[^"]*)*)"|([^"\\r\\n${delimiter}]*))(${delimiter}|\\r?\\n?$)`, 'y');
+  return new RegExp(`(?: *=?"([^"]*(?:""[^"]*)*)" *|([^"\\r\\n${delimiter}]*))(${delimiter}|\\r?\\n?$)`, 'y');
 };
 
 const cellsIn = (row: string, pattern: RegExp): Cells => {

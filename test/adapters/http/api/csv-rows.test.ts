@@ -28,6 +28,8 @@ describe('the rows of a CSV file', () => {
       'id,name\r\n1,Ann\n2,Bo',
       'id;name\r1;Ann\r\n2;Bo\n',
       'id\tname\n1\tAnn\r2\tBo\r\n',
+      'id|name\n1|Ann\n2|Bo',
+      'id, "name"\n1, "Ann"\n"2" ,"Bo" \n',
       '\ufeffid,name\n1,Ann\n2,Bo\n',
     ])
       for (const size of [1, 7, 1_000]) expect(await rowsOf(text, size)).to.deep.equal(table);
