@@ -63,7 +63,7 @@ export const readSettings = (environment: Environment) => {
     if (text === undefined || text === '') return fallback;
     const value = parse(text);
     if (value !== undefined) return value;
-    problems.push(`${name} must be ${wanted}, not "${name.endsWith('_URL') ? '…' : text}"`);
+    problems.push(`${name} must be ${wanted}, not "${withoutUser(text)}"`);
     return fallback;
   };
 
@@ -94,7 +94,7 @@ export const readSettings = (environment: Environment) => {
       name,
       null,
       (value) => (isUrl(value, schemes) ? value : undefined),
-      `a URL that begins with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`,
+      `a URL such as ${schemes.map((scheme) => `${scheme}://host:port`).join(' or ')}`,
     );
 
   const eventStoreUrl = url('EVENTSTORE_URL', ['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover']);
@@ -332,6 +332,9 @@ const isHostAndPort = (text: string): boolean => {
   const [host, port = '1'] = /^(\[[\d:a-f.]+\]|[\w.%-]+)(?::(\d+))?$/i.exec(text)?.slice(1) ?? [];
   return host !== undefined && Number(port) >= 1 && Number(port) <= 65_535;
 };
+
+/** A text that may be a URL, without the password that it may hold. */
+const withoutUser = (text: string): string => text.replace(/^([a-z+]+:\/\/)?.*@/s, '$1…@');
 
 /** A URL with one of the schemes, and one or several hosts. */
 const isUrl = (value: string, schemes: readonly string[]): boolean => {

@@ -7,6 +7,7 @@ import type { Notarizing } from '../../application/log/notarize.js';
 import { Witnesses, type WitnessesDeps } from '../../application/log/witnesses.js';
 import type { SignedHeads } from '../../application/ports/signed-heads.js';
 import type { LogPolicy } from '../../domain/log-policy.js';
+import { messageOf } from '../../domain/errors.js';
 import { parseVkey } from '../../domain/signed-note.js';
 import type { LogKeys } from '../settings/log-keys.js';
 import type { Settings } from '../settings/settings.js';
@@ -51,7 +52,7 @@ export const keptElsewhere = async (
   const policy = await policyOf({ logPolicyFile });
   const anchors = async (folder: string) =>
     headsOfAnchors(folder, vkeys.map(parseVkey)).catch((error: unknown) => {
-      deps.report(error);
+      deps.report(new Error(`LOG_ANCHOR_DIR ${folder}: ${messageOf(error)}`, { cause: error }));
       return [];
     });
   return {

@@ -20,6 +20,28 @@ describe('settings', () => {
     }
   });
 
+  it('are repeated in the refusal, but for users and passwords', () => {
+    const wrong = {
+      EVENTSTORE_URL: 'http://eventstore:2113',
+      MONGODB_URL: 'mongodb://user:p%40ss@mongo:x',
+      RABBITMQ_URL: 'amqp://guest:se@cret@rabbit:badport/?x=1',
+      BASE_URL: 'cards.example.com',
+      TIME_ZONE: 'Mars/Base',
+    };
+    expect(() => readSettings(wrong))
+      .to.throw()
+      .with.property('message')
+      .that.equals(
+        [
+          'EVENTSTORE_URL must be a URL such as esdb://host:port or esdb+discover://host:port or kurrentdb://host:port or kurrentdb+discover://host:port, not "http://eventstore:2113"',
+          'MONGODB_URL must be a URL such as mongodb://host:port or mongodb+srv://host:port, not "mongodb://…@mongo:x"',
+          'RABBITMQ_URL must be a URL such as amqp://host:port or amqps://host:port, not "amqp://…@rabbit:badport/?x=1"',
+          'BASE_URL must be a URL that begins with http:// or https:// and has no query, fragment or user, not "cards.example.com"',
+          'TIME_ZONE must be the name of a time zone such as America/New_York, not "Mars/Base"',
+        ].join('\n'),
+      );
+  });
+
   it('are told from variables that nearly have their names', () => {
     expect(misspelt({ MAX_CONNECTION: '5', PATH: '/bin', DATADIR: 'x' })).to.deep.equal([
       'there is no setting MAX_CONNECTION: MAX_CONNECTIONS was probably meant',
