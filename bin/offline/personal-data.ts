@@ -6,7 +6,6 @@ import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { giveUpKeys } from '../../application/personal/give-up.js';
 import { rotateKeys, type Rotated } from '../../application/personal/key-ring.js';
 import type { UnreadableEvents } from '../../application/personal/own-keys.js';
-import type { PersonalKeys } from '../../application/ports/personal-keys.js';
 import { Streams } from '../../application/writing/streams.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import { openLog } from './offline-log.js';
@@ -20,12 +19,7 @@ const entropy = new SystemEntropy();
 const mastersOf = ({ personalKeyFile }: Settings): MasterKeys =>
   masterKeys(personalKeyFile, entropy, false, 'PERSONAL_KEY_FILE');
 
-interface OpenedKeys {
-  readonly store: PersonalKeys;
-  readonly close: () => void | Promise<void>;
-}
-
-const openKeys = async ({ servers, dataDir }: Settings, make = false): Promise<OpenedKeys> => {
+const openKeys = async ({ servers, dataDir }: Settings, make = false) => {
   if (servers !== null) {
     const [{ MongoDatabase }, { MongoPersonalKeys }] = await Promise.all([
       import('../../adapters/mongodb/client/database.js'),
