@@ -369,12 +369,15 @@ const numberChecker = (/** @type {Fields} */ { kind, subject, from = 0 }, /** @t
     kind === 'card' ? `revision ${event?.['revision']}` : `event ${event?.['org_seq']}`;
   const detail = () =>
     isOfAll || shown.length === 0 ? '' : `, from ${numberOf(shown[0])} to ${numberOf(shown.at(-1))}`;
-  /** Claims that the file can't prove; null if it leaves no room for it. */
+  /** Claims that the file can't prove. */
   const unproven = () => {
     const last = shown.at(-1);
-    if (isOfAll || tree.size === (last?.['index'] ?? from - 1) + 1) return null;
-    if (last === undefined) return `the period has no event of ${subject}`;
-    return `no event of ${subject} follows ${numberOf(last)}`;
+    const isEnd = tree.size === (last?.['index'] ?? from - 1) + 1;
+    if (isOfAll || (last === undefined && isEnd)) return [];
+    if (last === undefined) return [`the period has no event of ${subject}`];
+    // A second leaf with one of the numbers may stand among those that are not shown.
+    const alone = `no other event of ${subject} has one of these numbers`;
+    return isEnd ? [alone] : [alone, `no event of ${subject} follows ${numberOf(last)}`];
   };
   return { take, detail, unproven };
 };
@@ -413,7 +416,7 @@ const creditChecker = (/** @type {number} */ from) => {
   const causes = new Set();
   const open = new Map();
   const sums = { before: 0, CreditsPurchased: 0, CreditReturned: 0, CreditSpent: 0, CreditsWithdrawn: 0 };
-  let newest = 0;
+  let [oldest, newest] = [Infinity, 0];
 
   /** Takes one half of a pair. Its other half has the opposite amount. */
   const pair = (/** @type {string} */ name, /** @type {number} */ amount, /** @type {number} */ at) => {
@@ -444,17 +447,19 @@ const creditChecker = (/** @type {number} */ from) => {
   };
   const take = (/** @type {Fields} */ event) => {
     const { name, stream, type, facts, at, causationId } = event;
-    newest = Math.max(newest, at);
+    [oldest, newest] = [Math.min(oldest, at), Math.max(newest, at)];
     if (type === 'CardScheduled' || type === 'CardReleased') pair(`${name} ${causationId}`, -1, at);
     if (stream.startsWith('card-') && facts.owes > 0) pair(`${name} owes`, facts.owes, at);
     if (type === 'PurchaseOrdered') pair(stream, facts.amount, at);
     if (stream.startsWith('credits-')) move(event);
   };
   const detail = () => {
-    // What a period ends may have begun before it, and a purchase without a reference has no order.
-    const isDue = (/** @type {string} */ name, /** @type {number} */ sum) =>
-      sum > 0 || (from === 0 && !name.startsWith('purchase-'));
-    const left = [...open].filter(([name, { sum }]) => isDue(name, sum));
+    // What a period ends may have begun shortly before it. A purchase without a reference has no order.
+    const isDue = (
+      /** @type {string} */ name,
+      /** @type {{ sum: number, since: number }} */ { sum, since },
+    ) => sum > 0 || (!name.startsWith('purchase-') && (from === 0 || since - oldest > maxOpen));
+    const left = [...open].filter(([name, half]) => isDue(name, half));
     for (const [name, { since }] of left) must(newest - since <= maxOpen, `${name} stands alone`);
     const terms = [
       sums.before > 0 ? `${sums.before} before + ` : '',
@@ -547,7 +552,10 @@ const checkFile = (file, options, { check, say }) => {
     chain: 'every event gives its hash, and follows the one before it in its stream',
     personal: 'personal data is what was recorded',
     fronts: 'every front that an event names has the bytes that it was recorded with',
-    numbers: `no event of the ${ofOne ? 'organization' : kind} is missing`,
+    numbers:
+      kind === 'period' && !ofOne
+        ? 'no event of the period is missing'
+        : `no number of the ${ofOne ? 'organization' : kind}'s events is missing`,
     places: 'every event stands in the log',
     credits: 'credits add up, every card is paid for once, what was owed came back',
   };
@@ -598,7 +606,7 @@ const checkFile = (file, options, { check, say }) => {
   }
 
   check(names.places, places.end);
-  check(names.numbers, numbers.detail);
+  if (shown > 0 || subject === 'all') check(names.numbers, numbers.detail);
   check(names.personal, personal.detail);
   if (artwork) check(names.fronts, fronts.end);
   if (kind !== 'card') check(names.credits, credits.detail);
@@ -608,8 +616,7 @@ const checkFile = (file, options, { check, say }) => {
     const wanted = `${about}events ${shown}\nlast ${newest}\nbody ${body}\n`;
     must(open(statement).text === wanted, 'it has signed something else');
   });
-  const end = numbers.unproven();
-  if (end !== null) say(end);
+  numbers.unproven().forEach(say);
   const lost = personal.lost();
   if (fronts.counts.erased > 0) say('fronts without bytes were erased');
   if (lost > 0) say(`the keys of ${lost} are lost, and no erasure in this file says why`);

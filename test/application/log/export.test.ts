@@ -102,7 +102,7 @@ describe('an export', () => {
       'PASS  personal data is what was recorded: 7 shown, 0 withheld, 0 erased, 0 unreadable',
     );
     expect(report.join('\n')).to.match(
-      /PASS {2}no event of the organization is missing, from event 0 to event \d+\n/,
+      /PASS {2}no number of the organization's events is missing, from event 0 to event \d+\n/,
     );
     expect(report).to.include(
       'PASS  credits add up, every card is paid for once, what was owed came back: 55 purchased - 6 spent + 4 returned = 53',
@@ -203,15 +203,22 @@ describe('an export', () => {
     const said = async (subject: ExportSubject): Promise<readonly string[]> =>
       verify(await exported(deps, subject)).report.filter((line) => line.startsWith('SAID'));
     const alone = ": the operator's statement alone says so";
+    const single = (of: string) => `SAID  no other event of ${of} has one of these numbers${alone}`;
     const { size } = await deps.tiles.tree();
     for (const [subject, lines] of [
-      [{ kind: 'card', code }, [`SAID  no event of card-${code} follows revision 0${alone}`]],
-      [{ kind: 'organization', org: otherOrg }, [`SAID  no event of ${otherOrg} follows event 1${alone}`]],
-      [{ kind: 'organization', org }, []],
-      [{ kind: 'period', org, from: 4n, to: null }, []],
+      [
+        { kind: 'card', code },
+        [single(`card-${code}`), `SAID  no event of card-${code} follows revision 0${alone}`],
+      ],
+      [
+        { kind: 'organization', org: otherOrg },
+        [single(otherOrg), `SAID  no event of ${otherOrg} follows event 1${alone}`],
+      ],
+      [{ kind: 'organization', org }, [single(org)]],
+      [{ kind: 'period', org, from: 4n, to: null }, [single(org)]],
       [
         { kind: 'period', org: otherOrg, from: 1n, to: null },
-        [`SAID  no event of ${otherOrg} follows event 1${alone}`],
+        [single(otherOrg), `SAID  no event of ${otherOrg} follows event 1${alone}`],
       ],
       [
         { kind: 'period', org: otherOrg, from: BigInt(size - 2), to: null },
@@ -220,6 +227,8 @@ describe('an export', () => {
       [{ kind: 'period', org: null, from: 4n, to: null }, []],
     ] as const)
       expect(await said(subject), JSON.stringify({ ...subject, from: null })).to.deep.equal(lines);
+    const empty = await exported(deps, { kind: 'period', org: otherOrg, from: BigInt(size - 2), to: null });
+    expect(verify(empty).report.join('\n')).to.include('VERIFIED').and.not.to.include('events is missing');
   });
 
   it('shows of a period of one organization that nothing is left out at its beginning', async () => {
@@ -500,6 +509,23 @@ describe('an export', () => {
     expect(
       failures(await exported(deps, { kind: 'organization', org })).map((line) => line.slice(0, 24)),
     ).to.deep.equal(['FAIL  credits add up, ev']);
+  });
+
+  it('notices a card that nobody paid for in a period, too, unless it was paid for shortly before', async () => {
+    const { world } = await happened(['buy', 'send', 'buy', 'time passes', 'send', 'time passes', 'buy']);
+    const stored = await storedEvents(world);
+    const payment = stored.findLastIndex(({ type }) => type === 'CreditSpent');
+    const unpaid = await notarized(world, reordered(stored.toSpliced(payment, 1)));
+    const honest = await notarized(world, stored);
+    for (let from = 1; from <= payment + 1; from += 1) {
+      const period: ExportSubject = { kind: 'period', org: null, from: BigInt(from), to: null };
+      expect(failures(await exported(honest, period)), `from ${from}`).to.deep.equal([]);
+      const shortlyBefore = Date.parse(JSON.parse(stored[payment]?.metadata ?? '').occurredAt) - 300_000;
+      const first = Date.parse(JSON.parse(stored[from]?.metadata ?? '').occurredAt);
+      expect(failures(await exported(unpaid, period)).length, `from ${from}`).to.equal(
+        first < shortlyBefore ? 1 : 0,
+      );
+    }
   });
 
   it('ends a period at a checkpoint that was kept, at or after the time that was asked for', async () => {
