@@ -117,7 +117,8 @@ describe('the manifests for Kubernetes', () => {
   });
 
   it('set what the service knows, give each role the secret files that it has in compose, and no others', () => {
-    const isOfSecrets = (name: string): boolean => name.endsWith('_FILE') && name !== 'LOG_HEAD_FILE';
+    const isFile = (name: string): boolean => name.endsWith('_FILE');
+    const isOfSecrets = (name: string): boolean => isFile(name) && name !== 'LOG_HEAD_FILE';
     for (const { metadata, spec } of deployments) {
       const [{ env, volumeMounts }] = spec.template.spec.containers;
       const files = Object.fromEntries(env.map(({ name, value }) => [name, value]));
@@ -127,9 +128,13 @@ describe('the manifests for Kubernetes', () => {
         ),
       ).to.deep.equal([]);
       const inCompose = compose.services[metadata.name]?.environment ?? {};
-      expect(Object.keys(files).filter(isOfSecrets), metadata.name).to.have.members(
-        Object.keys(inCompose).filter(isOfSecrets),
+      expect(Object.keys(files).filter(isFile), metadata.name).to.have.members(
+        Object.keys(inCompose).filter(isFile),
       );
+      expect(
+        volumeMounts.map(({ name }) => name),
+        metadata.name,
+      ).to.have.members(spec.template.spec.volumes.map(({ name }) => name));
       const mounted = spec.template.spec.volumes.flatMap(({ secret }) => secret?.items ?? []);
       expect(
         mounted.map(({ path }) => `/secrets/${path}`),

@@ -92,17 +92,20 @@ export const assertNotSetBack = async (signed: Signed, last: bigint): Promise<vo
 
 /**
  * The damage to report to readers: known damage, or a tree that differs from the last signed one. The notary
- * may be rebuilding a lost tree, or may not have looked yet.
+ * may be rebuilding a lost tree, may not have looked yet, or may not run where the head is missing.
  */
 const damageOf = async (tiles: LogTiles, heads: SignedHeads): Promise<LogDamage | null> => {
-  const head = await heads.last().catch((error: unknown) => {
+  const last = await heads.last().catch((error: unknown) => {
     if (error instanceof UnusableHead) return error;
     throw error;
   });
   // The tree grows before its head is signed, so it is read after that.
   const [known, tree] = await Promise.all([tiles.damage(), tiles.tree()]);
-  if (head instanceof UnusableHead) return known ?? { position: tree.position, reason: head.message };
-  if (known !== null || head === null) return known;
+  if (known !== null) return known;
+  const newest = last === null ? await tiles.newest() : null;
+  const head = newest === null ? last : missing(heads.place, `a checkpoint of ${newest.size} events is kept`);
+  if (head === null) return null;
+  if (head instanceof UnusableHead) return { position: tree.position, reason: head.message };
   const isThere = await isPrefix(tiles, head, tree).catch((error: unknown) => {
     if (error instanceof MissingTiles) return false;
     throw error;

@@ -50,8 +50,8 @@ const headsOf = ({ settings, logKeys = null }: EngineOptions): SignedHeads | nul
 export const shownTiles = (options: EngineOptions, tiles: LogTiles, rehearsal: Rehearsal): LogTiles => {
   const heads = headsOf(options);
   if (heads === null) return tiles;
-  const last = async () => ((await rehearsal()) === null ? heads.last() : null);
-  return provenTiles(tiles, { ...heads, last });
+  const proven = provenTiles(tiles, heads);
+  return { ...proven, damage: async () => ((await rehearsal()) === null ? proven : tiles).damage() };
 };
 
 /** How events.db is opened: with the notary in a thread of its own. */

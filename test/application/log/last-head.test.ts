@@ -38,8 +38,15 @@ describe('a reader of the log', () => {
     expect(await shown.damage()).to.equal(null);
     heads.note = (await signed(40)).heads.note;
     expect(await shown.damage()).to.equal(null);
-    heads.note = null;
-    expect(await shown.damage()).to.equal(null);
+  });
+
+  it('is told of damage where that head is missing, once there are checkpoints', async () => {
+    const [empty, { shown, heads }] = [await signed(0), await signed(40)];
+    for (const each of [empty.heads, heads]) each.note = null;
+    expect(await empty.shown.damage()).to.equal(null);
+    expect((await shown.damage())?.reason)
+      .to.include('the memory is missing')
+      .and.to.include('of 40 events');
   });
 
   it('is told of damage where the tree is shorter, another one, or has lost hashes', async () => {
