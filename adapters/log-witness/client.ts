@@ -6,6 +6,18 @@ import type { Milliseconds } from '../../domain/ids.js';
 const requestTimeout: Milliseconds = 5_000;
 const maxAnswerBytes = 16 * 1024;
 
+/** The beginning of an answer. What goes beyond is not read: whoever answers chooses how much there is. */
+const beginningOf = async ({ body }: Response): Promise<string> => {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of body ?? []) {
+    parts.push(part);
+    size += part.length;
+    if (size >= maxAnswerBytes) break;
+  }
+  return Buffer.concat(parts).subarray(0, maxAnswerBytes).toString();
+};
+
 /**
  * Asks a witness for its signatures over HTTP (c2sp.org/tlog-witness). Throws if it can't be reached or
  * refuses.
@@ -18,10 +30,16 @@ export const askWitness = async (
   const response = await fetch(`${url.replace(/\/+$/, '')}/add-checkpoint`, {
     method: 'POST',
     body: formatWitnessRequest(request),
+    headers: { 'accept-encoding': 'identity' },
     redirect: 'error',
     signal: AbortSignal.any([signal, AbortSignal.timeout(requestTimeout)]),
   });
-  const text = (await response.text()).slice(0, maxAnswerBytes);
+  const encoding = response.headers.get('content-encoding') ?? 'identity';
+  if (encoding !== 'identity') {
+    await response.body?.cancel();
+    throw new Error(`the witness at ${url} responded in ${encoding}, which was not asked for`);
+  }
+  const text = await beginningOf(response);
   if (response.status === 200) return { kind: 'signed', signatures: parseSignatures(text) };
   if (response.status === 409 && /^(0|[1-9][0-9]{0,15})\n$/.test(text))
     return { kind: 'at', size: Number(text) };
