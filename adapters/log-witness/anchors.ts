@@ -1,23 +1,30 @@
-import { open } from 'node:fs/promises';
+import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Checkpoint } from '../../application/ports/log-tiles.js';
+import type { NoteKey } from '../../domain/signed-note.js';
+import { syncFolder } from './head-file.js';
+import { headIn } from './known-heads.js';
 
 /**
- * Writes checkpoints into a folder, one for each hour: `2026-03-02T15.checkpoint`. Existing files are never
- * changed; mount the folder so that other programs can't change them either.
+ * Writes checkpoints into a folder, one for each hour: `2026-03-02T15.checkpoint`. A file gets its name once
+ * it is whole and on the disk, and is never changed; mount the folder so that other programs can't change it
+ * either. `report`: told of a file with such a name that none of the keys has signed.
  */
 export const anchorsIn =
-  (folder: string) =>
+  (folder: string, keys: readonly NoteKey[], report: (error: unknown) => void) =>
   async ({ note }: Checkpoint, hour: string): Promise<void> => {
+    const path = join(folder, `${hour}.checkpoint`);
+    const unnamed = `${path}.${process.pid}.unfinished`;
     try {
-      const file = await open(join(folder, `${hour}.checkpoint`), 'wx');
-      try {
-        await file.writeFile(note);
-        await file.sync();
-      } finally {
-        await file.close();
-      }
+      await writeFile(unnamed, note, { flush: true });
+      await link(unnamed, path);
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+      if (headIn(await readFile(path, 'utf8'), keys) === null)
+        report(new Error(`${path} is no checkpoint of this log, so the log has no anchor of that hour`));
+    } finally {
+      // Where nothing can be removed it stays, which does no harm.
+      await rm(unnamed, { force: true }).catch(() => undefined);
     }
+    await syncFolder(folder);
   };

@@ -1,4 +1,4 @@
-import { open, readFile, rename, stat } from 'node:fs/promises';
+import { open, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { UnusableHead, type SignedHeads } from '../../application/ports/signed-heads.js';
 import type { NoteKey } from '../../domain/signed-note.js';
@@ -13,13 +13,13 @@ const ifThere = async <Found>(work: Promise<Found>): Promise<Found | null> => {
   }
 };
 
-const sync = async (path: string, flags: string, text?: string): Promise<void> => {
-  const file = await open(path, flags, 0o600);
+/** Makes the names in a folder durable. */
+export const syncFolder = async (path: string): Promise<void> => {
+  const folder = await open(path, 'r');
   try {
-    if (text !== undefined) await file.writeFile(text);
-    await file.sync();
+    await folder.sync();
   } finally {
-    await file.close();
+    await folder.close();
   }
 };
 
@@ -38,9 +38,9 @@ export const headFile = (path: string, keys: readonly NoteKey[]): SignedHeads =>
   since: async () => (await ifThere(stat(path)))?.mtimeMs ?? null,
   keep: async (note) => {
     const unnamed = `${path}.${process.pid}.unfinished`;
-    await sync(unnamed, 'w', note);
+    await writeFile(unnamed, note, { mode: 0o600, flush: true });
     await rename(unnamed, path);
-    await sync(dirname(path), 'r');
+    await syncFolder(dirname(path));
   },
   isOurs: (note) => headIn(note, keys) !== null,
 });

@@ -50,8 +50,9 @@ export const keptElsewhere = async (
   const heads = lastHeadIn({ vkeys, logHeadFile });
   if (heads === null) return {};
   const policy = await policyOf({ logPolicyFile });
+  const keys = vkeys.map(parseVkey);
   const anchors = async (folder: string) =>
-    headsOfAnchors(folder, vkeys.map(parseVkey)).catch((error: unknown) => {
+    headsOfAnchors(folder, keys).catch((error: unknown) => {
       deps.report(new Error(`LOG_ANCHOR_DIR ${folder}: ${messageOf(error)}`, { cause: error }));
       return [];
     });
@@ -60,7 +61,7 @@ export const keptElsewhere = async (
     witnesses: policy && new Witnesses({ ...deps, policy, ask: askWitness }),
     ...(logAnchorDir !== null && {
       knownElsewhere: () => anchors(logAnchorDir),
-      anchor: anchorsIn(logAnchorDir),
+      anchor: anchorsIn(logAnchorDir, keys, deps.report),
     }),
   };
 };
