@@ -113,10 +113,10 @@ export interface DeliveryLog {
   insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]>;
 
   /**
-   * Drops the pending rows of deleted endpoints, and of disabled ones after their window, some at a time.
-   * Returns how many it dropped.
+   * Drops the pending rows of deleted endpoints, and of disabled ones after their window, some at a time; or
+   * only those of one endpoint. Returns how many it dropped.
    */
-  dropExpired(now: Milliseconds): Promise<number>;
+  dropExpired(now: Milliseconds, of?: Uuid): Promise<number>;
 
   /**
    * Removes the deliveries that ended before a time, some at a time. Returns how many it removed. The time is

@@ -1,6 +1,6 @@
 import { DomainError, unwrap, type Captured } from '../../domain/errors.js';
 import type { Command } from '../../domain/events.js';
-import { derivedUuid, type OrganizationId } from '../../domain/ids.js';
+import { derivedUuid, type Milliseconds, type OrganizationId, type Uuid } from '../../domain/ids.js';
 import { testPayload } from '../../domain/delivery-payload.js';
 import type { PublicEventType } from '../../domain/public-events.js';
 import {
@@ -47,6 +47,7 @@ import { EventStoreUnavailable } from '../ports/event-store.js';
 import type { AttemptResult, WebhookSender } from '../ports/webhook-sender.js';
 import { windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { deletedReason, deliveryEndpointOf } from './relay.js';
+import { withTimeout } from '../timing/with-timeout.js';
 
 export interface WebhookDeps extends WriteDeps {
   readonly deliveries: Pick<Deliveries, 'log' | 'gates' | 'relayMemory'>;
@@ -76,6 +77,19 @@ const notifyWorkers = async (deps: WebhookDeps, org: OrganizationId, endpoint: E
   } catch (error) {
     deps.report(error);
   }
+};
+
+/** How long a request waits for the drop of what must not be sent. After that it goes on in the background. */
+const dropPatience: Milliseconds = 1_000;
+
+/** Drops what a change of the endpoint left, so that no list shows it as pending. */
+const dropLeftovers = async (deps: WebhookDeps, endpoint: Uuid): Promise<void> => {
+  const { deliveries, clock, report } = deps;
+  const dropped = deliveries.log
+    .dropExpired(clock.now(), endpoint)
+    .then(() => announce(deps, endpoint))
+    .catch(report);
+  await withTimeout(clock, dropPatience, dropped, () => undefined);
 };
 
 /** The fields of a registration, of which the URL is checked first. (decision 2: the order of refusals) */
@@ -150,6 +164,7 @@ export const deleteEndpoint = async (
     deps.report(error);
     throw new OutcomeUnknown(command.id);
   }
+  await dropLeftovers(deps, deleted);
 };
 
 export interface ListedEndpoint extends EndpointHealth {
@@ -253,6 +268,7 @@ export const enableEndpoint = async (
   const endpoint = endpointOf(state, id);
   if (events.length === 0) await deps.deliveries.gates.resetFailures(endpoint.id);
   await notifyWorkers(deps, org, endpoint);
+  await dropLeftovers(deps, endpoint.id);
   return withHealth(deps, org, endpoint);
 };
 

@@ -14,9 +14,12 @@ import type { Deliveries } from '../../application/ports/deliveries.js';
 import type { Place } from '../../application/ports/event-store.js';
 import type { DeliveryEndpoint } from '../../application/ports/endpoint-gates.js';
 import { attemptsKept, expiredReason } from '../../application/ports/delivery-log.js';
+import { deleteEndpoint, disableEndpoint, enableEndpoint } from '../../application/webhooks/webhooks.js';
 import type { OrganizationId, Uuid } from '../../domain/ids.js';
 import { webhookEndpoints } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
+import { openOffice } from '../support/fixtures/webhooks.js';
+import { org as officeOrg } from '../support/fixtures/world.js';
 
 const org = 'org-1' as OrganizationId;
 const otherOrg = 'org-2' as OrganizationId;
@@ -864,7 +867,8 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         const next = await restarted();
         const left = await depthOf(next);
         expect(left, 'left to the background').to.equal(steps === null ? 0 : many - steps.rows);
-        expect(await next.log.dropExpired(9_000)).to.equal(left);
+        expect(await next.log.dropExpired(9_000, other), 'of another endpoint').to.equal(0);
+        expect(await next.log.dropExpired(9_000, endpoint)).to.equal(left);
         expect(await depthOf(next)).to.equal(0);
         expectSteps(steps, before, many);
         expect((await all(next, { status: 'dropped' }))[0]?.dropReason).to.equal('the endpoint was deleted');
@@ -888,6 +892,44 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         expectSteps(steps, before, many + 1);
         expect(idsOf((await claimSome(next, endpoint, 90_000, 5)).claimed)).to.deep.equal(['dlv_1']);
         expect(await depthOf(next)).to.equal(1);
+      }),
+    );
+
+    it(
+      'has dropped all of many deliveries when a request to delete or to enable their endpoint is answered',
+      using(async (deliveries) => {
+        const office = await openOffice();
+        office.deliveries = deliveries;
+        const { keeping, world } = office;
+        const own = async (path: string, expires: number) => {
+          const { id } = await office.register(`https://93.184.215.14/${path}`);
+          await deliveries.log.insert(
+            manyRows((number) => ({
+              id: `dlv_${path}_${number}` as DeliveryId,
+              org: officeOrg,
+              endpoint: id,
+              expires,
+            })),
+          );
+          return id;
+        };
+        const deleted = await own('deleted', 9e15);
+        await deleteEndpoint(keeping, officeOrg, deleted, world.command());
+        expect(await depthOf(deliveries), 'pending after the deletion').to.equal(0);
+        const enabled = await own('enabled', 1_000);
+        await deliveries.log.insert([row(1, { org: officeOrg, endpoint: enabled, expires: 9e15 })]);
+        const tripped = {
+          org: officeOrg,
+          endpoint: enabled,
+          enabledAt: 0,
+          consecutiveFailures: 20,
+          lastFailure: '',
+        };
+        await disableEndpoint(keeping, tripped);
+        expect((await office.endpoints())[0]).to.include({ id: enabled });
+        await enableEndpoint(keeping, officeOrg, enabled, world.command());
+        expect(idsOf((await claimSome(deliveries, enabled, 90_000, 5)).claimed)).to.deep.equal(['dlv_1']);
+        expect(office.reported).to.deep.equal([]);
       }),
     );
 

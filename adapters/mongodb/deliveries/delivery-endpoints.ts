@@ -137,10 +137,14 @@ export class MongoDeliveryEndpoints {
     return new Map(rows.map(({ _id, closedBecause }) => [_id, closedBecause ?? '']));
   }
 
-  /** The endpoints that may have pending rows that must not be sent. */
-  async inactive(): Promise<readonly EndpointRow[]> {
+  /** The endpoints that may have pending rows that must not be sent; or `only` this one of them. */
+  async inactive(only?: Uuid): Promise<readonly EndpointRow[]> {
     return endpointRows(this.#database)
-      .find({ state: { $in: ['off', 'opening', 'closed'] }, isClean: { $ne: true } })
+      .find({
+        ...(only !== undefined && { _id: { $eq: only as string } }),
+        state: { $in: ['off', 'opening', 'closed'] },
+        isClean: { $ne: true },
+      })
       .toArray();
   }
 

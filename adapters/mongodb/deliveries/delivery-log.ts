@@ -89,13 +89,13 @@ export class MongoDeliveryLog implements DeliveryLog {
     });
   }
 
-  dropExpired(now: Milliseconds): Promise<number> {
+  dropExpired(now: Milliseconds, only?: Uuid): Promise<number> {
     return guarded(DeliveriesUnavailable, async () => {
       // Deliveries of a process that died before it could see that their card had been erased meanwhile.
       const recently = { at: { $gt: now - certainlyInserted } };
       await eraseRows(this.#database, await erasedCards(this.#database).distinct('_id', recently));
       let count = 0;
-      for (const { _id, state, closedBecause, changedAt } of await this.#endpoints.inactive()) {
+      for (const { _id, state, closedBecause, changedAt } of await this.#endpoints.inactive(only)) {
         const of = { endpoint: { $eq: _id } };
         const which =
           state === 'closed' ? of : { ...of, expires: { $lte: state === 'off' ? now : changedAt } };

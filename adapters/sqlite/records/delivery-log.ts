@@ -74,9 +74,9 @@ export class SqliteDeliveryLog implements DeliveryLog {
     this.writes.publish('changed', idsOf(changed));
   }
 
-  async dropExpired(now: Milliseconds): Promise<number> {
+  async dropExpired(now: Milliseconds, of?: Uuid): Promise<number> {
     let count = 0;
-    for await (const endpoint of this.#endpointsToDropFor(now)) {
+    for await (const endpoint of of === undefined ? this.#endpointsToDropFor(now) : [of]) {
       for (let dropped = rowsPerStep; dropped === rowsPerStep;) {
         const done = await this.writes.run('dropSomeDeliveries', { endpoint, now }, (output) => {
           if (output.endpoint !== null) this.book.setEndpoint(output.endpoint);
