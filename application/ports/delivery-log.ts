@@ -78,7 +78,7 @@ export interface DeadLetterFilter {
   readonly endpoint: string | null;
 }
 
-/** `counts`: how many became due at once, by endpoint. `more`: others follow. */
+/** `counts`: how many there are, by endpoint. `more`: some of them become due in the background. */
 export interface Redriven {
   readonly counts: ReadonlyMap<Uuid, number>;
   readonly more: boolean;

@@ -387,8 +387,8 @@ export const retryDelivery = async (deps: WebhookDeps, org: OrganizationId, id: 
 };
 
 /**
- * Makes the dead letters that match due now, each for one more attempt. Returns how many there were in the
- * first step; if there are `more`, they follow in the background. Throws `not_found` for an unknown endpoint.
+ * Makes the dead letters that match due now, each for one more attempt. Returns how many there are;
+ * if `more`, some of them become due in the background. Throws `not_found` for an unknown endpoint.
  */
 export const redriveDeliveries = async (
   deps: WebhookDeps,

@@ -58,7 +58,7 @@ const redrive = z.object({
 });
 
 const redriven = counted.extend({
-  more: z.boolean().optional().describe('There if more of them follow in the background.'),
+  more: z.boolean().optional().describe('There if some of them become due in the background.'),
 });
 
 const deadLetter = delivery

@@ -141,7 +141,7 @@ export class MongoDeliveryLog implements DeliveryLog {
       for (;;) {
         const open = await this.#redrives.first();
         if (open === null) return endpoints;
-        for (const endpoint of (await this.#redrives.step(open)).counts.keys()) endpoints.add(endpoint);
+        for (const endpoint of (await this.#redrives.step(open)).touched) endpoints.add(endpoint);
       }
     });
   }
@@ -177,9 +177,11 @@ export class MongoDeliveryLog implements DeliveryLog {
     now: Milliseconds,
     expires: Milliseconds,
   ): Promise<Redriven> {
-    return guarded(DeliveriesUnavailable, async () =>
-      this.#redrives.step(await this.#redrives.begin(org, which, now, expires)),
-    );
+    return guarded(DeliveriesUnavailable, async () => {
+      const redrive = await this.#redrives.begin(org, which, now, expires);
+      const counts = await this.#redrives.count(redrive);
+      return { counts, more: (await this.#redrives.step(redrive)).more };
+    });
   }
 
   replay(rows: readonly NewDelivery[]): Promise<number> {

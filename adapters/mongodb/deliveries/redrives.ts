@@ -1,10 +1,11 @@
-import type { DeadLetterFilter, DeliveryId, Redriven } from '../../../application/ports/delivery-log.js';
+import type { Filter } from 'mongodb';
+import type { DeadLetterFilter, DeliveryId } from '../../../application/ports/delivery-log.js';
 import type { Entropy } from '../../../application/ports/system.js';
 import { Uuid, type Milliseconds, type OrganizationId } from '../../../domain/ids.js';
 import { batchSize } from '../client/chunks.js';
 import type { MongoDatabase } from '../client/database.js';
 import type { MongoDeliveryEndpoints } from './delivery-endpoints.js';
-import { deliveryRows } from './delivery-rows.js';
+import { deliveryRows, type DeliveryRow } from './delivery-rows.js';
 import type { MongoDeliveryWatch } from './delivery-watch.js';
 import type { MongoDeliveryWrites } from './delivery-writes.js';
 
@@ -67,33 +68,35 @@ export class MongoRedrives {
     return this.#open().findOne({});
   }
 
-  /** Does one chunk. Two processes that do the same change nothing twice. */
-  async step(redrive: OpenRedrive): Promise<Redriven> {
-    const { database, endpoints, watch, writes, keep } = this.#options;
-    const { org, occurredAt, seq, toTime, now, expires } = redrive;
+  /** How many dead letters it will make due, by endpoint. */
+  async count(redrive: OpenRedrive): Promise<ReadonlyMap<Uuid, number>> {
+    const deliveries = await deliveryRows(this.#options.database);
+    const found = await deliveries
+      .aggregate<{ readonly _id: string; readonly count: number }>([
+        { $match: this.#which(redrive) },
+        { $group: { _id: '$endpoint', count: { $sum: 1 } } },
+      ])
+      .toArray();
+    const known = await this.#options.endpoints.addresses(found.map(({ _id }) => Uuid.parse(_id)));
+    const counts = found.map(({ _id, count }) => [Uuid.parse(_id), count] as const);
+    return new Map(counts.filter(([endpoint]) => known.has(endpoint)));
+  }
+
+  /**
+   * Does one chunk. Two processes that do the same change nothing twice. `touched`: the endpoints to which
+   * something became due.
+   */
+  async step(redrive: OpenRedrive): Promise<{ readonly touched: ReadonlySet<Uuid>; readonly more: boolean }> {
+    const { database, endpoints, watch, writes } = this.#options;
+    const { now, expires } = redrive;
     const deliveries = await deliveryRows(database);
     const rows = await deliveries
-      .find({
-        org: { $eq: org },
-        status: 'exhausted',
-        $or: [{ occurredAt: { $gt: occurredAt } }, { occurredAt: { $eq: occurredAt }, seq: { $gt: seq } }],
-        ...(toTime !== null && { $and: [{ occurredAt: { $lte: toTime } }] }),
-      })
+      .find(this.#which(redrive))
       .sort({ occurredAt: 1, seq: 1 })
       .limit(batchSize)
       .toArray();
-    const concerned = rows.filter(
-      (row) =>
-        row.position >= redrive.fromPosition &&
-        (redrive.toPosition === null || row.position <= redrive.toPosition) &&
-        (redrive.endpoint === null || row.endpoint === redrive.endpoint) &&
-        // Without dead letters that are newer.
-        (row.removeAt?.getTime() ?? 0) <= now + keep,
-    );
-    const known = new Set(
-      (await endpoints.addresses(concerned.map(({ endpoint }) => Uuid.parse(endpoint)))).keys(),
-    );
-    const mine = concerned.filter(({ endpoint }) => known.has(Uuid.parse(endpoint)));
+    const known = await endpoints.addresses(rows.map(({ endpoint }) => Uuid.parse(endpoint)));
+    const mine = rows.filter(({ endpoint }) => known.has(Uuid.parse(endpoint)));
     const changed = await Promise.all(mine.map((row) => writes.revive(row, now, expires, 0)));
     const revived = mine.filter((_, index) => changed[index] === true);
     await watch.announce(revived.map(({ _id }) => _id as DeliveryId));
@@ -106,12 +109,21 @@ export class MongoRedrives {
         { upsert: true },
       );
     else await this.#open().deleteOne({ _id: { $eq: redrive._id } });
-    const counts = new Map<Uuid, number>();
-    for (const { endpoint } of revived) {
-      const key = Uuid.parse(endpoint);
-      counts.set(key, (counts.get(key) ?? 0) + 1);
-    }
-    return { counts, more };
+    return { touched: new Set(revived.map(({ endpoint }) => Uuid.parse(endpoint))), more };
+  }
+
+  /** The dead letters that are still to be made due, without newer ones. */
+  #which(redrive: OpenRedrive): Filter<DeliveryRow> {
+    const { org, occurredAt, seq, toTime, fromPosition, toPosition, endpoint, now } = redrive;
+    return {
+      org: { $eq: org },
+      status: 'exhausted',
+      $or: [{ occurredAt: { $gt: occurredAt } }, { occurredAt: { $eq: occurredAt }, seq: { $gt: seq } }],
+      ...(toTime !== null && { $and: [{ occurredAt: { $lte: toTime } }] }),
+      position: { $gte: fromPosition, ...(toPosition !== null && { $lte: toPosition }) },
+      ...(endpoint !== null && { endpoint: { $eq: endpoint } }),
+      removeAt: { $lte: new Date(now + this.#options.keep) },
+    };
   }
 
   #open() {

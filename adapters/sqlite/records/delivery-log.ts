@@ -15,11 +15,23 @@ import { numberFrom, type Database, type Statement } from '../database.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
 import type { ClaimBook } from './claim-book.js';
 import { pageQuery } from './delivery-pages.js';
-import { deliveryOf, inputOf, rowsPerStep, type DeliveryInput, type DeliveryRow } from './delivery-rows.js';
+import {
+  deadLettersQuery,
+  deliveryOf,
+  inputOf,
+  rowsPerStep,
+  whichOf,
+  type DeadLetter,
+  type DeliveryInput,
+  type DeliveryRow,
+  type RedriveInput,
+} from './delivery-rows.js';
 import { idsOf, type DeliveryWrites } from './delivery-writes.js';
 
 /** How many rows are looked at before others get the thread. */
 const looksPerTurn = 200;
+/** How many dead letters are counted before others get the thread. */
+const rowsPerCount = 2_000;
 /** How many deliveries cross to the writer's thread in one request. */
 const rowsPerRequest = 500;
 
@@ -31,6 +43,7 @@ function* inRequests(deliveries: readonly NewDelivery[]): Generator<readonly Del
 export class SqliteDeliveryLog implements DeliveryLog {
   readonly #byId: Statement;
   readonly #dead: Statement;
+  readonly #deadOf: Statement;
   readonly #inactive: Statement;
   readonly #countPending: Statement;
   readonly #countDead: Statement;
@@ -47,6 +60,7 @@ export class SqliteDeliveryLog implements DeliveryLog {
     this.#dead = database.prepare(
       "select * from deliveries indexed by dead_letters where status = 'exhausted' and seq < ? order by seq desc limit ?",
     );
+    this.#deadOf = database.prepare(deadLettersQuery);
     this.#countPending = database.prepare(`
       select sum(count) from delivery_counts where status = 'pending'
         and endpoint not in (select endpoint from delivery_targets where state in ('off', 'tripped'))`);
@@ -140,10 +154,9 @@ export class SqliteDeliveryLog implements DeliveryLog {
       toTime: to !== null && 'time' in to ? to.time : Number.MAX_SAFE_INTEGER,
     };
     const input = { org, ...first, ...last, endpoint, now, expires, cursor: null };
+    const counts = await this.#countDeadLetters(input);
     const { revived, more } = await this.writes.run('redriveDeliveries', input);
     this.writes.publish('changed', idsOf(revived));
-    const counts = new Map<Uuid, number>();
-    for (const { endpoint: of } of revived) counts.set(of as Uuid, (counts.get(of as Uuid) ?? 0) + 1);
     return { counts, more };
   }
 
@@ -195,6 +208,21 @@ export class SqliteDeliveryLog implements DeliveryLog {
 
   watch(org: OrganizationId, signal: AbortSignal): AsyncIterable<DeliveryChange> {
     return this.writes.changes.watch(org, signal);
+  }
+
+  async #countDeadLetters(which: RedriveInput): Promise<ReadonlyMap<Uuid, number>> {
+    const counts = new Map<Uuid, number>();
+    for (let { cursor } = which; ;) {
+      const rows: readonly DeadLetter[] = this.#deadOf.all(...whichOf({ ...which, cursor }, rowsPerCount));
+      for (const { endpoint } of rows) {
+        const id = endpoint as Uuid;
+        if (this.book.endpoint(id) !== null) counts.set(id, (counts.get(id) ?? 0) + 1);
+      }
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < rowsPerCount) return counts;
+      cursor = [last.occurred_at, last.seq];
+      await nextTurn();
+    }
   }
 
   /** Endpoints with pending rows that must not be sent any more. Looks at the first row of each. */

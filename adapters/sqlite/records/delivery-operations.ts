@@ -5,7 +5,16 @@ import type { DeliveryEndpoint } from '../../../application/ports/endpoint-gates
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { Database } from '../database.js';
 import type { OperationSet } from '../writer/operation-set.js';
-import { rowsPerStep, type DeliveryInput, type EndpointRow, type EndpointState } from './delivery-rows.js';
+import {
+  deadLettersQuery,
+  rowsPerStep,
+  whichOf,
+  type DeadLetter,
+  type DeliveryInput,
+  type EndpointRow,
+  type EndpointState,
+  type RedriveInput,
+} from './delivery-rows.js';
 
 /** An endpoint as it crosses to the writer's thread. */
 type EndpointInput = Omit<DeliveryEndpoint, 'secrets'> & {
@@ -24,27 +33,6 @@ interface AttemptInput {
   readonly outcome: AttemptOutcome;
   readonly enabledAt: number;
   readonly disableAfter: number;
-}
-
-interface RedriveInput {
-  readonly org: string;
-  readonly fromPosition: number;
-  readonly toPosition: number;
-  readonly fromTime: number;
-  readonly toTime: number;
-  readonly endpoint: string | null;
-  readonly now: number;
-  readonly expires: number;
-  /** Where to go on: an event's time and a row. */
-  readonly cursor: readonly [number, number] | null;
-}
-
-interface DeadLetter {
-  readonly seq: number;
-  readonly occurred_at: number;
-  readonly position: number;
-  readonly endpoint: string;
-  readonly ended_at: number | null;
 }
 
 interface OldRow {
@@ -91,7 +79,7 @@ const schema = `
   create index if not exists deliveries_of_cards on deliveries (card, seq);
   create index if not exists deliveries_expiring on deliveries (endpoint, expires) where status = 'pending';
   create index if not exists deliveries_waiting on deliveries (endpoint, due) where status = 'pending';
-  create index if not exists deliveries_dead on deliveries (org, occurred_at) where status = 'exhausted';
+  create index if not exists deliveries_dead on deliveries (org, occurred_at, seq, endpoint, position, ended_at) where status = 'exhausted';
   create index if not exists dead_letters on deliveries (seq) where status = 'exhausted';
   create table if not exists delivery_targets (
     endpoint text primary key,
@@ -200,9 +188,7 @@ export const deliveryOperations = (database: Database) => {
   const redrive = database.prepare(`
     update deliveries set status = 'pending', due = ?, expires = ?, allowed = made + 1, drop_reason = null, ended_at = null
     where seq = ? and status = 'exhausted' returning id, endpoint`);
-  const deadLetters = database.prepare(`
-    select seq, occurred_at, position, endpoint, ended_at from deliveries
-    where org = ? and status = 'exhausted' and (occurred_at, seq) > (?, ?) order by occurred_at, seq limit ?`);
+  const deadLetters = database.prepare(deadLettersQuery);
   const saveRedrive = database.prepare('insert or replace into redrives (id, input) values (?, ?)');
   const firstRedrive = database.prepare('select id, input from redrives order by id limit 1');
   const removeRedrive = database.prepare('delete from redrives where id = ?');
@@ -242,32 +228,15 @@ export const deliveryOperations = (database: Database) => {
   const redriveSome = (
     input: RedriveInput,
   ): { readonly revived: readonly ChangedDelivery[]; readonly cursor: RedriveInput['cursor'] } => {
-    const { org, fromPosition, toPosition, fromTime, toTime, endpoint, now, expires } = input;
-    const [occurredAt, seq] = input.cursor ?? [fromTime, -1];
-    const rows: readonly DeadLetter[] = deadLetters.all(org, occurredAt, seq, rowsPerStep);
-    const open = new Map<string, boolean>();
-    const isOpen = (of: string): boolean => {
-      const known = open.get(of) ?? !isDeleted(of);
-      open.set(of, known);
-      return known;
-    };
+    const rows: readonly DeadLetter[] = deadLetters.all(...whichOf(input, rowsPerStep));
     const revived = rows
-      .filter(
-        (row) =>
-          row.occurred_at <= toTime &&
-          row.position >= fromPosition &&
-          row.position <= toPosition &&
-          (endpoint === null || row.endpoint === endpoint) &&
-          (row.ended_at ?? 0) <= now &&
-          isOpen(row.endpoint),
-      )
+      .filter((row) => !isDeleted(row.endpoint))
       .flatMap((row) => {
-        const changed: readonly ChangedDelivery[] = redrive.all(now, expires, row.seq);
+        const changed: readonly ChangedDelivery[] = redrive.all(input.now, input.expires, row.seq);
         return changed;
       });
-    const last = rows.at(-1);
-    const isEnd = last === undefined || rows.length < rowsPerStep || last.occurred_at > toTime;
-    return { revived, cursor: isEnd ? null : [last.occurred_at, last.seq] };
+    const last = rows.length < rowsPerStep ? undefined : rows.at(-1);
+    return { revived, cursor: last === undefined ? null : [last.occurred_at, last.seq] };
   };
 
   /** A deleted endpoint is forgotten in the end; its deliveries may be there a little longer. */

@@ -103,3 +103,35 @@ export const healthOf = (row: EndpointRow): EndpointHealth => ({
   consecutiveFailures: row.consecutive,
   lastSuccessAt: row.last_success,
 });
+
+export interface RedriveInput {
+  readonly org: string;
+  readonly fromPosition: number;
+  readonly toPosition: number;
+  readonly fromTime: number;
+  readonly toTime: number;
+  readonly endpoint: string | null;
+  readonly now: number;
+  readonly expires: number;
+  /** Where to go on: an event's time and a row. */
+  readonly cursor: readonly [number, number] | null;
+}
+
+/** For `deadLettersQuery`. */
+export const whichOf = (
+  { org, fromPosition, toPosition, fromTime, toTime, endpoint, now, cursor }: RedriveInput,
+  limit: number,
+) => [org, ...(cursor ?? [fromTime, -1]), toTime, fromPosition, toPosition, endpoint, now, limit] as const;
+
+/** The next dead letters of a redrive. The index has all that it reads. */
+export const deadLettersQuery = `
+  select seq, occurred_at, endpoint from deliveries indexed by deliveries_dead
+  where org = ?1 and status = 'exhausted' and (occurred_at, seq) > (?2, ?3) and occurred_at <= ?4
+    and position between ?5 and ?6 and endpoint = ifnull(?7, endpoint) and ifnull(ended_at, 0) <= ?8
+  order by occurred_at, seq limit ?9`;
+
+export interface DeadLetter {
+  readonly seq: number;
+  readonly occurred_at: number;
+  readonly endpoint: string;
+}
