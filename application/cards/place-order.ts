@@ -194,7 +194,7 @@ export interface FoundDesign extends Pick<SavedDesign, 'id' | 'name' | 'slug' | 
 }
 
 /** Null stands for the default. Throws `design_not_found`, `no_design_available`. */
-export const findDesign = async (
+export const designFor = async (
   streams: Streams,
   org: OrganizationId,
   owner: CreatedOrganization,
@@ -220,7 +220,7 @@ const chooseDesign = async (
   designId: string | null,
   owner: Loaded<Organization>,
 ): Promise<{ readonly design: Order['design']; readonly copy: DesignCopy | null }> => {
-  const found = await findDesign(streams, org, created(owner.state), designId);
+  const found = await designFor(streams, org, created(owner.state), designId);
   const { id, name, slug, artwork, isNew } = found;
   const design: Order['design'] = { id, slug, copied: isNew, front: artwork?.digest ?? null };
   if (!isNew) return { design, copy: null };
@@ -243,5 +243,5 @@ export const checkDesign = async (
   designId: string | null,
 ): Promise<void> => {
   const owner = created((await streams.load(organization, org)).state);
-  if (designId !== null) await findDesign(streams, org, owner, designId);
+  if (designId !== null) await designFor(streams, org, owner, designId);
 };

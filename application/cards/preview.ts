@@ -7,7 +7,7 @@ import type { Recipient } from '../../domain/recipient.js';
 import { organizationOf } from '../organizations/administer.js';
 import type { WriteDeps } from '../writing/execute.js';
 import {
-  findDesign,
+  designFor,
   lookUp,
   placeOrder,
   type CardDraft,
@@ -40,7 +40,7 @@ export const previewCard = async (
   const load = (id: string) => streams.load(handwriting, id);
   const hand =
     wanted === null ? owner.houseHand : offeredHand(await lookUp(handwritingId(wanted), load), wanted);
-  const design = designId === undefined ? null : await findDesign(streams, org, owner, designId);
+  const design = designId === undefined ? null : await designFor(streams, org, owner, designId);
   return { hand, layout: layOut(message, hand), design };
 };
 

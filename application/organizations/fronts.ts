@@ -34,14 +34,14 @@ const UploadedFront = z.object({
 });
 export type UploadedFront = z.infer<typeof UploadedFront>;
 
+const tooMany = (message: string): DomainError => new DomainError('too_many_designs', message, 'file');
+
 /** Copies of collection cards cost an organization nothing. Throws `too_many_designs`. */
 const assertRoom = async (deps: FrontDeps, org: OrganizationId): Promise<void> => {
   const { designs } = org === house ? { designs: [] } : await organizationOf(deps, org);
   if (designs.length >= maxDesigns)
-    throw new DomainError(
-      'too_many_designs',
+    throw tooMany(
       `The organization has saved ${count(designs.length)} designs, archived ones included, and can save no more. Use one of them.`,
-      'file',
     );
   const records = await deps.importRecords.listOf('front', org);
   const waiting = records.map(({ data }) => UploadedFront.parse(data).fronts);
@@ -50,10 +50,8 @@ const assertRoom = async (deps: FrontDeps, org: OrganizationId): Promise<void> =
   const unmade = waiting.filter((fronts) => fronts.length === 0).length;
   const bytes = [...distinct.values()].reduce((sum, each) => sum + each, unmade * bytesReserved);
   if (bytes > maxBytes)
-    throw new DomainError(
-      'too_many_designs',
+    throw tooMany(
       `The pictures of your designs may take ${count(maxBytes / 1_000_000)} MB. Erase some that are not used any more; uploads that are not saved count for 30 minutes.`,
-      'file',
     );
 };
 

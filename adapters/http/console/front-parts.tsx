@@ -1,7 +1,7 @@
 import { maxPictureBytes, type UploadedFront } from '../../../application/organizations/fronts.js';
 import { bleed, card, count, fits, master, printFault, type Fit } from '../../../domain/artwork.js';
 import { DomainError } from '../../../domain/errors.js';
-import { FileField, Group } from '../web/form.js';
+import { FileField, Form, Group } from '../web/form.js';
 import { pathOfPicture } from '../web/pictures.js';
 import type { Context } from './page.js';
 
@@ -67,15 +67,24 @@ const Way = ({
   );
 };
 
-/** A picture that was uploaded as it would be printed, in each way. */
-export const FrontChoice = ({ fronts, url }: Pick<UploadedFront, 'fronts'> & Pick<Context, 'url'>) => (
-  <Group name="fit" legend="The front, as it will be printed" hint="What is dark is cut off.">
-    <ul class="covers">
-      {fits.map((fit) => (
-        <Way fit={fit} fronts={fronts} url={url} />
-      ))}
-    </ul>
-  </Group>
-);
+interface WaitingProps extends Pick<UploadedFront, 'fronts'>, Pick<Context, 'url'> {
+  readonly form: string;
+  readonly save: string;
+}
 
-export const waitsHere = <p class="quiet">The picture is kept for 30 minutes unless you save it.</p>;
+/** A picture that was uploaded as it would be printed, in each way, to be saved by one button. */
+export const WaitingFront = ({ fronts, url, form, save }: WaitingProps) => (
+  <>
+    <Form action="save" id={form}>
+      <Group name="fit" legend="The front, as it will be printed" hint="What is dark is cut off.">
+        <ul class="covers">
+          {fits.map((fit) => (
+            <Way fit={fit} fronts={fronts} url={url} />
+          ))}
+        </ul>
+      </Group>
+      <button type="submit">{save}</button>
+    </Form>
+    <p class="quiet">The picture is kept for 30 minutes unless you save it.</p>
+  </>
+);

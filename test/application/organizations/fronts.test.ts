@@ -156,6 +156,27 @@ describe('a picture for a design', () => {
     expect(await uploadFront(deps, org, 'Three', aFile().read())).to.be.a('string');
   });
 
+  it('is not taken beside others that come at once where there is room for one alone', async () => {
+    const { deps, world, makes, stored } = await start();
+    const artwork = front('c', 'fill', 970_000_000);
+    const save = saveDesign({ id: Uuid.parse(world.entropy.uuid()), name: 'Large', slug: null, artwork });
+    await execute(world, organization, org, world.command(), save);
+    makes.fronts = [front('e', 'fill', 9_000_000)];
+    const files = Array.from({ length: 3 }, aFile);
+    const tries = files.map(({ read }) =>
+      uploadFront(deps, org, 'At once', read()).then(
+        () => 1,
+        () => 0,
+      ),
+    );
+    const taken = (await Promise.all(tries)).reduce<number>((sum, each) => sum + each, 0);
+    expect(taken).to.be.at.most(1);
+    expect(files.filter(({ file }) => file.isRead)).to.have.length(taken);
+    expect(await deps.importRecords.listOf('front', org)).to.have.length(taken);
+    if (taken === 0) await uploadFront(deps, org, 'Alone', aFile().read());
+    expect(await stored()).to.deep.equal(['e']);
+  });
+
   it('is one of 2,000 at most, although the same picture takes no more room', async () => {
     const { deps, world } = await start();
     const artwork = front('a');

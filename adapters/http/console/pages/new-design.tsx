@@ -6,7 +6,7 @@ import { PageHeading } from '../../web/parts.js';
 import { paths } from '../../web/paths.js';
 import { nothingHere } from '../admit.js';
 import { newForm } from '../answer.js';
-import { FrontChoice, noPicture, PictureField, waitsHere } from '../front-parts.js';
+import { noPicture, PictureField, WaitingFront } from '../front-parts.js';
 import { go, type OrgContext, page } from '../page.js';
 
 const Crumbs = ({ url, org, to }: Pick<OrgContext, 'url' | 'org'> & { readonly to: string }) => (
@@ -66,11 +66,7 @@ export const newFrontPage = page({
     <>
       <Crumbs url={url} org={org} to={name} />
       <PageHeading title={name} />
-      <Form action="save" id={form}>
-        <FrontChoice fronts={fronts} url={url} />
-        <button type="submit">Save the design</button>
-      </Form>
-      {waitsHere}
+      <WaitingFront fronts={fronts} url={url} form={form} save="Save the design" />
     </>
   ),
   actions: {

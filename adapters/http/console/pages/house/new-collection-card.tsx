@@ -9,7 +9,7 @@ import { PageHeading } from '../../../web/parts.js';
 import { paths } from '../../../web/paths.js';
 import { nothingHere } from '../../admit.js';
 import { newForm } from '../../answer.js';
-import { FrontChoice, noPicture, PictureField, waitsHere } from '../../front-parts.js';
+import { noPicture, PictureField, WaitingFront } from '../../front-parts.js';
 import { go, type HouseContext, page } from '../../page.js';
 
 const Crumbs = ({ url, to }: Pick<HouseContext, 'url'> & { readonly to: string }) => (
@@ -82,11 +82,7 @@ export const newCollectionFrontPage = page({
     <>
       <Crumbs url={url} to={name} />
       <PageHeading title={name} />
-      <Form action="save" id={form}>
-        <FrontChoice fronts={fronts} url={url} />
-        <button type="submit">Publish the card</button>
-      </Form>
-      {waitsHere}
+      <WaitingFront fronts={fronts} url={url} form={form} save="Publish the card" />
     </>
   ),
   actions: {
