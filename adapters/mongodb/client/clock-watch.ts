@@ -29,8 +29,10 @@ export const watchClock = (
 ): Promise<void> => {
   let reportedAt: Milliseconds | null = null;
   return untilAborted({ clock, signal, pause: checkInterval, onError }, async () => {
-    const before = clock.now();
-    const ahead = aheadOf(await database.serverTime(), before, clock.now());
+    const began = clock.monotonic();
+    const there = await database.serverTime();
+    // The clock may have been set meanwhile.
+    const ahead = aheadOf(there, clock.now() - (clock.monotonic() - began), clock.now());
     clock.agree?.(-ahead);
     const now = clock.monotonic();
     if (Math.abs(ahead) <= toleratedSkew) {

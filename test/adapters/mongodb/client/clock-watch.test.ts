@@ -72,6 +72,16 @@ describe('the clock of a process with servers', () => {
     await stop();
   });
 
+  it('is found to be wrong if it is set while the database responds', async () => {
+    let skew = 0;
+    const { clock, reports, stop } = watch(() => skew, 1_000);
+    skew = minute;
+    clock.set(clock.now() + skew);
+    await clock.advance(1_000);
+    expect(reports).to.deep.equal([minute - 1_000]);
+    await stop();
+  });
+
   it('is compared again after the database was away', async () => {
     let away = true;
     const { clock, reports, errors, stop } = watch(() => {
