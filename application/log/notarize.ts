@@ -143,8 +143,8 @@ interface Grown extends Frontier {
 }
 
 /**
- * Lets the tree grow with the log. It signs nothing but its own tree: the last signed one, with a leaf for each
- * event that it has checked since. What the store holds besides may be written by others, and is compared.
+ * Lets the tree grow with the log. It signs nothing but its own tree: the last signed one, with a leaf for
+ * each event that it has checked since. What else the store holds may come from others, and is compared.
  */
 class Notary {
   readonly #deps: Notarizing;
@@ -325,8 +325,8 @@ class Notary {
   }
 
   /**
-   * Takes the counts over that a scrub of every event has found, and clears reported damage. Throws DamagedLog
-   * if leaves that were made meanwhile count otherwise.
+   * Takes the counts over that a scrub of every event has found, and clears reported damage. Throws
+   * DamagedLog if leaves that were made meanwhile count otherwise.
    */
   async scrubbed({ size, counts }: Scrub): Promise<void> {
     const { tiles, onScrubbed } = this.#deps;

@@ -50,7 +50,7 @@ const mintedBy = (mac: (hash: string) => string | undefined): readonly StoredEve
 const macOf = (event: StoredEvent | undefined): string =>
   (JSON.parse(event?.metadata ?? '{}') as { readonly mac: string }).mac;
 
-/** Makes leaves of the last events as the notary would, and lets the tree grow by them: all that a writer can. */
+/** Makes leaves of the last events as the notary would: all that a writer to the store can. */
 const addLeaves = async (
   { tiles }: Pick<LogAtRest, 'tiles'>,
   events: readonly StoredEvent[],
