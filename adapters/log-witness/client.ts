@@ -6,7 +6,7 @@ import type { Milliseconds } from '../../domain/ids.js';
 const requestTimeout: Milliseconds = 5_000;
 const maxAnswerBytes = 16 * 1024;
 
-/** The beginning of an answer. What goes beyond is not read: whoever answers chooses how much there is. */
+/** The beginning of an answer. What goes beyond is not read: the witness chooses how much there is. */
 const beginningOf = async ({ body }: Response): Promise<string> => {
   const parts: Uint8Array[] = [];
   let size = 0;
