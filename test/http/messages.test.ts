@@ -98,6 +98,7 @@ describe('the message of a refusal', () => {
     ['not_found', asked('/api/v1/webhook/x/test'), '/api/v1/webhook/x/test', saying('path'), 'mean /api/v1/webhooks/x/test?'],
     ['not_found', asked('/api/v1/users'), 'GET /api/v1/users', saying('path'), '/docs'],
     ['not_found', asked(`/api/v1/hook/${hook}`), secret, saying('GET /api/v1/hook/…'), 'mean /api/v1/hooks/…?'],
+    ['not_found', asked('/api/v1/hooks/'), 'GET /api/v1/hooks/.', saying('path'), 'Did you mean /api/v1/hooks/{token}?'],
     ['missing_id', asked('/api/v1/cards/'), none, inField('card_code'), 'the code of a card, in the path'],
     ['card_not_found', asked('/api/v1/cards/HC-0000000'), 'HC-0000000', saying('card'), 'from the list'],
     ['card_not_found', asked('/api/v1/cards/hello'), 'hello', saying('card'), 'looks like HC-7K3M9QX'],

@@ -21,7 +21,10 @@ export const unknownPath = (method: string, path: string, routes: readonly strin
     const compared = sent.map((part, at) => (part !== '' && parts[at]?.startsWith(':') ? parts[at] : part));
     return [compared.join('/'), parts.join('/')];
   });
-  const filled = meant?.replaceAll(/:\w+/g, (name) => sent[partsAfterRoot(meant).indexOf(name)] ?? name);
+  const filled = meant?.replaceAll(
+    /:\w+/g,
+    (name) => sent[partsAfterRoot(meant).indexOf(name)] || `{${name.slice(1)}}`,
+  );
   const next = filled === undefined ? 'All paths are listed at /docs.' : `Did you mean ${shown(filled)}?`;
   return new DomainError('not_found', `Unknown path: ${method} ${shown(path)}. ${next}`);
 };
