@@ -213,17 +213,14 @@ export const addDesign = async (
   fresh = Uuid.parse(deps.entropy.uuid()),
   front: Front | null = null,
 ): Promise<NewDesign> => {
-  const card =
-    slug === null
-      ? null
-      : offered(await lookUp(slug, (known) => deps.streams.load(collectionCard, known)), slug);
+  const card = slug === null ? null : await lookUp(slug, (id) => deps.streams.load(collectionCard, id));
   const { answer } = await run(deps, initiator, org, organization, org, (state) => {
     const owner = created(state);
     const copy = slug === null ? null : copyOf(owner, slug);
+    if (copy !== null) return { events: [], answer: { id: copy.id, name: copy.name, made: false } };
     const id = slug === null ? fresh : nextCopyId(owner, org, slug);
-    const design: NewDesign =
-      copy === null ? { id, name, made: true } : { id: copy.id, name: copy.name, made: false };
-    return { events: saveDesign({ id, name, slug, artwork: card?.artwork ?? front })(state), answer: design };
+    const artwork = slug === null ? front : (offered(card, slug).artwork ?? front);
+    return { events: saveDesign({ id, name, slug, artwork })(state), answer: { id, name, made: true } };
   });
   return answer;
 };

@@ -206,6 +206,17 @@ describe('the operator API', () => {
         body: { name: 'Another name', collection_slug: 'happy-birthday-cake' },
       });
       expect([again.status, again.body]).to.deep.equal([200, { id: made.id, name: 'Our cake' }]);
+      const offer = (active: boolean) =>
+        operator('/operator/v1/collection/happy-birthday-cake', {
+          method: 'PUT',
+          body: { title: 'Birthday cake', active },
+        });
+      expect((await offer(false)).status).to.equal(200);
+      const inactive = await operator(`${base}/designs`, {
+        body: { name: 'Another name', collection_slug: 'happy-birthday-cake' },
+      });
+      expect([inactive.status, inactive.body]).to.deep.equal([200, { id: made.id, name: 'Our cake' }]);
+      expect((await offer(true)).status).to.equal(200);
       const { id } = await tenant.api('/api/v1/cards', {
         body: aCard({ design_id: 'card:happy-birthday-cake' }),
       });
