@@ -95,7 +95,9 @@ describe('the events as CloudEvents', () => {
     const [usual] = await follow(events, service.operatorToken, 1);
     const [told] = await follow(`${events}&format=cloudevents`, service.operatorToken, 1);
     const event = consumedOne(told);
-    const { id, at: time, stream: subject, log, type } = usual as Record<string, string>;
+    const { id, at, stream: subject, log, type } = usual as Record<string, string>;
+    const time = at?.replace('+00:00', 'Z');
+    expect(time).to.match(/Z$/).and.not.to.equal(at);
     expect(event.data).to.deep.equal(usual);
     expect(event).to.include({ id, time, subject, source: `urn:uuid:${log}`, type: `card.${type}` });
   });

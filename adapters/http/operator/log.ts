@@ -101,7 +101,8 @@ const asServerSent = async function* (
 ): AsyncGenerator<ServerSentEvent> {
   for await (const event of watch) {
     const log = await logId();
-    const told = externalEvent(withhold ? withoutPersonal(event) : event, log);
+    const shown = externalEvent(withhold ? withoutPersonal(event) : event, log);
+    const told = { ...shown, at: timestamp(shown.at) };
     const data = asCloudEvents
       ? { ...cloudEventAttributes(event, log), datacontenttype: 'application/json', data: told }
       : told;
