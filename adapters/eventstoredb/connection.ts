@@ -2,13 +2,35 @@ import { setMaxListeners } from 'node:events';
 import { AccessDeniedError, EventStoreDBClient } from '@eventstore/db-client';
 import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import { uncounted, type CountCall } from '../../application/ports/count-call.js';
+import { type CountCall, uncounted } from '../../application/ports/count-call.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import { withTimeout } from '../../application/timing/with-timeout.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { BatchAppends, type BatchCall } from './batch-appends.js';
-import { countCalls } from './counted.js';
 import { AppendFailed, isNotReady, Replaced } from './failures.js';
+
+const counted: Readonly<Record<string, string>> = {
+  appendToStream: 'append',
+  readStream: 'read stream',
+  readAll: 'read all',
+  subscribeToAll: 'subscribe',
+};
+
+/**
+ * Counts the calls of a client from now on, including calls by its own methods (a batch counts its own
+ * appends).
+ */
+const countCalls = (client: EventStoreDBClient, count: CountCall): void => {
+  for (const [method, call] of Object.entries(counted)) {
+    const original: unknown = Reflect.get(client, method);
+    if (typeof original !== 'function') throw new TypeError(`the client has no ${method}`);
+    Reflect.set(client, method, function (this: unknown, ...args: unknown[]): unknown {
+      count(call);
+      const result: unknown = Reflect.apply(original, this, args);
+      return result;
+    });
+  }
+};
 
 /**
  * Sent with every classic append: one that names credentials never takes the client's own batch append. A

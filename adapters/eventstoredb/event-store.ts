@@ -14,13 +14,40 @@ import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { StreamName } from '../../domain/ids.js';
 import { Appends } from './appends.js';
 import { Connection } from './connection.js';
-import { backoffOf, usualTimes, type Context, type EventStoreDbTimes } from './context.js';
+import { backoffOf, type Context, type EventStoreDbTimes, unavailable, usualTimes } from './context.js';
 import { serverNames } from './events.js';
 import { ForeignEvents, type ForeignEvent } from './foreign-events.js';
 import { ServerLog } from './following.js';
-import { compareFormat } from './log-mark.js';
 import { HiddenEvents, Reads } from './reads.js';
 import { SharedFollowing } from './shared-following.js';
+import { jsonEvent, NO_STREAM, WrongExpectedVersionError } from '@eventstore/db-client';
+import { assertReadable, logFormat } from '../../application/log/log-format.js';
+
+/** Holds the format of the log in its last event. No reader of the log takes it for a stream of ours. */
+const markStream = 'cards-log-format' as StreamName;
+
+/**
+ * Compares the log's format with that of this version. `marks`: notes this version's if there is none, or an
+ * older one. Throws NewerLog and EventStoreUnavailable.
+ */
+const compareFormat = async ({ connection, names }: Context, reads: Reads, marks: boolean): Promise<void> => {
+  const last = await reads.ask(markStream);
+  const data: unknown = last?.data;
+  const format = typeof data === 'object' && data !== null && 'format' in data ? Number(data.format) : 0;
+  assertReadable(format);
+  if (!marks || format === logFormat) return;
+  const event = jsonEvent({ type: 'LogFormat', data: { format: logFormat } });
+  const options = {
+    expectedRevision: last?.revision ?? NO_STREAM,
+    credentials: connection.credentials,
+  } as const;
+  await connection.session.client
+    .appendToStream(names.nameOf(markStream), event, options)
+    .catch((error: unknown) => {
+      // Another process has just done so.
+      if (!(error instanceof WrongExpectedVersionError)) throw unavailable(error);
+    });
+};
 
 export interface EventStoreDbSettings {
   /** `esdb://` or `esdb+discover://`: one node or a cluster, with or without TLS. */

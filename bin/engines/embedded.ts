@@ -32,8 +32,17 @@ import { macsOf, notarized, shownTiles } from './notarized.js';
 import { measureLag } from '../metrics/projection-lag.js';
 import { projectionParts } from '../wiring/projection-parts.js';
 import { logPart } from '../wiring/log-part.js';
-import { withoutLeases } from './no-leases.js';
 import { otherLogSaid, watchUnreadable } from './incidents.js';
+import type { Milliseconds } from '../../domain/ids.js';
+import { reporter } from '../wiring/reporter.js';
+
+const pause: Milliseconds = 1_000;
+
+/** For a process that runs alone: does the work at once, and again if it ends or fails. */
+const withoutLeases =
+  ({ clock, log, fail }: Pick<EngineOptions, 'clock' | 'log' | 'fail'>): Engine['exclusively'] =>
+  (name, signal, work) =>
+    untilAborted({ clock, signal, pause, onError: reporter({ log, fail }, name) }, () => work(signal));
 
 /** Logs what was recovered after a kill or a power loss; after a clean stop there is nothing to log. */
 const logCrashRecovery = async ({ left, eventStore }: EventsFile, log: Logger): Promise<void> => {

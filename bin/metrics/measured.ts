@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../../application/ports/system.js';
 import { withTimeout } from '../../application/timing/with-timeout.js';
 import type { Milliseconds } from '../../domain/ids.js';
@@ -31,6 +31,19 @@ export const measured = <Found>(
     if (measuring !== null) await withTimeout(clock, scrapeTimeout, measuring, () => undefined);
     return found;
   };
+};
+
+/** Registers a count that is kept elsewhere, and read at each scrape. */
+export const registerCount = (registry: Registry, name: string, help: string, read: () => number): void => {
+  const counter = new Counter({
+    name,
+    help,
+    registers: [registry],
+    collect: () => {
+      counter.reset();
+      counter.inc(read());
+    },
+  });
 };
 
 /** Registers a gauge whose value is read at each scrape; while that is null, the gauge is left out. */

@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../../application/ports/system.js';
+import { registerCount, registerGauge } from './measured.js';
 
 /** How often the loop is looked at, in milliseconds. The histogram counts it as a part of each delay. */
 const resolution = 20;
@@ -25,37 +26,24 @@ export const registerProcessMetrics = (
     registers,
   }).set({ version, role, node: process.versions.node }, 1);
   const began = clock.now() / 1000 - process.uptime();
-  new Gauge({
-    name: 'process_start_time_seconds',
-    help: 'When the process began, in seconds since 1970.',
-    registers,
-  }).set(began);
-  const processor = new Counter({
-    name: 'process_cpu_seconds_total',
-    help: 'Processor time of all threads of the process.',
-    registers,
-    collect: () => {
+  const gauge = (name: string, help: string, read: () => number): void =>
+    registerGauge(registry, name, help, () => Promise.resolve(read()));
+  gauge('process_start_time_seconds', 'When the process began, in seconds since 1970.', () => began);
+  registerCount(
+    registry,
+    'process_cpu_seconds_total',
+    'Processor time of all threads of the process.',
+    () => {
       const { user, system } = process.cpuUsage();
-      processor.reset();
-      processor.inc((user + system) / 1e6);
+      return (user + system) / 1e6;
     },
-  });
-  const memory: Gauge = new Gauge({
-    name: 'process_resident_memory_bytes',
-    help: 'Memory of the process.',
-    registers,
-    collect: () => {
-      memory.set(process.memoryUsage.rss());
-    },
-  });
-  const heap: Gauge = new Gauge({
-    name: 'process_heap_bytes',
-    help: 'Memory that objects of the main thread take.',
-    registers,
-    collect: () => {
-      heap.set(process.memoryUsage().heapUsed);
-    },
-  });
+  );
+  gauge('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage.rss());
+  gauge(
+    'process_heap_bytes',
+    'Memory that objects of the main thread take.',
+    () => process.memoryUsage().heapUsed,
+  );
   let delays: IntervalHistogram | null = null;
   const p99: Gauge = new Gauge({
     name: 'event_loop_lag_p99_seconds',

@@ -64,7 +64,7 @@ import { registerProjectionMetrics, registerReadiness, rehearsalPart } from './p
 import { registerLateness } from '../metrics/late.js';
 import { registerTotals } from '../metrics/totals.js';
 import { isWitnessed, logPolicy } from '../settings/log-policy.js';
-import { registerForeignEvents, registerUnreadable } from '../metrics/foreign-events.js';
+import { registerCount } from '../metrics/measured.js';
 import { spotCheckReports } from '../metrics/spot-checks.js';
 import { allProjections } from '../../projections/all.js';
 import { plays } from './roles.js';
@@ -245,8 +245,18 @@ const buildGraph = (context: ProcessContext) => {
   ];
   registerReadiness(registry, clock, readiness);
   registerProjectionMetrics(registry, clock, () => projector.status(), measureLag(store, clock));
-  registerForeignEvents(registry, () => engine.foreignEvents());
-  registerUnreadable(registry, () => engine.unreadable.count);
+  registerCount(
+    registry,
+    'foreign_events_total',
+    'Events of other programs in streams that belong to this service, passed over.',
+    () => engine.foreignEvents(),
+  );
+  registerCount(
+    registry,
+    'personal_unreadable_total',
+    'Events whose personal data could not be read although nothing erased it.',
+    () => engine.unreadable.count,
+  );
   calls.register(registry);
   if (plays(role, 'api') || plays(role, 'notary'))
     registerLogMetrics(registry, { tiles: engine.tiles, store, clock, witnesses: context.witnesses });
@@ -357,19 +367,17 @@ const buildGraph = (context: ProcessContext) => {
 
 /** The object graph of one process, finished: every use case over the engine that it was given. */
 export const wire = (context: ProcessContext): DependencyContainer => {
-  const graph = buildGraph(context);
-  const { listeners, administration, people, floor, reconciler, relay, delivery, upkeep, unfinished } = graph;
-  const { spotChecks } = graph;
+  const { delivery, spotChecks, ...always } = buildGraph(context);
   const container = root.createChildContainer();
   hold(container, tokens.context, context);
-  hold(container, tokens.listeners, listeners);
-  hold(container, tokens.administration, administration);
-  hold(container, tokens.people, people);
-  hold(container, tokens.floor, floor);
-  hold(container, tokens.reconciler, reconciler);
-  hold(container, tokens.relay, relay);
-  hold(container, tokens.upkeep, upkeep);
-  hold(container, tokens.unfinished, unfinished);
+  hold(container, tokens.listeners, always.listeners);
+  hold(container, tokens.administration, always.administration);
+  hold(container, tokens.people, always.people);
+  hold(container, tokens.floor, always.floor);
+  hold(container, tokens.reconciler, always.reconciler);
+  hold(container, tokens.relay, always.relay);
+  hold(container, tokens.upkeep, always.upkeep);
+  hold(container, tokens.unfinished, always.unfinished);
   if (delivery !== null) hold(container, tokens.delivery, delivery);
   if (spotChecks !== null) hold(container, tokens.spotChecks, spotChecks);
   return container;

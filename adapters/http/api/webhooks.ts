@@ -51,8 +51,7 @@ import { instant, listOf, timestampAt, wholeList } from './responses.js';
 import { route, type HttpRequest, type Route } from '../server/route.js';
 import type { KeyCaller } from '../server/access.js';
 
-const access = { kind: 'key', scope: 'webhooks:manage' } as const;
-const tags = ['webhooks'];
+const shared = { access: { kind: 'key', scope: 'webhooks:manage' }, tags: ['webhooks'] } as const;
 
 const eventTypes = (description: string) =>
   z
@@ -203,11 +202,10 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
   route('POST /api/v1/webhooks', {
     id: 'registerWebhookEndpoint',
     summary: 'Register a webhook endpoint',
-    access,
+    ...shared,
     body: { schema: newEndpoint, read: readRegistration },
     description:
       'The events of the organization to which the endpoint subscribes are posted to it, signed with its secret. The secret is shown only this once: store it immediately.',
-    tags,
     responses: {
       201: {
         description: 'The endpoint was registered. `signing_secret` is shown only this once.',
@@ -229,8 +227,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
   route('GET /api/v1/webhooks', {
     id: 'listWebhookEndpoints',
     summary: 'List webhook endpoints, newest first',
-    access,
-    tags,
+    ...shared,
     responses: {
       200: {
         description: 'All endpoints: this list has no pages.',
@@ -245,12 +242,11 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
   route('DELETE /api/v1/webhooks/:id', {
     id: 'deleteWebhookEndpoint',
     summary: 'Delete a webhook endpoint',
-    access,
+    ...shared,
     params: z.object({ id: anyId }),
     undecodable: 'as-is',
     description:
       'Once this returns, nothing more is sent to the endpoint, and what was queued for it is dropped. An unknown or deleted id gets a 200, too.',
-    tags,
     responses: {
       200: {
         description: 'The endpoint is deleted.',
@@ -268,9 +264,8 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
   route('GET /api/v1/webhooks/:id', {
     id: 'getWebhookEndpoint',
     summary: 'Look up a webhook endpoint',
-    access,
+    ...shared,
     params: one,
-    tags,
     answers: { 200: listedEndpoint },
     errors: ['not_found'],
     handle: async ({ caller, params }) => ({
@@ -281,11 +276,10 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
   route('PATCH /api/v1/webhooks/:id', {
     id: 'updateWebhookEndpoint',
     summary: 'Change what a webhook endpoint subscribes to, or its description',
-    access,
+    ...shared,
     params: one,
     body: { schema: endpointChange, read: readEndpointChange },
     description: 'Holds for events that occur from then on. A repeat changes nothing.',
-    tags,
     answers: { 200: listedEndpoint },
     errors: ['not_found', 'invalid_events', 'invalid_parameter'],
     handle: async (request, { events, description }) => {
@@ -301,12 +295,11 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
   route('POST /api/v1/webhooks/:id/test', {
     id: 'testWebhookEndpoint',
     summary: 'Send a test event',
-    access,
+    ...shared,
     params: one,
     query: testQuery,
     description:
       'One attempt with made-up data, also to a disabled endpoint. It is neither counted nor listed as a delivery.',
-    tags,
     answers: { 200: testResult },
     errors: ['not_found', 'invalid_parameter'],
     handle: ({ caller, params, query }) => tested(deps, caller.org, params.id, query),
@@ -314,9 +307,8 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
   route('POST /api/v1/webhooks/:id/enable', {
     id: 'enableWebhookEndpoint',
     summary: 'Enable a webhook endpoint',
-    access,
+    ...shared,
     params: one,
-    tags,
     answers: { 200: listedEndpoint },
     errors: ['not_found'],
     handle: async (request) => ({
@@ -329,9 +321,8 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
   route('POST /api/v1/webhooks/:id/rotate', {
     id: 'rotateWebhookSecret',
     summary: 'Rotate a signing secret; the old one also signs for 24 hours',
-    access,
+    ...shared,
     params: one,
-    tags,
     answers: { 200: rotated },
     errors: ['not_found'],
     handle: async (request) => {
@@ -343,10 +334,9 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
   route('POST /api/v1/webhooks/:id/replay', {
     id: 'replayEvents',
     summary: 'Replay the events that an endpoint has not accepted',
-    access,
+    ...shared,
     params: one,
     body: whole(replay),
-    tags,
     answers: { 202: counted },
     errors: ['not_found', 'invalid_parameter'],
     handle: ({ caller, params, signal }, { from }) => replayed(deps, caller.org, params.id, { from }, signal),
@@ -354,9 +344,8 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
   route('GET /api/v1/deliveries', {
     id: 'listDeliveries',
     summary: 'List deliveries, newest first',
-    access,
+    ...shared,
     query: deliveryQuery,
-    tags,
     answers: { 200: deliveryList },
     errors: ['invalid_cursor', 'invalid_parameter'],
     handle: ({ caller, query }) => deliveryPage(deps, caller.org, query),
@@ -364,8 +353,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
   route('GET /api/v1/deliveries/stream', {
     id: 'followDeliveries',
     summary: 'Follow deliveries and attempts as they happen, as server-sent events',
-    access,
-    tags,
+    ...shared,
     ...deliveryStream,
     handle: ({ caller, signal }) =>
       Promise.resolve({ status: 200, events: deliveryEvents(deps, caller.org, signal) }),
@@ -373,9 +361,8 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
   route('GET /api/v1/deliveries/:id', {
     id: 'getDelivery',
     summary: 'Look up a delivery and its attempts',
-    access,
+    ...shared,
     params: onlyDelivery,
-    tags,
     answers: { 200: delivery },
     errors: ['not_found'],
     handle: ({ caller, params }) => oneDelivery(deps, caller.org, params.id),
@@ -383,10 +370,9 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
   route('POST /api/v1/deliveries/:id/retry', {
     id: 'retryDelivery',
     summary: 'Retry a delivery',
-    access,
+    ...shared,
     params: onlyDelivery,
     description: 'Makes it due now. One that was out of attempts or dropped gets one more.',
-    tags,
     answers: { 202: retried },
     errors: ['not_found', 'invalid_transition'],
     handle: async ({ caller, params }) => {

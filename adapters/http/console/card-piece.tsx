@@ -3,6 +3,7 @@ import type { CardDocument } from '../../../projections/cards.js';
 import { Cover, type CoverProps } from '../web/cover.js';
 import { Envelope, Letter } from '../web/letter.js';
 import type { Html } from '../web/prose.js';
+import { Panel } from '../web/parts.js';
 import { gone } from './gone.js';
 
 interface PieceProps {
@@ -55,8 +56,7 @@ interface SentProps extends Pick<CoverProps, 'artwork' | 'url'> {
 export const SentPiece = ({ card, message, design, artwork, url }: SentProps) => {
   const { handwriting: hand, recipient } = card;
   return (
-    <section class="panel" aria-labelledby="piece">
-      <h2 id="piece">The card</h2>
+    <Panel id="piece" title="The card">
       <p class="quiet small">Written by a pen in {hand}.</p>
       <Piece
         front={{ title: design, artwork, url }}
@@ -75,6 +75,6 @@ export const SentPiece = ({ card, message, design, artwork, url }: SentProps) =>
           )
         }
       />
-    </section>
+    </Panel>
   );
 };

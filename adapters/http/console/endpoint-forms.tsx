@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 import { Moment } from '../web/choices.js';
 import { Field, Form, Submit, type ShownRefusal } from '../web/form.js';
-import { Danger } from '../web/parts.js';
+import { Danger, Panel } from '../web/parts.js';
 import { newForm } from './answer.js';
 import { chosenEvents, EventChoices } from './endpoint-parts.js';
 import type { OrgContext } from './page.js';
@@ -35,8 +35,7 @@ const Later = ({ context, endpoint, refused }: Props & { readonly refused: Shown
   const typed = refused?.action === 'change' ? refused.sent : null;
   return (
     <>
-      <section class="panel" aria-labelledby="replay">
-        <h2 id="replay">Replay</h2>
+      <Panel id="replay" title="Replay">
         <p class="quiet">
           Sends every event since then that the endpoint has not accepted, also those from before it was
           registered.
@@ -50,9 +49,8 @@ const Later = ({ context, endpoint, refused }: Props & { readonly refused: Shown
           />
           <Submit kind="second">Replay</Submit>
         </Form>
-      </section>
-      <section class="panel" aria-labelledby="change">
-        <h2 id="change">Change</h2>
+      </Panel>
+      <Panel id="change" title="Change">
         <Form action="change" id={newForm(context)}>
           <Field
             name="description"
@@ -63,7 +61,7 @@ const Later = ({ context, endpoint, refused }: Props & { readonly refused: Shown
           <EventChoices subscribed={typed === null ? endpoint.events : chosenEvents(typed)} />
           <Submit kind="second">Save</Submit>
         </Form>
-      </section>
+      </Panel>
       <VerifyExamples />
       <Danger label="Rotate the secret">
         <p>Makes a new secret, which is shown once. The old one also signs for 24 hours.</p>

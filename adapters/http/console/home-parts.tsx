@@ -1,7 +1,7 @@
 import type { CardDay } from '../../../application/cards/card-days.js';
 import { may } from '../../../domain/permissions.js';
 import { Bars } from '../web/chart.js';
-import { Badge, Table } from '../web/parts.js';
+import { Badge, Panel, Table } from '../web/parts.js';
 import { Day, dayName } from '../web/time.js';
 import type { Url } from '../web/url.js';
 import type { OrgContext } from './page.js';
@@ -41,8 +41,7 @@ export const DaysTable = ({ days }: { readonly days: readonly CardDay[] }) => (
 export const LastDays = ({ days }: { readonly days: readonly CardDay[] | null }) => {
   const total = days === null ? undefined : sums(days);
   return (
-    <section class="panel" aria-labelledby="sent">
-      <h2 id="sent">Sent, last 7 days</h2>
+    <Panel id="sent" title="Sent, last 7 days">
       {days === null || total === undefined ? (
         <p class="quiet">These figures are being made ready.</p>
       ) : (
@@ -59,7 +58,7 @@ export const LastDays = ({ days }: { readonly days: readonly CardDay[] | null })
           <DaysTable days={days} />
         </>
       )}
-    </section>
+    </Panel>
   );
 };
 
@@ -119,8 +118,7 @@ export const FirstSteps = ({ hasKey, hasDesign, hasCard, context }: FirstStepsPr
     { name: 'Send a card', to: sending, isDone: hasCard },
   ];
   return (
-    <section class="panel" aria-labelledby="new-here">
-      <h2 id="new-here">New here?</h2>
+    <Panel id="new-here" title="New here?">
       <ol class="rows">
         {all.map(({ name, to, isDone }) => (
           <li>
@@ -129,6 +127,6 @@ export const FirstSteps = ({ hasKey, hasDesign, hasCard, context }: FirstStepsPr
           </li>
         ))}
       </ol>
-    </section>
+    </Panel>
   );
 };

@@ -1,12 +1,46 @@
 import { Form, Submit } from '../web/form.js';
-import { Badge, Danger, Empty, PageHeading, Older } from '../web/parts.js';
+import { Badge, Danger, Empty, Older, PageHeading, Panel, Table } from '../web/parts.js';
 import { Time } from '../web/time.js';
-import { CallsTable } from './hook-calls.js';
 import type { HookData } from './hook-data.js';
 import { HookEditor } from './hook-editor.js';
 import { PreviewOfHook } from './hook-preview.js';
 import type { OrgContext } from './page.js';
 import { paths } from '../web/paths.js';
+import type { HookCall } from '../../../application/ports/hook-calls.js';
+import { ErrorCodeLink } from './error-code.js';
+
+const columnsFor = (context: OrgContext) => [
+  {
+    name: 'At',
+    kind: 'head' as const,
+    cell: ({ at }: HookCall) => <Time at={at} zone={context.timeZone} />,
+  },
+  {
+    name: 'Answer',
+    cell: ({ status, code }: HookCall) => (
+      <>
+        <Badge tone={status === 201 ? 'good' : 'bad'}>{status === 0 ? 'none' : status}</Badge>{' '}
+        {code === null ? null : <ErrorCodeLink code={code} context={context} />}
+        {status === 0 ? 'It was not known what had become of the card.' : null}
+      </>
+    ),
+  },
+  {
+    name: 'Card',
+    cell: ({ card }: HookCall) =>
+      card === null ? null : <a href={context.url(paths.card, { code: card })}>{card}</a>,
+  },
+  { name: 'Request', cell: ({ requestId }: HookCall) => <code>{requestId}</code> },
+];
+
+interface Props {
+  readonly calls: readonly HookCall[];
+  readonly context: OrgContext;
+}
+
+const CallsTable = ({ calls, context }: Props) => (
+  <Table label="Calls" columns={columnsFor(context)} rows={calls} />
+);
 
 interface PartProps {
   readonly data: HookData;
@@ -74,18 +108,16 @@ export const HookView = ({ data, context }: PartProps) => {
       <HookHead data={data} context={context} />
       {hook.status === 'deleted' ? null : (
         <div class="grid">
-          <section class="panel" aria-labelledby="message">
-            <h2 id="message">Message</h2>
+          <Panel id="message" title="Message">
             <HookEditor draft={draft} designs={designs} form={forms.editor} maySave={mayManage} />
-          </section>
-          <section class="panel" aria-labelledby="preview">
-            <h2 id="preview">Preview</h2>
+          </Panel>
+          <Panel id="preview" title="Preview">
             {preview === null ? (
               <p class="quiet">It comes back once the form is right.</p>
             ) : (
               <PreviewOfHook preview={preview} hasTemplate={draft.template !== ''} context={context} />
             )}
-          </section>
+          </Panel>
         </div>
       )}
       <Calls data={data} context={context} />

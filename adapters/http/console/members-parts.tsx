@@ -3,7 +3,7 @@ import { Instant } from '../../../domain/ids.js';
 import type { Member } from '../../../domain/members.js';
 import type { Role } from '../../../domain/permissions.js';
 import { Choice, Field, Form, Submit } from '../web/form.js';
-import { Badge } from '../web/parts.js';
+import { Badge, Panel } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import type { Html } from '../web/prose.js';
 import type { Url } from '../web/url.js';
@@ -110,8 +110,7 @@ interface InviteProps {
 }
 
 export const Invite = ({ roles, context }: InviteProps) => (
-  <section class="panel" aria-labelledby="invite">
-    <h2 id="invite">Invite a member</h2>
+  <Panel id="invite" title="Invite a member">
     <Form action="invite" id={newForm(context)}>
       <Field name="email" label="E-mail" type="email" />
       <Field name="name" label="Name" />
@@ -124,7 +123,7 @@ export const Invite = ({ roles, context }: InviteProps) => (
       <p class="hint">The service sends no mail: the link is shown to you once, and you pass it on.</p>
       <button type="submit">Create invitation</button>
     </Form>
-  </section>
+  </Panel>
 );
 
 interface LinkProps {

@@ -4,7 +4,7 @@ import type { Instant, Uuid } from '../../../domain/ids.js';
 import type { CardDocument } from '../../../projections/cards.js';
 import type { OrganizationDocument } from '../../../projections/organizations.js';
 import { Form } from '../web/form.js';
-import { Badge } from '../web/parts.js';
+import { Badge, Panel } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import { newForm } from './answer.js';
 import { addressee, SmallFront } from './cards-table.js';
@@ -31,8 +31,7 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, owner, context
   const { org, url, timeZone } = context;
   if (held.length + failing.length + dead.length === 0) return null;
   return (
-    <section class="panel" aria-labelledby="needs-you">
-      <h2 id="needs-you">Needs attention</h2>
+    <Panel id="needs-you" title="Needs attention">
       <ul class="rows">
         {held.slice(0, maxHeldListed).map((card) => (
           <li>
@@ -90,6 +89,6 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, owner, context
           </li>
         ))}
       </ul>
-    </section>
+    </Panel>
   );
 };

@@ -1,9 +1,27 @@
 import { z } from 'zod';
-import { pathParameters, route, type Route } from '../server/route.js';
+import { pathParameters, type Route, route } from '../server/route.js';
 import type { PageRequest } from './answer.js';
 import type { ConsoleDeps } from './deps.js';
 import { parameters, paths } from '../web/paths.js';
-import { startRoute } from './start.js';
+import { pageUrl, placeOf } from '../web/url.js';
+
+/** Redirects the root path to the console, or to the documentation if there is no console. */
+const startRoute = ({ baseUrl }: { readonly baseUrl: () => string }, path: string): readonly Route[] => [
+  route('GET /', {
+    id: 'getStart',
+    summary: 'The way to the pages',
+    access: { kind: 'public' },
+    failure: 'internal_error',
+    hidden: true,
+    tags: ['console'],
+    responses: { 303: { description: 'The way to the pages.', schema: null, type: 'text/html' } },
+    handle: () => {
+      const { prefix } = placeOf(baseUrl());
+      const headers = { location: pageUrl(prefix, path) };
+      return Promise.resolve({ status: 303, type: 'text/html; charset=utf-8', text: '', headers });
+    },
+  }),
+];
 
 /** Loads the pages when the first of them is asked for: most processes never show one. */
 const answer = async (deps: ConsoleDeps, path: string, isForm: boolean, request: PageRequest) => {

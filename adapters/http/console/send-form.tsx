@@ -6,6 +6,7 @@ import { states } from '../../../domain/recipient.js';
 import type { ContactDocument } from '../../../projections/contacts.js';
 import { Cover } from '../web/cover.js';
 import { Choice, Field, Form, Group, TextArea, Search } from '../web/form.js';
+import { Panel } from '../web/parts.js';
 import type { OrgContext } from './page.js';
 import { paths } from '../web/paths.js';
 import type { Draft } from './send-draft.js';
@@ -38,8 +39,7 @@ const FindContact = ({
 }) => {
   const { org, url } = context;
   return (
-    <section class="panel" aria-labelledby="from-contact">
-      <h2 id="from-contact">From a contact</h2>
+    <Panel id="from-contact" title="From a contact">
       <Search name="find" label="E-mail or external id" value={find} required={false} />
       {find !== '' && found.length === 0 ? (
         <p class="quiet">No contact has this e-mail or external id.</p>
@@ -58,7 +58,7 @@ const FindContact = ({
           ))}
         </ul>
       )}
-    </section>
+    </Panel>
   );
 };
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { block } from '../web/prose.js';
+import { Panel } from '../web/parts.js';
 
 /** The examples of the repository, which tests run: beside `dist` in a checkout as in the image. */
 const folder = new URL('../../../../examples/', import.meta.url);
@@ -20,8 +21,7 @@ const textOf = (file: string): string => {
 
 /** How a receiver checks that a delivery is genuine. */
 export const VerifyExamples = () => (
-  <section class="panel" aria-labelledby="verify">
-    <h2 id="verify">Check the signature</h2>
+  <Panel id="verify" title="Check the signature">
     <p>
       Anyone can send to your address. Each delivery carries <code>service-signature</code>: accept it only if
       the signature fits the raw bytes of the body, and was made within five minutes.
@@ -32,5 +32,5 @@ export const VerifyExamples = () => (
         {block(textOf(file))}
       </details>
     ))}
-  </section>
+  </Panel>
 );

@@ -16,7 +16,7 @@ import {
 import { asOfField, atErrors, atParam, momentFrom, pastPage } from '../api/as-of.js';
 import { listOf } from '../api/responses.js';
 import { route, type Route } from '../server/route.js';
-import { byOperator, officeAccess, orgOf, orgParam, orgPath } from './route.js';
+import { byOperator, officeAccess, orgParam, orgPath } from './route.js';
 
 const ofOrganization = z.object({ org: orgParam });
 
@@ -32,7 +32,7 @@ export const operatorContactRoutes = (deps: ContactRouteDeps): readonly Route[] 
     ...saveContactOperation,
     errors: [...saveContactOperation.errors, 'not_found'],
     handle: async (request, contact) => {
-      const org = orgOf(request.params);
+      const { org } = request.params;
       await organizationOf(deps, org);
       return answerSaved(deps, byOperator(request), org, contact);
     },
@@ -52,8 +52,7 @@ export const operatorContactRoutes = (deps: ContactRouteDeps): readonly Route[] 
       },
     },
     errors: ['not_found', 'invalid_cursor', ...atErrors],
-    handle: async ({ params, query }) => {
-      const org = orgOf(params);
+    handle: async ({ params: { org }, query }) => {
       const moment = await momentFrom(deps.store, query.at, 'at');
       if (moment !== null)
         return pastPage(

@@ -14,7 +14,7 @@ import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/as-of
 import { annotations, maxReasonLength, optionalText, pageCursor, text } from '../schema/fields.js';
 import { objectKind, shownNumber } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
-import { byOperator, orgOf, pageQuery, operatorRoute } from './route.js';
+import { byOperator, pageQuery, operatorRoute } from './route.js';
 import { pageOf } from '../api/responses.js';
 import { type Route } from '../server/route.js';
 
@@ -73,7 +73,7 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
     errors: ['not_found', 'invalid_transition'],
     handle: async (request, { amount, reason, reference }) => {
       const bought = { amount, reason, reference };
-      const balance = await addCredits(deps, byOperator(request), orgOf(request.params), bought);
+      const balance = await addCredits(deps, byOperator(request), request.params.org, bought);
       return { status: 201, body: { balance } };
     },
   }),
@@ -83,8 +83,7 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
     query: atQuery,
     answers: { 200: balanceAt },
     errors: ['not_found', ...atErrors],
-    handle: async ({ params, query }) => {
-      const org = orgOf(params);
+    handle: async ({ params: { org }, query }) => {
       const moment = await momentFrom(deps.store, query.at, 'at');
       if (moment === null) {
         await organizationOf(deps, org);
@@ -105,7 +104,7 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
     answers: { 200: movementList },
     errors: ['not_found', 'invalid_cursor', 'invalid_parameter'],
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
-      const lines = await readStatement(deps, orgOf(params), { startingAfter, limit });
+      const lines = await readStatement(deps, params.org, { startingAfter, limit });
       return pageOf(lines, limit, ({ revision }) => String(revision), movementBody);
     },
   }),
@@ -118,7 +117,7 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
     },
     errors: ['not_found', 'no_credits'],
     handle: async (request, { amount: taken, reason }) => {
-      const org = orgOf(request.params);
+      const { org } = request.params;
       const balance = await withdrawCredits(deps, byOperator(request), org, taken, reason);
       return { status: 201, body: { balance } };
     },

@@ -26,7 +26,7 @@ import { alwaysTrue, idOf, newSecret, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import type { Route } from '../server/route.js';
 import { withReason } from './cards.js';
-import { byOperator, operatorRoute, orgOf, orgParam, pageAtQuery } from './route.js';
+import { byOperator, operatorRoute, orgParam, pageAtQuery } from './route.js';
 
 export interface CustomerRouteDeps extends AdministrationDeps, ReadKeysDeps {}
 
@@ -99,7 +99,7 @@ const keyRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
     },
     handle: async (request, { scopes: wanted, label, requests_per_minute }) => {
       const unique = [...new Set(wanted)];
-      const { id, secret } = await createKey(deps, byOperator(request), orgOf(request.params), {
+      const { id, secret } = await createKey(deps, byOperator(request), request.params.org, {
         label,
         scopes: unique,
         requestsPerMinute: requests_per_minute,
@@ -113,8 +113,7 @@ const keyRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
     query: pageAtQuery,
     answers: { 200: listOf(keyRow, 'ApiKeyList', asOfField) },
     errors: ['not_found', 'invalid_cursor', ...atErrors],
-    handle: async ({ params, query }) => {
-      const org = orgOf(params);
+    handle: async ({ params: { org }, query }) => {
       const moment = await momentFrom(deps.store, query.at, 'at');
       if (moment !== null) {
         const pasts = await listKeysAt(deps, org, moment, query.limit, query.starting_after);
@@ -134,7 +133,7 @@ const keyRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
       200: z.object({ id: idOf('key'), revoked: alwaysTrue }),
     },
     handle: async (request) => {
-      await revokeKey(deps, byOperator(request), orgOf(request.params), request.params.id);
+      await revokeKey(deps, byOperator(request), request.params.org, request.params.id);
       return { status: 200, body: { id: request.params.id, revoked: true } };
     },
   }),
@@ -148,7 +147,7 @@ const designRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
     answers: { 200: savedDesign, 201: savedDesign },
     errors: ['not_found', 'design_not_found'],
     handle: async (request, { name, collection_slug }) => {
-      const design = await addDesign(deps, byOperator(request), orgOf(request.params), name, collection_slug);
+      const design = await addDesign(deps, byOperator(request), request.params.org, name, collection_slug);
       return { status: design.made ? 201 : 200, body: { id: design.id, name: design.name } };
     },
   }),
@@ -160,7 +159,7 @@ const designRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
     },
     handle: async (request) => {
       const { id } = request.params;
-      await removeDesign(deps, byOperator(request), orgOf(request.params), id);
+      await removeDesign(deps, byOperator(request), request.params.org, id);
       return { status: 200, body: { id, archived: true } };
     },
   }),
@@ -171,7 +170,7 @@ const designRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
     answers: { 200: withdrawalState },
     handle: async (request, { reason }) => {
       const { id } = request.params;
-      await withdrawDesign(deps, byOperator(request), orgOf(request.params), id, reason);
+      await withdrawDesign(deps, byOperator(request), request.params.org, id, reason);
       return { status: 200, body: { id, withdrawn: true } };
     },
   }),
@@ -181,7 +180,7 @@ const designRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
     answers: { 200: withdrawalState },
     handle: async (request) => {
       const { id } = request.params;
-      await withdrawDesign(deps, byOperator(request), orgOf(request.params), id, null);
+      await withdrawDesign(deps, byOperator(request), request.params.org, id, null);
       return { status: 200, body: { id, withdrawn: false } };
     },
   }),
@@ -205,7 +204,7 @@ const doNotMailRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
       201: doNotMailState,
     },
     handle: async (request, { email: address }) => {
-      await addToDoNotMail(deps, byOperator(request), orgOf(request.params), address);
+      await addToDoNotMail(deps, byOperator(request), request.params.org, address);
       return { status: 201, body: { email: address, do_not_mail: true } };
     },
   }),
@@ -218,7 +217,7 @@ const doNotMailRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
     },
     handle: async (request) => {
       const { email: address } = request.params;
-      await removeFromDoNotMail(deps, byOperator(request), orgOf(request.params), address);
+      await removeFromDoNotMail(deps, byOperator(request), request.params.org, address);
       return { status: 200, body: { email: address, do_not_mail: false } };
     },
   }),

@@ -3,7 +3,7 @@ import { erasePersonal, findSubjects, type EraseDeps } from '../../../applicatio
 import { maxReasonLength, optional, optionalText, text } from '../schema/fields.js';
 import { cardCode, examples, idOf, shownAddress, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
-import { byOperator, privacyAccess, orgOf, operatorRoute } from './route.js';
+import { byOperator, privacyAccess, operatorRoute } from './route.js';
 import { instant, timestamp } from '../api/responses.js';
 import { type Route } from '../server/route.js';
 
@@ -82,7 +82,7 @@ export const erasureRoutes = (deps: EraseDeps): readonly Route[] => [
     handle: async (request, { cards, contacts, with_designs: withDesigns, reason }) => {
       const all = { cards: cards ?? [], contacts: contacts ?? [], withDesigns: withDesigns === true };
       const wanted = { ...all, reason };
-      const body = await erasePersonal(deps, byOperator(request), orgOf(request.params), wanted);
+      const body = await erasePersonal(deps, byOperator(request), request.params.org, wanted);
       return { status: 202, body };
     },
   }),
@@ -94,7 +94,7 @@ export const erasureRoutes = (deps: EraseDeps): readonly Route[] => [
     answers: { 200: subjects },
     errors: ['not_found', 'invalid_parameter'],
     handle: async ({ params, query }) => {
-      const found = await findSubjects(deps, orgOf(params), query);
+      const found = await findSubjects(deps, params.org, query);
       return {
         status: 200,
         body: {

@@ -18,7 +18,7 @@ import { maxLabelLength, optional, optionalText } from '../schema/fields.js';
 import { alwaysTrue, cardCode, examples, idOf, shownNumber, shownText, nullText } from '../schema/shown.js';
 import { parseValues, whole, type JsonObject } from '../schema/read.js';
 import type { Route } from '../server/route.js';
-import { byOperator, operatorRoute, orgOf, pageAtQuery, pageQuery } from './route.js';
+import { byOperator, operatorRoute, pageAtQuery, pageQuery } from './route.js';
 
 export interface OperatorHookRouteDeps extends HookDeps {
   readonly baseUrl: () => string;
@@ -166,7 +166,7 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
     },
     errors: ['not_found', 'design_not_found', 'invalid_parameter'],
     handle: async (request, { label, design_id: design, template, signed_by: signedBy }) => {
-      const owner = orgOf(request.params);
+      const { org: owner } = request.params;
       const made = await makeHook(
         deps,
         owner,
@@ -193,7 +193,7 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
     handle: async ({ params, query: { limit, starting_after: startingAfter, at } }) => {
       const moment = await momentFrom(deps.store, at, 'at');
       if (moment !== null) {
-        const pasts = await listHooksAt(deps, orgOf(params), moment, { startingAfter, limit });
+        const pasts = await listHooksAt(deps, params.org, moment, { startingAfter, limit });
         return pastPage(
           pasts,
           limit,
@@ -201,7 +201,7 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
           (was) => ({ ...bodyOf({ ...was, ...unusedHook }), fire_count: null }),
         );
       }
-      const rows = await listHooks(deps, orgOf(params), { startingAfter, limit });
+      const rows = await listHooks(deps, params.org, { startingAfter, limit });
       return pageOf(rows, limit, ({ id }) => id, bodyOf);
     },
   }),
@@ -214,7 +214,7 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
     responses: { 200: { description: 'One page of calls.', schema: listOf(callResponse, 'HookCallList') } },
     errors: ['not_found', 'invalid_cursor'],
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
-      const calls = await listHookCalls(deps, orgOf(params), params.id, { startingAfter, limit });
+      const calls = await listHookCalls(deps, params.org, params.id, { startingAfter, limit });
       return pageOf(calls, limit, ({ id }) => id, callBody);
     },
   }),
@@ -225,7 +225,7 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
     responses: { 200: { description: 'The hook. A repeat changes nothing.', schema: hookResponse } },
     errors: ['not_found', 'invalid_parameter', 'design_not_found'],
     handle: async (request, change) => {
-      const owner = orgOf(request.params);
+      const { org: owner } = request.params;
       if (Object.keys(change).length === 0) throw nothingToChange();
       const command = newCommand(deps, byOperator(request), owner);
       return { status: 200, body: bodyOf(await updateHook(deps, owner, request.params.id, change, command)) };
@@ -243,7 +243,7 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
     },
     errors: ['not_found'],
     handle: async (request) => {
-      const owner = orgOf(request.params);
+      const { org: owner } = request.params;
       const { id } = request.params;
       await removeHook(deps, owner, id, newCommand(deps, byOperator(request), owner));
       return { status: 200, body: { id, deleted: true } };

@@ -11,7 +11,7 @@ import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/as-of
 import { pageCursor } from '../schema/fields.js';
 import { idOf, shownText } from '../schema/shown.js';
 import { collectionRow, handwritingRow } from './catalogue.js';
-import { orgOf, pageQuery, operatorRoute } from './route.js';
+import { pageQuery, operatorRoute } from './route.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from '../api/responses.js';
 import { type Route } from '../server/route.js';
 
@@ -31,8 +31,7 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
     query: atQuery,
     answers: { 200: listOf(design, 'DesignListThen', asOfField) },
     errors: ['not_found', ...atErrors],
-    handle: async ({ params, query }) => {
-      const org = orgOf(params);
+    handle: async ({ params: { org }, query }) => {
       const moment = await momentFrom(deps.store, query.at, 'at');
       if (moment === null)
         return { status: 200, body: wholeList((await readDesigns(deps, org)).map(designBody(deps))) };
@@ -47,7 +46,7 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
     answers: { 200: listOf(address, 'DoNotMailList') },
     errors: ['not_found', 'invalid_cursor', 'invalid_parameter'],
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
-      const rows = await listDoNotMail(deps, orgOf(params), { limit, startingAfter });
+      const rows = await listDoNotMail(deps, params.org, { limit, startingAfter });
       return pageOf(
         rows,
         limit,

@@ -16,7 +16,7 @@ import { DomainError } from '../../../domain/errors.js';
 import { optional, optionalText, text } from '../schema/fields.js';
 import { organizationId, shownNumber, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
-import { byOperator, orgOf, pageQuery, operatorRoute } from './route.js';
+import { byOperator, pageQuery, operatorRoute } from './route.js';
 import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { type Route } from '../server/route.js';
 
@@ -136,7 +136,7 @@ export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[
     summary: 'Look up an organization',
     answers: { 200: wholeOrganization },
     handle: async ({ params }) => {
-      const shown = await readOrganization(deps, orgOf(params));
+      const shown = await readOrganization(deps, params.org);
       return { status: 200, body: { ...rowOf(shown), cards: shown.cards } };
     },
   }),
@@ -149,7 +149,7 @@ export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[
     handle: async (request, { name, house_hand: houseHand, suspended: isSuspended }) => {
       if (name === null && houseHand === null && isSuspended === null) throw nothingToChange();
       const change = { name, houseHand, isSuspended };
-      const changed = await changeOrganization(deps, byOperator(request), orgOf(request.params), change);
+      const changed = await changeOrganization(deps, byOperator(request), request.params.org, change);
       return { status: 200, body: { ...bodyOf(changed), suspended: changed.isSuspended } };
     },
   }),

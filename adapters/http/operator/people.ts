@@ -20,7 +20,7 @@ import { text } from '../schema/fields.js';
 import { alwaysTrue, idOf, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/as-of.js';
-import { byOperator, rootAccess, orgOf, operatorRoute } from './route.js';
+import { byOperator, rootAccess, operatorRoute } from './route.js';
 import { instant, listOf, timestamp, wholeList } from '../api/responses.js';
 import { type Route } from '../server/route.js';
 import { pageUrl, placeOf } from '../web/url.js';
@@ -102,7 +102,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       answers: { 201: linkTo('join') },
       errors: ['not_found', 'invalid_transition'],
       handle: async (request, { email, name, role }) => {
-        const org = orgOf(request.params);
+        const { org } = request.params;
         const { token, expires } = await inviteMember(deps, byOperator(request), org, {
           email,
           name,
@@ -117,8 +117,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       query: atQuery,
       answers: { 200: listOf(memberRow, 'MemberList', asOfField) },
       errors: ['not_found', ...atErrors],
-      handle: async ({ params, query }) => {
-        const org = orgOf(params);
+      handle: async ({ params: { org }, query }) => {
         const moment = await momentFrom(deps.store, query.at, 'at');
         if (moment === null)
           return { status: 200, body: wholeList((await listMembers(deps, org)).map(memberBody)) };
@@ -134,7 +133,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       errors: ['not_found', 'invalid_transition'],
       handle: async (request, { role: wanted }) => {
         const id = Uuid.parse(request.params.id);
-        const changed = await changeRole(deps, byOperator(request), orgOf(request.params), id, wanted);
+        const changed = await changeRole(deps, byOperator(request), request.params.org, id, wanted);
         return { status: 200, body: memberBody(changed) };
       },
     }),
@@ -145,7 +144,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       errors: ['not_found', 'invalid_transition'],
       handle: async (request) => {
         const id = Uuid.parse(request.params.id);
-        await removeMember(deps, byOperator(request), orgOf(request.params), id);
+        await removeMember(deps, byOperator(request), request.params.org, id);
         return { status: 200, body: { id, removed: true } };
       },
     }),
@@ -156,7 +155,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       errors: ['not_found'],
       handle: async (request) => {
         const id = Uuid.parse(request.params.id);
-        const { token, ends } = await issueReset(deps, byOperator(request), orgOf(request.params), id);
+        const { token, ends } = await issueReset(deps, byOperator(request), request.params.org, id);
         return linkBody(paths.reset, { link: token }, ends);
       },
     }),

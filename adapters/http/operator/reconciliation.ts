@@ -14,7 +14,7 @@ import {
 import { csvOf } from '../server/csv.js';
 import { preferredType } from '../server/media-types.js';
 import { momentFrom, momentParam } from '../api/as-of.js';
-import { operatorAccess, orgOf, operatorRoute } from './route.js';
+import { operatorAccess, operatorRoute } from './route.js';
 import { instant, timestamp } from '../api/responses.js';
 import { type Route } from '../server/route.js';
 
@@ -174,7 +174,7 @@ export const reconciliationRoutes = (deps: ReconcileCreditsDeps): readonly Route
     errors: ['not_found', 'invalid_parameter'],
     handle: async (request) => {
       const { from, to } = request.query;
-      const org = orgOf(request.params);
+      const { org } = request.params;
       const begins = await momentFrom(deps.store, from, 'from');
       const ends = await momentFrom(deps.store, to, 'to');
       const body = bodyOf({ organization: org, from, to }, await reconcileCredits(deps, org, begins, ends));

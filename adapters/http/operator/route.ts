@@ -40,11 +40,10 @@ export const byOperator = ({ id, caller, traceparent }: OperatorRequest) => ({
   traceparent,
 });
 
-export const orgParam = text({
-  code: 'not_found',
-  description: 'The id of the organization.',
-  examples: [examples.organization],
-});
+export const orgParam = text(
+  { code: 'not_found', description: 'The id of the organization.', examples: [examples.organization] },
+  (id) => OrganizationId.parse(id),
+);
 /** Things with an `:id`, by the part of a path before it. */
 const things: Readonly<Record<string, string>> = {
   deliveries: 'delivery',
@@ -55,7 +54,6 @@ const things: Readonly<Record<string, string>> = {
   webhooks: 'endpoint',
 };
 export const orgPath = '/operator/v1/organizations/:org';
-export const orgOf = ({ org }: { readonly org: string }): OrganizationId => OrganizationId.parse(org);
 
 /** The parameters that a path names: `/organizations/:org` has `org`. */
 type ParametersIn<Path extends string> = Path extends `${string}:${infer Rest}`
@@ -63,6 +61,10 @@ type ParametersIn<Path extends string> = Path extends `${string}:${infer Rest}`
     ? Name | ParametersIn<`/${More}`>
     : Rest
   : never;
+
+type ParametersOf<Call extends string> = {
+  readonly [Name in ParametersIn<Call>]: z.ZodType<Name extends 'org' ? OrganizationId : string>;
+};
 
 interface OperatorDefinition<
   Params extends z.ZodObject,
@@ -84,7 +86,7 @@ interface OperatorDefinition<
  */
 export const operatorRoute = <
   const Call extends `${Method} /${string}`,
-  Params extends z.ZodObject = z.ZodObject<Record<ParametersIn<Call>, z.ZodType<string>>>,
+  Params extends z.ZodObject = z.ZodObject<ParametersOf<Call>>,
   Query extends z.ZodObject = z.ZodObject,
   Values = undefined,
 >(

@@ -42,7 +42,7 @@ import {
   shownText,
 } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
-import { byOperator, orgOf, operatorRoute, pageQuery } from './route.js';
+import { byOperator, operatorRoute, pageQuery } from './route.js';
 import { asOfBody, asOfField, atErrors, atQuery, momentFrom, placeFrom } from '../api/as-of.js';
 import { instant, listOf, pageOf, timestampAt, wholeList } from '../api/responses.js';
 import { type Route } from '../server/route.js';
@@ -139,8 +139,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     query: deliveryQuery,
     answers: { 200: deliveryList },
     errors: ['not_found', 'invalid_cursor', 'invalid_parameter'],
-    handle: async ({ params, query }) => {
-      const org = orgOf(params);
+    handle: async ({ params: { org }, query }) => {
       await organizationOf(deps, org);
       return deliveryPage(deps, org, query);
     },
@@ -150,8 +149,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     summary: 'Follow deliveries and attempts as they happen, as server-sent events',
     ...deliveryStream,
     errors: ['not_found'],
-    handle: async ({ params, signal }) => {
-      const org = orgOf(params);
+    handle: async ({ params: { org }, signal }) => {
       await organizationOf(deps, org);
       return { status: 200, events: deliveryEvents(deps, org, signal) };
     },
@@ -163,7 +161,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     answers: { 202: redriven },
     errors: ['not_found', 'invalid_parameter'],
     handle: async (request, { from, to, endpoint }) => {
-      const org = orgOf(request.params);
+      const { org } = request.params;
       const which = {
         from: await placeFrom(deps.store, from, 'from'),
         to: to === null ? null : await placeFrom(deps.store, to, 'to'),
@@ -178,7 +176,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     id: 'getOrganizationDelivery',
     summary: 'Look up a delivery and its attempts',
     answers: { 200: delivery },
-    handle: ({ params }) => oneDelivery(deps, orgOf(params), params.id),
+    handle: ({ params }) => oneDelivery(deps, params.org, params.id),
   }),
   operatorRoute(`POST /organizations/:org/deliveries/:id/retry`, {
     id: 'retryOrganizationDelivery',
@@ -186,7 +184,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     answers: { 202: retried },
     errors: ['not_found', 'invalid_transition'],
     handle: async ({ params }) => {
-      await retryDelivery(deps, orgOf(params), params.id);
+      await retryDelivery(deps, params.org, params.id);
       return { status: 202, body: { id: params.id } };
     },
   }),
@@ -214,8 +212,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     query: atQuery,
     answers: { 200: listOf(endpointThen, 'WebhookEndpointListThen', asOfField) },
     errors: ['not_found', ...atErrors],
-    handle: async ({ params, query }) => {
-      const org = orgOf(params);
+    handle: async ({ params: { org }, query }) => {
       const moment = await momentFrom(deps.store, query.at, 'at');
       if (moment !== null) {
         const { was, asOf } = await listEndpointsAt(deps, org, moment);
@@ -231,7 +228,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     query: testQuery,
     answers: { 200: testResult },
     errors: ['not_found', 'invalid_parameter'],
-    handle: ({ params, query }) => tested(deps, orgOf(params), params.id, query),
+    handle: ({ params, query }) => tested(deps, params.org, params.id, query),
   }),
   operatorRoute(`POST /organizations/:org/webhooks/:id/enable`, {
     id: 'enableOrganizationWebhook',
@@ -240,7 +237,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
       200: listedEndpoint,
     },
     handle: async (request) => {
-      const org = orgOf(request.params);
+      const { org } = request.params;
       const listed = await enableEndpoint(
         deps,
         org,
@@ -257,7 +254,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
       200: rotated,
     },
     handle: async (request) => {
-      const org = orgOf(request.params);
+      const { org } = request.params;
       return {
         status: 200,
         body: {
@@ -277,7 +274,7 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     body: whole(replay),
     answers: { 202: counted },
     errors: ['not_found', 'invalid_parameter'],
-    handle: ({ params, signal }, { from }) => replayed(deps, orgOf(params), params.id, { from }, signal),
+    handle: ({ params, signal }, { from }) => replayed(deps, params.org, params.id, { from }, signal),
   }),
 ];
 

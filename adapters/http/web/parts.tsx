@@ -49,6 +49,20 @@ export const PageHeading = ({ title, children }: HeadProps) => (
   </>
 );
 
+interface PanelProps {
+  readonly id: string;
+  readonly title: string;
+  readonly children: ComponentChildren;
+}
+
+/** A part of a page, which its heading names. */
+export const Panel = ({ id, title, children }: PanelProps) => (
+  <section class="panel" aria-labelledby={id}>
+    <h2 id={id}>{title}</h2>
+    {children}
+  </section>
+);
+
 interface EmptyProps {
   readonly title: string;
   readonly children: ComponentChildren;

@@ -5,36 +5,14 @@ import {
   type HookCalls,
   type HookUse,
 } from '../../../application/ports/hook-calls.js';
-import { messageOf, type ErrorCode } from '../../../domain/errors.js';
-import { Instant, OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
+import { messageOf } from '../../../domain/errors.js';
+import { Instant, type Milliseconds, type Uuid } from '../../../domain/ids.js';
 import type { Database, Statement } from '../database.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
+import type { InputOf } from '../writer/operations.js';
 import type { SqliteWriter } from '../writer/writer.js';
 
-interface Row {
-  readonly id: string;
-  readonly hook: string;
-  readonly org: string;
-  readonly at: string;
-  readonly status: number;
-  readonly code: string | null;
-  readonly card: string | null;
-  readonly request_id: string;
-}
-
-const columns = 'id, hook, org, at, status, code, card, request_id';
-
-/** The call that a row holds. Its code was written from an ErrorCode. */
-const callOf = ({ id, hook, org, at, status, code, card, request_id: requestId }: Row): HookCall => ({
-  id: Uuid.parse(id),
-  hook: Uuid.parse(hook),
-  org: OrganizationId.parse(org),
-  at: Instant.parse(at),
-  status,
-  code: code as ErrorCode | null,
-  card,
-  requestId,
-});
+const columns = 'id, hook, org, at, status, code, card, request_id as requestId';
 
 const unavailable = (error: unknown): HookCallsUnavailable =>
   new HookCallsUnavailable(messageOf(error), { cause: error });
@@ -69,11 +47,7 @@ export class SqliteHookCalls implements HookCalls {
   }
 
   async record(call: HookCall): Promise<void> {
-    try {
-      await this.#writer.run('recordHookCall', call);
-    } catch (error) {
-      throw unavailable(error);
-    }
+    await this.#write('recordHookCall', call);
   }
 
   async page(
@@ -83,8 +57,8 @@ export class SqliteHookCalls implements HookCalls {
     return this.#read(() => {
       const before = startingAfter === null ? Number.MAX_SAFE_INTEGER : this.#number(hook, startingAfter);
       if (before === null) return null;
-      const rows: readonly Row[] = this.#page.all(hook, before, limit);
-      return rows.map(callOf);
+      const calls: readonly HookCall[] = this.#page.all(hook, before, limit);
+      return calls;
     });
   }
 
@@ -95,16 +69,16 @@ export class SqliteHookCalls implements HookCalls {
   async removeOld(before: Milliseconds, signal: AbortSignal): Promise<void> {
     for (let hook = this.#hookAfter(''); hook !== null && !signal.aborted; hook = this.#hookAfter(hook)) {
       for (let old = this.#oldOf(hook, before); old.length > 0 && !signal.aborted;) {
-        await this.#remove(old);
+        await this.#write('removeHookCalls', old);
         old = old.length < removedAtOnce ? [] : this.#oldOf(hook, before);
       }
       await nextTurn();
     }
   }
 
-  async #remove(numbers: readonly number[]): Promise<void> {
+  async #write<Name extends 'recordHookCall' | 'removeHookCalls'>(name: Name, input: InputOf<Name>) {
     try {
-      await this.#writer.run('removeHookCalls', numbers);
+      await this.#writer.run(name, input);
     } catch (error) {
       throw unavailable(error);
     }

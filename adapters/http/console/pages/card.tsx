@@ -8,7 +8,7 @@ import { codeFrom } from '../../../../application/cards/read-cards.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form } from '../../web/form.js';
-import { Danger, PageHeading } from '../../web/parts.js';
+import { Danger, PageHeading, Panel } from '../../web/parts.js';
 import { Day, Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { nothingHere, assertMay, roleAt } from '../admit.js';
@@ -130,8 +130,7 @@ export const cardPage = page({
             </ol>
           </section>
           <div>
-            <section class="panel" aria-labelledby="details">
-              <h2 id="details">Details</h2>
+            <Panel id="details" title="Details">
               <dl class="facts">
                 <dt>Code</dt>
                 <dd>
@@ -148,7 +147,7 @@ export const cardPage = page({
                   <Day day={card.due} />
                 </dd>
               </dl>
-            </section>
+            </Panel>
             {form === null ? null : (
               <Danger label="Cancel this card">
                 <p>

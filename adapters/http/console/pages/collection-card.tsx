@@ -1,6 +1,6 @@
 import { collectionCards } from '../../../../projections/collection-cards.js';
 import { Cover } from '../../web/cover.js';
-import { PageHeading } from '../../web/parts.js';
+import { PageHeading, Panel } from '../../web/parts.js';
 import { nothingHere } from '../admit.js';
 import { page } from '../page.js';
 import { paths } from '../../web/paths.js';
@@ -24,8 +24,7 @@ export const collectionCardPage = page({
       <PageHeading title={title} />
       <div class="grid">
         <Cover title={title} artwork={artwork} url={url} size="preview" />
-        <section class="panel" aria-labelledby="send-it">
-          <h2 id="send-it">Send it</h2>
+        <Panel id="send-it" title="Send it">
           <p>
             {deps.hasConsole ? (
               <>
@@ -38,7 +37,7 @@ export const collectionCardPage = page({
             <code>card:{slug}</code>
           </p>
           <p class="quiet small">The first card that you send with it saves a copy among your designs.</p>
-        </section>
+        </Panel>
       </div>
     </>
   ),

@@ -4,7 +4,7 @@ import { removeContact, replaceContact } from '../../../../application/contacts/
 import { Uuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form } from '../../web/form.js';
-import { Danger, PageHeading } from '../../web/parts.js';
+import { Danger, PageHeading, Panel } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { nothingHere } from '../admit.js';
 import { newForm } from '../answer.js';
@@ -54,8 +54,7 @@ export const contactPage = page({
           </p>
         ) : null}
         <div class="grid wide">
-          <section class="panel" aria-labelledby="record">
-            <h2 id="record">The complete record</h2>
+          <Panel id="record" title="The complete record">
             {forms === null ? (
               <fieldset disabled>
                 <ContactFields details={details} />
@@ -67,9 +66,8 @@ export const contactPage = page({
                 <button type="submit">Save</button>
               </Form>
             )}
-          </section>
-          <section class="panel" aria-labelledby="facts">
-            <h2 id="facts">Details</h2>
+          </Panel>
+          <Panel id="facts" title="Details">
             <dl class="facts">
               <dt>External id</dt>
               <dd>{details?.externalId ?? 'none'}</dd>
@@ -96,7 +94,7 @@ export const contactPage = page({
                 </Form>
               </Danger>
             )}
-          </section>
+          </Panel>
         </div>
       </>
     );

@@ -5,7 +5,7 @@ import { CommandId, derivedUuid } from '../../../../domain/ids.js';
 import { listContacts } from '../../../../application/contacts/list-contacts.js';
 import { may } from '../../../../domain/permissions.js';
 import { Field, Form, Search } from '../../web/form.js';
-import { Empty, PageHeading, Older, Table } from '../../web/parts.js';
+import { Empty, Older, PageHeading, Panel, Table } from '../../web/parts.js';
 import { newForm } from '../answer.js';
 import { ContactFields, contactFrom } from '../contact-form.js';
 import { contactsLike } from '../find-contacts.js';
@@ -86,8 +86,7 @@ export const contactsPage = page({
         )}
         <Older to={last && url(paths.contacts, { org }, { before: last.id })} />
         {form === null ? null : (
-          <section class="panel" aria-labelledby="new-contact">
-            <h2 id="new-contact">New contact</h2>
+          <Panel id="new-contact" title="New contact">
             <Form action="make" id={form}>
               <ContactFields details={null} />
               <Field
@@ -98,7 +97,7 @@ export const contactsPage = page({
               />
               <button type="submit">Save the contact</button>
             </Form>
-          </section>
+          </Panel>
         )}
       </>
     );

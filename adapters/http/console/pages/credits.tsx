@@ -10,7 +10,7 @@ import { purchase } from '../../operator/credits.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
 import { Bars } from '../../web/chart.js';
-import { Empty, PageHeading, Older } from '../../web/parts.js';
+import { Empty, Older, PageHeading, Panel } from '../../web/parts.js';
 import { dayName } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { newForm } from '../answer.js';
@@ -86,8 +86,7 @@ export const creditsPage = page({
           </section>
         </div>
         {form === null ? null : (
-          <section class="panel" aria-labelledby="add">
-            <h2 id="add">Add credits</h2>
+          <Panel id="add" title="Add credits">
             <Form action="add" id={form}>
               <div class="beside">
                 <Field name="amount" label="Amount" type="number" />
@@ -99,7 +98,7 @@ export const creditsPage = page({
               </p>
               <button type="submit">Add credits</button>
             </Form>
-          </section>
+          </Panel>
         )}
         <div class="head">
           <h2>Statement</h2>

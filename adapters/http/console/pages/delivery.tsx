@@ -3,7 +3,7 @@ import type { Delivery } from '../../../../application/ports/delivery-log.js';
 import { may } from '../../../../domain/permissions.js';
 import { deliveryHeaders } from '../../../../domain/webhook-signing.js';
 import { Form } from '../../web/form.js';
-import { Badge, Empty, PageHeading } from '../../web/parts.js';
+import { Badge, Empty, PageHeading, Panel } from '../../web/parts.js';
 import { block } from '../../web/prose.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
@@ -61,8 +61,7 @@ export const deliveryPage = page({
             <a href={url(paths.endpoint, { org, endpoint: endpoint.id })}>switched on</a>.
           </p>
         )}
-        <section class="panel" aria-labelledby="state">
-          <h2 id="state">State</h2>
+        <Panel id="state" title="State">
           <dl class="facts">
             <dt>Endpoint</dt>
             <dd>
@@ -106,7 +105,7 @@ export const deliveryPage = page({
               </p>
             </Form>
           ) : null}
-        </section>
+        </Panel>
         <section class="panel" aria-labelledby="attempts">
           <h2 id="attempts">
             {made > attempts.length ? `The last ${attempts.length} attempts` : 'Attempts'}
@@ -133,15 +132,14 @@ export const deliveryPage = page({
             </ol>
           )}
         </section>
-        <section class="panel" aria-labelledby="request">
-          <h2 id="request">Request</h2>
+        <Panel id="request" title="Request">
           {endpoint === undefined ? null : (
             <p>
               <Badge tone="idle">POST</Badge> <code>{endpoint.url}</code>
             </p>
           )}
           {block(`${headersOf(delivery).join('\n')}\n\n${delivery.body}`)}
-        </section>
+        </Panel>
       </>
     );
   },

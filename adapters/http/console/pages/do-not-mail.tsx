@@ -5,7 +5,7 @@ import { may } from '../../../../domain/permissions.js';
 import { doNotMail } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form, Submit } from '../../web/form.js';
-import { Empty, Older } from '../../web/parts.js';
+import { Empty, Older, Panel } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { confirmed, page, type Sent } from '../page.js';
@@ -34,13 +34,12 @@ export const doNotMailPage = page({
           Cards to these addresses are held. Only the payload of an inbound hook carries an e-mail address.
         </p>
         {mayChange ? (
-          <section class="panel" aria-labelledby="add">
-            <h2 id="add">Add an address</h2>
+          <Panel id="add" title="Add an address">
             <Form action="add" id={newForm(context)}>
               <Field name="email" label="E-mail" type="email" />
               <button type="submit">Add</button>
             </Form>
-          </section>
+          </Panel>
         ) : null}
         {shown.length === 0 ? (
           <Empty title="The list is empty">Add people who ask not to get cards.</Empty>

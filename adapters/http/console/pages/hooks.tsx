@@ -4,14 +4,43 @@ import { may } from '../../../../domain/permissions.js';
 import { newHook } from '../../operator/hooks.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
-import { Badge, Empty, Older, Table } from '../../web/parts.js';
+import { Badge, Empty, Older, Panel, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
-import { curlOf, hookMade } from '../hook-made.js';
 import { Tabs } from '../tabs.js';
 import { type OrgContext, page, pageAfter } from '../page.js';
 import { shownPart, wantedPart } from '../paging.js';
 import { paths } from '../../web/paths.js';
+import { exampleMessage, exampleRecipient } from '../../api/card-fields.js';
+import { block, type Html } from '../../web/prose.js';
+import { Secret } from '../../web/sample.js';
+import type { Url } from '../../web/url.js';
+
+/** The line that sends a card through a hook. */
+const curlOf = (address: string): string =>
+  `curl ${address} \\\n  -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify({ ...exampleRecipient, message: exampleMessage })}'`;
+
+/** The response to the form: the only time that the URL of the hook is shown. */
+const hookMade = (address: string, next: Url): Html => (
+  <>
+    <h1>Your new hook</h1>
+    <section class="panel">
+      <p>
+        <strong>Its URL is shown only now.</strong> Copy it into the tool that will call it: it can’t be shown
+        again, and anyone who has it can send cards.
+      </p>
+      <Secret text={address} />
+      <h2>Try it</h2>
+      <p>This sends a card, and spends 1 credit.</p>
+      {block(curlOf(address))}
+      <p class="actions">
+        <a class="button" href={next}>
+          I have stored it: write its message
+        </a>
+      </p>
+    </section>
+  </>
+);
 
 const columnsFor = ({ url, org, timeZone }: OrgContext) => [
   {
@@ -61,8 +90,7 @@ export const hooksPage = page({
         )}
         <Older to={last && url(paths.hooks, { org }, { before: last.id })} />
         {form === null ? null : (
-          <section class="panel" aria-labelledby="new-hook">
-            <h2 id="new-hook">New hook</h2>
+          <Panel id="new-hook" title="New hook">
             <Form action="make" id={form}>
               <Field
                 name="label"
@@ -71,7 +99,7 @@ export const hooksPage = page({
               />
               <button type="submit">Make the hook</button>
             </Form>
-          </section>
+          </Panel>
         )}
       </>
     );

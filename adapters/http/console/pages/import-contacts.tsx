@@ -5,7 +5,7 @@ import { contactRows } from '../../api/contact-file.js';
 import { UnreadableFile } from '../../api/csv-rows.js';
 import { maxFileBytes } from '../../server/upload.js';
 import { Field, FileField, Form } from '../../web/form.js';
-import { Badge, PageHeading, Table } from '../../web/parts.js';
+import { Badge, PageHeading, Panel, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { importTones } from '../import-parts.js';
@@ -27,8 +27,7 @@ export const importContactsPage = page({
         <a href={url(paths.contacts, { org })}>Contacts</a> › Import
       </p>
       <PageHeading title="Import contacts" />
-      <section class="panel" aria-labelledby="file">
-        <h2 id="file">A CSV file</h2>
+      <Panel id="file" title="A CSV file">
         <Form action="import" id={form} hasFile>
           <Field
             name="key"
@@ -44,7 +43,7 @@ export const importContactsPage = page({
           />
           <button type="submit">Import</button>
         </Form>
-      </section>
+      </Panel>
       {imports.length === 0 ? null : (
         <Table
           label="Imports of the last 7 days"

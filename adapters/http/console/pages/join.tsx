@@ -7,6 +7,7 @@ import type { Role } from '../../../../domain/permissions.js';
 import { newMember } from '../../operator/people.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form, Refusal, Submit } from '../../web/form.js';
+import { Panel } from '../../web/parts.js';
 import { newForm } from '../answer.js';
 import { goodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
@@ -63,8 +64,7 @@ export const joinPage = page({
         {organization} invites {person.email} as <strong>{role}</strong>, who {roleMeans[role]}.
       </p>
       <Refusal />
-      <section class="panel" aria-labelledby="new-account">
-        <h2 id="new-account">With a new account</h2>
+      <Panel id="new-account" title="With a new account">
         <p class="quiet">
           It gives access to this organization only. Other accounts with this e-mail address stay as they are.
         </p>
@@ -74,9 +74,8 @@ export const joinPage = page({
           <NewPassword name="password" label="Choose a password" />
           <button type="submit">Join</button>
         </Form>
-      </section>
-      <section class="panel" aria-labelledby="with">
-        <h2 id="with">With an existing account</h2>
+      </Panel>
+      <Panel id="with" title="With an existing account">
         <Form action="joinWith" id={forms.withAccount}>
           <WhosePassword email={person.email} />
           <Field
@@ -87,7 +86,7 @@ export const joinPage = page({
           />
           <Submit kind="second">Join with this account</Submit>
         </Form>
-      </section>
+      </Panel>
     </div>
   ),
   actions: {

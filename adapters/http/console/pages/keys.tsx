@@ -2,7 +2,7 @@ import { createKey, revokeKey } from '../../../../application/organizations/admi
 import { listKeys, type ListedKey } from '../../../../application/access/read-keys.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form, Submit } from '../../web/form.js';
-import { Badge, Empty, Older, Table } from '../../web/parts.js';
+import { Badge, Empty, Older, Panel, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { idFrom } from '../admit.js';
@@ -113,10 +113,9 @@ export const keysPage = page({
         )}
         <Older to={last && url(paths.keys, { org }, { before: last.id })} />
         {form === null ? null : (
-          <section class="panel" aria-labelledby="new-key">
-            <h2 id="new-key">New key</h2>
+          <Panel id="new-key" title="New key">
             <NewKey form={form} refused={refused} />
-          </section>
+          </Panel>
         )}
       </>
     );

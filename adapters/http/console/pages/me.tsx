@@ -2,7 +2,7 @@ import { hashOfNew, setPassword, signOutOthers } from '../../../../application/a
 import { mailboxIdOf } from '../../../../domain/account.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { Field, Form, Submit } from '../../web/form.js';
-import { Badge, PageHeading } from '../../web/parts.js';
+import { Badge, PageHeading, Panel } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { goodPassword } from '../good-password.js';
@@ -26,8 +26,7 @@ export const mePage = page({
       <>
         <PageHeading title={visitor.kind === 'operator' ? 'Operator' : visitor.name} />
         {visitor.kind === 'operator' ? null : <p class="quiet">{visitor.email}</p>}
-        <section class="panel" aria-labelledby="sessions">
-          <h2 id="sessions">Signed in</h2>
+        <Panel id="sessions" title="Signed in">
           <ul class="rows">
             {sessions.map(({ id, browser, seen }) => (
               <li>
@@ -58,17 +57,16 @@ export const mePage = page({
               <Submit kind="second">Sign out everywhere else</Submit>
             </Form>
           </div>
-        </section>
+        </Panel>
         {visitor.kind === 'operator' ? null : (
-          <section class="panel" aria-labelledby="password">
-            <h2 id="password">Password</h2>
+          <Panel id="password" title="Password">
             <Form action="changePassword" id={forms.password}>
               <WhosePassword email={visitor.email} />
               <Field name="password" label="Your password" type="password" autocomplete="current-password" />
               <NewPassword name="next" label="New password" more="Your other sessions end." />
               <button type="submit">Change password</button>
             </Form>
-          </section>
+          </Panel>
         )}
       </>
     );

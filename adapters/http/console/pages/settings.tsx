@@ -5,6 +5,7 @@ import { may } from '../../../../domain/permissions.js';
 import { organizationChange } from '../../operator/organizations.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
+import { Panel } from '../../web/parts.js';
 import { SheetLine } from '../../web/letter.js';
 import { newForm } from '../answer.js';
 import { confirmed, page } from '../page.js';
@@ -54,8 +55,7 @@ export const settingsPage = page({
     return (
       <>
         <Tabs context={context} of="Settings" here="Organization" />
-        <section class="panel" aria-labelledby="organization">
-          <h2 id="organization">Organization</h2>
+        <Panel id="organization" title="Organization">
           {form === null ? (
             <>
               <p>{name}</p>
@@ -68,7 +68,7 @@ export const settingsPage = page({
               <button type="submit">Save</button>
             </Form>
           )}
-        </section>
+        </Panel>
         <p class="quiet">All times are in the time zone {context.timeZone.replaceAll('_', ' ')}.</p>
       </>
     );

@@ -4,7 +4,7 @@ import { listEndpoints, registerEndpoint } from '../../../../application/webhook
 import { may } from '../../../../domain/permissions.js';
 import { readRegistration } from '../../api/webhooks.js';
 import { Field, Form, Submit } from '../../web/form.js';
-import { Empty } from '../../web/parts.js';
+import { Empty, Panel } from '../../web/parts.js';
 import { newForm } from '../answer.js';
 import { chosenEvents, EndpointState, EventChoices, eventsLine, Health, Secret } from '../endpoint-parts.js';
 import { Tabs } from '../tabs.js';
@@ -78,8 +78,7 @@ export const webhooksPage = page({
           </div>
         )}
         {mayManage ? (
-          <section class="panel" aria-labelledby="register">
-            <h2 id="register">Register an endpoint</h2>
+          <Panel id="register" title="Register an endpoint">
             <Form action="register" id={newForm(context)}>
               <Field name="url" label="URL" hint="https, and reachable on the public internet." />
               <Field
@@ -91,7 +90,7 @@ export const webhooksPage = page({
               <EventChoices subscribed={refused === null ? [] : chosenEvents(refused.sent)} />
               <button type="submit">Register</button>
             </Form>
-          </section>
+          </Panel>
         ) : null}
         <VerifyExamples />
       </>

@@ -10,7 +10,7 @@ import {
 import { handwritingName, slugAndTitle } from '../../../operator/catalogue.js';
 import { parseValues } from '../../../schema/read.js';
 import { Field, Form, Submit } from '../../../web/form.js';
-import { Badge, PageHeading } from '../../../web/parts.js';
+import { Badge, PageHeading, Panel } from '../../../web/parts.js';
 import { newForm } from '../../answer.js';
 import { confirmed, type HouseContext, page, type Sent } from '../../page.js';
 import { paths } from '../../../web/paths.js';
@@ -48,8 +48,7 @@ export const cataloguePage = page({
       <>
         <PageHeading title="Catalogue" />
         <div class="grid">
-          <section class="panel" aria-labelledby="hands">
-            <h2 id="hands">Handwritings</h2>
+          <Panel id="hands" title="Handwritings">
             <ul class="rows">
               {hands.map(({ name, active }) => (
                 <li>
@@ -76,9 +75,8 @@ export const cataloguePage = page({
               <Field name="name" label="New handwriting" />
               <Submit kind="second">Offer it</Submit>
             </Form>
-          </section>
-          <section class="panel" aria-labelledby="cards">
-            <h2 id="cards">Collection</h2>
+          </Panel>
+          <Panel id="cards" title="Collection">
             <ul class="rows">
               {cards.map(({ slug, title, active }) => (
                 <li>
@@ -114,7 +112,7 @@ export const cataloguePage = page({
                 New card
               </a>
             </p>
-          </section>
+          </Panel>
         </div>
         <p class="quiet">Cards that were sent with what is withdrawn keep it.</p>
       </>

@@ -5,7 +5,7 @@ import { slugAndTitle } from '../../../operator/catalogue.js';
 import { parseValues } from '../../../schema/read.js';
 import { Cover } from '../../../web/cover.js';
 import { Field, Form } from '../../../web/form.js';
-import { PageHeading } from '../../../web/parts.js';
+import { PageHeading, Panel } from '../../../web/parts.js';
 import { paths } from '../../../web/paths.js';
 import { nothingHere } from '../../admit.js';
 import { newForm } from '../../answer.js';
@@ -44,11 +44,10 @@ export const newCollectionCardPage = page({
           </Form>
         </section>
         {card === null ? null : (
-          <section class="panel" aria-labelledby="now">
-            <h2 id="now">Now</h2>
+          <Panel id="now" title="Now">
             <Cover title={card.title} artwork={card.artwork} url={url} size="preview" />
             <p class="quiet">Copies of organizations keep their picture, and so do cards that were sent.</p>
-          </section>
+          </Panel>
         )}
       </div>
     </>

@@ -5,7 +5,7 @@ import { newMember } from '../../../operator/people.js';
 import { newOrganization } from '../../../operator/organizations.js';
 import { parseValues } from '../../../schema/read.js';
 import { Field, Form, Search } from '../../../web/form.js';
-import { Badge, Empty, PageHeading, Older, Table } from '../../../web/parts.js';
+import { Badge, Empty, Older, PageHeading, Panel, Table } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
 import { newForm } from '../../answer.js';
 import { linkShown } from '../../members-parts.js';
@@ -80,8 +80,7 @@ export const organizationsPage = page({
           />
         )}
         <Older to={last && url(paths.house, {}, { before: last.id, ...(q !== '' && { q }) })} />
-        <section class="panel" aria-labelledby="new">
-          <h2 id="new">New organization</h2>
+        <Panel id="new" title="New organization">
           <Form action="make" id={form}>
             <div class="beside">
               <Field name="name" label="Name" />
@@ -94,7 +93,7 @@ export const organizationsPage = page({
             <p class="hint">The owner’s invitation is shown once, for you to pass on.</p>
             <button type="submit">Create organization</button>
           </Form>
-        </section>
+        </Panel>
       </>
     );
   },
