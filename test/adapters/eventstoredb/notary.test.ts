@@ -11,6 +11,7 @@ import { FinalError } from '../../../domain/errors.js';
 import { EventStoreDbStandIn } from '../../engines/eventstoredb-stand-in.js';
 import { logFile } from '../../support/fixtures/log-file.js';
 import { manipulations, sealedManipulations } from '../../support/fixtures/manipulations.js';
+import { addLeaves, minted } from '../../support/fixtures/minted.js';
 import { recordOf } from '../../support/fixtures/records.js';
 import { sealed, seventyHappenings, storedLog } from '../../support/fixtures/stored-log.js';
 import { MemoryLogTiles } from '../../support/memory/log-tiles.js';
@@ -92,6 +93,18 @@ const isSeen = (fresh: () => LogTiles): void => {
       expect(await scrubNow(notarizing(rig.store, tiles))).to.equal(70);
       expect((await tiles.kept()).map(({ size }) => size)).to.deep.equal([70]);
     }
+  });
+
+  it('is seen: an event that the service did not write, with a leaf in the tree', async () => {
+    rig.put(events);
+    const tiles = fresh();
+    await notarizeNow(notarizing(rig.store, tiles));
+    const all = [...events, minted(events, () => undefined).stored];
+    rig.put(all);
+    await addLeaves({ tiles }, all);
+    const error = await errorOf(notarizeNow(notarizing(rig.store, tiles)));
+    expect(error).to.include({ name: 'DamagedLog', position: all.at(-1)?.position });
+    expect((await tiles.kept()).map(({ size }) => size)).to.deep.equal([70]);
   });
 
   for (const { number, what, seenAt, to, tree, copy, events: all } of changes)

@@ -10,13 +10,11 @@ import {
 } from '../../../application/log/notarize.js';
 import type { RawLog, StoredEvent } from '../../../application/ports/raw-log.js';
 import { eventMacs, type EventMacs } from '../../../domain/event-mac.js';
-import type { EventMetadata } from '../../../domain/events.js';
-import { entryHash } from '../../../domain/log-entry.js';
 import type { MasterKey } from '../../../domain/webhook-signing.js';
 import { inNewDirectory } from '../../adapters/sqlite/setup.js';
 import { logFile, type LogAtRest } from '../../support/fixtures/log-file.js';
 import { eventKeys, macs } from '../../support/fixtures/seal-events.js';
-import { minted } from '../../support/fixtures/minted.js';
+import { addLeaves, minted } from '../../support/fixtures/minted.js';
 import { seventyHappenings, storedLog } from '../../support/fixtures/stored-log.js';
 import { MemoryLogTiles } from '../../support/memory/log-tiles.js';
 import { MemoryRawLog } from '../../support/memory/raw-log.js';
@@ -49,21 +47,6 @@ const mintedBy = (mac: (hash: string) => string | undefined): readonly StoredEve
 ];
 const macOf = (event: StoredEvent | undefined): string =>
   (JSON.parse(event?.metadata ?? '{}') as { readonly mac: string }).mac;
-
-/** Makes leaves of the last events as the notary would: all that a writer to the store can. */
-const addLeaves = async (
-  { tiles }: Pick<LogAtRest, 'tiles'>,
-  events: readonly StoredEvent[],
-  numbered: (orgSeq: number) => number = (orgSeq) => orgSeq,
-): Promise<void> => {
-  const { size, epoch } = await tiles.tree();
-  for (const [index, { stream, revision, position, metadata }] of events.slice(size).entries()) {
-    const { org, hash } = JSON.parse(metadata) as EventMetadata;
-    const orgSeq = numbered((await tiles.counts([org])).get(org) ?? 0);
-    const leaf = { hash: entryHash({ stream, revision, hash, org, orgSeq }), position, org, orgSeq };
-    expect(await tiles.extend(size + index, [leaf], position, epoch)).to.equal(true);
-  }
-};
 const stranger: MasterKey = { id: 'test', key: Buffer.alloc(32, 66) };
 
 const kinds: Readonly<Record<string, (test: (store: LogAtRest) => Promise<void>) => Promise<void>>> = {
