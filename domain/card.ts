@@ -57,7 +57,7 @@ export const maxReferenceLength = 40;
 /**
  * A reference as it is kept, and as the list's filter compares it. (decision 25: where a reference is cut)
  */
-export const readReference = (text: string): string => truncate(text, maxReferenceLength);
+export const readReference = (text: string): string => truncate(text, maxReferenceLength).trimEnd();
 
 const Letter = z.object({ recipient: Recipient, message: z.string() });
 type Letter = z.infer<typeof Letter>;

@@ -427,6 +427,13 @@ describe('cards', () => {
       const other = await service.tenant();
       const { id } = await send(other, { reference: 'x'.repeat(45) });
       expect(ids(await other.api(`/api/v1/cards?reference=${'x'.repeat(60)}`))).to.deep.equal([id]);
+      const spaced = `${'y'.repeat(39)} z`;
+      const cut = await send(other, { reference: spaced });
+      expect((await other.api(`/api/v1/cards/${cut.id}`)).body['reference']).to.equal('y'.repeat(39));
+      for (const asked of [spaced, `${'y'.repeat(39)} `, 'y'.repeat(39)])
+        expect(ids(await other.api(`/api/v1/cards?reference=${encodeURIComponent(asked)}`))).to.deep.equal([
+          cut.id,
+        ]);
       const number = await send(other, { reference: 1007 });
       expect(ids(await other.api('/api/v1/cards?reference=1007'))).to.deep.equal([number.id]);
     });
