@@ -61,7 +61,7 @@ export const withdraw =
     if (balance < amount)
       throw new DomainError(
         'no_credits',
-        `The balance is ${balance}: no more than that can be withdrawn. Nothing was.`,
+        `The balance is ${balance}: no more than that can be withdrawn. Nothing was: send an \`amount\` up to the balance.`,
       );
     return { type: 'CreditsWithdrawn', data: { cause, amount, reason, balance: balance - amount } };
   };

@@ -381,7 +381,7 @@ export const retryDelivery = async (deps: WebhookDeps, org: OrganizationId, id: 
   if (found === 'refused')
     throw new DomainError(
       'invalid_transition',
-      'This delivery was delivered, or its endpoint was deleted. It is not sent again.',
+      'This delivery was delivered, or its endpoint was deleted. It is not sent again. Look up its card instead.',
     );
   await announce(deps, found.endpoint);
 };

@@ -85,7 +85,10 @@ describe('the pages about deliveries', () => {
     const done = await owner.get(`${list}/${id}`);
     expect(done.text).to.include('Delivered').and.not.to.include('Retry now');
     const refused = await owner.post(`${list}/${id}`, { do: 'retry', form: 'late' });
-    expect([refused.status, refused.text.includes('It is not sent again.')]).to.deep.equal([409, true]);
+    expect([
+      refused.status,
+      refused.text.includes('It is not sent again. Look up its card instead.'),
+    ]).to.deep.equal([409, true]);
   });
 
   it('send a card’s deliveries again from the page of the card', async () => {
