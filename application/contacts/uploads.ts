@@ -24,7 +24,7 @@ export class Uploads {
   begin(org: OrganizationId): { readonly end: () => void } {
     const own = this.#orgs.filter((each) => each === org).length;
     if (own >= maxFiles.ofOrganization) throw tooMany();
-    // Whoever has places already leaves as many to others.
+    // An organization that has places leaves as many to others.
     if (maxFiles.ofProcess - this.#orgs.length <= own)
       throw new DomainError('rate_limited', 'Many files are being uploaded just now. Wait a minute.', 'file');
     this.#orgs.push(org);

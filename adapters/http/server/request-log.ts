@@ -88,7 +88,7 @@ export const recordOf = (
     actor,
     org: (caller.kind === 'key' ? caller.org : subject?.org) ?? null,
     address,
-    // Whoever was not let in has read nothing.
+    // A visitor who was not let in has read nothing.
     subjects: (actor !== null && subject?.subjects) || [],
     idempotencyKey: typeof key === 'string' ? key.slice(0, maxKeyLength) : null,
   };
