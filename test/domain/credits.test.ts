@@ -65,7 +65,9 @@ describe('a ledger', () => {
     given(ledger, purchased(3, 3))
       .when(withdraw(command, 4, 'refund'))
       .refuses('no_credits');
-    expect(() => withdraw(command, 4, 'refund')({ balance: 3 })).to.throw(/Nothing was: send an `amount` up to/);
+    expect(() => withdraw(command, 4, 'refund')({ balance: 3 })).to.throw(
+      /Nothing was: send an `amount` up to/,
+    );
     given(ledger)
       .when(withdraw(command, 1, 'refund'))
       .refuses('no_credits');
