@@ -302,7 +302,7 @@ export const cancel = (state: Card): CardEvent[] => {
     default:
       throw new DomainError(
         'too_late_to_cancel',
-        `This card can no longer be cancelled: ${whereabouts[status]}. ${status === 'failed' ? 'Nothing more is to be done; send it anew if it should go out after all.' : 'Let it go out, or send another one after it.'}`,
+        `This card can no longer be cancelled: ${whereabouts[status]}. ${status === 'failed' ? 'Nothing more is to be done; send it again if it should go out after all.' : 'Let it go out, or send another one after it.'}`,
       );
   }
 };

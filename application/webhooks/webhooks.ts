@@ -79,7 +79,7 @@ const notifyWorkers = async (deps: WebhookDeps, org: OrganizationId, endpoint: E
   }
 };
 
-/** How long a request waits for the drop of what must not be sent. After that it goes on in the background. */
+/** How long a request waits until what must not be sent is dropped. The rest of it goes on by itself. */
 const dropPatience: Milliseconds = 1_000;
 
 /** Drops what a change of the endpoint left, so that no list shows it as pending. */
