@@ -26,7 +26,8 @@ export interface Trier {
 /**
  * Which of the accounts of an e-mail address a password opens; null if none, which costs the same however
  * many there are. Each try counts before it costs anything. A browser that has signed in to one of them has
- * tries of its own at that one, which others don't use up. Throws `rate_limited`, TooManySignIns, SignInUnavailable.
+ * tries of its own at that one, which others don't use up. Throws `rate_limited`, TooManySignIns,
+ * SignInUnavailable.
  */
 export const accountWith = async (
   deps: SignInDeps,

@@ -12,7 +12,7 @@ const minLength = 12;
 const maxLength = 256;
 /**
  * How many new passwords are judged in a clock minute. Of an e-mail address as many as are tried to sign in:
- * one that has another account of it is refused, which tells something of that one's password.
+ * a password of another account of it is refused, which tells something about that password.
  */
 export const judgedPerMinute = { address: 30, link: 10, account: 20, mailbox: triesPerMinute.mailbox };
 

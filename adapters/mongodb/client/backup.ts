@@ -96,7 +96,7 @@ async function* chunksOfFiles(database: MongoDatabase, chunks: Iterable<Document
   for (const chunk of chunks) if (files.has(String(chunk['files_id']))) yield chunk;
 }
 
-/** Who was locked out since the backup stays out: no session or link of then, and no password of `changed`. */
+/** The passwords of accounts that are not among `changed`: who was locked out since stays out. */
 function* stillValid(records: Iterable<Document>, changed: ReadonlySet<string>): Generator<Document> {
   for (const record of records)
     if (record['kind'] === 'password' && !changed.has(String(record['id']))) yield record;
