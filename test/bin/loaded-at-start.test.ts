@@ -6,6 +6,7 @@ const staticImports = new Set(['ImportDeclaration', 'ExportNamedDeclaration', 'E
 
 /** What a compiled module imports as it is loaded; not what it imports later. */
 const importsOf = (path: string): readonly string[] => {
+  if (path.endsWith('.json')) return [];
   const found: string[] = [];
   parseSource(path, read(path)).walk((node) => {
     const specifier = staticImports.has(String(node['type'])) ? property(node['source'], 'value') : null;

@@ -194,7 +194,7 @@ describe('a role on servers', () => {
   it('does not start where the folder of a secret file is missing, and makes none', async () => {
     await rm(join(directory, 'secrets'), { recursive: true });
     expect(await refusal('all')).to.equal(
-      `The folder of the secret file ${pathOf('OPERATOR_TOKEN_FILE')} does not exist. Is it mounted?`,
+      `The folder of the secret file ${pathOf('SECRET_KEY_FILE')} does not exist. Is it mounted?`,
     );
     expect(await readdir(directory)).not.to.include('secrets');
   });
