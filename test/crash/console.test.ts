@@ -215,7 +215,7 @@ describe('a form whose service is killed before it answers', () => {
 
   it('goes on to hold the cards of a design that was withdrawn before it, each once', async function () {
     this.timeout(120_000);
-    const count = rounds({ usually: 120, thoroughly: 600 });
+    const count = rounds({ usually: 120, thoroughly: 240 });
     const { id: own } = await operate(service, dataDir, '/organizations', { name: 'Prints' });
     const base = `/organizations/${String(own)}`;
     await operate(service, dataDir, `${base}/credits`, { amount: count });
