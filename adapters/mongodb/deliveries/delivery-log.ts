@@ -141,7 +141,7 @@ export class MongoDeliveryLog implements DeliveryLog {
       for (;;) {
         const open = await this.#redrives.first();
         if (open === null) return endpoints;
-        for (const endpoint of (await this.#redrives.step(open)).touched) endpoints.add(endpoint);
+        for (const endpoint of (await this.#redrives.step(open)).counts.keys()) endpoints.add(endpoint);
       }
     });
   }
@@ -179,8 +179,7 @@ export class MongoDeliveryLog implements DeliveryLog {
   ): Promise<Redriven> {
     return guarded(DeliveriesUnavailable, async () => {
       const redrive = await this.#redrives.begin(org, which, now, expires);
-      const counts = await this.#redrives.count(redrive);
-      return { counts, more: (await this.#redrives.step(redrive)).more };
+      return await this.#redrives.step(redrive, 'all');
     });
   }
 

@@ -1,5 +1,5 @@
 import type { Filter } from 'mongodb';
-import type { DeadLetterFilter, DeliveryId } from '../../../application/ports/delivery-log.js';
+import type { DeadLetterFilter, DeliveryId, Redriven } from '../../../application/ports/delivery-log.js';
 import type { Entropy } from '../../../application/ports/system.js';
 import { Uuid, type Milliseconds, type OrganizationId } from '../../../domain/ids.js';
 import { batchSize } from '../client/chunks.js';
@@ -33,6 +33,12 @@ export interface MongoRedrivesOptions {
   readonly writes: MongoDeliveryWrites;
   readonly keep: Milliseconds;
 }
+
+const countsOf = (endpoints: readonly Uuid[]): ReadonlyMap<Uuid, number> => {
+  const counts = new Map<Uuid, number>();
+  for (const endpoint of endpoints) counts.set(endpoint, (counts.get(endpoint) ?? 0) + 1);
+  return counts;
+};
 
 /** Redrives, one chunk of dead letters at a time. The rest is stored, so that any process can continue. */
 export class MongoRedrives {
@@ -68,25 +74,11 @@ export class MongoRedrives {
     return this.#open().findOne({});
   }
 
-  /** How many dead letters it will make due, by endpoint. */
-  async count(redrive: OpenRedrive): Promise<ReadonlyMap<Uuid, number>> {
-    const deliveries = await deliveryRows(this.#options.database);
-    const found = await deliveries
-      .aggregate<{ readonly _id: string; readonly count: number }>([
-        { $match: this.#which(redrive) },
-        { $group: { _id: '$endpoint', count: { $sum: 1 } } },
-      ])
-      .toArray();
-    const known = await this.#options.endpoints.addresses(found.map(({ _id }) => Uuid.parse(_id)));
-    const counts = found.map(({ _id, count }) => [Uuid.parse(_id), count] as const);
-    return new Map(counts.filter(([endpoint]) => known.has(endpoint)));
-  }
-
   /**
-   * Does one chunk. Two processes that do the same change nothing twice. `touched`: the endpoints to which
-   * something became due.
+   * Does one chunk. Two processes that do the same change nothing twice. `counts`: how many became due, by
+   * endpoint; of `all`, how many will.
    */
-  async step(redrive: OpenRedrive): Promise<{ readonly touched: ReadonlySet<Uuid>; readonly more: boolean }> {
+  async step(redrive: OpenRedrive, counting: 'chunk' | 'all' = 'chunk'): Promise<Redriven> {
     const { database, endpoints, watch, writes } = this.#options;
     const { now, expires } = redrive;
     const deliveries = await deliveryRows(database);
@@ -101,15 +93,30 @@ export class MongoRedrives {
     const revived = mine.filter((_, index) => changed[index] === true);
     await watch.announce(revived.map(({ _id }) => _id as DeliveryId));
     const last = rows.at(-1);
-    const more = last !== undefined && rows.length === batchSize;
-    if (more)
-      await this.#open().replaceOne(
-        { _id: { $eq: redrive._id } },
-        { ...redrive, occurredAt: last.occurredAt, seq: last.seq },
-        { upsert: true },
-      );
-    else await this.#open().deleteOne({ _id: { $eq: redrive._id } });
-    return { touched: new Set(revived.map(({ endpoint }) => Uuid.parse(endpoint))), more };
+    const rest =
+      last === undefined || rows.length < batchSize
+        ? null
+        : { ...redrive, occurredAt: last.occurredAt, seq: last.seq };
+    // Before another process can go on with it.
+    const later = rest === null || counting === 'chunk' ? [] : await this.#endpointsIn(rest);
+    if (rest === null) await this.#open().deleteOne({ _id: { $eq: redrive._id } });
+    else await this.#open().replaceOne({ _id: { $eq: redrive._id } }, rest, { upsert: true });
+    return {
+      counts: countsOf([...revived.map(({ endpoint }) => Uuid.parse(endpoint)), ...later]),
+      more: rest !== null,
+    };
+  }
+
+  /** The endpoint of each dead letter that it will make due. */
+  async #endpointsIn(redrive: OpenRedrive): Promise<readonly Uuid[]> {
+    const { database, endpoints } = this.#options;
+    const found: Uuid[] = [];
+    const rows = (await deliveryRows(database))
+      .find(this.#which(redrive), { projection: { endpoint: 1 } })
+      .sort({ occurredAt: 1, seq: 1 });
+    for await (const { endpoint } of rows) found.push(Uuid.parse(endpoint));
+    const known = await endpoints.addresses([...new Set(found)]);
+    return found.filter((endpoint) => known.has(endpoint));
   }
 
   /** The dead letters that are still to be made due, without newer ones. */

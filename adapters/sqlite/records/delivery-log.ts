@@ -154,10 +154,16 @@ export class SqliteDeliveryLog implements DeliveryLog {
       toTime: to !== null && 'time' in to ? to.time : Number.MAX_SAFE_INTEGER,
     };
     const input = { org, ...first, ...last, endpoint, now, expires, cursor: null };
-    const counts = await this.#countDeadLetters(input);
-    const { revived, more } = await this.writes.run('redriveDeliveries', input);
+    const { revived, cursor } = await this.writes.run('redriveDeliveries', input);
     this.writes.publish('changed', idsOf(revived));
-    return { counts, more };
+    const counts = new Map<Uuid, number>();
+    const add = (endpoint: string): void =>
+      void counts.set(endpoint as Uuid, (counts.get(endpoint as Uuid) ?? 0) + 1);
+    for (const { endpoint: of } of revived) add(of);
+    if (cursor !== null)
+      for await (const { endpoint: of } of this.#deadLettersOf({ ...input, cursor }))
+        if (this.book.endpoint(of as Uuid) !== null) add(of);
+    return { counts, more: cursor !== null };
   }
 
   async replay(deliveries: readonly NewDelivery[]): Promise<number> {
@@ -210,16 +216,12 @@ export class SqliteDeliveryLog implements DeliveryLog {
     return this.writes.changes.watch(org, signal);
   }
 
-  async #countDeadLetters(which: RedriveInput): Promise<ReadonlyMap<Uuid, number>> {
-    const counts = new Map<Uuid, number>();
+  async *#deadLettersOf(which: RedriveInput): AsyncGenerator<DeadLetter> {
     for (let { cursor } = which; ;) {
       const rows: readonly DeadLetter[] = this.#deadOf.all(...whichOf({ ...which, cursor }, rowsPerCount));
-      for (const { endpoint } of rows) {
-        const id = endpoint as Uuid;
-        if (this.book.endpoint(id) !== null) counts.set(id, (counts.get(id) ?? 0) + 1);
-      }
+      yield* rows;
       const last = rows.at(-1);
-      if (last === undefined || rows.length < rowsPerCount) return counts;
+      if (last === undefined || rows.length < rowsPerCount) return;
       cursor = [last.occurred_at, last.seq];
       await nextTurn();
     }

@@ -416,13 +416,13 @@ export const deliveryOperations = (database: Database) => {
         return { id, endpoint: row.endpoint };
       },
 
-      /** Makes some dead letters due; the others with `continueRedrive`, if `more`. */
+      /** Makes some dead letters due; those after `cursor` with `continueRedrive`, unless it is null. */
       redriveDeliveries: (
         input: RedriveInput,
-      ): { readonly revived: readonly ChangedDelivery[]; readonly more: boolean } => {
+      ): { readonly revived: readonly ChangedDelivery[]; readonly cursor: RedriveInput['cursor'] } => {
         const { revived, cursor } = redriveSome(input);
         if (cursor !== null) saveRedrive.run(null, JSON.stringify({ ...input, cursor }));
-        return { revived, more: cursor !== null };
+        return { revived, cursor };
       },
 
       /** Goes on with the oldest redrive that is not finished; null if there is none. */

@@ -69,6 +69,14 @@ const passedOver: Readonly<Record<string, string>> = {
   'deliveries: status; within seq; by seq': 'the index holds dead letters alone',
   'deliveries: org; within changedAt; by changedAt, seq': 'little has changed since the last look',
   'deliveries: occurredAt, org, status; within seq; by occurredAt, seq': 'the index holds this order',
+  'deliveries: org, status; within occurredAt, position, removeAt; by occurredAt, seq':
+    'the index holds the dead letters of an organization in this order',
+  'deliveries: occurredAt, org, status; within position, removeAt, seq; by occurredAt, seq':
+    'the index holds the dead letters of an organization in this order',
+  'deliveries: endpoint, org, status; within occurredAt, position, removeAt; by occurredAt, seq':
+    'the index holds the dead letters of an organization in this order',
+  'deliveries: endpoint, occurredAt, org, status; within position, removeAt, seq; by occurredAt, seq':
+    'the index holds the dead letters of an organization in this order',
   'delivery_targets: isClean, state; within changedAt': 'endpoints are few, and those that closed fewer',
   'delivery_targets: state; within isClean': 'endpoints are few, and those that closed fewer',
   'delivery_targets: ; within state; by _id': 'endpoints are few, and those that closed fewer',
