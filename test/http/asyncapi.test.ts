@@ -223,7 +223,10 @@ describe('GET /asyncapi.json', () => {
       strict: true,
       allowUnionTypes: true,
       keywords: ['components'],
-      formats: { uuid: /^[0-9a-f-]{36}$/, 'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/ },
+      formats: {
+        uuid: /^[0-9a-f-]{36}$/,
+        'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(?:Z|\+00:00)$/,
+      },
     });
     ajv.addSchema({ $id: 'doc:', components: closed({ schemas }) });
     const checks = new Map(

@@ -5,17 +5,21 @@ import type { WriteDeps } from '../../../application/writing/execute.js';
 import { addressLines } from '../../../domain/recipient.js';
 import { unwrap } from '../../../domain/errors.js';
 import { design, previewOf } from './account.js';
-import { newCard, readCardFields } from './card-fields.js';
+import { exampleMessage, exampleRecipient, newCard, readCardFields } from './card-fields.js';
 import { objectKind, shownNumber, shownText } from '../schema/shown.js';
 import type { JsonObject } from '../schema/read.js';
 import { route, type Route } from '../server/route.js';
 import { Envelope, Sheet } from '../web/letter.js';
 
-const newPreview = newCard.omit({ arrive_on: true, reference: true }).partial({ recipient: true }).meta({
-  id: 'PreviewInput',
-  description:
-    'A message to be shown. With a `recipient` the whole card is shown: its front and its envelope, too; with a `design_id` alone, its front.',
-});
+const newPreview = newCard
+  .omit({ arrive_on: true, reference: true })
+  .partial({ recipient: true })
+  .meta({
+    id: 'PreviewInput',
+    description:
+      'A message to be shown. With a `recipient` the whole card is shown: its front and its envelope, too; with a `design_id` alone, its front.',
+    examples: [{ recipient: exampleRecipient, message: exampleMessage }],
+  });
 
 /** Read as the fields of a card. The design is left out where nothing asks for it. */
 const readPreview = (sent: JsonObject) => {

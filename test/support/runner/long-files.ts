@@ -1,7 +1,7 @@
 /**
  * Files whose tests take five seconds of a processor or more, below `test` and without `.test.ts`: they start
  * and kill processes, break servers, cut the power, open pages in a browser, simulate, or make clients. These
- * 57 take longer than all others together. (`npm test -- --times` shows what each file takes.)
+ * 56 take longer than all others together. (`npm test -- --times` shows what each file takes.)
  */
 export const longFiles: readonly string[] = [
   'adapters/sqlite/durability',
@@ -30,7 +30,6 @@ export const longFiles: readonly string[] = [
   'crash/upgrade',
   'crash/webhooks',
   'differential/differential',
-  'examples/clients',
   'faults/alarms',
   'faults/console',
   'faults/event-store',
