@@ -46,11 +46,12 @@ interface Attack {
 
 const formId = (): string => newToken(new SystemEntropy());
 
+/** A thorough run draws, too. */
+const aSample = { [effortVariable]: 'usual', [sampleVariable]: sampleNumber() };
+
 /** Of all kinds of text some for each place, in a thorough run more: there are many places. */
-const sampleOfKinds = (of: string): readonly string[] => {
-  const environment = { [effortVariable]: 'usual', [sampleVariable]: sampleNumber() };
-  return sampleOf(kindsOfText, rounds({ usually: 4, thoroughly: 10 }), { of, environment });
-};
+const sampleOfKinds = (of: string): readonly string[] =>
+  sampleOf(kindsOfText, rounds({ usually: 4, thoroughly: 10 }), { of, environment: aSample });
 
 describe('the pulse of a service', function () {
   this.timeout(900_000);
@@ -410,7 +411,7 @@ describe('the pulse of a service', function () {
   };
 
   it('lets others send while each operation gets its worst bodies', async () => {
-    const attacks = sampleOf(bodiesOf().flat(), 60, { of: 'bodies beside sends' });
+    const attacks = sampleOf(bodiesOf().flat(), 60, { of: 'bodies', environment: aSample });
     const sent = await besides(async () => {
       for (const attack of attacks) await attack.send();
     });
