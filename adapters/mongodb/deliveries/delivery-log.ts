@@ -179,7 +179,7 @@ export class MongoDeliveryLog implements DeliveryLog {
   ): Promise<Redriven> {
     return guarded(DeliveriesUnavailable, async () => {
       const redrive = await this.#redrives.begin(org, which, now, expires);
-      return await this.#redrives.step(redrive, 'all');
+      return this.#redrives.step(redrive, 'all');
     });
   }
 
