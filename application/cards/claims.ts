@@ -1,7 +1,7 @@
 import { card, isMade, type Card } from '../../domain/card.js';
 import { cardCode, type CardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
-import type { CommandId, Instant, Milliseconds, Uuid } from '../../domain/ids.js';
+import { Instant, type CommandId, type Milliseconds, type Uuid } from '../../domain/ids.js';
 import { appendTo } from '../writing/execute.js';
 import { ledgerRevisionBefore, movementsAfter, spendFor } from '../money/movements.js';
 import { settleSpend, type SettlingDeps, type Spend } from '../money/settle-spend.js';
@@ -43,7 +43,7 @@ const drawCode = ({ entropy }: ClaimDeps): CardCode =>
 export const beginAttempt = async (
   deps: ClaimDeps,
   request: SendRequest,
-  came: Instant,
+  came: Milliseconds,
 ): Promise<SendAttempt | { readonly made: CardCode }> => {
   const { idempotency } = request;
   return idempotency === null
@@ -56,11 +56,12 @@ const tryToClaim = async (
   deps: ClaimDeps,
   request: SendRequest,
   { key, body }: NonNullable<SendRequest['idempotency']>,
-  claimedAt: Instant,
+  came: Milliseconds,
 ): Promise<SendAttempt | { readonly made: CardCode } | null> => {
   const { idempotency, claimTimeout } = deps;
   const { org, command } = request;
   const code = drawCode(deps);
+  const claimedAt = Instant.parse(new Date(came).toISOString());
   const ledgerRevision = await ledgerRevisionBefore(deps, org);
   const wanted: KeyClaim = { org, key, body, code, owner: command.id, ledgerRevision, claimedAt };
   const outcome = await idempotency.claim(wanted);

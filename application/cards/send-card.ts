@@ -68,9 +68,9 @@ export interface SentCard {
  */
 export const sendCard = async (deps: SendCardDeps, request: SendRequest): Promise<SentCard> => {
   const { organizations, clock, idempotency } = deps;
-  const came = idempotency.clock.instant();
+  const came = idempotency.clock.now();
   const end: End = {
-    keys: Date.parse(came) + spendTimeout,
+    keys: came + spendTimeout,
     monotonic: clock.monotonic() + spendTimeout,
   };
   // Beside the claim, which may take as long.

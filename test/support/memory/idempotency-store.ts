@@ -21,10 +21,10 @@ const nameOf = ({ org, key }: Pick<KeyClaim, 'org' | 'key'>) => `${org} ${key}`;
 export class MemoryIdempotencyStore implements IdempotencyStore {
   /** While true, every call throws IdempotencyUnavailable. */
   away = false;
-  readonly clock: Pick<Clock, 'now' | 'instant'>;
+  readonly clock: Pick<Clock, 'now'>;
   readonly #entries = new Map<string, Entry>();
 
-  constructor(clock: Pick<Clock, 'now' | 'instant'>) {
+  constructor(clock: Pick<Clock, 'now'>) {
     this.clock = clock;
   }
 
