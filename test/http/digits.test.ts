@@ -100,7 +100,7 @@ describe('a number that becomes text', function () {
 
   it('is the text that was sent, digit by digit, however it is written', async () => {
     await fc.assert(fc.asyncProperty(numbers, numbers, holds), {
-      numRuns: rounds({ usually: 25, thoroughly: 150 }),
+      numRuns: rounds({ usually: 25, thoroughly: 75 }),
       endOnFailure: true,
     });
   });

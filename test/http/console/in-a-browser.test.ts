@@ -67,7 +67,7 @@ describeInBrowser('the console in a browser', (browser) => {
       await look(null, { colorScheme, reducedMotion: 'reduce' }, async (page, context) => {
         const session = await context.newCDPSession(page);
         const isDark = colorScheme === 'dark';
-        for (const place of sampleOf(places, 8, { of: colorScheme })) {
+        for (const place of sampleOf(places, 8, { of: colorScheme, thoroughly: 24 })) {
           const { address } = place;
           await asWhoMay(place, context, lively.owner);
           await page.setViewportSize({ width: 1280, height: 800 });
@@ -114,7 +114,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await look(null, { javaScriptEnabled: false }, async (page, context) => {
       const session = await context.newCDPSession(page);
       const more = places.slice(0, 1).map((any) => ({ ...any, address: `/cards/${id}` }));
-      for (const place of [...sampleOf(places, 12, { of: 'width' }), ...more]) {
+      for (const place of [...sampleOf(places, 12, { of: 'width', thoroughly: 32 }), ...more]) {
         const { address } = place;
         await asWhoMay(place, context, person);
         await open(page, address);

@@ -43,7 +43,7 @@ describeInBrowser('every page of the documentation', (browser) => {
         const page = await context.newPage();
         const session = await context.newCDPSession(page);
         const isDark = colorScheme === 'dark';
-        for (const path of sampleOf(ofEachKind(pages, colorScheme), 4, { of: colorScheme })) {
+        for (const path of sampleOf(ofEachKind(pages, colorScheme), 4, { of: colorScheme, thoroughly: 12 })) {
           await page.setViewportSize({ width: 1280, height: 900 });
           await page.goto(service.baseUrl + path);
           await expectNoFault(page, session, {
@@ -63,7 +63,7 @@ describeInBrowser('every page of the documentation', (browser) => {
       async (context) => {
         const page = await context.newPage();
         const session = await context.newCDPSession(page);
-        for (const path of sampleOf(pages, 8, { of: 'width' })) {
+        for (const path of sampleOf(pages, 8, { of: 'width', thoroughly: 32 })) {
           await page.goto(service.baseUrl + path);
           for (const width of [320, 360, 640, 1280]) {
             await page.setViewportSize({ width, height: 800 });

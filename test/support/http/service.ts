@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -218,6 +218,8 @@ export const startTestService = async (
     passwordCost,
   });
   await service.prepared;
+  // Before any event, also those of tests that have another time.
+  await utimes(join(directory, 'log.head'), 0, 0);
   return {
     ...service,
     operatorToken: service.operatorToken ?? '',

@@ -16,13 +16,14 @@ describe('the effort of a run of the tests', () => {
     expect(rounds({ usually: 2, thoroughly: 10 }, { CI: 'true' })).to.equal(10);
   });
 
-  it('is all cases if it is thorough, else some of them in their order, the same for the same number', () => {
+  it('is all cases or many if it is thorough, else some of them in their order, the same for the same number', () => {
     expect(sampleOf(cases, 3, { environment: { CI: 'true' } })).to.deep.equal(cases);
     const sample = sampleOf(cases, 3, { environment: { TEST_SAMPLE: '7' } });
     expect(sample).to.have.length(3);
     expect(sample).to.deep.equal(cases.filter((each) => sample.includes(each)));
     expect(sampleOf(cases, 3, { environment: { TEST_SAMPLE: '7' } })).to.deep.equal(sample);
     expect(sampleOf(cases, 30, { environment: {} })).to.deep.equal(cases);
+    expect(sampleOf(cases, 3, { thoroughly: 5, environment: { CI: 'true' } })).to.have.length(5);
   });
 
   it('leaves no case out forever: over some runs, each is in a sample', () => {

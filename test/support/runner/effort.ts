@@ -39,6 +39,11 @@ interface Drawing {
   readonly environment?: Environment;
 }
 
+interface Sampling extends Drawing {
+  /** How many cases a thorough run takes at most: all, if it is absent. */
+  readonly thoroughly?: number;
+}
+
 /**
  * At most this many of the cases, in their order and others in each run. Samples of equally many cases are
  * alike unless `of` tells them apart.
@@ -57,6 +62,9 @@ export const drawn = <T>(
   return cases.filter((_, at) => chosen.has(at));
 };
 
-/** All cases in a thorough run, otherwise some that are drawn. */
-export const sampleOf = <T>(cases: readonly T[], usually: number, drawing: Drawing = {}): readonly T[] =>
-  isThorough(drawing.environment) ? cases : drawn(cases, usually, drawing);
+/** All or many cases in a thorough run, otherwise some that are drawn. */
+export const sampleOf = <T>(
+  cases: readonly T[],
+  usually: number,
+  { thoroughly = cases.length, ...drawing }: Sampling = {},
+): readonly T[] => drawn(cases, isThorough(drawing.environment) ? thoroughly : usually, drawing);
