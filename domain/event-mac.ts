@@ -1,4 +1,4 @@
-import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
+import { hash as digestOf, hkdfSync } from 'node:crypto';
 import { FinalError } from './errors.js';
 import type { MasterKeys } from './webhook-signing.js';
 
@@ -33,27 +33,46 @@ export const macKeyId = (mac: string): string => mac.slice(0, Math.max(0, mac.in
 
 const purpose = 'handwritten-card-service/event-mac/v1';
 
-/** The hash covers the whole event and its place, and has one length: its MAC is one of all that. */
-const macOf = (key: KeyObject, hash: string): string =>
-  createHmac('sha256', key).update(hash, 'hex').digest('base64url');
+/** Of SHA-256. */
+const blockBytes = 64;
+const hashBytes = 32;
 
-const derivedFrom = (key: Buffer): KeyObject =>
-  createSecretKey(Buffer.from(hkdfSync('sha256', key, '', purpose, 32)));
+/** A key combined with each of HMAC's two constants; the message follows. */
+const padded = (key: Buffer, pad: number): Buffer => {
+  const block = Buffer.alloc(blockBytes + hashBytes, pad);
+  for (const [at, byte] of key.entries()) block[at] = byte ^ pad;
+  return block;
+};
+
+/**
+ * HMAC-SHA-256 of a hash, as RFC 2104 defines it: the hash covers the whole event and its place, and has one
+ * length, so its MAC is one of all that. Two digests at once take half the time of `createHmac`, which every
+ * event would pay.
+ */
+const macWith = (master: Buffer): ((hash: string) => string) => {
+  const key = Buffer.from(hkdfSync('sha256', master, '', purpose, hashBytes));
+  const [inner, outer] = [padded(key, 0x36), padded(key, 0x5c)];
+  return (hash) => {
+    if (inner.write(hash, blockBytes, 'hex') !== hashBytes) throw new RangeError(`${hash} is no SHA-256`);
+    outer.write(digestOf('sha256', inner, 'hex'), blockBytes, 'hex');
+    return digestOf('sha256', outer, 'base64url');
+  };
+};
 
 /** `keys`: of EVENT_KEY_FILE, the newest first. */
 export const eventMacs = (keys: MasterKeys): EventMacs => {
   const derived = new Map(
-    keys.map(({ id, key, isRetired = false }) => [id, { key: derivedFrom(key), isRetired }]),
+    keys.map(({ id, key, isRetired = false }) => [id, { macOf: macWith(key), isRetired }]),
   );
   const [newest] = keys;
-  const signing = derivedFrom(newest.key);
+  const newestMac = macWith(newest.key);
   return {
-    sign: (hash) => `${newest.id}:${macOf(signing, hash)}`,
+    sign: (hash) => `${newest.id}:${newestMac(hash)}`,
     verifies: (hash, mac, isNew) => {
       const id = macKeyId(mac);
       const known = derived.get(id);
       if (known === undefined) return null;
-      return !(isNew && known.isRetired) && mac === `${id}:${macOf(known.key, hash)}`;
+      return !(isNew && known.isRetired) && mac === `${id}:${known.macOf(hash)}`;
     },
   };
 };
