@@ -53,6 +53,14 @@ const valueIn =
 export const messageFrom = (template: string, sources: TemplateSources): string =>
   fillIn(template, valueIn(sources));
 
-/** The template in pieces: its text, and its variables with their values. */
-export const piecesFrom = (template: string, sources: TemplateSources): readonly TemplatePiece[] =>
-  piecesOf(template, valueIn(sources));
+/** No message is nearly as long: more of an unfinished one shows nothing. */
+const maxShownLength = 5_000;
+
+/** The template in pieces: its text, and its variables with their values, as much as is worth showing. */
+export const piecesFrom = (template: string, sources: TemplateSources): readonly TemplatePiece[] => {
+  let length = 0;
+  return piecesOf(template, valueIn(sources)).filter(({ text, value }) => {
+    length += (value ?? text).length;
+    return value === null || length <= maxShownLength;
+  });
+};

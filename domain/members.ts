@@ -119,9 +119,12 @@ export interface Invitation extends Person {
   readonly expires: Instant;
 }
 
+/** Of an organization, with open invitations. */
+export const maxMembers = 500;
+
 /**
  * Invites a person, or replaces an invitation that wasn't accepted. Throws `invalid_parameter`, and
- * `invalid_transition` if the person is a member already.
+ * `invalid_transition` if the person is a member already, or there are too many.
  */
 export const invite =
   ({ org, role, invitation, expires, email, name }: Invitation) =>
@@ -130,6 +133,11 @@ export const invite =
     const id = derivedUuid('member', org, foldEmail(email));
     if (state.some((member) => member.id === id && member.account !== null))
       throw new DomainError('invalid_transition', 'This person is a member already.');
+    if (state.length >= maxMembers && !state.some((member) => member.id === id))
+      throw new DomainError(
+        'invalid_transition',
+        `There are ${maxMembers} members and open invitations here, as many as there may be. Remove one first.`,
+      );
     const personal = { email: foldEmail(email), name };
     return [{ type: 'MemberInvited', data: { id, role, invitation, expires, personal } }];
   };

@@ -1,5 +1,5 @@
 /** Longer names are compared with nothing: the time grows with the product of two lengths. */
-const maxCompared = 100;
+const maxCompared = 40;
 
 /** A name as it is compared: case and punctuation are ignored. */
 const folded = (name: string): string => name.toLowerCase().replace(/[\s_.:-]+/gu, '');

@@ -152,7 +152,8 @@ const byAccount = (id: Uuid, { requestId, traceparent }: Request): Initiator => 
 /**
  * Accepts an invitation for an account, which is opened if it is new. Of several accounts one is accepted,
  * and it may repeat the call: an attempt that broke off is completed. Throws `not_found` for the others, and
- * keeps nothing of them.
+ * keeps nothing of new ones. An account that others know notes the organization first: where that broke off,
+ * it would seem to have one organization, whose owner may reset its password.
  */
 export const acceptFor = async (
   deps: WriteDeps,
@@ -163,8 +164,14 @@ export const acceptFor = async (
 ): Promise<void> => {
   const by = byAccount(id, request);
   const accepting = acceptInvitation(invitationIdOf(token), id, deps.clock.instant());
+  const join = () => execute(deps, account, id, newCommand(deps, by, null), joinOrganization(person, org));
+  const isKnown = (await accountOf(deps, id)) !== null;
+  if (isKnown) {
+    accepting((await deps.streams.load(members, org)).state);
+    await join();
+  }
   await execute(deps, members, org, newCommand(deps, by, org), accepting);
-  await execute(deps, account, id, newCommand(deps, by, null), joinOrganization(person, org));
+  if (!isKnown) await join();
 };
 
 /** A chosen password, the field that holds it, and the client that chose it. */
@@ -261,11 +268,12 @@ export const setPassword = async (
   { id, mailbox, hash, since }: NewPassword,
   session: Session | null,
 ): Promise<Pick<Credential, 'account' | 'epoch'>> => {
+  // First: where this breaks off, a backup must not bring the old password back.
+  await execute(deps, account, id, newCommand(deps, byAccount(id, request), null), changePassword);
   const epoch =
     (await renewCredential(deps, id, { hash, since })) ??
     (since === null ? await addCredential(deps, id, mailbox, hash) : null);
   if (epoch === null) throw changedMeanwhile();
-  await execute(deps, account, id, newCommand(deps, byAccount(id, request), null), changePassword);
   await deps.sessions.endAll(id, session, epoch);
   return { account: id, epoch };
 };

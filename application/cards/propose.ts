@@ -6,8 +6,8 @@ import { handwritings } from '../../projections/handwritings.js';
 import { organizations } from '../../projections/organizations.js';
 import type { ReadModels } from '../ports/read-models.js';
 
-/** How many names of the catalogue an unknown one is compared with. */
-const maxCompared = 1_000;
+/** How many names of the catalogue, and the newest of how many designs, an unknown one is compared with. */
+const maxCompared = 200;
 
 /** Names that may be asked for, and the name to send for each. */
 type Offers = ReadonlyMap<string, string>;
@@ -28,7 +28,9 @@ const knownDesigns = async (readModels: ReadModels, org: OrganizationId | null):
   });
   return new Map([
     ...cards.flatMap(({ document: { slug, title } }) => [[title, `card:${slug}`] as const]),
-    ...(own?.document.designs ?? []).flatMap(({ id, name }) => [[name, id] as const, [id, id] as const]),
+    ...(own?.document.designs ?? [])
+      .slice(0, maxCompared)
+      .flatMap(({ id, name }) => [[name, id] as const, [id, id] as const]),
     ...cards.map(({ document: { slug } }) => [slug, `card:${slug}`] as const),
   ]);
 };

@@ -47,8 +47,13 @@ export interface RequestRows {
   /** A record whose id is there already changes nothing. */
   save(records: readonly RequestRecord[]): Promise<void>;
   find(id: string): Promise<RequestRecord | null>;
-  /** Requests that have the subject, the newest first. */
-  about(subject: string, after: RequestPlace | null, limit: number): Promise<readonly RequestRecord[]>;
+  /** Requests that have the subject, the newest first; `org`: null for those of all organizations. */
+  about(
+    subject: string,
+    org: string | null,
+    after: RequestPlace | null,
+    limit: number,
+  ): Promise<readonly RequestRecord[]>;
   /** Removes earlier requests, bit by bit, until the signal aborts. */
   removeOld(before: Milliseconds, signal: AbortSignal): Promise<void>;
 }
@@ -56,8 +61,16 @@ export interface RequestRows {
 export interface Requests {
   /** Called on every request, so it must be cheap. */
   record(request: RequestRecord): void;
-  /** All that are known, the newest first. Throws `invalid_cursor` for an unknown id to start after. */
-  about(subject: string, startingAfter: string | null, limit: number): Promise<readonly RequestRecord[]>;
+  /**
+   * All that are known, the newest first; `org`: null for those of all organizations. Throws
+   * `invalid_cursor` for an unknown id to start after.
+   */
+  about(
+    subject: string,
+    org: string | null,
+    startingAfter: string | null,
+    limit: number,
+  ): Promise<readonly RequestRecord[]>;
   /** Rejects while the database is away. */
   find(id: string): Promise<RequestRecord | null>;
   removeOld(before: Milliseconds, signal: AbortSignal): Promise<void>;

@@ -56,13 +56,15 @@ export class BufferedRequests implements Requests {
 
   async about(
     subject: string,
+    org: string | null,
     startingAfter: string | null,
     limit: number,
   ): Promise<readonly RequestRecord[]> {
     await this.#save();
     const last = startingAfter === null ? null : await this.rows.find(startingAfter);
-    if (startingAfter !== null && last === null) throw invalidCursor('request');
-    return this.rows.about(subject, last, limit);
+    if (startingAfter !== null && (last === null || (org !== null && last.org !== org)))
+      throw invalidCursor('request');
+    return this.rows.about(subject, org, last, limit);
   }
 
   removeOld(before: Milliseconds, signal: AbortSignal): Promise<void> {

@@ -174,7 +174,8 @@ const restoreServers = (from: string, servers: Servers, settings: Settings): Pro
     assertSame(from, kept(settings));
     await setMark(database, { why: restoredFrom(from) });
     const { position, hash } = manifestIn(from);
-    await loadRecords(database, from, files, await passwordsChanged(log, BigInt(position)));
+    const changed = await passwordsChanged(log, BigInt(position));
+    await loadRecords(database, from, files, { changed, head: (await log.head()).position });
     putBack(from, kept(settings));
     return { path: 'MONGODB_URL', files, position, hash };
   });

@@ -188,6 +188,7 @@ const buildGraph = (context: ProcessContext) => {
     webhooks: endpoints,
     devices: devicesWith(endpoints.keys),
     trustedProxies: settings.trustedProxies,
+    requestsPerMinute: settings.rateLimitPerMinute,
     timeZone: planning.timeZone,
     hasConsole: settings.console,
     rehearsal: engine.rehearsal,

@@ -59,13 +59,26 @@ export const requestsContract = (name: string, open: () => Promise<Opened>): voi
         await rows.save([1, 2, 3, 4].map((number) => request(number, { subjects: number < 4 ? card : org })));
         await rows.save([request(5), request(6, { subjects: ['HC-0000000'] })]);
         const ids = async (subject: string, after: RequestRecord | null, limit = 10) =>
-          (await rows.about(subject, after, limit)).map(({ id }) => id);
+          (await rows.about(subject, null, after, limit)).map(({ id }) => id);
         expect(await ids('HC-7K3M9QX', null, 2)).to.deep.equal(['req_4', 'req_3']);
         expect(await ids('HC-7K3M9QX', request(3), 2)).to.deep.equal(['req_2', 'req_1']);
         expect(await ids('HC-7K3M9QX', request(1))).to.deep.equal([]);
-        expect(await rows.about('org-1', null, 10)).to.deep.equal([request(4, { subjects: org })]);
+        expect(await rows.about('org-1', null, null, 10)).to.deep.equal([request(4, { subjects: org })]);
         await rows.removeOld(Date.parse(request(4).at), new AbortController().signal);
         expect(await ids('HC-7K3M9QX', null)).to.deep.equal(['req_4']);
+      }));
+
+    it('finds those of one organization alone, whatever others have asked about', () =>
+      using(async (rows) => {
+        const subjects = ['HC-7K3M9QX'];
+        await rows.save([1, 2, 3].map((number) => request(number, { subjects, org: `org-${number % 2}` })));
+        const ids = async (after: RequestRecord | null) =>
+          (await rows.about('HC-7K3M9QX', 'org-1', after, 1)).map(({ id }) => id);
+        expect([await ids(null), await ids(request(3)), await ids(request(1))]).to.deep.equal([
+          ['req_3'],
+          ['req_1'],
+          [],
+        ]);
       }));
 
     it('keeps the record that came first', () =>

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { DomainError } from '../../domain/errors.js';
-import { messageFrom, type TemplateSources } from '../../domain/hook-message.js';
+import { messageFrom, piecesFrom, type TemplateSources } from '../../domain/hook-message.js';
 
 describe('the message of a hook with a template', () => {
   const recipient = {
@@ -42,6 +42,15 @@ describe('the message of a hook with a template', () => {
 
   it('uses the first name that was sent if the full name was joined from it', () =>
     expect(message('{{first_name}}', {}, { firstName: 'Ann Marie' })).to.equal('Ann Marie'));
+
+  it('is shown in pieces, as much of it as could ever be sent, with all that has no value', () => {
+    const sources = { payload: { a: 'x'.repeat(1_000) }, firstName: null, lastName: null, ...context };
+    const pieces = piecesFrom(`${'{{a}}'.repeat(20_000)}{{b}}`, sources);
+    expect(pieces.map(({ name, value }) => [name, value?.length])).to.deep.equal([
+      ...Array.from({ length: 5 }, () => ['a', 1_000]),
+      ['b', undefined],
+    ]);
+  });
 
   it('is refused if {{sender_name}} is used without a “Signed by” setting', () => {
     expect(incomplete(() => message('{{sender_name}}', { sender_name: 'x' }, { senderName: null }))).to.equal(

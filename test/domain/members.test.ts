@@ -7,6 +7,7 @@ import {
   house,
   invitationIdOf,
   invite,
+  maxMembers,
   members,
   newAccountIdOf,
   openInvitation,
@@ -56,6 +57,13 @@ const refusal = (run: () => unknown): string => {
 };
 
 describe('the members of an organization', () => {
+  it('are so many at most, with open invitations, of which each can be renewed', () => {
+    const all = Array.from({ length: maxMembers }, (_, at) => invite(invitation(`ada-${at}`, 'viewer')));
+    const full = all.reduce(apply, members.initial);
+    expect(refusal(() => apply(full, invite(invitation('bo', 'viewer'))))).to.equal('invalid_transition');
+    expect(apply(full, invite(invitation('ada-7', 'owner'))).length).to.equal(maxMembers);
+  });
+
   it('are invited, and belong to it once they have accepted', () => {
     const invited = apply(members.initial, invite(invitation('ada', 'owner')));
     expect(roleOf(invited, account('ada'))).to.equal(null);

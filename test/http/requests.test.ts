@@ -111,6 +111,16 @@ describe('GET /operator/v1/requests/{id}', () => {
     });
     const older = /href="([^"]*before=req_[^"]*)"/.exec(all)?.[1] ?? '';
     expect((await staff.get(older.replaceAll('&amp;', '&'))).text).to.include('/operator/v1/exports');
+    const { org: another } = await service.tenant();
+    const stranger = await memberOf(service, another, 'owner', 'stranger@example.com');
+    const { text } = await stranger.get(`/console/${another}/requests?q=${card}`);
+    expect(text).to.include('No such request').and.not.include('before=');
+    const before = /before=(req_\w+)/.exec(older)?.[1];
+    const pages = [before, 'req_nothing'].map((id) =>
+      stranger.get(`/console/${another}/requests?q=${card}&before=${id}`),
+    );
+    const [known, unknown] = await Promise.all(pages);
+    expect(known?.status).to.equal(unknown?.status);
   });
 
   it('keeps refusals and reads, too, and no key that was sent', async () => {

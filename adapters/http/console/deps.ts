@@ -44,6 +44,8 @@ export interface ConsoleDeps
   /** The networks of proxies that are believed about whose requests they pass on. */
   readonly trustedProxies: readonly string[];
   readonly timeZone: string;
+  /** The limit of a key that has none of its own: customers give a key no higher one. */
+  readonly requestsPerMinute: number;
   /** False: the console is off, and only public pages are served. */
   readonly hasConsole: boolean;
   /** How long a form that was sent may be at work before another try takes it over. */

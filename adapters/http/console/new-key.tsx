@@ -19,8 +19,8 @@ const scopeWords: Readonly<Record<Scope, string>> = {
 
 const usual: ReadonlySet<Scope> = new Set<Scope>(['cards:send', 'cards:read']);
 
-/** Reads the form. Throws `invalid_parameter`. */
-export const readNewKey = (sent: Sent) => {
+/** Reads the form. `max`: the limit that a key may have. Throws `invalid_parameter`. */
+export const readNewKey = (sent: Sent, max: number) => {
   const wanted = scopes.filter((scope) => sent(scope) !== '');
   if (wanted.length === 0)
     throw new DomainError('invalid_parameter', 'Choose at least one thing that the key may do.', 'scopes');
@@ -31,6 +31,12 @@ export const readNewKey = (sent: Sent) => {
     requests_per_minute: limit === '' ? null : Number(limit),
   };
   const { label, requests_per_minute: requestsPerMinute } = parseValues(newKey, body);
+  if ((requestsPerMinute ?? 0) > max)
+    throw new DomainError(
+      'invalid_parameter',
+      `A key may send ${max.toLocaleString('en-US')} requests a minute at most. Ask the service for more.`,
+      'requests_per_minute',
+    );
   return { label, scopes: wanted, requestsPerMinute };
 };
 

@@ -116,7 +116,7 @@ export const operatorRequestRoutes = (deps: OperatorRequestDeps): readonly Route
     errors: ['invalid_cursor'],
     handle: async ({ query: { subject, starting_after: startingAfter, limit } }) => {
       const about = subjectFrom(subject);
-      const rows = about === null ? [] : await deps.requests.about(about, startingAfter, limit);
+      const rows = about === null ? [] : await deps.requests.about(about, null, startingAfter, limit);
       return pageOf(rows, limit, ({ id }) => id, rowOf);
     },
   }),

@@ -60,7 +60,7 @@ const withId = (error: unknown, { access }: Route, ids: readonly string[], curso
   if (!(error instanceof DomainError) || access.kind !== 'key') return error;
   const id = error.code === 'invalid_cursor' ? cursor : error.code.endsWith('not_found') ? ids[0] : undefined;
   if (id === undefined) return error;
-  const message = error.message.replace(/\.(?= |$)/, `: \`${truncate(id, 100)}\`.`);
+  const message = error.message.replace(/\.(?= |$)/, () => `: \`${truncate(id, 100)}\`.`);
   const next = message.includes('. ') ? '' : ' Take one from the list.';
   return new DomainError(error.code, `${message}${next}`, error.param);
 };

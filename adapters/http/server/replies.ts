@@ -3,7 +3,7 @@ import { OutcomeUnknown } from '../../../application/writing/outcome.js';
 import type { RequestRecord } from '../../../application/ports/requests.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { DomainError, type ErrorCode } from '../../../domain/errors.js';
-import type { Milliseconds } from '../../../domain/ids.js';
+import type { Milliseconds, OrganizationId } from '../../../domain/ids.js';
 import { traceIdOf } from '../../../domain/traceparent.js';
 import type { Abortable } from './route-request.js';
 import { retryAfter, TooManyGuesses, type Gate } from './caller.js';
@@ -37,6 +37,28 @@ import { endSpan } from './traces.js';
 /** How often a stream looks whether its caller may still have it. */
 const recheckInterval: Milliseconds = 1_000;
 
+/** How many streams may be followed at a time: each commit wakes all of them. */
+const maxStreams = { ofOrganization: 100, ofProcess: 1_000 };
+
+/** The streams that this process sends to keys. */
+const streamPlaces = () => {
+  const orgs: OrganizationId[] = [];
+  return {
+    /** Throws `rate_limited` if there is no place; it is free again after the call of what is returned. */
+    take: (org: OrganizationId): (() => void) => {
+      if (orgs.filter((each) => each === org).length >= maxStreams.ofOrganization)
+        throw new DomainError(
+          'rate_limited',
+          `An organization may follow ${maxStreams.ofOrganization} streams at a time. End one of them first.`,
+        );
+      if (orgs.length >= maxStreams.ofProcess)
+        throw new DomainError('rate_limited', 'Many streams are being followed just now. Wait a minute.');
+      orgs.push(org);
+      return () => void orgs.splice(orgs.indexOf(org), 1);
+    },
+  };
+};
+
 /** The fields that identify a request in log lines. */
 const placeOf = ({ id, template, traceparent }: Exchange) => ({
   request: id,
@@ -66,6 +88,7 @@ export interface ReplyDeps {
 
 /** Sends the result of a request, and records its end. */
 export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest, abortable }: ReplyDeps) => {
+  const places = streamPlaces();
   let draining = false;
 
   const envelope = ({
@@ -154,7 +177,8 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
   };
 
   const stream = async (exchange: Exchange, route: Route, streamed: StreamResponse): Promise<void> => {
-    const { response } = exchange;
+    const { response, caller } = exchange;
+    const leave = caller?.kind === 'key' ? places.take(caller.org) : () => undefined;
     const signal = abortable.signalOf(exchange);
     response.writeHead(200, [
       ...headerList(
@@ -181,6 +205,7 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
         await watching;
       }
     }
+    leave();
     response.end();
     concluded(exchange, 200);
   };

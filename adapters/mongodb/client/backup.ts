@@ -103,15 +103,29 @@ function* stillValid(records: Iterable<Document>, changed: ReadonlySet<string>):
 }
 
 /**
- * Restores missing records; replaces nothing. `changed`: the accounts whose password was changed after the
- * backup. The shredder's position goes back to the copy's, so that later
+ * The relay goes through what the log has gained since, up to `head`, before anything is sent: endpoints may
+ * be gone, and cards erased.
+ */
+function* rebuilding(checkpoints: Iterable<Document>, head: bigint): Generator<Document> {
+  for (const row of checkpoints)
+    yield row['_id'] === 'relay' ? { ...row, state: JSON.stringify({ rebuiltTo: String(head) }) } : row;
+}
+
+/** What came after a backup: the accounts whose password was changed, and the head of the log. */
+export interface SinceBackup {
+  readonly changed: ReadonlySet<string>;
+  readonly head: bigint;
+}
+
+/**
+ * Restores missing records; replaces nothing. The shredder's position goes back to the copy's, so that later
  * erasures are repeated.
  */
 export const loadRecords = async (
   database: MongoDatabase,
   folder: string,
   files: readonly string[],
-  changed: ReadonlySet<string>,
+  { changed, head }: SinceBackup,
 ): Promise<void> => {
   const keys = new MongoPersonalKeys(database);
   const before = await keys.mark();
@@ -122,7 +136,9 @@ export const loadRecords = async (
         ? chunksOfFiles(database, documents)
         : name === signIns
           ? stillValid(documents, changed)
-          : documents;
+          : name === 'checkpoints'
+            ? rebuilding(documents, head)
+            : documents;
     await insertMissing(database, name, whole);
   }
   if (before === null || !files.includes(`${markName}${extension}`)) return;

@@ -18,7 +18,7 @@ const recordOf = ({ _id, subjects = [], ...record }: RequestRow): RequestRecord 
 export const requestIndexes: readonly IndexDescription[] = [
   { key: { at: 1 }, name: 'by_at' },
   {
-    key: { subjects: 1, at: -1, _id: -1 },
+    key: { subjects: 1, at: -1, _id: -1, org: 1 },
     name: 'by_subject',
     partialFilterExpression: { subjects: { $exists: true } },
   },
@@ -46,11 +46,11 @@ export const mongoRequests = (database: MongoDatabase): RequestRows => {
       const row = await rows().findOne({ _id: { $eq: id } });
       return row && recordOf(row);
     },
-    about: async (subject, after, limit) => {
+    about: async (subject, org, after, limit) => {
       const earlier =
         after === null ? {} : { $or: [{ at: { $lt: after.at } }, { at: after.at, _id: { $lt: after.id } }] };
       const found = await rows()
-        .find({ subjects: subject, ...earlier })
+        .find({ subjects: subject, ...(org !== null && { org }), ...earlier })
         .sort({ at: -1, _id: -1 })
         .limit(limit)
         .toArray();

@@ -162,7 +162,9 @@ export class SqliteEventStore implements EventStore {
         readLog: (position, limit) => (position >= this.#toldHead() ? [] : this.#logAfter(position, limit)),
         headPosition: () => this.#toldHead(),
         untilCommittedAfter: (position, signal) =>
-          this.#toldHead() > position ? Promise.resolve() : settledOrAborted(this.#nextCommit(), signal),
+          this.#toldHead() > position
+            ? Promise.resolve()
+            : settledOrAborted(this.#nextCommit(), signal).then(turnAlone),
         clock: this.options.clock,
       },
       after,

@@ -14,22 +14,25 @@ export const sqliteRequests = (writer: SqliteWriter, database: Database): Reques
   const oldest = database.prepare('select id from requests where at < ? order by at limit ?');
   const bySubject = database.prepare(`
     select record from request_subjects s join requests r on r.id = s.id
-    where s.subject = ? and (s.at, s.id) < (?, ?) order by s.at desc, s.id desc limit ?`);
+    where s.subject = ?1 and (s.at, s.id) < (?2, ?3) and (?4 is null or s.org = ?4) order by s.at desc, s.id desc limit ?5`);
   return {
     save: (records) =>
       writer.run(
         'saveRequests',
-        records.map((record) => [record.id, record.at, JSON.stringify(record), record.subjects] as const),
+        records.map(
+          (record) => [record.id, record.at, record.org, JSON.stringify(record), record.subjects] as const,
+        ),
       ),
     find: (id) => {
       const row: { readonly record: string } | undefined = select.get(id);
       return Promise.resolve(row === undefined ? null : (JSON.parse(row.record) as RequestRecord));
     },
-    about: (subject, after, limit) => {
+    about: (subject, org, after, limit) => {
       const rows: readonly { readonly record: string }[] = bySubject.all(
         subject,
         after?.at ?? endOfTime,
         after?.id ?? '',
+        org,
         limit,
       );
       return Promise.resolve(rows.map(({ record }) => JSON.parse(record) as RequestRecord));

@@ -16,7 +16,7 @@ import {
   type NewMember,
   type NewPassword,
 } from '../../../application/access/people.js';
-import { roleIn } from '../../../application/access/roles.js';
+import { membershipsOf, roleIn } from '../../../application/access/roles.js';
 import { accountWith, triesPerMinute } from '../../../application/access/sign-in.js';
 import { mailboxIdOf } from '../../../domain/account.js';
 import { foldEmail } from '../../../domain/email.js';
@@ -166,6 +166,26 @@ describe('people', () => {
       const signedIn = await accountWith(people, ada.email, 'a long password', stranger);
       expect(signedIn?.account, method).to.equal(idBy('a form'));
     }
+  });
+
+  it('of the staff stay out of reach of an organization’s owner where joining the house broke off', async () => {
+    const people = await makePeople();
+    const id = await addMember(people, org, ada, 'correct horse battery');
+    const { joinWith } = await invited(people, house, { ...ada, role: 'operator' });
+    const whole = people.store.append.bind(people.store);
+    let calls = 0;
+    people.store.append = async (...given) => {
+      calls += 1;
+      if (calls === 2) throw new Error('the process died');
+      return whole(...given);
+    };
+    expect(await refusalOf(joinWith(id))).to.equal('failed');
+    people.store.append = whole;
+    const isStaff = async () => (await roleIn(people, house, id)) !== null;
+    const isKnownToBe = async () => (await membershipsOf(people, id)).includes(house);
+    expect(await isKnownToBe()).to.equal(await isStaff());
+    await joinWith(id);
+    expect([await isKnownToBe(), await isStaff()]).to.deep.equal([true, true]);
   });
 
   it('keep their account and password where they join a second organization with it', async () => {

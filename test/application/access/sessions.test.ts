@@ -37,6 +37,17 @@ describe('a session', () => {
     expect(await sessions.use(used)).to.equal(null);
   });
 
+  it('ends for its owner’s fifty-first, if it was not used for longest', async () => {
+    const { sessions, clock } = await makePeople();
+    const [unused, used] = [await sessions.open(ada, ''), await sessions.open(ada, '')];
+    await clock.advance(2 * minute);
+    await sessions.use(used);
+    for (let more = 0; more < 49; more += 1) await sessions.open(ada, '');
+    expect(await sessions.use(unused)).to.equal(null);
+    expect((await sessions.use(used))?.owner).to.equal(ada);
+    expect(await sessions.listOf(ada)).to.have.length(50);
+  });
+
   it('of the operator ends 8 hours after it began', async () => {
     const { sessions, clock } = await makePeople();
     const token = await sessions.open(root, '');

@@ -8,9 +8,9 @@ export const memoryRequests = (): RequestRows => {
       for (const record of records) if (!rows.has(record.id)) rows.set(record.id, record);
     },
     find: async (id) => rows.get(id) ?? null,
-    about: async (subject, after, limit) =>
+    about: async (subject, wanted, after, limit) =>
       [...rows.values()]
-        .filter(({ subjects }) => subjects.includes(subject))
+        .filter(({ subjects, org }) => subjects.includes(subject) && (wanted === null || org === wanted))
         .toSorted((a, b) => (b.at + b.id < a.at + a.id ? -1 : 1))
         .filter(({ at, id }) => after === null || at + id < after.at + after.id)
         .slice(0, limit),

@@ -124,8 +124,9 @@ export const keysPage = page({
     make: {
       may: 'keys.manage',
       again: (context) => pageAfter(context, 'keyMade'),
-      run: async ({ deps, by, org, url }, sent) => {
-        const { secret } = await createKey(deps, by, org, readNewKey(sent));
+      run: async ({ deps, by, org, url, visitor }, sent) => {
+        const max = visitor.kind === 'operator' ? Infinity : deps.requestsPerMinute;
+        const { secret } = await createKey(deps, by, org, readNewKey(sent, max));
         const back = url(paths.keys, { org });
         return { kind: 'show', title: 'New key', body: keyMade({ secret, base: deps.baseUrl(), back }) };
       },

@@ -35,12 +35,15 @@ export const requestsPage = page({
     const actor = shown?.request.actor ?? null;
     const subject = shown === null ? subjectFrom(q) : null;
     const { startingAfter, limit } = wantedPart(context);
-    const asked = subject === null ? [] : await context.deps.requests.about(subject, startingAfter, limit);
+    const org = context.visitor.kind === 'operator' ? null : context.org;
+    const asked =
+      subject === null ? [] : await context.deps.requests.about(subject, org, startingAfter, limit);
     const part = shownPart(asked);
     const rows = await Promise.all(
-      part.shown
-        .filter(({ org }) => org === context.org || context.visitor.kind === 'operator')
-        .map(async (request) => ({ request, who: request.actor && (await nameOf(request.actor)) })),
+      part.shown.map(async (request) => ({
+        request,
+        who: request.actor && (await nameOf(request.actor)),
+      })),
     );
     return { q, rows, older: part.last?.id, shown, by: actor === null ? 'not let in' : await nameOf(actor) };
   },
@@ -58,7 +61,7 @@ export const requestsPage = page({
 
           value={q}
         />
-        {rows.length > 0 || older !== undefined ? (
+        {rows.length > 0 ? (
           <Table
             label="Requests about it"
             rows={rows}

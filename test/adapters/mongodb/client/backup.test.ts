@@ -6,8 +6,10 @@ import { join } from 'node:path';
 import { dumpRecords, loadRecords } from '../../../../adapters/mongodb/client/backup.js';
 import { makeIndexes } from '../../../../adapters/mongodb/client/indexes.js';
 import { MongoArtwork } from '../../../../adapters/mongodb/records/artwork.js';
+import { MongoCheckpoints } from '../../../../adapters/mongodb/records/checkpoints.js';
 import { mongoSignInRecords } from '../../../../adapters/mongodb/records/records.js';
 import { SystemClock } from '../../../../adapters/system/clock.js';
+import { isRebuilt } from '../../../../application/webhooks/relay.js';
 import { signInKinds } from '../../../../application/ports/sign-in-records.js';
 import { ArtworkDigest } from '../../../../domain/artwork.js';
 import { describeWithEngines } from '../../../support/runner/engines.js';
@@ -56,7 +58,7 @@ describeWithEngines(['MONGODB_URL'], 'a copy of what lies in MongoDB', (url) => 
       expect(files.toSorted()).to.deep.equal(wanted.map((name) => `${name}.bson`));
       expect(named).to.include.members(notKept);
       await database.collection('orders').deleteMany({});
-      await loadRecords(database, folder, files, new Set());
+      await loadRecords(database, folder, files, { changed: new Set(), head: 0n });
       expect(await database.collection('orders').countDocuments({})).to.equal(0);
     } finally {
       rmSync(folder, { recursive: true });
@@ -74,9 +76,28 @@ describeWithEngines(['MONGODB_URL'], 'a copy of what lies in MongoDB', (url) => 
       for (const kind of signInKinds)
         for (const id of ['ada', 'bo']) await records.add({ ...record, kind, id });
       const files = await dumpRecords(from.database, folder, { onlyKeys: false });
-      await loadRecords(to.database, folder, files, new Set(['bo']));
+      await loadRecords(to.database, folder, files, { changed: new Set(['bo']), head: 0n });
       const restored = await to.database.collection('sign_in_records').find({}).toArray();
       expect(restored.map(({ kind, id }) => [kind, id])).to.deep.equal([['password', 'ada']]);
+    } finally {
+      rmSync(folder, { recursive: true });
+      await from.end();
+      await to.end();
+    }
+  });
+
+  it('lets the relay go through all that came since before anything is sent', async () => {
+    const [from, to] = [freshDatabase(url), freshDatabase(url)];
+    const folder = mkdtempSync(join(tmpdir(), 'cards-'));
+    try {
+      const saved = { position: 7n, state: { rebuiltTo: '3' } };
+      for (const name of ['relay', 'reconciler']) await new MongoCheckpoints(from.database).save(name, saved);
+      const files = await dumpRecords(from.database, folder, { onlyKeys: false });
+      await loadRecords(to.database, folder, files, { changed: new Set(), head: 90n });
+      const restored = new MongoCheckpoints(to.database);
+      expect(await isRebuilt({ checkpoints: restored })).to.equal(false);
+      expect(await restored.load('relay')).to.deep.equal({ ...saved, state: { rebuiltTo: '90' } });
+      expect(await restored.load('reconciler')).to.deep.equal(saved);
     } finally {
       rmSync(folder, { recursive: true });
       await from.end();
@@ -97,7 +118,7 @@ describeWithEngines(['MONGODB_URL'], 'a copy of what lies in MongoDB', (url) => 
       const unfinished = { files_id: new ObjectId(), n: 0, data: new Binary(master) };
       await from.database.collection('artwork.chunks').insertOne(unfinished);
       const files = await dumpRecords(from.database, folder, { onlyKeys: false });
-      await loadRecords(to.database, folder, files, new Set());
+      await loadRecords(to.database, folder, files, { changed: new Set(), head: 0n });
       const restored = new MongoArtwork({ database: to.database, clock });
       expect((await restored.get(digest, 'master'))?.equals(master)).to.equal(true);
       expect((await restored.get(digest, 'thumbnail'))?.equals(thumbnail)).to.equal(true);

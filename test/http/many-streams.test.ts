@@ -1,0 +1,38 @@
+import { once } from 'node:events';
+import { request, type ClientRequest, type IncomingMessage } from 'node:http';
+import { expect } from 'chai';
+import { eventually } from '../support/time/eventually.js';
+import { startTestService, type RunningService, type Tenant } from '../support/http/service.js';
+
+describe('the streams of an organization', () => {
+  let service: RunningService;
+  before(async () => {
+    service = await startTestService();
+  });
+  after(() => service.stop());
+
+  const follow = async ({ key }: Tenant): Promise<readonly [ClientRequest, number]> => {
+    const headers = { authorization: `Bearer ${key}`, accept: 'text/event-stream' };
+    const sent = request(`${service.baseUrl}/api/v1/events`, { agent: false, headers }).end();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    sent.on('error', () => undefined);
+    return [sent, response.statusCode ?? 0];
+  };
+
+  it('are a hundred at most, while others follow theirs, and a place is free once one has ended', async () => {
+    const tenant = await service.tenant();
+    const all = await Promise.all(Array.from({ length: 100 }, () => follow(tenant)));
+    expect(new Set(all.map(([, status]) => status))).to.deep.equal(new Set([200]));
+    const [refused, status] = await follow(tenant);
+    const [others, statusOfOthers] = await follow(await service.tenant());
+    expect([status, statusOfOthers]).to.deep.equal([429, 200]);
+    all[0]?.[0].destroy();
+    const last = await eventually(async () => {
+      const [again, now] = await follow(tenant);
+      if (now === 200) return again;
+      again.destroy();
+      return null;
+    });
+    for (const sent of [last, refused, others, ...all.map(([each]) => each)]) sent.destroy();
+  });
+});
