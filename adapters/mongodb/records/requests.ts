@@ -18,8 +18,13 @@ const recordOf = ({ _id, subjects = [], ...record }: RequestRow): RequestRecord 
 export const requestIndexes: readonly IndexDescription[] = [
   { key: { at: 1 }, name: 'by_at' },
   {
-    key: { subjects: 1, at: -1, _id: -1, org: 1 },
+    key: { subjects: 1, at: -1, _id: -1 },
     name: 'by_subject',
+    partialFilterExpression: { subjects: { $exists: true } },
+  },
+  {
+    key: { org: 1, subjects: 1, at: -1, _id: -1 },
+    name: 'by_org_and_subject',
     partialFilterExpression: { subjects: { $exists: true } },
   },
 ];
