@@ -24,10 +24,12 @@ describe('a service that loses power', () => {
   }).timeout(600_000);
 
   it('is found to lose what was acknowledged if its commits are not synced', async () => {
-    const recording = await record({ calls, seed: 1, weak: true });
-    const { failures } = await cutPower(recording, { count: 150, seed: 1, failures: 150 });
-    const lost = failures.filter(({ wrong }) => wrong.some((line) => line.includes('was acknowledged')));
-    expect(lost.length).to.be.above(0);
+    const isLost = async (seed: number): Promise<boolean> => {
+      const recording = await record({ calls, seed, weak: true });
+      const { failures } = await cutPower(recording, { count: 150, seed, failures: 150 });
+      return failures.some(({ wrong }) => wrong.some((line) => line.includes('was acknowledged')));
+    };
+    expect((await isLost(1)) || (await isLost(2)) || (await isLost(3))).to.equal(true);
   }).timeout(600_000);
 });
 

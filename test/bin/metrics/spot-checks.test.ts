@@ -56,10 +56,10 @@ const finds = async (
       const text = await (await fetch(`${service.baseUrl}/metrics`)).text();
       return Number(new RegExp(`^${name}\\{projection="cards"\\} (\\d+)$`, 'm').exec(text)?.[1]);
     };
-    await eventually(async () => (await count('projection_rows_checked_total')) > 0, { within: 30_000 });
+    await eventually(async () => (await count('projection_rows_checked_total')) > 0, { within: 60_000 });
     expect(await count('projection_rows_wrong_total')).to.equal(0);
     await change(code);
-    await eventually(async () => (await count('projection_rows_wrong_total')) > 0, { within: 60_000 });
+    await eventually(async () => (await count('projection_rows_wrong_total')) > 0, { within: 120_000 });
     const line = await eventually(() => logged.find((each) => each.includes('not what its events')) ?? null);
     expect(JSON.parse(line)).to.include({ projection: 'cards', key: code });
     expect(JSON.parse(line)).to.have.property('fields').that.deep.equals(['status']);
@@ -71,7 +71,7 @@ const finds = async (
 const otherStatus = (json: string): string => json.replace(/"status":"\w+"/, '"status":"posted"');
 
 describe('a service that compares random rows with their events', function () {
-  this.timeout(90_000);
+  this.timeout(240_000);
   let directory: string;
   beforeEach(async () => void (directory = await mkdtemp(join(tmpdir(), 'cards-'))));
   afterEach(() => rm(directory, { recursive: true, force: true }));
