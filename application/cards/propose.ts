@@ -27,11 +27,12 @@ const knownDesigns = async (readModels: ReadModels, org: OrganizationId | null):
     limit: maxCompared,
   });
   return new Map([
-    ...cards.flatMap(({ document: { slug, title } }) => [[title, `card:${slug}`] as const]),
+    ...cards.map(({ document: { slug } }) => [slug, `card:${slug}`] as const),
     ...(own?.document.designs ?? [])
       .slice(0, maxCompared)
       .flatMap(({ id, name }) => [[name, id] as const, [id, id] as const]),
-    ...cards.map(({ document: { slug } }) => [slug, `card:${slug}`] as const),
+    // Of a copy and its original, which have one title, the original is meant.
+    ...cards.map(({ document: { slug, title } }) => [title, `card:${slug}`] as const),
   ]);
 };
 
@@ -49,7 +50,8 @@ export const proposer =
       const isHand = code === 'unknown_handwriting';
       const known = isHand ? await offeredHands(readModels) : await knownDesigns(readModels, org);
       const name = nearest(wanted.replace(/^card:/i, ''), known.keys());
-      const meant = name === null ? [] : [`Did you mean \`${known.get(name)}\`?`];
+      const proposed = name === null ? undefined : known.get(name);
+      const meant = proposed === undefined || proposed === wanted ? [] : [`Did you mean \`${proposed}\`?`];
       const all = isHand ? [`On offer: ${[...known.keys()].slice(0, maxListed).join(', ')}.`] : [];
       return [...meant, ...all].join(' ') || null;
     } catch {

@@ -3,6 +3,7 @@ import sharp from 'sharp';
 import { firstCollection } from '../../domain/catalogue.js';
 import {
   aCard,
+  built,
   startTestService,
   type Client,
   type Reply,
@@ -125,6 +126,15 @@ describe('a refusal of a name', () => {
         'design_id',
         meant,
       ]);
+  });
+
+  it('proposes the card of the collection where the organization has a copy of it', async () => {
+    const { api } = await service.tenant({ credits: 5 });
+    await built(api('/api/v1/cards', { body: aCard({ design_id: 'card:welcome-home' }) }));
+    for (const design_id of ['card:welcom-home', 'Welcome Hone'])
+      expect(said(await api('/api/v1/cards', { body: aCard({ design_id }) }))[3]).to.equal(
+        'card:welcome-home',
+      );
   });
 
   it('proposes another name to a hook and to the operator, too', async () => {

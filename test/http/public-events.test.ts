@@ -185,5 +185,6 @@ describe('GET /api/v1/events', () => {
       headers: { accept: 'text/event-stream', 'last-event-id': String(newest?.['id']) },
     });
     expect(refusal(wrong).slice(0, 2)).to.deep.equal([400, 'invalid_cursor']);
+    expect((wrong.body['error'] as Fields)['message']).to.include(`\`${String(newest?.['id'])}\``);
   });
 });

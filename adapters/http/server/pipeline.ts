@@ -110,7 +110,12 @@ export const pipeline = (options: PipelineOptions): Pipeline => {
       const told =
         error instanceof UnknownName
           ? await withProposal(exchange.caller, error)
-          : withId(error, route, Object.values(params), sent['starting_after']);
+          : withId(
+              error,
+              route,
+              Object.values(params),
+              sent['starting_after'] ?? exchange.request.headers['last-event-id']?.toString(),
+            );
       throw route.body === null ? told : atField(route.body.schema, told);
     } finally {
       giveUpUpload(exchange);
