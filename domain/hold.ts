@@ -22,7 +22,7 @@ export const reasonToHold = (card: {
   readonly recipient: Recipient;
   readonly message: string;
   readonly handwriting: string;
-  /** The result of the do-not-mail list: `unclear` if the email that was sent can't be read. */
+  /** The result of the do-not-mail list: `unclear` if the email can't be read. */
   readonly doNotMail: 'listed' | 'unclear' | null;
 }): string | null => {
   const inMessage = unwritable(card.message, { lineFeed: true });
@@ -30,7 +30,7 @@ export const reasonToHold = (card: {
   const reasons = [
     card.doNotMail === 'listed' ? 'The recipient is on the do-not-mail list' : null,
     card.doNotMail === 'unclear'
-      ? 'The email in the payload is no single address, so the do-not-mail list can’t be asked about it'
+      ? 'The recipient’s email is no single address, so the do-not-mail list can’t be asked about it'
       : null,
     inAddress.length > 0 ? penReason(inAddress, 'address') : null,
     inMessage.length > 0 ? penReason(inMessage, 'message') : null,

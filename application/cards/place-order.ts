@@ -49,11 +49,11 @@ export interface CardFields {
   readonly reference: Captured<string | null>;
 }
 
-/** The email of a card that wasn't sent by a hook. */
+/** The email of a card that was sent over the API. */
 export const noEmail: CardDraft['email'] = { value: null };
 
 export interface CardDraft extends CardFields {
-  /** For the do-not-mail list. Only hooks know it. (decision 17: when the do-not-mail list counts) */
+  /** For the do-not-mail list. (decision 17: when the do-not-mail list counts) */
   readonly email: Captured<string | null>;
   readonly contact: Uuid | null;
 }

@@ -1,5 +1,6 @@
 import { today } from '../../domain/calendar.js';
 import { contactVariables } from '../../domain/contact.js';
+import { emailIn } from '../../domain/email.js';
 import { capture } from '../../domain/errors.js';
 import type { Command } from '../../domain/events.js';
 import { activeHook, hook, hookIdOf, type Hook, type MadeHook } from '../../domain/hook.js';
@@ -21,9 +22,9 @@ export interface HookRequest extends Pick<TemplateSources, 'payload' | 'firstNam
   readonly card: CardFields;
   /** If it has none, the message is made from the hook's template, if there is one. */
   readonly hasMessage: boolean;
-  /** For the do-not-mail list; null if none was sent. */
+  /** For the do-not-mail list; null if none was sent: then the contact's counts. */
   readonly email: CardDraft['email'];
-  /** The contact whose company, job title and years the template may use; null if none was sent. */
+  /** The contact whose email counts, and whose company, job title and years the template may use. */
   readonly externalId: string | null;
 }
 
@@ -66,7 +67,7 @@ export interface ComposedHook {
 export const composeHook = async (
   { streams, planning }: Pick<SendCardDeps, 'streams' | 'planning'>,
   { org, template, signedBy, design }: Omit<MadeHook, 'status' | 'label'>,
-  { card, hasMessage, email, externalId, ...sent }: HookRequest,
+  { card, hasMessage, email: sentEmail, externalId, ...sent }: HookRequest,
   { at }: Pick<Command, 'at'>,
 ): Promise<ComposedHook> => {
   const known = externalId === null ? null : await contactWith(streams, org, externalId);
@@ -83,5 +84,6 @@ export const composeHook = async (
       : capture(() => readMessage(messageFrom(template, sources)));
   const designId =
     'value' in card.designId && card.designId.value === null ? { value: design } : card.designId;
+  const email = 'value' in sentEmail && sentEmail.value === null ? emailIn(details?.email) : sentEmail;
   return { draft: { ...card, message, designId, email, contact: known?.id ?? null }, sources };
 };

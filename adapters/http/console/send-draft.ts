@@ -2,9 +2,9 @@ import {
   hashedIdempotency,
   type CardDraft,
   type SendRequest,
-  noEmail,
 } from '../../../application/cards/place-order.js';
 import { newCommand } from '../../../application/writing/commands.js';
+import { emailIn } from '../../../domain/email.js';
 import { Uuid } from '../../../domain/ids.js';
 import { contacts, type ContactDocument } from '../../../projections/contacts.js';
 import { readCardFields } from '../api/card-fields.js';
@@ -80,7 +80,8 @@ export const cardFrom = async (context: OrgContext, draft: Draft): Promise<CardD
     design_id: given(draft.design_id).value,
     reference: draft.reference,
   });
-  return { ...read, email: noEmail, contact: contact === null ? null : Uuid.parse(contact.id) };
+  const email = emailIn(contact?.details?.email);
+  return { ...read, email, contact: contact === null ? null : Uuid.parse(contact.id) };
 };
 
 /** A send by the visitor who filled in the form: however often the form is sent, it makes one card. */

@@ -189,9 +189,15 @@ describe('firing a hook', () => {
       (await letterOf(world, id, { recipient: { ...recipient, email: 'ann@X.de' }, message: 'Hi' })).type,
     ).to.equal('CardHeld');
     expect(await balanceOf(world)).to.equal(1);
-    expect((await letterOf(world, id, { ...recipient, message: 'Hi', email: 'bo@x.de' })).type).to.equal(
-      'CardScheduled',
+    await saveContactRecord(
+      world,
+      org,
+      world.command(),
+      readContact({ external_id: 'c-1', name: 'Ann', email: 'ann@x.de' }),
     );
+    const toContact = { ...recipient, message: 'Hi', external_id: 'c-1' };
+    expect((await letterOf(world, id, toContact)).type).to.equal('CardHeld');
+    expect((await letterOf(world, id, { ...toContact, email: 'bo@x.de' })).type).to.equal('CardScheduled');
   });
 
   it('uses the hook’s design unless another is sent, and never replaces one that is gone', async () => {

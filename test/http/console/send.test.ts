@@ -77,6 +77,16 @@ describe('the page that sends a card', () => {
     expect((await tenant.api('/api/v1/events')).rows).to.deep.equal([]);
   });
 
+  it('holds a card to a contact whose e-mail address is on the do-not-mail list', async () => {
+    const known = { external_id: 'zoe', name: 'Zoe', email: 'zoe@example.com' };
+    const { body } = await tenant.api('/api/v1/contacts', { body: known });
+    const list = `/operator/v1/organizations/${tenant.org}/do-not-mail`;
+    await service.operator(list, { body: { email: known.email } });
+    const { location } = await send({ contact: String(body['id']) });
+    const card = await tenant.api(`/api/v1/cards/${location?.split('/').at(-1)}`);
+    expect(card.body['held_reason']).to.include('is on the do-not-mail list');
+  });
+
   it('refuses at the field, with what was typed, and sends nothing', async () => {
     const before = (await tenant.api('/api/v1/cards')).rows.length;
     for (const [fields, name] of [
