@@ -259,6 +259,11 @@ describe('inbound hooks', () => {
           'status'
         ],
       ).to.equal('held');
+      for (const email of [[''], [null], ' '])
+        expect(
+          (await fire({ message: 'Hello', recipient: { ...recipient, email }, email: 'ann@example.com' }))
+            .body['status'],
+        ).to.equal('held');
       expect((await fire({ ...hello, email: 'bo@example.com' })).body['status']).to.equal('scheduled');
     });
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { HookRequest } from '../../../application/hooks/fire-hook.js';
 import { maxReferenceLength } from '../../../domain/card.js';
-import { emailIn } from '../../../domain/email.js';
+import { emailIn, onlyItem } from '../../../domain/email.js';
 import { isPlainObject } from '../../../domain/plain-object.js';
 import { ownProperty, scalarText, type Payload } from '../../../domain/template.js';
 import { isBlank } from '../../../domain/text.js';
@@ -125,6 +125,8 @@ const find = (sources: readonly Payload[], ...names: readonly string[]): unknown
   return undefined;
 };
 
+const hasEmail = (value: unknown): boolean => !isOmitted(onlyItem(value));
+
 /** A first or last name of the wrong type takes the place of the name, so that the name is refused. */
 const wrongType = (value: unknown): unknown => (typeof value === 'string' ? undefined : value);
 
@@ -149,7 +151,7 @@ export const readHookPayload = (payload: JsonObject): HookRequest => {
   return {
     card: readCardFields(body),
     hasMessage: body['message'] !== undefined,
-    email: emailIn(find(both, 'email')),
+    email: emailIn(both.map((source) => ownProperty(source, 'email')).find(hasEmail)),
     externalId: scalarText(ownProperty(payload, 'external_id')),
     firstName: joined ? first.trim() : null,
     lastName: scalarText(last),
