@@ -46,7 +46,7 @@ export const readEmail: TextRule = Object.assign(
   { maxLength: maxEmailLength },
 );
 
-const addresses = /[^\s<>()[\]"“”«»`,;:@]+@[^\s<>()[\]"“”«»`,;:@]+/g;
+const addresses = /[^\s<>()[\]"“”„‘’‚«»`,;:%\\@]+@[^\s<>()[\]"“”„‘’‚«»`,;:%\\@]+/g;
 
 /** The same, where it must look like an address. Throws `invalid_parameter`. */
 export const readMailbox: TextRule = Object.assign(
@@ -77,7 +77,6 @@ export const emailIn = (sent: unknown): Captured<string | null> =>
       .match(addresses)
       ?.map((address) => address.replace(/^'|'$/g, ''));
     if (new Set(found).size > 1) throw refusal('These are several e-mail addresses.');
-    if (email?.includes('@') === true && email.match(addresses)?.[0] !== email)
-      throw refusal('This is no e-mail address.');
+    if (email?.match(addresses)?.[0] !== email) throw refusal('This is no e-mail address.');
     return email;
   });
