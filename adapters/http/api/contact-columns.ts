@@ -6,9 +6,9 @@ type Texts = Readonly<Record<string, string>>;
 /** The columns in which exporters keep a field. Of several in a file, the first one here is read. */
 const fieldNames: Texts = {
   external_id: 'external_id id record_id user_id klaviyo_id euid square_customer_id',
-  name: 'recipient_name shipping_name ship_name name full_name display_name',
-  first_name: 'first_name firstname fname first given_name forename vorname prénom nombre billing_first_name',
-  last_name: 'last_name lastname lname last family_name surname nachname nom apellidos billing_last_name',
+  name: 'recipient_name shipping_name ship_name ship_to_name billing_name name full_name display_name',
+  first_name: 'first_name firstname fname first given_name forename vorname prénom nombre shipping_first_name billing_first_name',
+  last_name: 'last_name lastname lname last family_name surname nachname nom apellidos shipping_last_name billing_last_name',
   company: 'company company_name organization organization_name organization_1_name account_name associated_company default_address_company shipping_company billing_company firma société empresa',
   job_title: 'job_title jobtitle organization_title organization_1_title position title fonction cargo',
   email: 'email email_address email_1_value email_1 user_email primary_email primary_email_address main_email from_email_address billing_email work_email home_email email_adresse adresse_e_mail correo_electrónico',
@@ -49,6 +49,9 @@ const addPlaces = (names: Texts, address: string | null, prefix: string): void =
 addPlaces(fieldNames, null, '');
 for (const address of addresses)
   for (const prefix of [address, `${address}address_`]) addPlaces(partNames, address, prefix);
+
+/** Whoever is at an address. */
+const nameAt = /^(shipping_|ship_|ship_to_|billing_)(?:first_|last_)?name$/;
 
 /** Where no column has the city, these are a whole address, or where a person was online. */
 const needsCity = /(?<!(?:email|street|extended|state|country)_)(?:address|region)$/;
@@ -107,6 +110,10 @@ export const readColumns = (header: readonly string[], { key, keyIsNamed, unread
   const found: { index: number; field: string; address: string | null }[] = [...places.values()]
     .flatMap((place) => known.flatMap((other, index) => (other === place ? [{ ...place, index }] : [])))
     .filter(({ address, index }) => !needsCity.test(names[index] ?? '') || withCity.has(address));
+  for (const column of found) {
+    const [, address = null] = nameAt.exec(names[column.index] ?? '') ?? [];
+    if (known.some((place) => place?.address === address)) column.address ??= address;
+  }
   if (keyAt !== -1) found.unshift({ field: 'external_id', address: null, index: keyAt });
   found.sort((a, b) => Number(b.index === keyAt) - Number(a.index === keyAt));
   const columnOf = (field: string, address: string | null = null): Column | undefined =>
@@ -123,11 +130,19 @@ export const readColumns = (header: readonly string[], { key, keyIsNamed, unread
   if (cityAlone !== undefined && !columnOf('city', ''))
     for (const column of found) if (column.address === '') column.address = cityAlone;
   const isFirst = (column: Column): boolean => columnOf(column.field, column.address) === column;
-  const columns = found.filter((column) => isFirst(column) || inTurn.has(column.field));
+  // Shopify's orders have their numbers as `Name`, and rows for more items have no other name.
+  const nameOf = headings[names.indexOf('shipping_name')] ?? headings[names.indexOf('billing_name')];
+  const isNumber = ({ field, index }: Column): boolean =>
+    field === 'name' && names[index] === 'name' && nameOf !== undefined && !columnOf('line1', '');
+  const columns = found.filter(
+    (column) => (isFirst(column) || inTurn.has(column.field)) && !isNumber(column),
+  );
   for (const [index, heading] of headings.entries()) {
     if (columns.some((column) => column.index === index && isFirst(column))) continue;
-    const { field, address } = found.find((column) => column.index === index) ?? {};
-    if (field !== undefined)
+    const column = found.find((each) => each.index === index);
+    const { field, address } = column ?? {};
+    if (column !== undefined && isNumber(column)) unread[heading] = `name is read from ${nameOf}`;
+    else if (field !== undefined)
       unread[heading] =
         `${field} is read from ${headings[columnOf(field, address)?.index ?? -1]}${inTurn.has(field) ? ' first' : ''}`;
     else if (known[index]?.field === 'line1')

@@ -74,23 +74,29 @@ const contactIn = ({ columns, width }: Columns, cells: readonly string[]) => {
   if (cells.slice(width).some((cell) => cell.trim() !== ''))
     return { problem: `it has ${cells.length} cells, but the header has ${width}` };
   const contact: Record<string, string> = {};
-  const addresses = new Map<string, Record<string, string>>();
+  const names = new Map<string | null, Record<string, string>>();
+  const addresses: typeof names = new Map();
   for (const { index, field, address } of columns) {
     const text = textIn(field, cells[index]);
     if (text === '') continue;
-    const parts = address === null ? contact : (addresses.get(address) ?? {});
+    const all = field.endsWith('name') ? names : addresses;
+    const parts = all === addresses && address === null ? contact : (all.get(address) ?? {});
     parts[field] ??= text;
-    if (address !== null) addresses.set(address, parts);
+    if (parts !== contact) all.set(address, parts);
   }
   const { external_id: externalId } = contact;
   if (externalId === undefined) return { problem: 'it has no external_id' };
   if (/^\d[.,]?\d*E\+\d+$/i.test(externalId))
     return { problem: `a spreadsheet has rounded its external_id: ${externalId}. Keep that column as text` };
-  const filled = [...addresses.values()];
-  const address = filled.find(({ line1 }) => line1 !== undefined) ?? filled[0];
+  const filled = [...addresses];
+  const [where = null, address] = filled.find(([, { line1 }]) => line1 !== undefined) ?? filled[0] ?? [];
+  // Nobody's name goes to another's address.
+  const name =
+    names.get(where) ?? names.get(null) ?? (address?.['line1'] === undefined ? [...names.values()][0] : {});
+  const person = { ...contact, ...name };
   return {
     externalId,
-    contact: address === undefined ? contact : { ...contact, address: addressIn(address) },
+    contact: address === undefined ? person : { ...person, address: addressIn(address) },
   };
 };
 

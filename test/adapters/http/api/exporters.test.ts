@@ -295,10 +295,8 @@ const exporters: Readonly<Record<string, Exporter>> = {
       { external_id: '2' },
       { external_id: '3' },
     ],
-    read: 'ID, user_email, first_name, last_name, display_name, billing_company, billing_phone, billing_address_1, billing_address_2, billing_postcode, billing_city, billing_state, billing_country, shipping_address_1, shipping_address_2, shipping_postcode, shipping_city, shipping_state, shipping_country',
+    read: 'ID, user_email, first_name, last_name, display_name, billing_first_name, billing_last_name, shipping_first_name, billing_company, billing_phone, billing_address_1, billing_address_2, billing_postcode, billing_city, billing_state, billing_country, shipping_address_1, shipping_address_2, shipping_postcode, shipping_city, shipping_state, shipping_country',
     because: {
-      billing_first_name: 'first_name is read from first_name',
-      billing_last_name: 'last_name is read from last_name',
       billing_email: 'email is read from user_email first',
     },
   },
@@ -355,9 +353,9 @@ const exporters: Readonly<Record<string, Exporter>> = {
       { external_id: '4502', name: 'Bo Núñez' },
       { external_id: '4503', name: 'Cy Ng' },
     ],
-    read: 'Email, Billing Street, Billing City, Billing Zip, Shipping Name, Shipping Address1, Shipping Address2, Shipping Company, Shipping City, Shipping Zip, Shipping Province, Shipping Country, Id',
+    read: 'Email, Billing Name, Billing Street, Billing City, Billing Zip, Shipping Name, Shipping Address1, Shipping Address2, Shipping Company, Shipping City, Shipping Zip, Shipping Province, Shipping Country, Id',
     because: {
-      Name: 'name is read from Shipping Name first',
+      Name: 'name is read from Shipping Name',
       'Shipping Street': 'line1 is read from Shipping Address1',
     },
   },
@@ -609,6 +607,43 @@ describe('a cell of a file of contacts', () => {
   for (const [zip, state, whole] of zips)
     it(`has the ZIP code ${zip} with the zeros that a spreadsheet dropped or kept`, async () =>
       expect(readContact(await read({ zip, state })).address.zip).to.equal(whole));
+
+  const rowOf = async (columns: string, cells: string, key?: string): Promise<object> => {
+    const file = (async function* () {
+      yield Buffer.from(`${columns}\n${cells}\n`);
+    })();
+    for await (const row of contactRows(file, { key, keyIsNamed: '', fromLine: 1, unread: {} })) return row;
+    return {};
+  };
+  const nameIn = async (columns: string, cells: string): Promise<unknown> => {
+    const row = await rowOf(`id,${columns}`, `1,${cells}`);
+    const { name, first_name: first } = ('contact' in row ? row.contact : {}) as Row;
+    return name ?? first;
+  };
+
+  it('has no name in a row of an order of Shopify that is only another item', async () => {
+    const columns = 'Name,Email,Billing Name,Billing Street,Billing City,Shipping Name,Shipping Street';
+    const item = await rowOf(columns, '#1001,ada@x.test', 'Email');
+    expect(item).to.deep.include({ contact: { external_id: 'ada@x.test', email: 'ada@x.test' } });
+    expect(await nameIn(columns, '#1001,ada@x.test,Bob,1 Main St,Springfield')).to.equal('Bob');
+  });
+
+  const shop = 'billing_first_name,billing_address_1,shipping_first_name,shipping_address_1';
+  const stripe = 'Name,Address Line1,Address City,Shipping Name,Shipping Address Line1';
+  for (const [columns, cells, name] of [
+    [shop, 'Bob,1 Main St,Ada,2 Elm St', 'Ada'],
+    [shop, 'Bob,1 Main St,Ada,', 'Bob'],
+    [shop, 'Bob,,Ada,2 Elm St', 'Ada'],
+    [shop, 'Bob,,,2 Elm St', undefined],
+    [shop, 'Bob,,,', 'Bob'],
+    [`${shop},first_name`, 'Bob,1 Main St,,2 Elm St,Cy', 'Cy'],
+    [stripe, 'Bob,1 Main St,Springfield,Ada,2 Elm St', 'Bob'],
+    [stripe, 'Bob,,,Ada,2 Elm St', 'Ada'],
+    ['Shipping Name,Street,City', 'Ada,2 Elm St,Springfield', 'Ada'],
+    ['Ship To Name,Ship To Address 1,Ship To City', 'Ada,2 Elm St,Springfield', 'Ada'],
+  ] as const)
+    it(`has the name of whoever is at its address: ${cells}`, async () =>
+      expect(await nameIn(columns, cells)).to.equal(name));
 
   it('is the next of two with the e-mail address where the first is empty', async () => {
     const file = (async function* () {
