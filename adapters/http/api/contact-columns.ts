@@ -6,12 +6,12 @@ type Texts = Readonly<Record<string, string>>;
 /** The columns in which exporters keep a field. Of several in a file, the first one here is read. */
 const fieldNames: Texts = {
   external_id: 'external_id id record_id user_id klaviyo_id euid square_customer_id',
-  name: 'recipient_name shipping_name ship_name ship_to_name billing_name name full_name display_name',
+  name: 'recipient_name shipping_name ship_name ship_to_name billing_name name full_name display_name buyer_name',
   first_name: 'first_name firstname fname first given_name forename vorname prénom nombre shipping_first_name billing_first_name',
   last_name: 'last_name lastname lname last family_name surname nachname nom apellidos shipping_last_name billing_last_name',
   company: 'company company_name organization organization_name organization_1_name account_name associated_company default_address_company shipping_company billing_company firma société empresa',
   job_title: 'job_title jobtitle organization_title organization_1_title position title fonction cargo',
-  email: 'email email_address email_1_value email_1 user_email primary_email primary_email_address main_email from_email_address billing_email work_email home_email email_adresse adresse_e_mail correo_electrónico',
+  email: 'email email_address email_1_value email_1 user_email primary_email primary_email_address main_email from_email_address billing_email buyer_email work_email home_email email_adresse adresse_e_mail correo_electrónico',
   phone: 'phone phone_number phone_1_value phone_1 mobile_phone mobile_phone_number mobile_number mobile home_phone business_phone work_phone cell_phone main_phone default_address_phone billing_phone mobiltelefon telefon téléphone teléfono',
   birthday: 'birthday birthdate birth_date date_of_birth dob geburtstag anniversaire cumpleaños',
   work_anniversary: 'work_anniversary hire_date',
@@ -21,9 +21,9 @@ const fieldNames: Texts = {
 const partNames: Texts = {
   line1: 'line_1 address_1 street street_1 street_address street_address_1 street_address_line_1 straße rue calle address',
   line2: 'line_2 address_2 street_2 street_address_2 street_line_2 street_address_line_2 line_2_district_neighborhood extended_address',
-  city: 'city town town_city ort ville ciudad',
-  state: 'state state_code st province_code province state_region state_province province_state state_province_region_county_territory_prefecture_republic bundesland bundesland_kanton état estado region',
-  zip: 'zip zip_code zipcode postal_code postcode post_code zip_postal_code plz postleitzahl code_postal código_postal',
+  city: 'city town town_city city_town suburb_city city_suburb ort ville ciudad',
+  state: 'state state_code st province_code province state_region state_region_province state_province province_state state_province_region_county_territory_prefecture_republic bundesland bundesland_kanton état estado region',
+  zip: 'zip zip_code zipcode postal_code postcode post_code zip_postal_code zip_post_code zip_postcode postal_zip_code plz postleitzahl code_postal código_postal',
   country: 'country country_code country_region land land_region pays país',
 }; // prettier-ignore
 /** Where the column of one of these has nothing in a row, the next one is read. */
@@ -106,13 +106,24 @@ export const readColumns = (header: readonly string[], { key, keyIsNamed, unread
   const keyAt = key === undefined ? -1 : headings.findIndex((heading) => isSame(heading, key));
   if (key !== undefined && keyAt === -1) throw lacks(`"${key}"`);
   const known = names.map((name) => places.get(name));
-  const withCity = new Set(known.map((place) => place?.field === 'city' && place.address));
+  const having = (field: string) =>
+    addresses.filter((address) => known.some((place) => place?.field === field && place.address === address));
+  const [withStreet, withCity] = [having('line1'), having('city')];
+  // Etsy has `Street 1` beside `Ship City`, others `Mailing Street` beside `City`.
+  const streets = withStreet.filter((address) => !withCity.includes(address));
+  const cities = withCity.filter((address) => !withStreet.includes(address));
+  const isUnclear = withStreet.includes('') || streets.length > 1;
+  const [other] = !withCity.includes('') ? cities : isUnclear ? [] : streets;
+  if (other !== undefined) withCity.push(other);
   const found: { index: number; field: string; address: string | null }[] = [...places.values()]
-    .flatMap((place) => known.flatMap((other, index) => (other === place ? [{ ...place, index }] : [])))
-    .filter(({ address, index }) => !needsCity.test(names[index] ?? '') || withCity.has(address));
+    .flatMap((place) => known.flatMap((one, index) => (one === place ? [{ ...place, index }] : [])))
+    .filter(
+      ({ address, index }) => !needsCity.test(names[index] ?? '') || withCity.some((one) => one === address),
+    );
   for (const column of found) {
     const [, address = null] = nameAt.exec(names[column.index] ?? '') ?? [];
     if (known.some((place) => place?.address === address)) column.address ??= address;
+    if (column.address === '' && other !== undefined) column.address = other;
   }
   if (keyAt !== -1) found.unshift({ field: 'external_id', address: null, index: keyAt });
   found.sort((a, b) => Number(b.index === keyAt) - Number(a.index === keyAt));
@@ -125,10 +136,6 @@ export const readColumns = (header: readonly string[], { key, keyIsNamed, unread
       `Name the column that identifies a contact ${keyIsNamed}${email === undefined ? '' : `, such as "${email}"`}: without one, a second run would create duplicates. `,
     );
   }
-  // Etsy has `Street 1` beside `Ship City`.
-  const cityAlone = addresses.find((address) => columnOf('city', address) && !columnOf('line1', address));
-  if (cityAlone !== undefined && !columnOf('city', ''))
-    for (const column of found) if (column.address === '') column.address = cityAlone;
   const isFirst = (column: Column): boolean => columnOf(column.field, column.address) === column;
   // Shopify's orders have their numbers as `Name`, and rows for more items have no other name.
   const nameOf = headings[names.indexOf('shipping_name')] ?? headings[names.indexOf('billing_name')];

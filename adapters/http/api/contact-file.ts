@@ -86,7 +86,9 @@ const contactIn = ({ columns, width }: Columns, cells: readonly string[]) => {
   }
   const { external_id: externalId } = contact;
   if (externalId === undefined) return { problem: 'it has no external_id' };
-  if (/^\d[.,]?\d*E\+\d+$/i.test(externalId))
+  if (/^#(?:N\/A|REF!|VALUE!|NAME\?|DIV\/0!|NUM!|NULL!)$/.test(externalId))
+    return { problem: `a spreadsheet has an error in place of its external_id: ${externalId}` };
+  if (/^\d(?:[.,]?\d*E\+|[.,]\d+E)\d+$/i.test(externalId))
     return { problem: `a spreadsheet has rounded its external_id: ${externalId}. Keep that column as text` };
   const filled = [...addresses];
   const [where = null, address] = filled.find(([, { line1 }]) => line1 !== undefined) ?? filled[0] ?? [];

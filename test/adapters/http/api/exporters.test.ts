@@ -329,14 +329,10 @@ const exporters: Readonly<Record<string, Exporter>> = {
     columns:
       'Sale Date, Order ID, Buyer User ID, Full Name, First Name, Last Name, Number of Items, Buyer Email, Street 1, Street 2, Ship City, Ship State, Ship Zipcode, Ship Country, Currency',
     key: 'Order ID',
-    places: 'First Name, Last Name, , Street 1, Street 2, Ship City, Ship State, Ship Zipcode',
+    places: 'First Name, Last Name, Buyer Email, Street 1, Street 2, Ship City, Ship State, Ship Zipcode',
     more: [{ 'Order ID': '1' }, { 'Order ID': '2' }, { 'Order ID': '3' }],
-    has: [
-      { external_id: '1', email: null },
-      { external_id: '2', email: null },
-      { external_id: '3', email: null },
-    ],
-    read: 'Order ID, Full Name, First Name, Last Name, Street 1, Street 2, Ship City, Ship State, Ship Zipcode, Ship Country',
+    has: [{ external_id: '1' }, { external_id: '2' }, { external_id: '3' }],
+    read: 'Order ID, Full Name, First Name, Last Name, Buyer Email, Street 1, Street 2, Ship City, Ship State, Ship Zipcode, Ship Country',
   },
   'orders of Shopify': {
     columns:
@@ -645,6 +641,27 @@ describe('a cell of a file of contacts', () => {
     it(`has the name of whoever is at its address: ${cells}`, async () =>
       expect(await nameIn(columns, cells)).to.equal(name));
 
+  const springfield = { line1: '2 Elm St', city: 'Springfield', state: 'IL', zip: '62701' };
+  for (const columns of [
+    'Mailing Street,City,State,Zip',
+    'Mailing Address,City,State,Zip',
+    'Home Street,City,State,Zip',
+    'Street,Ship City,Ship State,Ship Zip',
+    'Address,City/Town,State/Region/Province,Zip/Post Code',
+    'Street Address,City,State / Province,Postal / Zip Code',
+    'Address Line 1,Suburb/City,State,Zip/Postcode',
+    'Ship To Address 1,Ship To City,Ship To State,Ship To Zip',
+  ])
+    it(`is one part of an address under ${columns}`, async () => {
+      const row = await rowOf(`id,${columns}`, '1,2 Elm St,Springfield,IL,62701');
+      expect(row).to.deep.include({ contact: { external_id: '1', address: springfield } });
+    });
+
+  it('is in no address that is a mixture of three', async () => {
+    const row = await rowOf('id,Home Street,Work Street,City', '1,2 Elm St,1 Main St,Springfield');
+    expect(row).to.deep.include({ contact: { external_id: '1', address: { line1: '2 Elm St' } } });
+  });
+
   it('is the next of two with the e-mail address where the first is empty', async () => {
     const file = (async function* () {
       yield Buffer.from('\u200bexternal_id;name;Work Email;Home\u00a0Email\n1;Ada;;ada@example.com\n');
@@ -665,8 +682,13 @@ describe('a cell of a file of contacts', () => {
   it('loses the apostrophe before what looks like a formula, and no other', async () =>
     expect(await read({ external_id: "'=1+1", name: "'O" })).to.include({ external_id: '=1+1', name: "'O" }));
 
-  it('with an external_id that was rounded spoils its row: others would have the same', async () =>
-    expect(await read({ external_id: '9,0072E+16' }))
-      .to.have.property('problem')
-      .that.includes('9,0072E+16'));
+  for (const spoiled of ['9,0072E+16', '9.00719925474099E16', '#N/A', '#REF!', '#NAME?', '#DIV/0!'])
+    it(`with an external_id that a spreadsheet spoiled spoils its row: ${spoiled}`, async () =>
+      expect(await read({ external_id: spoiled }))
+        .to.have.property('problem')
+        .that.includes(spoiled));
+
+  for (const whole of ['9007199254740993', '12E5', '#1001', '#N/A-1'])
+    it(`has the external_id ${whole}`, async () =>
+      expect(await read({ external_id: whole })).to.include({ external_id: whole }));
 });
