@@ -43,10 +43,13 @@ const refusalOf = (file: Buffer, error: unknown): string => {
 };
 
 /** The print master, uncompressed, and without the file's facts about itself, such as where it was taken. */
-const drawn = (file: Buffer, fit: Fit): Promise<Buffer> => {
+const drawn = (file: Buffer, fit: Fit, depth: string | undefined): Promise<Buffer> => {
   const { width, height } = roomFor(fit);
   const [across, down] = [master.width - width, master.height - height];
-  return sharp(file, reading)
+  const picture = sharp(file, reading);
+  // Otherwise the profile of a picture of 16 bits a colour is dropped.
+  if (depth === 'ushort') picture.pipelineColourspace('srgb');
+  return picture
     .autoOrient()
     .flatten({ background: white })
     .resize(width, height, { fit: fit === 'fill' ? 'cover' : 'contain', background: white })
@@ -64,9 +67,10 @@ const drawn = (file: Buffer, fit: Fit): Promise<Buffer> => {
 
 const made = async (file: Buffer): Promise<readonly [head: object, ...bytes: Buffer[]]> => {
   try {
-    const { width, height } = (await sharp(file, reading).metadata()).autoOrient;
+    const { autoOrient, depth } = await sharp(file, reading).metadata();
+    const { width, height } = autoOrient;
     const fronts = [];
-    for (const fit of fits) fronts.push({ fit, ...(await picturesOf(await drawn(file, fit))) });
+    for (const fit of fits) fronts.push({ fit, ...(await picturesOf(await drawn(file, fit, depth))) });
     const told = fronts.map(({ fit, master: bytes, preview, thumbnail }) => {
       const digest = createHash('sha256').update(bytes).digest('hex');
       const front = { digest, bytes: bytes.length, width, height, fit };

@@ -171,6 +171,11 @@ describe('the maker of fronts', () => {
     expect(Math.abs((stored[0] ?? 0) - orange[0])).to.be.greaterThan(5);
     expectColour(await dotAt(frontOf(await make(p3), 'fill').pictures.master, 0.5, 0.5), orange);
 
+    const deep = await plain(orange).toColourspace('rgb16').withIccProfile('p3').png().toBuffer();
+    const { depth, hasProfile } = await sharp(deep).metadata();
+    expect([depth, hasProfile]).to.deep.equal(['ushort', true]);
+    expectColour(await dotAt(frontOf(await make(deep), 'fill').pictures.master, 0.5, 0.5), orange);
+
     const brown: Colour = [150, 110, 90];
     const cmyk = await plain(brown).flatten().toColourspace('cmyk').jpeg({ quality: 98 }).toBuffer();
     expect((await sharp(cmyk).metadata()).space).to.equal('cmyk');
