@@ -37,6 +37,13 @@ describe('the rows of a CSV file', () => {
     expect(await rowsOf(utf16, 3)).to.deep.equal(table);
   });
 
+  it('are separated by no character of a quotation that goes on in the next line', async () => {
+    expect(await rowsOf('id,"name; first; last\nin full"\n1,Ann\n')).to.deep.equal([
+      [1, ['id', 'name; first; last\nin full']],
+      [3, ['1', 'Ann']],
+    ]);
+  });
+
   it('may begin with one that names the delimiter', async () => {
     for (const [said, row, cells] of [
       ['sep=;', 'a,b,c;d', ['a,b,c', 'd']],
