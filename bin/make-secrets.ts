@@ -12,7 +12,7 @@ const makeSecrets = (): void => {
   const settings = readSettings(process.env);
   const { operatorTokenFile, secretKeyFile, personalKeyFile, eventKeyFile, logKeyFile, logHeadFile } =
     settings;
-  assertFolders(settings);
+  assertFolders(settings, false);
   const entropy = new SystemEntropy();
   operatorToken(operatorTokenFile, entropy);
   masterKeys(secretKeyFile, entropy, true);

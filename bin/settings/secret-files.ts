@@ -112,11 +112,17 @@ export const secretFiles = (settings: Settings) => ({
   'log.key': settings.logKeyFile,
 });
 
-/** Throws UnusableSecretFile if the folder of a file is missing: what should be mounted there may not be. */
-export const assertFolders = (settings: Settings): void => {
+/**
+ * Throws UnusableSecretFile if the folder of a file, or the notary's of anchors, is missing: what should be
+ * mounted there may not be.
+ */
+export const assertFolders = (settings: Settings, isNotary: boolean): void => {
   for (const path of [...Object.values(secretFiles(settings)), settings.logHeadFile])
     if (resolve(dirname(path)) !== resolve(settings.dataDir) && !existsSync(dirname(path)))
       throw new UnusableSecretFile(`The folder of the secret file ${path} does not exist. Is it mounted?`);
+  const { logAnchorDir } = settings;
+  if (isNotary && logAnchorDir !== null && !existsSync(logAnchorDir))
+    throw new UnusableSecretFile(`The folder LOG_ANCHOR_DIR ${logAnchorDir} does not exist. Is it mounted?`);
 };
 
 /** As many characters as a token of 128 random bits has in base 16. */

@@ -140,7 +140,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   const { extraCertificates = [], namespace = '', timeouts = {}, open = openEngine } = options;
   const { passwordCost = usualCost, tracing = noTracing } = options;
   assertServers(role, settings);
-  assertFolders(settings);
+  assertFolders(settings, plays(role, 'notary'));
   assertOneTruth(settings);
   const calls = new EngineCalls();
   let witnesses: readonly WitnessStatus[] = [];

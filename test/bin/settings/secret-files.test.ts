@@ -139,12 +139,12 @@ describe('a role on servers', () => {
 
   const servers = { eventStoreUrl: 'esdb://a:1', mongoUrl: 'mongodb://a:1/x', rabbitUrl: 'amqp://a:1' };
   /** Why a start of the role is refused; null if it starts. */
-  const refusal = async (role: Role): Promise<string | null> => {
+  const refusal = async (role: Role, more: Partial<Settings> = {}): Promise<string | null> => {
     const spare = masterKeys(join(directory, 'spare'), entropy, true);
     try {
       const service = await startService({
         // What stands for the servers lies in DATA_DIR, where it would be another truth beside them.
-        settings: { ...settings, servers, dataDir: join(directory, 'none') },
+        settings: { ...settings, servers, dataDir: join(directory, 'none'), ...more },
         role,
         clock: new SystemClock(),
         entropy,
@@ -197,6 +197,14 @@ describe('a role on servers', () => {
       `The folder of the secret file ${pathOf('SECRET_KEY_FILE')} does not exist. Is it mounted?`,
     );
     expect(await readdir(directory)).not.to.include('secrets');
+  });
+
+  it('does not start a notary where LOG_ANCHOR_DIR is missing', async () => {
+    const logAnchorDir = join(directory, 'anchors');
+    const missing = `The folder LOG_ANCHOR_DIR ${logAnchorDir} does not exist. Is it mounted?`;
+    for (const role of ['notary', 'all'] as const)
+      expect(await refusal(role, { logAnchorDir }), role).to.equal(missing);
+    expect(await refusal('reconciler', { logAnchorDir })).to.not.equal(missing);
   });
 
   it('gets in docker-compose.yml the files that it reads, each by itself, and no volume with others', () => {
