@@ -9,18 +9,20 @@ import {
   readdirSync,
   readFileSync,
   readSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { checkCopy, copyEvents, syncFile, type CopiedLog } from '../../adapters/sqlite/backup.js';
-import { lockDirectory, makeDirectory } from '../../adapters/sqlite/database.js';
+import { lockDirectory, makeDirectory, syncDirectory } from '../../adapters/sqlite/database.js';
 import { DataDirectoryInUse } from '../../adapters/sqlite/errors.js';
 import { logPages } from '../../application/personal/own-keys.js';
 import type { LogReader } from '../../application/ports/event-store.js';
 import { messageOf } from '../../domain/errors.js';
 import { idOf } from '../../domain/ids.js';
+import { parseCheckpointText, parseSigner, vkeyOf } from '../../domain/signed-note.js';
 import type { RehearsalMark } from '../../application/writing/rehearsal.js';
 import { openServers } from '../offline/offline-log.js';
 import { markDirectory, markOfDirectory } from '../settings/rehearsal-mark.js';
@@ -34,6 +36,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export interface BackedUp extends CopiedLog {
   readonly path: string;
   readonly files: readonly string[];
+}
+
+/** `notes`: what to know of files that the backup holds, too. */
+export interface Restored extends BackedUp {
+  readonly notes: readonly string[];
 }
 
 const manifestName = 'backup.json';
@@ -95,20 +102,50 @@ const copyPictures = (from: string, to: string, names: readonly string[]): reado
     return true;
   });
 
-/** Throws ServiceRefused if a file that is to be put back is there, and another one. */
-const assertSame = (from: string, places: Readonly<Record<string, string>>): void => {
-  for (const [name, place] of Object.entries(places)) {
-    const kept = join(from, name);
+/** Whether a line of a secret file is still in it: as it was, retired, or as the vkey that took its place. */
+const holdsLine = (lines: readonly string[], line: string): boolean =>
+  lines.some((each) => each === line || each.startsWith(`${line}:`)) ||
+  (line.startsWith('PRIVATE+KEY+') && lines.includes(vkeyOf(parseSigner(line))));
+
+const linesOf = (path: string): readonly string[] =>
+  readFileSync(path, 'utf8')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+
+/** The names of files that are there, and differ from the backup's. */
+const differing = (from: string, places: Readonly<Record<string, string>>): readonly string[] =>
+  Object.entries(places).flatMap(([name, place]) => {
+    const copy = join(from, name);
     // A head that is there was signed later: the start compares it with the log.
-    if (name !== headName && existsSync(kept) && existsSync(place) && digestOf(place) !== digestOf(kept))
-      throw refused(`${place} is another file than the one in the backup. Move one of them aside.`);
+    if (name === headName || !existsSync(copy) || !existsSync(place)) return [];
+    return digestOf(place) === digestOf(copy) ? [] : [name];
+  });
+
+/** Throws ServiceRefused if a file that is there can't do what the backup's could. */
+const assertUsable = (from: string, places: Readonly<Record<string, string>>): void => {
+  for (const name of differing(from, places)) {
+    const place = places[name] ?? '';
+    if (name === keysName)
+      throw refused(`${place} is another file than the one in the backup. Move it aside.`);
+    const lines = name === 'operator.token' ? null : linesOf(place);
+    if (lines !== null && !linesOf(join(from, name)).every((line) => holdsLine(lines, line)))
+      throw refused(
+        `${place} lacks lines of the one in the backup. Keep the newer one; it must still hold the older lines.`,
+      );
   }
 };
 
-/** Copies the files of a backup to their places, except for existing ones. */
-const putBack = (from: string, places: Readonly<Record<string, string>>): void => {
+/** Copies the files of a backup to their places, except for existing ones. Returns what to know of them. */
+const putBack = (from: string, places: Readonly<Record<string, string>>): readonly string[] => {
+  const notes = differing(from, places).map((name) => `${places[name]} is not the backup's, and was kept.`);
   for (const [name, place] of Object.entries(places))
-    if (existsSync(join(from, name)) && !existsSync(place)) copyFile(join(from, name), place);
+    if (existsSync(join(from, name)) && !existsSync(place)) {
+      copyFile(join(from, name), place);
+      if (name === headName)
+        notes.push(`${place} is the backup's. If you have a newer one, put that in its place.`);
+    }
+  return notes;
 };
 
 const assertNew = (to: string): void => {
@@ -123,8 +160,9 @@ const finished = (
   log: CopiedLog & Pick<Manifest, 'original'>,
 ): BackedUp => {
   const files = Object.fromEntries(names.map((name) => [name, digestOf(join(to, name))]));
-  writeFileSync(join(to, manifestName), `${JSON.stringify({ format: 1, ...log, files })}\n`, { mode: 0o600 });
-  syncFile(join(to, manifestName));
+  writeWhole(join(to, manifestName), (path) =>
+    writeFileSync(path, `${JSON.stringify({ format: 1, ...log, files })}\n`, { mode: 0o600 }),
+  );
   return { path: to, files: names, ...log };
 };
 
@@ -164,20 +202,19 @@ const passwordsChanged = async (log: Pick<LogReader, 'readLog'>, after: bigint) 
   return changed;
 };
 
-const restoreServers = (from: string, servers: Servers, settings: Settings): Promise<BackedUp> =>
+const restoreServers = (from: string, servers: Servers, settings: Settings): Promise<Restored> =>
   withServers(servers, settings, async ({ log, database }) => {
     const [{ loadRecords }, { setMark }] = await Promise.all([
       import('../../adapters/mongodb/client/backup.js'),
       import('../../adapters/mongodb/records/rehearsal.js'),
     ]);
     const { files } = openBackup(from);
-    assertSame(from, kept(settings));
     await setMark(database, { why: restoredFrom(from) });
     const { position, hash } = manifestIn(from);
     const changed = await passwordsChanged(log, BigInt(position));
     await loadRecords(database, from, files, { changed, head: (await log.head()).position });
-    putBack(from, kept(settings));
-    return { path: 'MONGODB_URL', files, position, hash };
+    const notes = putBack(from, kept(settings));
+    return { path: 'MONGODB_URL', files, position, hash, notes };
   });
 
 /** The file of the log in a data directory, and in a backup. */
@@ -187,11 +224,18 @@ const headName = 'log.head';
 
 const isFile = (path: string): boolean => path.endsWith('.db');
 
-const copyFile = (from: string, to: string): void => {
-  copyFileSync(from, to);
-  chmodSync(to, 0o600);
-  syncFile(to);
+/** The file has its name only once it is whole. */
+const writeWhole = (to: string, write: (unnamed: string) => void): void => {
+  const unnamed = `${to}.unfinished`;
+  rmSync(unnamed, { force: true });
+  write(unnamed);
+  chmodSync(unnamed, 0o600);
+  syncFile(unnamed);
+  renameSync(unnamed, to);
+  syncDirectory(dirname(to));
 };
+
+const copyFile = (from: string, to: string): void => writeWhole(to, (unnamed) => copyFileSync(from, unnamed));
 
 /**
  * Copies the embedded engine's data that can't be rebuilt, also while the service runs. `to`: a new or empty
@@ -267,23 +311,32 @@ const openBackup = (from: string): { readonly log: string; readonly files: reado
 
 const restoredFrom = (from: string): string => `it was restored from ${from}`;
 
+const unfinishedRestore = 'its restore is unfinished';
+
 /**
  * Makes a data directory from a backup, which is read back first. Replaces nothing: DATA_DIR may hold secret
- * files, but no data. The copy is a rehearsal until it is promoted. Throws WrongUsage, ServiceRefused.
+ * files, but no data, except for those of a restore that was cut off. The copy is a rehearsal until it is
+ * promoted. Throws WrongUsage, ServiceRefused, DataDirectoryInUse.
  */
-const restoreFiles = (from: string, settings: Settings): BackedUp => {
+const restoreFiles = (from: string, settings: Settings): Restored => {
   const { dataDir, logHeadFile } = settings;
   const { log, files } = openBackup(from);
+  if (!existsSync(log))
+    throw refused(
+      `${from} holds no ${logName}: it is a backup of servers. Set EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL.`,
+    );
   const target = join(dataDir, logName);
-  if ([target, join(dataDir, 'read.db')].some((path) => existsSync(path)))
+  const isAgain = markOfDirectory(dataDir)?.why === unfinishedRestore;
+  if (!isAgain && [target, join(dataDir, 'read.db')].some((path) => existsSync(path)))
     throw refused(`${dataDir} holds data already. Move it aside, or set DATA_DIR to a new folder.`);
+  if (isAgain) lockDirectory(dataDir).release();
   const places = { ...secretFiles(settings), [keysName]: keysPath(dataDir), [headName]: logHeadFile };
-  assertSame(from, places);
+  assertUsable(from, places);
   makeDirectory(dataDir);
-  markDirectory(dataDir, {
-    why: restoredFrom(from),
-    ...(!isFile(from) && { original: manifestIn(from).original }),
-  });
+  const original = isFile(from) ? undefined : manifestIn(from).original;
+  markDirectory(dataDir, { why: unfinishedRestore, state: 'unfinished', original });
+  for (const name of [logName, 'read.db'])
+    for (const suffix of ['', '-wal', '-shm']) rmSync(join(dataDir, `${name}${suffix}`), { force: true });
   copyFile(log, target);
   let whole: CopiedLog;
   try {
@@ -292,30 +345,51 @@ const restoreFiles = (from: string, settings: Settings): BackedUp => {
     rmSync(target, { force: true });
     throw refused(`${log} can't be restored: ${messageOf(error)}`);
   }
-  putBack(from, places);
+  const notes = putBack(from, places);
   copyPictures(from, dataDir, files.filter(isPicture));
-  return { path: dataDir, files, ...whole };
+  markDirectory(dataDir, { why: restoredFrom(from), original });
+  return { path: dataDir, files, ...whole, notes };
 };
 
-/** Tells the original that it is replaced, if it is a directory of this machine that can be written. */
-const tellOriginal = (original: string, by: string): boolean => {
-  if (original === by || !existsSync(join(original, logName))) return false;
+/** The number of events in a signed head; less than in any if it can't be read. */
+const sizeIn = (path: string): number => {
   try {
-    const lock = lockDirectory(original);
-    markDirectory(original, { why: `it was replaced by ${by}`, original: by });
-    lock.release();
-    return true;
+    return parseCheckpointText(readFileSync(path, 'utf8').split(/(?<=\n)\n/)[0] ?? '').size;
+  } catch {
+    return -1;
+  }
+};
+
+/**
+ * Tells the original that it is replaced, if it is a directory of this machine that can be written, and takes
+ * over its head: without it, another history would be signed under the same name.
+ */
+const tellOriginal = (original: string, { dataDir, logHeadFile }: Settings): boolean => {
+  const by = resolve(dataDir);
+  if (original === by || !existsSync(join(original, logName))) return false;
+  let lock: ReturnType<typeof lockDirectory> | null = null;
+  try {
+    lock = lockDirectory(original);
   } catch (error) {
     if (error instanceof DataDirectoryInUse)
       throw refused(
         `${original}, of which this is a copy, is in use by another process. Stop that process first.`,
       );
-    return false;
+  }
+  try {
+    const head = join(original, headName);
+    if (resolve(logHeadFile) === join(by, headName) && sizeIn(head) > sizeIn(logHeadFile))
+      copyFile(head, logHeadFile);
+    if (lock !== null) markDirectory(original, { why: `it was replaced by ${by}`, original: by });
+    return lock !== null;
+  } finally {
+    lock?.release();
   }
 };
 
 const assertWhole = ({ state }: RehearsalMark): void => {
-  if (state === 'unfinished') throw refused('This is an unfinished copy. Run `log copy` to its end first.');
+  if (state === 'unfinished')
+    throw refused('This is an unfinished copy. Run `log copy`, or `restore`, again first.');
 };
 
 const noRehearsal = (place: string): ServiceRefused => refused(`${place} is no rehearsal: nothing was done.`);
@@ -346,7 +420,7 @@ export const promote = async (
   const lock = lockDirectory(dataDir);
   try {
     const { original } = mark;
-    const isTold = original !== undefined && tellOriginal(original, resolve(dataDir));
+    const isTold = original !== undefined && tellOriginal(original, settings);
     markDirectory(dataDir, null);
     return { path: dataDir, original: isTold ? original : null };
   } finally {
@@ -357,7 +431,7 @@ export const promote = async (
 /**
  * Restores a backup; on servers, the records that are missing in MongoDB. Throws WrongUsage, ServiceRefused.
  */
-export const restore = async (from: string, environment: Environment): Promise<BackedUp> => {
+export const restore = async (from: string, environment: Environment): Promise<Restored> => {
   const settings = readSettings(environment);
   const { servers } = settings;
   return servers === null ? restoreFiles(from, settings) : restoreServers(from, servers, settings);

@@ -171,7 +171,7 @@ const addCommands = (program: Command, { client, print, environment }: Session):
     async (json, path) => {
       const restored = await restore(path, environment);
       const words = 'a rehearsal, which changes and sends nothing until you promote it';
-      show(restored, json, `Restored to ${restored.path}: ${words}.`);
+      show(restored, json, [`Restored to ${restored.path}: ${words}.`, ...restored.notes].join('\n  '));
     },
   );
   addOne('promote', 'Make a rehearsal the service; stop it first', async (json) => {

@@ -16,9 +16,13 @@ export const markDirectory = (directory: string, mark: RehearsalMark | null): vo
   syncFile(pathIn(directory));
 };
 
+const Manifest = RehearsalMark.pick({ original: true });
+
 /** Null if the directory is that of the service. A backup is a copy, too, where it lies. */
 export const markOfDirectory = (directory: string): RehearsalMark | null => {
   if (existsSync(pathIn(directory)))
     return RehearsalMark.parse(JSON.parse(readFileSync(pathIn(directory), 'utf8')));
-  return existsSync(manifestIn(directory)) ? { why: 'it is a backup' } : null;
+  if (!existsSync(manifestIn(directory))) return null;
+  const { original } = Manifest.parse(JSON.parse(readFileSync(manifestIn(directory), 'utf8')));
+  return { why: 'it is a backup', original };
 };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -94,7 +94,11 @@ const onServers = async (directory: string): Promise<Places> => {
       await cli(`backup ${records}`, { ...original, ...prefix });
       other.replace(eventStore.standIn?.kept ?? []);
       await cli(`backup ${keys}`, { ...original, ...prefix });
-      for (const from of [records, keys]) await cli(`restore ${from}`, { ...copy, ...prefix });
+      const token = join(copied, 'operator.token');
+      await writeFile(token, 't'.repeat(32), { mode: 0o600 });
+      const { out } = await cli(`restore ${records}`, { ...copy, ...prefix });
+      expect(out).to.include(`${token} is not the backup's, and was kept.`);
+      await cli(`restore ${keys}`, { ...copy, ...prefix });
     },
     clear: async () => {
       other.down();
@@ -154,6 +158,8 @@ const rehearses = (placesIn: (directory: string) => Promise<Places>, isEmbedded:
   };
   const promote = (environment: Environment): Promise<Ended> =>
     command(['promote'], { ...environment, EVENTSTORE_PREFIX: places.namespace });
+  const acceptRestore = (environment: Environment): Promise<Ended> =>
+    command(['log', 'accept-restore', '--by', 'Ada Lovelace'], environment);
   const parts = async ({ baseUrl }: Service) => {
     const { parts: all } = (await (await fetch(`${baseUrl}/readyz`)).json()) as {
       readonly parts: readonly { readonly name: string; readonly ready: boolean; readonly detail: string }[];
@@ -254,6 +260,8 @@ const rehearses = (placesIn: (directory: string) => Promise<Places>, isEmbedded:
       const { out } = await promote(places.copy);
       expect(out).to.include('is the service from the next start on.');
       expect(await promote(places.copy)).to.include({ code: 1 });
+      // The original signed more than the backup holds; on servers it has a head of its own.
+      if (isEmbedded) expect(await acceptRestore(places.copy)).to.include({ code: 0 });
       const attempts = receiver.received.length;
       const promoted = await start(places.copy);
       expect(await rehearsal(promoted)).to.equal(undefined);

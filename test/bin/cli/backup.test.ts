@@ -1,5 +1,6 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
+import { existsSync } from 'node:fs';
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +12,10 @@ import { startService, type Service } from '../../../bin/wiring/service.js';
 import { readSettings } from '../../../bin/settings/settings.js';
 import { run } from '../../support/servers/programs.js';
 import { aCard, clientOf, clientsOf, type Tenant } from '../../support/http/service.js';
+import { markOfDirectory } from '../../../bin/settings/rehearsal-mark.js';
 import { UnusableSecretFile } from '../../../bin/settings/secret-files.js';
+import { parseSigner, signerFrom, signerText, vkeyOf } from '../../../domain/signed-note.js';
+import { eventually } from '../../support/time/eventually.js';
 
 describe('a backup of the embedded engine', () => {
   let directory: string;
@@ -26,16 +30,14 @@ describe('a backup of the embedded engine', () => {
   });
 
   const settingsIn = (folder: string) => ({ PORT: '0', DEMO: 'off', DATA_DIR: join(directory, folder) });
-  const serve = async (folder: string): Promise<Service> => {
+  const serve = async (folder: string, fail = (error: unknown) => void expect.fail(String(error))) => {
     service = await startService({
       settings: readSettings(settingsIn(folder)),
       role: 'all',
       clock: new SystemClock(),
       entropy: new SystemEntropy(),
       log: pino({ level: 'silent' }),
-      fail: (error) => {
-        throw error;
-      },
+      fail,
     });
     return service;
   };
@@ -43,11 +45,15 @@ describe('a backup of the embedded engine', () => {
     await service?.stop();
     service = null;
   };
-  const cli = async (args: readonly string[], folder = 'data') => {
+  const cli = async (
+    args: readonly string[],
+    folder = 'data',
+    more: Readonly<Record<string, string>> = {},
+  ) => {
     let out = '';
     let error = '';
     const code = await runCommandLine(args, {
-      environment: settingsIn(folder),
+      environment: { ...settingsIn(folder), ...more },
       write: (text) => void (out += text),
       complain: (text) => void (error += text),
     });
@@ -89,7 +95,13 @@ describe('a backup of the embedded engine', () => {
     await stop();
 
     expect(await cli(['restore', at('copy')], 'restored')).to.include({ code: 0, error: '' });
+    const rehearsal = await serve('restored');
+    const anchor = (await clientsOf(rehearsal).operator('/operator/v1/anchor')).body;
+    expect([anchor['position'], anchor['hash']]).to.deep.equal([position, hash]);
+    await stop();
     expect(await cli(['promote'], 'restored')).to.include({ code: 0, error: '' });
+    // The original signed more than the backup holds.
+    expect((await cli(['log', 'accept-restore', '--by', 'Ada Lovelace'], 'restored')).code).to.equal(0);
     const again = await serve('restored');
     expect(again.operatorToken).to.equal(running.operatorToken);
     const api = clientOf(again.baseUrl, tenant.key);
@@ -103,9 +115,6 @@ describe('a backup of the embedded engine', () => {
     expect(fronts).to.have.length.greaterThan(0);
     for (const { pathname } of fronts)
       expect((await fetch(`${again.baseUrl}${pathname}`)).status, pathname).to.equal(200);
-    const operator = clientOf(again.baseUrl, again.operatorToken);
-    const anchor = (await operator('/operator/v1/anchor')).body;
-    expect([anchor['position'], anchor['hash']]).to.deep.equal([position, hash]);
   });
 
   it('can be one file, without the secrets', async () => {
@@ -132,11 +141,106 @@ describe('a backup of the embedded engine', () => {
       ]);
     }
     expect((await cli(['restore', at('copy')])).error).to.include('holds data already');
+  });
+
+  it('leaves secret files that are there, which must hold all lines of the copy', async () => {
+    await serve('data');
+    await stop();
+    await cli(['backup', at('copy')]);
     await mkdir(at('other'), { mode: 0o700 });
-    await writeFile(at('other', 'secret.key'), 'another', { mode: 0o600 });
-    const { code, error } = await cli(['restore', at('copy')], 'other');
-    expect([code, error.includes('is another file than the one in the backup')]).to.deep.equal([1, true]);
-    expect(await readFile(at('other', 'secret.key'), 'utf8')).to.equal('another');
+    const write = (name: string, text: string) => writeFile(at('other', name), text, { mode: 0o600 });
+    const older = (name: string) => readFile(at('copy', name), 'utf8');
+    const newKey = `new:${Buffer.alloc(32, 1).toString('base64')}`;
+    for (const name of ['secret.key', 'event.key', 'log.key']) {
+      await write(name, newKey);
+      const { code, error } = await cli(['restore', at('copy')], 'other');
+      expect([code, error]).to.deep.equal([
+        1,
+        `${at('other', name)} lacks lines of the one in the backup. Keep the newer one; it must still hold the older lines.\n`,
+      ]);
+      expect(existsSync(at('other', 'rehearsal.json'))).to.equal(false);
+      await rm(at('other', name));
+    }
+    const signer = parseSigner((await older('log.key')).trim());
+    await write('secret.key', `${newKey}\n${await older('secret.key')}`);
+    await write('event.key', `${newKey}\n${(await older('event.key')).trim()}:retired`);
+    await write(
+      'log.key',
+      `${signerText(signerFrom(signer.name, 'note', Buffer.alloc(32, 7)))}\n${vkeyOf(signer)}\n`,
+    );
+    await write('operator.token', 't'.repeat(32));
+    const { code, out } = await cli(['restore', at('copy')], 'other');
+    expect(code).to.equal(0);
+    for (const name of ['secret.key', 'event.key', 'log.key', 'operator.token'])
+      expect(out).to.include(`${at('other', name)} is not the backup's, and was kept.`);
+    expect(out)
+      .to.include(`${at('other', 'log.head')} is the backup's.`)
+      .and.not.include('personal.key is not');
+    expect(await readFile(at('other', 'operator.token'), 'utf8')).to.equal('t'.repeat(32));
+  });
+
+  it('takes over what its original signed later when it is promoted, and is then refused', async () => {
+    const tenant = await clientsOf(await serve('data')).tenant();
+    await send(tenant, 'before');
+    await cli(['backup', at('copy')]);
+    const head = (folder: string) => readFile(at(folder, 'log.head'), 'utf8');
+    for (let sent = 0; sent < 4; sent++) await send(tenant, `after ${sent}`);
+    await eventually(
+      async () => Number((await head('data')).split('\n')[1]) > Number((await head('copy')).split('\n')[1]),
+    );
+    await stop();
+    expect((await cli(['restore', at('copy')], 'restored')).out).to.include("log.head is the backup's.");
+    expect(await cli(['promote'], 'restored')).to.include({ code: 0 });
+    expect(await head('restored')).to.equal(await head('data'));
+    const failures: unknown[] = [];
+    await serve('restored', (error) => void failures.push(error)).catch((error: unknown) =>
+      failures.push(error),
+    );
+    await eventually(() => failures.length > 0);
+    expect(String(failures[0])).to.match(/the log ends before event \d+; a head of \d+ events was signed/);
+    expect(await head('restored')).to.equal(await head('data'));
+  });
+
+  it('takes the place of its original where it lies', async () => {
+    await serve('data');
+    await cli(['backup', at('copy')]);
+    expect((await cli(['promote'], 'copy')).error).to.include(
+      `${at('data')}, of which this is a copy, is in use`,
+    );
+    await stop();
+    expect((await cli(['promote'], 'copy')).out).to.include(
+      `${at('data')}, of which it is a copy, is a rehearsal`,
+    );
+    expect(markOfDirectory(at('data'))?.why).to.equal(`it was replaced by ${at('copy')}`);
+    expect(markOfDirectory(at('copy'))).to.equal(null);
+  });
+
+  it('that was restored in part is not promoted until it is restored again', async () => {
+    await serve('data');
+    await stop();
+    await cli(['backup', at('copy')]);
+    // Events are copied before secret files.
+    const cut = await cli(['restore', at('copy')], 'restored', { SECRET_KEY_FILE: at('none', 'secret.key') });
+    expect([cut.code === 0, existsSync(at('restored', 'events.db'))]).to.deep.equal([false, true]);
+    expect(await cli(['promote'], 'restored')).to.include({
+      code: 1,
+      error: 'This is an unfinished copy. Run `log copy`, or `restore`, again first.\n',
+    });
+    expect(markOfDirectory(at('data'))).to.equal(null);
+    expect(await cli(['restore', at('copy')], 'restored')).to.include({ code: 0, error: '' });
+    expect((await readdir(at('restored'))).filter((name) => name.endsWith('.unfinished'))).to.deep.equal([]);
+    expect(await cli(['promote'], 'restored')).to.include({ code: 0, error: '' });
+    await serve('restored');
+  });
+
+  it('of servers is refused where there are none', async () => {
+    await mkdir(at('copy'));
+    await writeFile(at('copy', 'backup.json'), '{"format":1,"position":"0","hash":null,"files":{}}');
+    expect(await cli(['restore', at('copy')], 'restored')).to.include({
+      code: 1,
+      error: `${at('copy')} holds no events.db: it is a backup of servers. Set EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL.\n`,
+    });
+    expect(existsSync(at('restored'))).to.equal(false);
   });
 
   it('is refused by restore if it is unfinished, or not what was backed up', async () => {

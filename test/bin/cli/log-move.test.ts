@@ -87,7 +87,7 @@ describe('files of a service', () => {
       const { code, error } = await command(['promote'], { DATA_DIR: copy });
       expect([code, error]).to.deep.equal([
         1,
-        'This is an unfinished copy. Run `log copy` to its end first.\n',
+        'This is an unfinished copy. Run `log copy`, or `restore`, again first.\n',
       ]);
       expect(markOfDirectory(copy)).to.have.property('state', 'unfinished');
     } finally {
