@@ -142,6 +142,23 @@ describe('docker-compose.yml', () => {
     }
   });
 
+  it('gives commands of the pages a service that can do them', () => {
+    const runs = [
+      ...read('docs/incidents.md')
+        .replaceAll(/\\\n */g, '')
+        .matchAll(/docker compose run .*--entrypoint (\S+) (\S+) (.+)/g),
+    ];
+    expect(runs).to.have.length(4);
+    for (const [, program = '', name = '', verb = ''] of runs) {
+      expect(read('Dockerfile')).to.include(`/usr/local/bin/${program}`);
+      const service = services[name];
+      expect(service?.networks, verb).to.include('engines');
+      expect(service?.volumes.includes('log-head:/head'), verb).to.equal(
+        verb.startsWith('log accept-restore'),
+      );
+    }
+  });
+
   it('holds no secret: no URL with a password, no variable with a secret', () => {
     for (const [name, { environment }] of all)
       for (const [variable, value] of Object.entries(environment)) {

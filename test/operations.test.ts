@@ -189,6 +189,20 @@ describe('docs/operations.md', () => {
     );
   });
 
+  it('keeps what can’t be made again and names no position, where the log is set back or moved', () => {
+    const [, restored = ''] = page.split('**EventStoreDB restored to an earlier point.**');
+    const [sentence = ''] = restored.split('; drop every other');
+    expect([...sentence.matchAll(/`([^`]+)`/g)].map(([, name]) => name)).to.deep.equal([
+      'artwork.files',
+      'artwork.chunks',
+      'key_uses',
+      'requests',
+      'sign_in_records',
+      'personal_key',
+    ]);
+    expect(page).to.include('keep `log_checkpoints` and what [a restore](#restore) keeps; drop every other');
+  });
+
   it('has every verb of the command line, and no other, beside its noun', () => {
     const documented = rowsBelow('The command line').flatMap(([noun = '', listed = '']) =>
       [...(listed.split(':')[0] ?? '').matchAll(/`([^`]+)`/g)].map(

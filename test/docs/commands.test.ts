@@ -17,7 +17,7 @@ const ofFiles = ['backup', 'restore', 'promote', 'console'];
 
 /** How a command of the command line begins, wherever it is given. */
 const commandLine =
-  /^(\w+=\S+ )*(npm run -s cli -- |npx --no-install handwritten-cards |docker compose exec api (handwritten-cards|node dist\/bin\/cli\.js) )/;
+  /^(\w+=\S+ )*(npm run -s cli -- |npx --no-install handwritten-cards |docker compose exec api (handwritten-cards|node dist\/bin\/cli\.js) |docker compose run --rm (--volume \S+ )?--entrypoint handwritten-cards (api|notary) )/;
 const programs = /^(\w+=\S+ )*(npm|npx|node|docker|kubectl|curl|printf|echo|openssl|go|ssh-\w+) /;
 
 interface Printed {

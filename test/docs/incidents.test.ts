@@ -29,6 +29,7 @@ const commandsBelow = (heading: string): readonly string[] => {
   const [section = ''] = below.split(/^#+ /m);
   return [...section.matchAll(/```sh\n(.*?)```/gs)].flatMap(([, block = '']) =>
     block
+      .replaceAll(/\\\n */g, '')
       .split('\n')
       .map((line) => line.trim())
       .filter((line) => line !== ''),
@@ -78,11 +79,13 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'incident pages, run as the
     [/^docker compose stop /, stop],
     [/^docker compose start /, () => start()],
     [
-      /^npm run -s cli -- /,
+      /^(npm run -s cli -- |docker compose run )/,
       async (words) => {
         let complaint = '';
         const code = await runCommandLine(
-          words.slice(5).map((word) => word.replace(/^\/backups/, directory)),
+          words
+            .slice(words[0] === 'npm' ? 5 : words.indexOf('api') + 1)
+            .map((word) => word.replace(/^\/backups/, directory)),
           {
             environment: { ...environment(), EVENTSTORE_PREFIX: wiring.namespace },
             write: () => undefined,
