@@ -46,7 +46,9 @@ export const readEmail: TextRule = Object.assign(
   { maxLength: maxEmailLength },
 );
 
-const addresses = /[^\s<>()[\]"“”„‘’‚«»`,;:%\\@]+@[^\s<>()[\]"“”„‘’‚«»`,;:%\\@]+/g;
+const addresses = /[^\s<>()[\]"“”„‘’‚«»`,;:@]+@[^\s<>()[\]"“”„‘’‚«»`,;:@]+/g;
+/** What is no part of an address, where somebody or a program has written one in another way. */
+const disguise = /%[0-9a-f]{2}|&(?:#0*64|#x0*40|commat);|＠|\\|[[({]\s?at\s?[\])}]|\sat\s/;
 
 /** The same, where it must look like an address. Throws `invalid_parameter`. */
 export const readMailbox: TextRule = Object.assign(
@@ -77,6 +79,8 @@ export const emailIn = (sent: unknown): Captured<string | null> =>
       .match(addresses)
       ?.map((address) => address.replace(/^'|'$/g, ''));
     if (new Set(found).size > 1) throw refusal('These are several e-mail addresses.');
-    if (email?.match(addresses)?.[0] !== email) throw refusal('This is no e-mail address.');
+    const isOne = email?.match(addresses)?.[0] === email;
+    if (email !== null && (disguise.test(email) || (email.includes('@') && !isOne)))
+      throw refusal('This is no e-mail address.');
     return email;
   });
