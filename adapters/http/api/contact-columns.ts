@@ -13,19 +13,21 @@ const fieldNames: Texts = {
   job_title: 'job_title jobtitle organization_title organization_1_title position title fonction cargo',
   email: 'email email_address email_1_value email_1 user_email primary_email primary_email_address main_email from_email_address billing_email buyer_email work_email home_email email_adresse adresse_e_mail correo_electrónico',
   phone: 'phone phone_number phone_1_value phone_1 mobile_phone mobile_phone_number mobile_number mobile home_phone business_phone work_phone cell_phone main_phone default_address_phone billing_phone mobiltelefon telefon téléphone teléfono',
-  birthday: 'birthday birthdate birth_date date_of_birth dob geburtstag anniversaire cumpleaños',
+  birthday: 'birthday birthdate birth_date date_of_birth dob geburtstag geburtsdatum anniversaire date_de_naissance cumpleaños fecha_de_nacimiento',
   work_anniversary: 'work_anniversary hire_date',
 }; // prettier-ignore
 
 /** The same for each address in a file, whose names begin with one of `addresses`. */
 const partNames: Texts = {
-  line1: 'line_1 address_1 street street_1 street_address street_address_1 street_address_line_1 straße rue calle address',
+  line1: 'line_1 address_1 street street_1 street_address street_address_1 street_address_line_1 straße rue calle adresse dirección address',
   line2: 'line_2 address_2 street_2 street_address_2 street_line_2 street_address_line_2 line_2_district_neighborhood extended_address',
   city: 'city town town_city city_town suburb_city city_suburb ort ville ciudad',
-  state: 'state state_code st province_code province state_region state_region_province state_province province_state state_province_region_county_territory_prefecture_republic bundesland bundesland_kanton état estado region',
+  state: 'state state_code st province_code province state_region state_region_province state_province province_state state_province_region_county_territory_prefecture_republic bundesland bundesland_kanton état estado estado_provincia region',
   zip: 'zip zip_code zipcode postal_code postcode post_code zip_postal_code zip_post_code zip_postcode postal_zip_code plz postleitzahl code_postal código_postal',
   country: 'country country_code country_region land land_region pays país',
 }; // prettier-ignore
+/** Under these names 6/5 is in May. */
+const dayFirst = /^(?:geburts|anniversaire|date_de|cumpleaños|fecha_de)/;
 /** Where the column of one of these has nothing in a row, the next one is read. */
 const inTurn = new Set(['name', 'email', 'phone']);
 
@@ -37,6 +39,7 @@ export interface Column {
   readonly index: number;
   readonly field: string;
   readonly address: string | null;
+  readonly isDayFirst?: boolean;
 }
 
 /** Places of a contact by the names of columns, the preferred names first. */
@@ -44,17 +47,18 @@ const places = new Map<string, Omit<Column, 'index'>>();
 const addPlaces = (names: Texts, address: string | null, prefix: string): void => {
   for (const [field, all] of Object.entries(names))
     for (const name of all.split(' '))
-      if (!places.has(prefix + name)) places.set(prefix + name, { field, address });
+      if (!places.has(prefix + name))
+        places.set(prefix + name, { field, address, isDayFirst: dayFirst.test(name) });
 };
 addPlaces(fieldNames, null, '');
 for (const address of addresses)
   for (const prefix of [address, `${address}address_`]) addPlaces(partNames, address, prefix);
 
-/** Whoever is at an address. */
+/** A name that belongs to an address. */
 const nameAt = /^(shipping_|ship_|ship_to_|billing_)(?:first_|last_)?name$/;
 
 /** Where no column has the city, these are a whole address, or where a person was online. */
-const needsCity = /(?<!(?:email|street|extended|state|country)_)(?:address|region)$/;
+const needsCity = /(?<!(?:email|street|extended|state|country)_)(?:address|adresse|dirección|region)$/;
 
 /**
  * `E-mail 1 - Value` is `email_1_value`, `MailingCity` is `mailing_city`, `City (home)` is `home_city`, and
@@ -115,7 +119,7 @@ export const readColumns = (header: readonly string[], { key, keyIsNamed, unread
   const isUnclear = withStreet.includes('') || streets.length > 1;
   const [other] = !withCity.includes('') ? cities : isUnclear ? [] : streets;
   if (other !== undefined) withCity.push(other);
-  const found: { index: number; field: string; address: string | null }[] = [...places.values()]
+  const found: (Omit<Column, 'address'> & { address: string | null })[] = [...places.values()]
     .flatMap((place) => known.flatMap((one, index) => (one === place ? [{ ...place, index }] : [])))
     .filter(
       ({ address, index }) => !needsCity.test(names[index] ?? '') || withCity.some((one) => one === address),

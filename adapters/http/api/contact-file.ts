@@ -14,6 +14,9 @@ const dayForms = [
   /^(?<month>[a-z]{3})[a-z]*\.? (?<day>\d\d?)(?:,? (?<year>\d{4}))?$/i,
 ];
 
+const monthFirst = (day: string): string =>
+  day.replace(/^(\d\d?)([/-])(\d\d?)(?=\2\d|(?<=\/\d\d?)$)/, '$3$2$1');
+
 /** A day as the API takes it; `0/0/00`, as Outlook writes none, is empty. */
 const dayIn = (text: string): string => {
   const day = text.replace(/^(?:--|0000-)/, '').replace(/[ T]\d\d?:[^]*/, '');
@@ -35,7 +38,9 @@ const countryCodes: ReadonlyMap<string, string> = new Map(
 );
 const countryIn = (text: string): string => {
   const name = text.replace(/ \(USA?\)$| (?:of|von|de|d['’]) ?am[eé]ri[ck]\p{L}+$/iu, '').toLowerCase();
-  return /^u\.s\.(?:a\.)?$/.test(name) ? 'US' : (countryCodes.get(name) ?? stateNamed(name) ?? text);
+  return /^(?:u\.s\.(?:a\.)?|ee\.\s?uu\.?)$/.test(name)
+    ? 'US'
+    : (countryCodes.get(name) ?? stateNamed(name) ?? text);
 };
 
 /** How exporters write a field, as the API takes it. */
@@ -47,10 +52,10 @@ const readings: Readonly<Record<string, (text: string) => string>> = {
 };
 
 /** Without what keeps a text from being a number or a formula elsewhere; of several values the first. */
-const textIn = (field: string, cell = ''): string => {
+const textIn = ({ field, isDayFirst }: Columns['columns'][number], cell = ''): string => {
   const [first = ''] = cell.split(' ::: ', 1);
   const text = first.trim().replace(/^'(?=[\d=+@-])|^="(.*)"$/s, '$1');
-  return readings[field]?.(text) ?? text;
+  return readings[field]?.(isDayFirst === true ? monthFirst(text) : text) ?? text;
 };
 
 /** Where ZIP codes begin with a zero, which spreadsheets drop. */
@@ -76,8 +81,9 @@ const contactIn = ({ columns, width }: Columns, cells: readonly string[]) => {
   const contact: Record<string, string> = {};
   const names = new Map<string | null, Record<string, string>>();
   const addresses: typeof names = new Map();
-  for (const { index, field, address } of columns) {
-    const text = textIn(field, cells[index]);
+  for (const column of columns) {
+    const { index, field, address } = column;
+    const text = textIn(column, cells[index]);
     if (text === '') continue;
     const all = field.endsWith('name') ? names : addresses;
     const parts = all === addresses && address === null ? contact : (all.get(address) ?? {});
@@ -92,10 +98,10 @@ const contactIn = ({ columns, width }: Columns, cells: readonly string[]) => {
     return { problem: `a spreadsheet has rounded its external_id: ${externalId}. Keep that column as text` };
   const filled = [...addresses];
   const [where = null, address] = filled.find(([, { line1 }]) => line1 !== undefined) ?? filled[0] ?? [];
-  // Nobody's name goes to another's address.
+  // The name of one address is not written on another.
   const name =
     names.get(where) ?? names.get(null) ?? (address?.['line1'] === undefined ? [...names.values()][0] : {});
-  const person = { ...contact, ...name };
+  const person = { external_id: externalId, ...name, ...contact };
   return {
     externalId,
     contact: address === undefined ? person : { ...person, address: addressIn(address) },

@@ -62,8 +62,8 @@ describe('the import of contacts in the console', () => {
     expect(headings).to.deep.equal([
       'Line',
       'External id',
-      'E-mail',
       'First name',
+      'E-mail',
       'Birthday',
       'Street',
       'Column',

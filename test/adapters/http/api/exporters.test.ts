@@ -587,6 +587,8 @@ describe('a cell of a file of contacts', () => {
     'États-Unis',
     'Estados Unidos',
     'Stati Uniti',
+    'EE. UU.',
+    'EE.UU.',
   ])
     // prettier-ignore
     it(`has the country ${country}`, async () =>
@@ -624,6 +626,20 @@ describe('a cell of a file of contacts', () => {
     expect(await nameIn(columns, '#1001,ada@x.test,Bob,1 Main St,Springfield')).to.equal('Bob');
   });
 
+  for (const [column, day, birthday] of [
+    ['Anniversaire', '6/5/1987', '1987-05-06'],
+    ['Date de naissance', '06-05-1987', '1987-05-06'],
+    ['Cumpleaños', '6/5', '05-06'],
+    ['Fecha de nacimiento', '06/05/1987 00:00', '1987-05-06'],
+    ['Geburtsdatum', '6.5.1987', '1987-05-06'],
+    ['Geburtstag', '1987-05-06', '1987-05-06'],
+    ['Anniversaire', '05-06', '05-06'],
+    ['Anniversaire', '12/13/1987', '1987-13-12'],
+    ['Birthday', '5/6/1987', '1987-05-06'],
+  ] as const)
+    it(`under ${column} is read as a day: ${day}`, async () =>
+      expect(await rowOf(`id,${column}`, `1,${day}`)).to.have.nested.property('contact.birthday', birthday));
+
   const shop = 'billing_first_name,billing_address_1,shipping_first_name,shipping_address_1';
   const stripe = 'Name,Address Line1,Address City,Shipping Name,Shipping Address Line1';
   for (const [columns, cells, name] of [
@@ -649,6 +665,8 @@ describe('a cell of a file of contacts', () => {
     'Street,Ship City,Ship State,Ship Zip',
     'Address,City/Town,State/Region/Province,Zip/Post Code',
     'Street Address,City,State / Province,Postal / Zip Code',
+    'Adresse,Ville,État,Code postal',
+    'Dirección,Ciudad,Estado/Provincia,Código postal',
     'Address Line 1,Suburb/City,State,Zip/Postcode',
     'Ship To Address 1,Ship To City,Ship To State,Ship To Zip',
   ])
