@@ -47,7 +47,7 @@ export const readEmail: TextRule = Object.assign(
 );
 
 const addresses = /[^\s<>()[\]"“”„‘’‚«»`,;:@]+@[^\s<>()[\]"“”„‘’‚«»`,;:@]+/g;
-/** What is no part of an address, where somebody or a program has written one in another way. */
+/** Disguises an `@`, or is left over from another way of writing: no part of an address. */
 const disguise = /%[0-9a-f]{2}|&(?:#0*64|#x0*40|commat);|＠|\\|[[({]\s?at\s?[\])}]|\sat\s/;
 
 /** The same, where it must look like an address. Throws `invalid_parameter`. */
