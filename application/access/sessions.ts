@@ -18,7 +18,7 @@ const maxOperatorAge: Milliseconds = 8 * hour;
 const touchInterval: Milliseconds = 60_000;
 const cacheTtl: Milliseconds = 4_000;
 const maxRemembered = 10_000;
-/** Of one owner: a page shows all of them. */
+/** Of one account: a page shows all of them. */
 const maxSessions = 50;
 
 const Kept = z.object({
@@ -70,11 +70,12 @@ export class Sessions {
 
   /**
    * Returns the token that the browser gets. `epoch`: that of the password which it is opened with. Of too
-   * many sessions, those end that were not used for longest.
+   * many of an account, those end that were not used for longest.
    */
   async open(owner: string, browser: string, epoch: string | null = null): Promise<string> {
     const { signInRecords, clock, entropy } = this.deps;
-    for (const { id } of (await this.listOf(owner)).slice(maxSessions - 1)) await this.end(id);
+    if (owner !== root)
+      for (const { id } of (await this.listOf(owner)).slice(maxSessions - 1)) await this.end(id);
     const token = newToken(entropy);
     const created = clock.instant();
     const data = { created, seen: created, browser, epoch };

@@ -131,6 +131,12 @@ describe('the pages of inbound hooks', () => {
     expect((await preview(page, template, { ...payload, message: 'Mine' })).text)
       .to.include('4 of 500')
       .and.to.include('wins over the template');
+    const many = await preview(page, `${'{{long}}'.repeat(2_000)}{{lost}}`, {
+      ...ada,
+      long: 'x'.repeat(10_000),
+    });
+    expect(many.text).to.include('Without a value: lost');
+    expect(many.text.length).to.be.below(100_000);
     expect((await preview(page, 'Hi 🎉', ada)).text)
       .to.include('Would be held')
       .and.to.include('🎉');
