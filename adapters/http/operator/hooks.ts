@@ -94,9 +94,6 @@ const callBody = ({ id, at, status, code, card, requestId }: HookCall): object =
   request_id: requestId,
 });
 
-/** No message is nearly as long, and lists show 200 hooks. */
-const maxTemplateLength = 20_000;
-
 export const newHook = z
   .object({
     label: optionalText({
@@ -111,12 +108,10 @@ export const newHook = z
       examples: ['card:thank-you-botanical'],
     }),
     template: optionalText({
-      maxLength: maxTemplateLength,
       description: 'The message for payloads without one: {{name}} is replaced by the value of that name.',
       examples: [exampleTemplate],
     }),
     signed_by: optionalText({
-      maxLength: maxTemplateLength,
       description: 'The value of the variable {{sender_name}}.',
       examples: ['The team at Acme'],
     }),
