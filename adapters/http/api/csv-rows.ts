@@ -53,7 +53,7 @@ const delimiterNamed = /^"?sep=([^\w"])"?[\r\n]/i;
 const cellPattern = (text: string, isLast: boolean): RegExp | null => {
   const [, first = '', end = ''] = /^[\r\n]*([^\r\n]+)(\n|\r[^]|$)/.exec(text) ?? [];
   if (end === '' && !isLast) return null;
-  const plain = first.replaceAll(/"[^"]*(?:"|$)/g, '');
+  const plain = first.slice(0, 100_000).replaceAll(/"[^"]*(?:"|$)/g, '');
   const count = (delimiter: string): number => plain.split(delimiter).length;
   const most = [',', ';', '\t', '|'].reduce((one, other) => (count(other) > count(one) ? other : one));
   const delimiter = `\\${delimiterNamed.exec(text)?.[1] ?? most}`;
