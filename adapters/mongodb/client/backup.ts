@@ -111,7 +111,7 @@ function* rebuilding(checkpoints: Iterable<Document>, head: bigint): Generator<D
     yield row['_id'] === 'relay' ? { ...row, state: JSON.stringify({ rebuiltTo: String(head) }) } : row;
 }
 
-/** What came after a backup: the accounts whose password was changed, and the head of the log. */
+/** Names the accounts whose password was changed after a backup, and the head of the log. */
 export interface SinceBackup {
   readonly changed: ReadonlySet<string>;
   readonly head: bigint;
