@@ -44,6 +44,15 @@ describe('the MAC of an event', () => {
     ]);
   });
 
+  it('is of a whole hash alone, and of nothing that is left of the one before', () => {
+    const { sign, verifies } = eventMacs([newest]);
+    const mac = sign(hash);
+    for (const part of ['', hash.slice(0, -2), 'ab'])
+      for (const use of [() => sign(part), () => verifies(part, mac, false)])
+        expect(use).to.throw(RangeError);
+    expect(sign(hash)).to.equal(mac);
+  });
+
   it('counts with a retired key only for what was signed before', () => {
     const mac = eventMacs([older]).sign(hash);
     const { verifies } = eventMacs([newest, { ...older, isRetired: true }]);

@@ -177,8 +177,7 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
   };
 
   const stream = async (exchange: Exchange, route: Route, streamed: StreamResponse): Promise<void> => {
-    const { response, caller } = exchange;
-    const leave = caller?.kind === 'key' ? places.take(caller.org) : () => undefined;
+    const { response } = exchange;
     const signal = abortable.signalOf(exchange);
     response.writeHead(200, [
       ...headerList(
@@ -205,9 +204,18 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
         await watching;
       }
     }
-    leave();
     response.end();
     concluded(exchange, 200);
+  };
+
+  const streamFromPlace: typeof stream = async (exchange, route, streamed) => {
+    const { caller } = exchange;
+    const leave = caller.kind === 'key' ? places.take(caller.org) : () => undefined;
+    try {
+      await stream(exchange, route, streamed);
+    } finally {
+      leave();
+    }
   };
 
   const streamLines = async (exchange: Exchange, { type, lines, headers }: LinesResponse): Promise<void> => {
@@ -225,7 +233,7 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
   };
 
   const respond = async (exchange: Exchange, route: Route, response: RouteResponse): Promise<void> => {
-    if ('events' in response) await stream(exchange, route, response);
+    if ('events' in response) await streamFromPlace(exchange, route, response);
     else if ('lines' in response) await streamLines(exchange, response);
     else if ('document' in response) sendDocument(exchange, response.document);
     else if ('bytes' in response) sendRaw(exchange, response);

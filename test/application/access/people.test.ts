@@ -21,7 +21,7 @@ import { accountWith, triesPerMinute } from '../../../application/access/sign-in
 import { mailboxIdOf } from '../../../domain/account.js';
 import { foldEmail } from '../../../domain/email.js';
 import { DomainError } from '../../../domain/errors.js';
-import { OrganizationId, type Uuid } from '../../../domain/ids.js';
+import { streamName, OrganizationId, type Uuid } from '../../../domain/ids.js';
 import { house, invitationIdOf, newAccountIdOf } from '../../../domain/members.js';
 import {
   addMember,
@@ -340,6 +340,17 @@ describe('people', () => {
       await accountWith(people, ada.email, 'wrong', stranger);
     people.passwords.check = () => Promise.reject(new Error('a password was hashed'));
     expect(await refusalOf(accountWith(people, ada.email, 'wrong', stranger))).to.equal('rate_limited');
+  });
+
+  it('whose new password breaks off have its event before it, so that no backup brings the old one back', async () => {
+    const people = await makePeople();
+    const id = await addMember(people, org, ada, 'a long password');
+    const next = await passwordFor(people, id, 'a better password', null);
+    for (const method of ['change', 'add'] as const)
+      people.signInRecords[method] = () => Promise.reject(new Error('the process died'));
+    expect(await refusalOf(setPassword(people, { requestId: null }, next, null))).to.equal('failed');
+    const recorded = await people.store.readStream(streamName('account', id), 0);
+    expect(recorded.at(-1)?.type).to.equal('PasswordChanged');
   });
 
   it('who change their password end their other sessions, and those that the old one opens meanwhile', async () => {

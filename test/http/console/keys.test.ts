@@ -77,6 +77,20 @@ describe('the Keys page', () => {
     expect((await keys()).length).to.equal(before + 1);
   });
 
+  it('lets customers give a key no higher limit than the service has, and the operator any', async () => {
+    const limited = await startTestService({ RATE_LIMIT_PER_MINUTE: '50' });
+    const { org } = await limited.tenant();
+    const makeBy = async (visitor: Visitor, requests_per_minute: string) =>
+      (await visitor.submit(`/console/${org}/keys`, 'make', { 'cards:read': 'yes', requests_per_minute }))
+        .status;
+    const theirs = await memberOf(limited, org, 'owner', 'bo@example.com');
+    const staff = await operatorOf(limited);
+    expect([await makeBy(theirs, '51'), await makeBy(theirs, '50'), await makeBy(staff, '51')]).to.deep.equal(
+      [422, 200, 200],
+    );
+    await limited.stop();
+  });
+
   it('refuses a key that may do nothing, and a limit that is none, with the form as it was sent', async () => {
     const before = (await keys()).length;
     const nothing = await make({ label: 'Kept' });
