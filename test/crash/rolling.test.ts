@@ -56,7 +56,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'a process on servers that 
             ? ['/api/v1/cards']
             : ['/api/v1/account'],
     });
-    expect(answers).to.deep.equal({ 200: (count * 19) / 20, 201: count / 20 });
+    expect(answers, JSON.stringify(answers)).to.deep.equal({ 200: (count * 19) / 20, 201: count / 20 });
     expect(await old.ended).to.equal(0);
   }).timeout(60_000 + 60 * requestsOfADrain);
 });

@@ -51,7 +51,7 @@ const aSample = { [effortVariable]: 'usual', [sampleVariable]: sampleNumber() };
 
 /** Of all kinds of text some for each place, in a thorough run more: there are many places. */
 const sampleOfKinds = (of: string): readonly string[] =>
-  sampleOf(kindsOfText, rounds({ usually: 4, thoroughly: 10 }), { of, environment: aSample });
+  sampleOf(kindsOfText, rounds({ usually: 3, thoroughly: 6 }), { of, environment: aSample });
 
 describe('the pulse of a service', function () {
   this.timeout(900_000);

@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { followLog } from '../../adapters/sqlite/log/following.js';
 import { nextTurn } from '../../application/timing/next-turn.js';
 import type { EventStore } from '../../application/ports/event-store.js';
@@ -54,6 +56,32 @@ class EndlessLog {
 }
 
 describe('A service that is told to stop', () => {
+  it('answers what was sent to it before, over old connections and new ones', async () => {
+    const service = await startTestService();
+    const { hostname, port } = new URL(service.baseUrl);
+    const ask = (socket: Socket): void =>
+      void socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    const answerOf = (socket: Socket): Promise<string> =>
+      new Promise((resolve) => {
+        socket.once('data', (answer) => resolve(answer.toString('latin1').slice(0, 12)));
+        socket.once('close', () => resolve('nothing')).once('error', () => resolve('nothing'));
+      });
+    const opened = async (): Promise<readonly Socket[]> => {
+      const sockets = Array.from({ length: 20 }, () => connect(Number(port), hostname));
+      await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+      return sockets;
+    };
+    const kept = await opened();
+    kept.forEach(ask);
+    await Promise.all(kept.map(answerOf));
+    const fresh = await opened();
+    const all = [...kept, ...fresh];
+    all.forEach(ask);
+    const answers = all.map(answerOf);
+    await service.stop();
+    expect(await Promise.all(answers)).to.deep.equal(all.map(() => 'HTTP/1.1 200'));
+  });
+
   /** Asks for something that reads the log without an end, and stops the service. */
   const stopDuring = async (
     ask: (service: RunningService, tenant: Tenant) => Promise<() => Promise<unknown>>,

@@ -8,6 +8,7 @@ import type { RateLimiter } from '../../../application/ports/rate-limiter.js';
 import type { RequestRecord } from '../../../application/ports/requests.js';
 import type { Clock, Entropy } from '../../../application/ports/system.js';
 import type { Tracing } from '../../../application/ports/tracing.js';
+import { nextTurn } from '../../../application/timing/next-turn.js';
 import { noTracing } from '../../../application/writing/traced.js';
 import type { Rehearsal } from '../../../application/writing/rehearsal.js';
 import { DomainError, type ErrorCode } from '../../../domain/errors.js';
@@ -171,6 +172,8 @@ const isWorkedFor = ({ latestExchange, writableLength }: Socket): boolean =>
 
 /** How often refused connections are logged. */
 const warningPause: Milliseconds = 60_000;
+/** A flood of connections does not keep a server that closes. */
+const maxTurns = 10_000;
 
 /** The routes of one path by method, and the value of Allow. */
 interface Resource {
@@ -361,7 +364,9 @@ export const httpServer = (options: HttpOptions): HttpServer => {
     }
   });
 
+  let accepted = 0;
   server.on('connection', (socket: Socket) => {
+    accepted += 1;
     connections.add(socket);
     socket.once('close', () => connections.delete(socket));
   });
@@ -399,9 +404,15 @@ export const httpServer = (options: HttpOptions): HttpServer => {
       }),
     drain: () => flow.drain(),
     close: async () => {
+      flow.stop();
+      // What clients have sent may still be in the kernel. A turn of the loop accepts one connection.
+      for (let quiet = 0, turn = 0; quiet < 3 && turn < maxTurns; turn += 1) {
+        const before = accepted;
+        await nextTurn();
+        quiet = accepted === before ? quiet + 1 : 0;
+      }
       const over = new AbortController();
       const closed = new Promise<void>((resolve) => server.close(() => resolve())).then(() => over.abort());
-      flow.stop();
       void clock.sleep(timeouts.shutdown, over.signal).then(() => server.closeAllConnections());
       while (!over.signal.aborted) {
         await clock.sleep(timeouts.idle, over.signal);

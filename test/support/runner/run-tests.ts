@@ -11,7 +11,7 @@ import {
   sampleVariable,
 } from './effort.js';
 import { readArguments, WrongArguments, type Asked } from './arguments.js';
-import { longFiles, longFilesUsually } from './long-files.js';
+import { longFiles, longFilesDrawn } from './long-files.js';
 import { nothingRun, root, runTests, sumOf, tool, type Failure, type Results } from './run-mocha.js';
 import { wiringVariable } from './wiring-variable.js';
 
@@ -172,10 +172,12 @@ const runDistributed = async (all: readonly string[]): Promise<Results> => {
   return sumOf([results, { ...nothingRun, skippedFor: { EVENTSTORE_URL: [onStandIn] } }]);
 };
 
-/** A usual run draws some of the files that take long, and another draws others; all else is in each. */
+/** A run draws some of the files that take long, and another draws others; all else is in each. */
 const withoutMostLong = (files: readonly string[]): readonly string[] => {
-  const drawn = sampleOf([...long], longFilesUsually, { of: 'files that take long' });
-  return files.filter((file) => !long.has(file) || drawn.includes(file));
+  if (isEverythingWanted()) return files;
+  const { usually, onIntegration } = longFilesDrawn;
+  const chosen = sampleOf([...long], usually, { of: 'files that take long', thoroughly: onIntegration });
+  return files.filter((file) => !long.has(file) || chosen.includes(file));
 };
 
 /** That a run has left something out, and how to repeat it. */
