@@ -94,43 +94,74 @@ const shown = (heading: string): string =>
 const isSame = (heading: string, other: string): boolean =>
   shown(heading).toLowerCase() === shown(other).toLowerCase();
 
-/**
- * The columns that are read, those of the preferred address first, and how many columns have names. The key
- * column is the external_id, and also the field that its name means. Throws UnreadableFile.
- */
-export const readColumns = (header: readonly string[], { key, keyIsNamed, unread }: FileOptions) => {
-  const width = header.findLastIndex((heading) => heading.trim() !== '') + 1;
-  const headings = header.slice(0, width).map((heading, at) => shown(heading) || `column ${at + 1}`);
+/** The first line of a file. */
+interface Header {
+  /** As they are shown. */
+  readonly headings: readonly string[];
+  readonly names: readonly string[];
+  /** The place that each name means, if it means one. */
+  readonly meant: readonly (Omit<Column, 'index'> | undefined)[];
+}
+
+const readHeader = (cells: readonly string[]): Header => {
+  const width = cells.findLastIndex((cell) => cell.trim() !== '') + 1;
+  const headings = cells.slice(0, width).map((cell, at) => shown(cell) || `column ${at + 1}`);
   // BigCommerce has `City - 1`.
   const names = headings.map(plainName).map((name) => (places.has(name) ? name : name.replace(/_1$/, '')));
+  return { headings, names, meant: names.map((name) => places.get(name)) };
+};
+
+/**
+ * Which addresses have a city. Etsy has `Street 1` beside `Ship City`, others `Mailing Street` beside `City`:
+ * then the parts without a name in front belong to the address `unnamedIs`.
+ */
+const matchAddresses = ({ meant }: Header) => {
+  const having = (field: string) =>
+    addresses.filter((address) => meant.some((place) => place?.field === field && place.address === address));
+  const [withStreet, withCity] = [having('line1'), having('city')];
+  const streets = withStreet.filter((address) => !withCity.includes(address));
+  const cities = withCity.filter((address) => !withStreet.includes(address));
+  const isUnclear = withStreet.includes('') || streets.length > 1;
+  const [unnamedIs] = !withCity.includes('') ? cities : isUnclear ? [] : streets;
+  if (unnamedIs !== undefined) withCity.push(unnamedIs);
+  return { withCity: new Set<string | null>(withCity), unnamedIs };
+};
+
+/** Every column that means a field of a contact, those of the preferred names and addresses first. */
+const meantColumns = (header: Header): readonly Column[] => {
+  const { names, meant } = header;
+  const { withCity, unnamedIs } = matchAddresses(header);
+  const addressOf = ({ address }: Omit<Column, 'index'>, name: string): string | null => {
+    const [, ofName] = nameAt.exec(name) ?? [];
+    const named = ofName !== undefined && meant.some((place) => place?.address === ofName) ? ofName : address;
+    return named === '' ? (unnamedIs ?? named) : named;
+  };
+  return [...places.values()].flatMap((place) =>
+    meant.flatMap((one, index) => {
+      const name = names[index] ?? '';
+      if (one !== place || (needsCity.test(name) && !withCity.has(place.address))) return [];
+      return [{ ...place, index, address: addressOf(place, name) }];
+    }),
+  );
+};
+
+/**
+ * The columns that are read, and how many columns have names. The key column is the external_id, and also
+ * the field that its name means. Throws UnreadableFile.
+ */
+export const readColumns = (cells: readonly string[], { key, keyIsNamed, unread }: FileOptions) => {
+  const header = readHeader(cells);
+  const { headings, names, meant } = header;
   const lacks = (column: string, next = '') =>
     new UnreadableFile(
       `The file has no column ${column}. ${next}Its columns are: ${headings.slice(0, 20).join(', ')}.`,
     );
   const keyAt = key === undefined ? -1 : headings.findIndex((heading) => isSame(heading, key));
   if (key !== undefined && keyAt === -1) throw lacks(`"${key}"`);
-  const known = names.map((name) => places.get(name));
-  const having = (field: string) =>
-    addresses.filter((address) => known.some((place) => place?.field === field && place.address === address));
-  const [withStreet, withCity] = [having('line1'), having('city')];
-  // Etsy has `Street 1` beside `Ship City`, others `Mailing Street` beside `City`.
-  const streets = withStreet.filter((address) => !withCity.includes(address));
-  const cities = withCity.filter((address) => !withStreet.includes(address));
-  const isUnclear = withStreet.includes('') || streets.length > 1;
-  const [other] = !withCity.includes('') ? cities : isUnclear ? [] : streets;
-  if (other !== undefined) withCity.push(other);
-  const found: (Omit<Column, 'address'> & { address: string | null })[] = [...places.values()]
-    .flatMap((place) => known.flatMap((one, index) => (one === place ? [{ ...place, index }] : [])))
-    .filter(
-      ({ address, index }) => !needsCity.test(names[index] ?? '') || withCity.some((one) => one === address),
-    );
-  for (const column of found) {
-    const [, address = null] = nameAt.exec(names[column.index] ?? '') ?? [];
-    if (known.some((place) => place?.address === address)) column.address ??= address;
-    if (column.address === '' && other !== undefined) column.address = other;
-  }
-  if (keyAt !== -1) found.unshift({ field: 'external_id', address: null, index: keyAt });
-  found.sort((a, b) => Number(b.index === keyAt) - Number(a.index === keyAt));
+  const all = meantColumns(header);
+  const ofKey: readonly Column[] =
+    keyAt === -1 ? [] : [{ field: 'external_id', address: null, index: keyAt }];
+  const found = [...ofKey, ...all.toSorted((a, b) => Number(b.index === keyAt) - Number(a.index === keyAt))];
   const columnOf = (field: string, address: string | null = null): Column | undefined =>
     found.find((column) => column.field === field && column.address === address);
   if (columnOf('external_id') === undefined) {
@@ -148,18 +179,20 @@ export const readColumns = (header: readonly string[], { key, keyIsNamed, unread
   const columns = found.filter(
     (column) => (isFirst(column) || inTurn.has(column.field)) && !isNumber(column),
   );
-  for (const [index, heading] of headings.entries()) {
-    if (columns.some((column) => column.index === index && isFirst(column))) continue;
+  const whyUnread = (index: number): string => {
     const column = found.find((each) => each.index === index);
-    const { field, address } = column ?? {};
-    if (column !== undefined && isNumber(column)) unread[heading] = `name is read from ${nameOf}`;
-    else if (field !== undefined)
-      unread[heading] =
-        `${field} is read from ${headings[columnOf(field, address)?.index ?? -1]}${inTurn.has(field) ? ' first' : ''}`;
-    else if (known[index]?.field === 'line1')
-      unread[heading] = 'an address is read from columns for street, city, state and ZIP';
-    else unread[heading] = 'no field is read from a column of this name';
-  }
-  return { columns, width };
+    if (column === undefined)
+      return meant[index]?.field === 'line1'
+        ? 'an address is read from columns for street, city, state and ZIP'
+        : 'no field is read from a column of this name';
+    if (isNumber(column)) return `name is read from ${nameOf}`;
+    const { field, address } = column;
+    const first = headings[columnOf(field, address)?.index ?? -1];
+    return `${field} is read from ${first}${inTurn.has(field) ? ' first' : ''}`;
+  };
+  for (const [index, heading] of headings.entries())
+    if (!columns.some((column) => column.index === index && isFirst(column)))
+      unread[heading] = whyUnread(index);
+  return { columns, width: headings.length };
 };
 export type Columns = ReturnType<typeof readColumns>;
