@@ -28,8 +28,8 @@ export const variablesOf = (template: string): readonly string[] => [
  * name without a value, and `message_too_long`. (decision 48: what a template variable stands for)
  */
 export const fillIn = (template: string, valueOf: (name: string) => string | null): string => {
-  const values = new Map(variablesOf(template).map((name) => [name, valueOf(name)]));
-  const missing = [...values].filter(([, value]) => value === null).map(([name]) => name);
+  const pieces = piecesOf(template, valueOf);
+  const missing = [...new Set(pieces.flatMap(({ name, value }) => (value === null ? (name ?? []) : [])))];
   const [first] = missing;
   if (first !== undefined) {
     throw new DomainError(
@@ -40,7 +40,7 @@ export const fillIn = (template: string, valueOf: (name: string) => string | nul
   }
   const parts: string[] = [];
   let length = 0;
-  for (const { text, value } of piecesOf(template, (name) => values.get(name) ?? null)) {
+  for (const { text, value } of pieces) {
     const part = value ?? text;
     length += part.length;
     if (length > maxTextLength)
@@ -62,15 +62,16 @@ export interface TemplatePiece {
   readonly value: string | null;
 }
 
-/** A template cut at its variables. Empty braces are plain text. */
+/** A template cut at its variables, each of which is looked up once. Empty braces are plain text. */
 export const piecesOf = (
   template: string,
   valueOf: (name: string) => string | null,
 ): readonly TemplatePiece[] => {
+  const values = new Map(variablesOf(template).map((name) => [name, valueOf(name)]));
   const pieces: TemplatePiece[] = [];
   let end = 0;
   const add = (text: string, name: string | null): void => {
-    if (text !== '') pieces.push({ text, name, value: name === null ? null : valueOf(name) });
+    if (text !== '') pieces.push({ text, name, value: name === null ? null : (values.get(name) ?? null) });
   };
   for (const { 0: whole, 1: inside = '', index } of template.matchAll(variable)) {
     add(template.slice(end, index), null);

@@ -37,6 +37,17 @@ describe('a template', () => {
     expect(pieces.map(({ text }) => text).join('')).to.equal(template);
   });
 
+  it('looks each variable up once, however often it is there', () => {
+    for (const use of [piecesOf, fillIn]) {
+      const asked: string[] = [];
+      use('{{a}}{{b}}{{ a }}{{b}}'.repeat(10), (name) => {
+        asked.push(name);
+        return 'x';
+      });
+      expect(asked).to.deep.equal(['a', 'b']);
+    }
+  });
+
   it('is filled in with the values of its variables', () =>
     expect(
       fillIn(

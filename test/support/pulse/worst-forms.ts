@@ -12,6 +12,21 @@ const longest = (kind: string, room: number): string => {
   return text.slice(0, Math.floor((text.length * room) / Math.max(room, encodedLength(text))));
 };
 
+/** Variables in one field again and again, and their value in another one, which holds JSON. */
+const pairsOf = (fields: Texts, names: readonly string[], room: number): readonly NamedFields[] =>
+  names
+    .filter((name) => /^\{.*\}\s*$/su.test(fields[name] ?? ''))
+    .flatMap((values) => {
+      const value = longest('\u00ad', room / 2);
+      const payload = fields[values]?.replace(/\}\s*$/u, `,"a":"x${value}"}`) ?? '';
+      return names
+        .filter((name) => name !== values)
+        .map((name): NamedFields => [
+          `variables as ${name}, their value in ${values}`,
+          { [name]: longest('{{a}}', room / 2), [values]: payload },
+        ]);
+    });
+
 /** What longer passwords are refused for without a look at them. */
 const maxPasswordLength = 256;
 
@@ -25,6 +40,7 @@ export const worstForms = (fields: Texts, kinds: readonly string[] = kindsOfText
     ['as many fields as are read', many(190, (at) => `f${at}`)],
     ['the most fields', many(15_000, (at) => at.toString(36))],
     ['the longest name', { ['x'.repeat(room)]: '' }],
+    ...pairsOf(fields, names, room - 1_000),
     ...names.flatMap((name) =>
       kinds.flatMap((kind): readonly NamedFields[] => [
         [`${kind} as ${name}`, { [name]: longest(kind, room) }],
