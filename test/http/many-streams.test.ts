@@ -11,9 +11,12 @@ describe('the streams of an organization', () => {
   });
   after(() => service.stop());
 
-  const follow = async ({ key }: Tenant): Promise<readonly [ClientRequest, number]> => {
+  const follow = async (
+    { key }: Tenant,
+    path = '/api/v1/events',
+  ): Promise<readonly [ClientRequest, number]> => {
     const headers = { authorization: `Bearer ${key}`, accept: 'text/event-stream' };
-    const sent = request(`${service.baseUrl}/api/v1/events`, { agent: false, headers }).end();
+    const sent = request(`${service.baseUrl}${path}`, { agent: false, headers }).end();
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
     sent.on('error', () => undefined);
     return [sent, response.statusCode ?? 0];
@@ -34,5 +37,24 @@ describe('the streams of an organization', () => {
       return null;
     });
     for (const sent of [last, refused, others, ...all.map(([each]) => each)]) sent.destroy();
+  });
+
+  it('are ten at most of deliveries, which leave those of events their places', async () => {
+    const tenant = await service.tenant();
+    const path = '/api/v1/deliveries/stream';
+    const all = await Promise.all(Array.from({ length: 11 }, () => follow(tenant, path)));
+    const events = await follow(tenant);
+    const statuses = [...all, events].map(([, status]) => status);
+    expect(statuses.toSorted((a, b) => a - b)).to.deep.equal([...Array.from({ length: 11 }, () => 200), 429]);
+    expect(events[1]).to.equal(200);
+    for (const [sent] of [...all, events]) sent.destroy();
+  });
+
+  it('are refused before their requests are looked at any further', async () => {
+    const tenant = await service.tenant();
+    const all = await Promise.all(Array.from({ length: 100 }, () => follow(tenant)));
+    const [refused, status] = await follow(tenant, '/api/v1/events?starting_after=evt_unknown');
+    expect(status).to.equal(429);
+    for (const sent of [refused, ...all.map(([each]) => each)]) sent.destroy();
   });
 });

@@ -80,6 +80,9 @@ export interface EventRoutesDeps extends ReadEventsDeps {
   readonly baseUrl: () => string;
 }
 
+/** How many streams of an organization may be open at a time: each commit wakes all of them. */
+const maxStreams = 100;
+
 /** Public events of an organization's cards, for polling instead of webhooks. */
 export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [
   route('GET /api/v1/events', {
@@ -114,6 +117,7 @@ export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [
       const asBatch = wanted !== 'application/json' && wanted !== 'text/event-stream';
       const shape = asBatch || format === 'cloudevents' ? cloudEventFrom(deps.baseUrl()) : asWebhook;
       if (wanted === 'text/event-stream') {
+        request.takePlace(caller.org, maxStreams);
         const last = request.header('last-event-id')[0] ?? startingAfter;
         const after = last === null || last.trim() === '' ? null : last.trim();
         const events = await followEvents(deps, caller.org, { type, card }, after, signal);

@@ -53,6 +53,9 @@ import type { KeyCaller } from '../server/access.js';
 
 const shared = { access: { kind: 'key', scope: 'webhooks:manage' }, tags: ['webhooks'] } as const;
 
+/** How many streams of an organization may be open at a time: each reads every change for itself. */
+const maxStreams = 10;
+
 const eventTypes = (description: string) =>
   z
     .array(
@@ -355,8 +358,11 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     summary: 'Follow deliveries and attempts as they happen, as server-sent events',
     ...shared,
     ...deliveryStream,
-    handle: ({ caller, signal }) =>
-      Promise.resolve({ status: 200, events: deliveryEvents(deps, caller.org, signal) }),
+    handle: async (request) => {
+      const { caller, signal } = request;
+      request.takePlace(caller.org, maxStreams);
+      return { status: 200, events: deliveryEvents(deps, caller.org, signal) };
+    },
   }),
   route('GET /api/v1/deliveries/:id', {
     id: 'getDelivery',

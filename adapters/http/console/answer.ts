@@ -161,14 +161,18 @@ const act = async (page: Page, request: PageRequest, context: Context): Promise<
   }
 };
 
+/** How many files of a page an organization may have under way at a time. */
+const maxFiles = 3;
+
 const look = async (
   page: Page,
   request: PageRequest,
   context: Context,
 ): Promise<TextResponse | LinesResponse> => {
   const { context: inside, here } = await admitted(request, context, page);
-  if (page.file !== undefined) return withPageHeaders(inside, await page.file(inside));
-  return drawn(inside, here, page, null);
+  if (page.file === undefined) return drawn(inside, here, page, null);
+  request.takePlace(here?.org ?? '', maxFiles);
+  return withPageHeaders(inside, await page.file(inside));
 };
 
 /** Shows a page, or runs the action of its form. */

@@ -1,5 +1,6 @@
 import { readStatement, type StatementLine } from '../../../application/money/credits.js';
 import type { OrganizationId } from '../../../domain/ids.js';
+import { givingWay } from '../../../application/timing/next-turn.js';
 import type { WriteDeps } from '../../../application/writing/execute.js';
 import { cardOf, kinds } from '../api/credit-movements.js';
 import { csvOf, csvRows } from '../server/csv.js';
@@ -70,12 +71,17 @@ interface Period {
   readonly dayOf: (at: string) => string;
 }
 
-/** The statement as CSV, newest first, in pieces: however long it is, one piece of it is in memory. */
+/**
+ * The statement as CSV, newest first, in pieces, until the signal aborts: however long it is, one piece of it
+ * is in memory.
+ */
 export async function* statementCsv(
   deps: WriteDeps,
   org: OrganizationId,
   { from, to, dayOf }: Period,
+  signal: AbortSignal,
 ): AsyncGenerator<string> {
+  const giveWay = givingWay(deps.clock);
   yield csvOf(columns, []);
   for (let startingAfter: string | null = null; ;) {
     const lines: readonly StatementLine[] = await readStatement(deps, org, {
@@ -97,7 +103,9 @@ export async function* statementCsv(
     }));
     if (rows.length > 0) yield csvRows(columns, rows);
     const last = lines.at(-1);
-    if (last === undefined || last.revision === 0) return;
+    // The times of a stream never go back.
+    if (last === undefined || last.revision === 0 || dayOf(last.at) < from || signal.aborted) return;
+    await giveWay();
     startingAfter = String(last.revision);
   }
 }

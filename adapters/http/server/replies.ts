@@ -3,7 +3,7 @@ import { OutcomeUnknown } from '../../../application/writing/outcome.js';
 import type { RequestRecord } from '../../../application/ports/requests.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { DomainError, type ErrorCode } from '../../../domain/errors.js';
-import type { Milliseconds, OrganizationId } from '../../../domain/ids.js';
+import type { Milliseconds } from '../../../domain/ids.js';
 import { traceIdOf } from '../../../domain/traceparent.js';
 import type { Abortable } from './route-request.js';
 import { retryAfter, TooManyGuesses, type Gate } from './caller.js';
@@ -37,28 +37,6 @@ import { endSpan } from './traces.js';
 /** How often a stream looks whether its caller may still have it. */
 const recheckInterval: Milliseconds = 1_000;
 
-/** How many streams may be followed at a time: each commit wakes all of them. */
-const maxStreams = { ofOrganization: 100, ofProcess: 1_000 };
-
-/** The streams that this process sends to keys. */
-const streamPlaces = () => {
-  const orgs: OrganizationId[] = [];
-  return {
-    /** Throws `rate_limited` if there is no place; it is free again after the call of what is returned. */
-    take: (org: OrganizationId): (() => void) => {
-      if (orgs.filter((each) => each === org).length >= maxStreams.ofOrganization)
-        throw new DomainError(
-          'rate_limited',
-          `An organization may follow ${maxStreams.ofOrganization} streams at a time. End one of them first.`,
-        );
-      if (orgs.length >= maxStreams.ofProcess)
-        throw new DomainError('rate_limited', 'Many streams are being followed just now. Wait a minute.');
-      orgs.push(org);
-      return () => void orgs.splice(orgs.indexOf(org), 1);
-    },
-  };
-};
-
 /** The fields that identify a request in log lines. */
 const placeOf = ({ id, template, traceparent }: Exchange) => ({
   request: id,
@@ -88,7 +66,6 @@ export interface ReplyDeps {
 
 /** Sends the result of a request, and records its end. */
 export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest, abortable }: ReplyDeps) => {
-  const places = streamPlaces();
   let draining = false;
 
   const envelope = ({
@@ -208,16 +185,6 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
     concluded(exchange, 200);
   };
 
-  const streamFromPlace: typeof stream = async (exchange, route, streamed) => {
-    const { caller } = exchange;
-    const leave = caller.kind === 'key' ? places.take(caller.org) : () => undefined;
-    try {
-      await stream(exchange, route, streamed);
-    } finally {
-      leave();
-    }
-  };
-
   const streamLines = async (exchange: Exchange, { type, lines, headers }: LinesResponse): Promise<void> => {
     const { response } = exchange;
     const signal = abortable.signalOf(exchange);
@@ -233,7 +200,7 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
   };
 
   const respond = async (exchange: Exchange, route: Route, response: RouteResponse): Promise<void> => {
-    if ('events' in response) await streamFromPlace(exchange, route, response);
+    if ('events' in response) await stream(exchange, route, response);
     else if ('lines' in response) await streamLines(exchange, response);
     else if ('document' in response) sendDocument(exchange, response.document);
     else if ('bytes' in response) sendRaw(exchange, response);

@@ -1,3 +1,4 @@
+import { DomainError } from '../../../domain/errors.js';
 import type { JsonObject } from '../schema/read.js';
 import type { Caller, Subject } from './access.js';
 import { readBody, readFile, readForm } from './bodies.js';
@@ -10,9 +11,13 @@ const headerValues = (raw: readonly string[], name: string): readonly string[] =
   return raw.filter((_, at) => at % 2 === 1 && raw[at - 1]?.toLowerCase() === wanted);
 };
 
-/** The requests whose handlers listen for an abort: few, and only as long as they are at work. */
+/** How many requests may hold places in a process. */
+const maxPlaces = 1_000;
+
+/** The requests that may take long: those that hold a place, and those whose handlers listen for an abort. */
 export class Abortable {
   readonly #listening = new Set<AbortController>();
+  readonly #places = new Map<Exchange, string>();
   #stopped = false;
 
   /** Aborts when the client goes away, and when the service stops. */
@@ -23,8 +28,22 @@ export class Abortable {
     return signal;
   }
 
-  concluded({ aborting }: Exchange): void {
-    if (aborting !== null) this.#listening.delete(aborting);
+  /** One of `most` places of this name, until the request is over. Throws `rate_limited` if all are taken. */
+  takePlace(exchange: Exchange, name: string, most: number): void {
+    const taken = [...this.#places.values()].filter((each) => each === name).length;
+    if (taken >= most)
+      throw new DomainError(
+        'rate_limited',
+        `An organization may have ${most} of these open at a time. End one of them first.`,
+      );
+    if (this.#places.size >= maxPlaces)
+      throw new DomainError('rate_limited', 'Many streams are being followed just now. Wait a minute.');
+    this.#places.set(exchange, name);
+  }
+
+  concluded(exchange: Exchange): void {
+    this.#places.delete(exchange);
+    if (exchange.aborting !== null) this.#listening.delete(exchange.aborting);
   }
 
   stop(): void {
@@ -69,6 +88,10 @@ export class RouteRequest implements HttpRequest {
 
   concerns(subject: Subject): void {
     this.exchange.subject = subject;
+  }
+
+  takePlace(org: string, most: number): void {
+    this.abortable.takePlace(this.exchange, `${this.exchange.template} ${org}`, most);
   }
 
   header(name: string): readonly string[] {

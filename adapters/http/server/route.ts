@@ -36,6 +36,11 @@ export interface HttpRequest<C = Caller, Params = object, Query = object> {
   readUpload(): Promise<Upload>;
   /** Sets the subject of the request in the log, where neither the caller nor the path names it. */
   concerns(subject: Subject): void;
+  /**
+   * Takes one of the `most` places that the route has for an organization; it is free again once the response
+   * is over. To be called before anything else is done. Throws `rate_limited` if there is none.
+   */
+  takePlace(org: string, most: number): void;
   /** The address of the other end of the connection. */
   readonly address: string;
   /** Every value of a header, in order, as sent (bytes above 127 as Latin-1). */

@@ -92,15 +92,23 @@ export class MongoDeliveryWatch {
       try {
         newest ??= await this.#newest(org);
         const deliveries = await deliveryRows(this.#database);
-        const rows = await deliveries
+        const changed = await deliveries
           .find({ org: { $eq: org as string }, changedAt: { $gte: from } })
           .sort({ changedAt: 1, seq: 1 })
+          .project<Pick<DeliveryRow, '_id' | 'revision' | 'seq' | 'changedAt'>>({
+            revision: 1,
+            seq: 1,
+            changedAt: 1,
+          })
           .toArray();
-        for (const row of rows) {
-          if ((known.get(row._id) ?? -1) >= row.revision) continue;
-          const isNew = row.seq > newest && !known.has(row._id);
-          known.set(row._id, row.revision);
-          if (looks === 0 && row.changedAt <= began) continue;
+        for (const { _id, revision, seq, changedAt } of changed) {
+          if ((known.get(_id) ?? -1) >= revision) continue;
+          const isShown = (this.#published.get(_id) ?? -1) >= revision;
+          const row =
+            isShown || (looks === 0 && changedAt <= began) ? null : await deliveries.findOne({ _id });
+          const isNew = seq > newest && !known.has(_id);
+          known.set(_id, revision);
+          if (row === null) continue;
           if (isNew) this.#publishMade(row);
           this.#publish(row);
         }

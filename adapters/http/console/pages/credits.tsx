@@ -140,15 +140,20 @@ export const creditsCsv = filePage({
   path: paths.creditsCsv,
   may: 'credits.read',
   query: ['from', 'to'],
-  file: ({ deps, org, query, timeZone }) =>
+  file: ({ deps, org, query, timeZone, signal }) =>
     Promise.resolve({
       status: 200,
       type: 'text/csv; charset=utf-8',
       headers: { 'content-disposition': 'attachment; filename="credits.csv"' },
-      lines: statementCsv(deps, org, {
-        from: dayIn('from', query('from')),
-        to: dayIn('to', query('to')),
-        dayOf: (at) => today(Instant.parse(at), timeZone),
-      }),
+      lines: statementCsv(
+        deps,
+        org,
+        {
+          from: dayIn('from', query('from')),
+          to: dayIn('to', query('to')),
+          dayOf: (at) => today(Instant.parse(at), timeZone),
+        },
+        signal,
+      ),
     }),
 });
