@@ -2,8 +2,7 @@ import { card, cardStream, requireCard, type Order } from '../../domain/card.js'
 import type { CardCode } from '../../domain/card-code.js';
 import type { RecordedEvent } from '../../domain/events.js';
 import type { CardDocument } from '../../projections/cards.js';
-import { asOf, streamAt, type Moment, type Past } from '../history/as-of.js';
-import { assertChained } from '../log/chained.js';
+import { asOf, recordAt, type Moment, type Past } from '../history/as-of.js';
 import { foldCard, type ReadCardsDeps } from './read-cards.js';
 import { parseEvent } from '../../domain/events.js';
 import { DomainError } from '../../domain/errors.js';
@@ -26,14 +25,12 @@ export const cardHistory = async (
   { store }: Pick<ReadCardsDeps, 'store'>,
   code: CardCode,
   moment: Moment | null,
-): Promise<readonly RecordedEvent[]> => {
-  const events =
-    moment === null
-      ? await store.readStream(cardStream(code), 0)
-      : await streamAt(store, cardStream(code), moment);
-  if (moment === null) assertChained(null, events);
-  if (events.length === 0) throw new DomainError('card_not_found', 'There is no such card.');
-  return events;
+): Promise<readonly RecordedEvent[]> => (await recordOf(store, code, moment)).events;
+
+const recordOf = async (store: ReadCardsDeps['store'], code: CardCode, moment: Moment | null) => {
+  const record = await recordAt(store, cardStream(code), moment);
+  if (record.events.length === 0) throw new DomainError('card_not_found', 'There is no such card.');
+  return record;
 };
 
 /**
@@ -41,11 +38,11 @@ export const cardHistory = async (
  * DamagedStream, EventStoreUnavailable.
  */
 export const cardForOperator = async (
-  deps: Pick<ReadCardsDeps, 'store'>,
+  { store }: Pick<ReadCardsDeps, 'store'>,
   code: CardCode,
   moment: Moment | null,
 ): Promise<Past<CardForOperator>> => {
-  const events = await cardHistory(deps, code, moment);
+  const { events, erasedAt } = await recordOf(store, code, moment);
   const { order, message } = requireCard(
     events.map((event) => parseEvent(card, event)).reduce(card.evolve, card.initial),
   );
@@ -54,7 +51,7 @@ export const cardForOperator = async (
   if (document === null || last === undefined)
     throw new DomainError('card_not_found', 'There is no such card.');
   const was = {
-    card: document,
+    card: erasedAt === null ? document : { ...document, erasedAt },
     org: order.org,
     message,
     designId: order.design.id,

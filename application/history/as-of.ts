@@ -1,4 +1,5 @@
 import { DomainError } from '../../domain/errors.js';
+import { erasures } from '../../domain/erasures.js';
 import type { RecordedEvent } from '../../domain/events.js';
 import type { Instant, StreamName } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
@@ -126,6 +127,26 @@ export interface Past<Thing> {
   readonly asOf: AsOf;
 }
 
+/**
+ * The events of a short stream at a moment (null: now), and when their personal data was erased after it;
+ * null if it wasn't. The stream is read to its end: what is erased stays so at every moment. Throws as
+ * `pagesAt`.
+ */
+export const recordAt = async (
+  store: Pick<EventStore, 'readStream'>,
+  stream: StreamName,
+  moment: Moment | null,
+): Promise<{ readonly events: readonly RecordedEvent[]; readonly erasedAt: Instant | null }> => {
+  const all = await store.readStream(stream, 0);
+  assertChained(null, all);
+  const end = moment === null ? -1 : all.findIndex((event) => !isBy(moment, event));
+  if (end === -1) return { events: all, erasedAt: null };
+  const isErasure = ({ type }: RecordedEvent): boolean => erasures.has(type);
+  const erasure = all.slice(Math.max(end - 1, 0)).find(isErasure);
+  const isLater = erasure !== undefined && erasure.revision >= end;
+  return { events: all.slice(0, end), erasedAt: isLater ? erasure.metadata.occurredAt : null };
+};
+
 /** The document of a stream at a moment, by a projection that keeps one per stream; null if there is none. */
 export const documentAt = async <Document>(
   store: Pick<EventStore, 'readStream'>,
@@ -133,10 +154,11 @@ export const documentAt = async <Document>(
   stream: StreamName,
   moment: Moment,
 ): Promise<Past<Document> | null> => {
-  const events = await streamAt(store, stream, moment);
+  const { events, erasedAt } = await recordAt(store, stream, moment);
   const last = events.at(-1);
   const document = foldDocument(projection, events);
-  return last === undefined || document === null ? null : { was: document, asOf: asOf(last) };
+  if (last === undefined || document === null) return null;
+  return { was: erasedAt === null ? document : { ...document, erasedAt }, asOf: asOf(last) };
 };
 
 /** The latest of several. */

@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import { card, cardStream, orderedBy, type Ordered } from '../../domain/card.js';
+import { card, cardStream, orderedBy } from '../../domain/card.js';
 import { parseCardCode, type CardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
-import { parseEvent, type RecordedEvent } from '../../domain/events.js';
-import { idOf, type OrganizationId, type StreamName } from '../../domain/ids.js';
+import { parseEvent, type LoggedEvent, type RecordedEvent } from '../../domain/events.js';
+import { idOf, type Milliseconds, type OrganizationId, type StreamName } from '../../domain/ids.js';
 import { payload, dataOf } from '../../domain/delivery-payload.js';
 import { publicEventId, publicEventOf, type PublicEventType } from '../../domain/public-events.js';
 import { organizations } from '../../projections/organizations.js';
@@ -13,13 +13,15 @@ import { lazilySized } from '../memory/lazy-lru.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
 import type { EventStore } from '../ports/event-store.js';
 import type { ReadModels } from '../ports/read-models.js';
+import type { Clock } from '../ports/system.js';
 import { openedNow } from '../personal/personal.js';
-import { announcedBy, type Announced } from '../webhooks/public-deliveries.js';
+import { announcedBy } from '../webhooks/public-deliveries.js';
 import { LogWatch } from './watch-log.js';
 
 export interface ReadEventsDeps {
   readonly store: EventStore;
   readonly readModels: ReadModels;
+  readonly clock: Clock;
 }
 
 /** A public event with the body that a webhook about it has. */
@@ -42,30 +44,41 @@ const what = 'event of this organization';
 const readsAtOnce = 50;
 /** Cards that a follower of events need not read again. */
 const maxKnown = 1_000;
+/** The card of an event that is as young was not erased before: a process may know a key for as long. */
+const young: Milliseconds = 5_000;
 
-const shown = async (
-  { store }: Pick<ReadEventsDeps, 'store'>,
-  { id, type, card: code, revision, created }: PublicEventDocument,
-): Promise<ShownEvent | null> => {
-  const at = async (place: number) => {
-    const [stored] = await store.readStream(cardStream(code as CardCode), place, 1);
-    return stored === undefined ? null : parseEvent(card, stored);
-  };
-  const first = await at(0);
+/** The first event of a card, and the one that is public. */
+type Sources = readonly [RecordedEvent | undefined, RecordedEvent | undefined];
+
+const shownBy = (
+  sources: Sources,
+  { id, type, card: code, created }: Pick<PublicEventDocument, 'id' | 'type' | 'card' | 'created'>,
+): ShownEvent | null => {
+  const [first, own] = sources.map((stored) => stored && parseEvent(card, stored));
   const ordered = first && orderedBy(first);
-  if (ordered === null) return null;
-  const held = type === 'card.held' ? await at(revision) : null;
-  const heldReason = held?.type === 'CardHeld' ? held.data.reason : null;
+  if (!ordered) return null;
+  const heldReason = own?.type === 'CardHeld' ? own.data.reason : null;
   return { id, type, body: payload(id, type, created, dataOf(code, ordered, heldReason)) };
 };
+
+/** All of them, for the last may be an erasure. */
+const eventsOf = ({ store }: Pick<ReadEventsDeps, 'store'>, code: string) =>
+  store.readStream(cardStream(code as CardCode), 0);
 
 const shownAll = async (
   deps: Pick<ReadEventsDeps, 'store'>,
   documents: readonly PublicEventDocument[],
 ): Promise<readonly ShownEvent[]> => {
   const limited = limitConcurrency(readsAtOnce);
-  const events = await Promise.all(documents.map((document) => limited(() => shown(deps, document))));
-  return events.filter((event) => event !== null);
+  const codes = [...new Set(documents.map(({ card: code }) => code))];
+  const read = await Promise.all(
+    codes.map((code) => limited(async () => [code, await eventsOf(deps, code)] as const)),
+  );
+  const streams = new Map(read);
+  return documents.flatMap((document) => {
+    const events = streams.get(document.card) ?? [];
+    return shownBy([events[0], events[document.revision]], document) ?? [];
+  });
 };
 
 /** The row of an event of the organization. Throws `invalid_cursor`, ReadModelsUnavailable. */
@@ -77,11 +90,11 @@ const rowOf = async ({ readModels }: ReadEventsDeps, org: OrganizationId, id: st
 
 /** The public events of one card, newest first; none if it is not one of the organization. */
 const eventsOfCard = async (
-  { store }: ReadEventsDeps,
+  deps: ReadEventsDeps,
   org: OrganizationId,
   code: CardCode,
 ): Promise<readonly PublicEventDocument[]> => {
-  const events = await store.readStream(cardStream(code), 0);
+  const events = await eventsOf(deps, code);
   return events
     .flatMap((stored) => {
       const meaning = publicEventOf(parseEvent(card, stored), stored.metadata.actor);
@@ -130,8 +143,8 @@ export const readEvent = async (
   id: string,
 ): Promise<ShownEvent> => {
   const row = await deps.readModels.get(publicEvents, id);
-  const event = row?.document.org === org ? await shown(deps, row.document) : null;
-  if (event === null) throw new DomainError('not_found', 'There is no such event in this organization.');
+  const [event] = row?.document.org === org ? await shownAll(deps, [row.document]) : [];
+  if (event === undefined) throw new DomainError('not_found', 'There is no such event in this organization.');
   return event;
 };
 
@@ -153,30 +166,33 @@ export const followEvents = async (
   const parsed = wanted === null ? null : parseCardCode(wanted);
   const stream = parsed?.kind === 'code' ? cardStream(parsed.code) : null;
   const filter = { category: card.category, stream, organization: org, types: null };
-  const orderOf = orders(deps);
+  const sourcesOf = sources(deps);
   return (async function* () {
     for await (const logged of new LogWatch(deps.store, { after: begin, until: null, filter, signal })) {
       const announced = announcedBy(logged);
       if (announced === null || (type !== null && announced.type !== type)) continue;
-      const ordered = await orderOf(announced);
-      if (ordered === null) continue;
-      const id = publicEventId(logged.id);
-      const data = dataOf(idOf(logged.stream), ordered, announced.heldReason);
-      const body = payload(id, announced.type, logged.metadata.occurredAt, data);
-      yield { id, type: announced.type, body };
+      const event = shownBy(await sourcesOf(logged), {
+        id: publicEventId(logged.id),
+        type: announced.type,
+        card: idOf(logged.stream),
+        created: logged.metadata.occurredAt,
+      });
+      if (event !== null) yield event;
     }
   })();
 };
 
 /** Remembers the first events of cards, and opens them each time. */
-const orders = ({ store }: Pick<ReadEventsDeps, 'store'>) => {
+const sources = ({ store, clock }: Pick<ReadEventsDeps, 'store' | 'clock'>) => {
   const known = new LRUCache<StreamName, RecordedEvent>(lazilySized(maxKnown));
-  return async ({ logged, ordered }: Announced): Promise<Ordered | null> => {
-    const { stream } = logged;
-    const first =
-      ordered === null ? (known.get(stream) ?? (await store.readStream(stream, 0, 1))[0]) : logged;
-    if (first === undefined) return null;
-    known.set(stream, first);
-    return ordered ?? orderedBy(parseEvent(card, await openedNow(first)));
+  return async (logged: LoggedEvent): Promise<Sources> => {
+    const { stream, revision, metadata } = logged;
+    if (Date.parse(metadata.occurredAt) + young < clock.now()) {
+      const events = await store.readStream(stream, 0);
+      return [events[0], events[revision]];
+    }
+    const first = revision === 0 ? logged : (known.get(stream) ?? (await store.readStream(stream, 0, 1))[0]);
+    if (first !== undefined) known.set(stream, first);
+    return [first && (await openedNow(first)), logged];
   };
 };

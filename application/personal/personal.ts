@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, hash as digestOf } from 'node:crypto';
+import { erasures } from '../../domain/erasures.js';
 import type { RecordedEvent } from '../../domain/events.js';
 import type { Uuid } from '../../domain/ids.js';
 import { isPlainObject } from '../../domain/plain-object.js';
@@ -198,6 +199,8 @@ export const withheldData = (event: RecordedEvent): object => takeOut(event.type
 
 type Opening = <Position extends bigint | null>(
   events: readonly (RecordedEvent & { readonly position: Position })[],
+  /** The events before this one stay sealed. */
+  from?: number,
 ) => Promise<readonly (RecordedEvent & { readonly position: Position })[]>;
 
 /** Keys, and a listener for events that none of them opens. */
@@ -205,14 +208,15 @@ type Opener = Pick<KeyRing, 'load' | 'keyOf' | 'noted'> & { readonly unopened?: 
 
 /** Opens the sealed ones among events. Throws PersonalKeysUnavailable. */
 const opening = ({ unopened = () => undefined, ...keys }: Opener): Opening => {
-  const open: Opening = async (events) => {
+  const open: Opening = async (events, from = 0) => {
     const sealed = events.flatMap(({ metadata }) => metadata.keyId ?? []);
     if (sealed.length === 0) return events;
     await keys.load(sealed);
-    return events.map((event) => {
+    return events.map((event, index) => {
       const { id, stream, revision, position, type, metadata } = event;
       if (metadata.keyId === null) return event;
-      const [key, noted] = [keys.keyOf(metadata.keyId), keys.noted(metadata.keyId)];
+      const isErased = index < from;
+      const [key, noted] = isErased ? [null, null] : [keys.keyOf(metadata.keyId), keys.noted(metadata.keyId)];
       let data: object | null = null;
       const opened = {
         id,
@@ -222,7 +226,7 @@ const opening = ({ unopened = () => undefined, ...keys }: Opener): Opening => {
         type,
         // Opened only if it is read: most followers of the log look at the data of few events.
         get data() {
-          return (data ??= openedData(event, key, noted, unopened));
+          return (data ??= openedData(event, key, noted, isErased ? () => undefined : unopened));
         },
         metadata,
       };
@@ -264,12 +268,19 @@ export const openedLog = (log: LogReader, keys: Opener, clock: Clock): LogReader
   };
 };
 
-/** As `openedLog`, for the whole store. */
+/**
+ * As `openedLog`, for the whole store. What an erasure that is read with it covers is not opened, even while
+ * its key is there.
+ */
 export const openedEvents = (store: EventStore, keys: Opener, clock: Clock): EventStore => {
   const open = opening(keys);
   return storeWith(store, {
     ...openedLog(store, keys, clock),
-    readStream: async (stream, from, limit) => open(await store.readStream(stream, from, limit)),
+    readStream: async (stream, from, limit) => {
+      const events = await store.readStream(stream, from, limit);
+      const last = events.findLastIndex(({ type }) => erasures.has(type));
+      return open(events, last);
+    },
     readLast: async (stream) => {
       const last = await store.readLast(stream);
       return last === null ? null : ((await open([last]))[0] ?? null);

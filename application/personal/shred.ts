@@ -40,8 +40,9 @@ const erasedBy = async ({ store }: ShredderDeps, erased: readonly LoggedEvent[])
   const [found, contacts]: [string[], NamedContact[]] = [[], []];
   for (const { stream, revision, metadata } of erased) {
     const externalIds = new Set<string>();
-    for await (const page of streamPages(store, stream, 0))
-      for (const event of page.filter((each) => each.revision < revision)) {
+    // Without the erasure, for what is read with it is not opened.
+    for await (const page of streamPages(store, stream, 0, revision))
+      for (const event of page) {
         const key = asStored(event).metadata.keyId;
         if (key !== null) found.push(key);
         const externalId = categoryOf(stream) === 'contact' ? externalIdIn(event) : null;

@@ -4,15 +4,17 @@ import type { EventStore } from '../ports/event-store.js';
 
 const pageSize = 500;
 
-/** A stream's events from a revision on, a page at a time, for streams that grow without end. */
+/** A stream's events between two revisions, a page at a time, for streams that grow without end. */
 export async function* streamPages(
   store: Pick<EventStore, 'readStream'>,
   stream: StreamName,
   fromRevision: number,
+  until = Infinity,
 ): AsyncGenerator<readonly RecordedEvent[], void, undefined> {
   let from = fromRevision;
   for (;;) {
-    const page = await store.readStream(stream, from, pageSize);
+    const limit = Math.min(pageSize, until - from);
+    const page = limit > 0 ? await store.readStream(stream, from, limit) : [];
     if (page.length > 0) yield page;
     if (page.length < pageSize) return;
     from = (page.at(-1)?.revision ?? from) + 1;

@@ -5,12 +5,23 @@ import { changeCard } from '../../../application/cards/change-card.js';
 import { execute } from '../../../application/writing/execute.js';
 import { keyRing, type KeyRing } from '../../../application/personal/key-ring.js';
 import { beginImport, findImport, importIdOf } from '../../../application/contacts/imports.js';
+import { cardForOperator, cardHistory } from '../../../application/cards/card-for-operator.js';
+import { documentAt, momentOf } from '../../../application/history/as-of.js';
+import {
+  followEvents,
+  listEvents,
+  readEvent,
+  type ShownEvent,
+} from '../../../application/log/read-events.js';
+import type { ReadModels } from '../../../application/ports/read-models.js';
 import { openedEvents, personalSeal } from '../../../application/personal/personal.js';
 import { sendCard } from '../../../application/cards/send-card.js';
 import { runShredder } from '../../../application/personal/shred.js';
 import { Streams } from '../../../application/writing/streams.js';
 import { readPart } from '../../../application/contacts/waiting-rows.js';
 import { cancel, cardStream, erase } from '../../../domain/card.js';
+import type { CardCode } from '../../../domain/card-code.js';
+import { contacts } from '../../../projections/contacts.js';
 import {
   contact,
   contactIdOf,
@@ -94,7 +105,65 @@ const shredded = async (
 
 /** The first event's data as a process reads it that has just started. */
 const firstData = async (world: World, ring: KeyRing, stream: ReturnType<typeof cardStream>) =>
-  (await openedEvents(world.store, ring, world.clock).readStream(stream, 0))[0]?.data;
+  (await openedEvents(world.store, ring, world.clock).readStream(stream, 0, 1))[0]?.data;
+
+describe('what was erased', () => {
+  it('is shown by no reader before the shredder has passed it: events, history, and any moment before', async () => {
+    const { world, sealed, gone, kept } = await sealedWorld();
+    const made = world.command();
+    const id = contactIdOf(org, 'c-1');
+    const contactStream = streamName('contact', id);
+    await execute(sealed, contact, id, made, saveContact(org, details, made.at));
+    const moment = await momentOf(sealed.store, (await sealed.store.head()).position, 'at');
+    await world.clock.advance(1_000);
+    const erased = world.command();
+    await changeCard(sealed, { code: gone, org }, erased, erase('a request'));
+    await execute(sealed, contact, id, erased, eraseContact('a request', erased.at));
+    const rows = new Map<string, unknown>();
+    const readModels = {
+      get: async (_: unknown, key: string) => rows.get(key) ?? null,
+    } as unknown as ReadModels;
+    const deps = { ...sealed, readModels };
+    const all = { limit: 10, type: null, startingAfter: null };
+    const listed = async (code: CardCode) => listEvents(deps, org, { ...all, card: code });
+    const [event] = await listed(gone);
+    const revision = 0;
+    rows.set(event?.id ?? '', {
+      document: { ...event, org, card: gone, revision, created: made.at },
+    });
+    const followed: ShownEvent[] = [];
+    await world.clock.advance(10_000);
+    const stop = new AbortController();
+    for await (const each of await followEvents(deps, org, { type: null, card: gone }, null, stop.signal)) {
+      followed.push(each);
+      stop.abort();
+    }
+    const past = await cardForOperator(sealed, gone, moment);
+    const was = await documentAt(sealed.store, contacts, contactStream, moment);
+    const shown = [
+      await listed(gone),
+      await readEvent(deps, org, event?.id ?? ''),
+      followed,
+      (await cardHistory(sealed, gone, null)).map(({ data }) => data),
+      (await cardHistory(sealed, gone, moment)).map(({ data }) => data),
+      past,
+      was,
+    ];
+    const text = (what: unknown): string =>
+      JSON.stringify(what, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+    for (const [index, each] of shown.entries()) {
+      expect(text(each).length, String(index)).to.be.above(50);
+      expect(text(each), String(index)).to.not.include('Ada');
+    }
+    expect([past.was.card.status, past.was.card.erasedAt, was?.was.erasedAt]).to.deep.equal([
+      'cancelled',
+      erased.at,
+      erased.at,
+    ]);
+    expect(text(await listed(kept))).to.include('Ada Lovelace');
+    expect(text(await cardHistory(sealed, kept, moment))).to.include('Ada Lovelace');
+  });
+});
 
 describe('the shredder', () => {
   it('destroys the keys of what was erased and no others, and changes nothing in the log', async () => {
