@@ -12,7 +12,7 @@ import { limitConcurrency } from '../timing/limit-concurrency.js';
 import { lazilySized } from '../memory/lazy-lru.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
 import type { EventStore } from '../ports/event-store.js';
-import type { ReadModels } from '../ports/read-models.js';
+import { ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
 import type { Clock } from '../ports/system.js';
 import { openedNow } from '../personal/personal.js';
 import { announcedBy } from '../webhooks/public-deliveries.js';
@@ -22,6 +22,10 @@ export interface ReadEventsDeps {
   readonly store: EventStore;
   readonly readModels: ReadModels;
   readonly clock: Clock;
+  readonly readYourWrites: {
+    afterWrite(position: bigint): Promise<void>;
+    lateFor(): Milliseconds | null;
+  };
 }
 
 /** A public event with the body that a webhook about it has. */
@@ -40,7 +44,6 @@ export interface EventQuery {
   readonly startingAfter: string | null;
 }
 
-const what = 'event of this organization';
 const readsAtOnce = 50;
 /** Cards that a follower of events need not read again. */
 const maxKnown = 1_000;
@@ -65,27 +68,58 @@ const shownBy = (
 const eventsOf = ({ store }: Pick<ReadEventsDeps, 'store'>, code: string) =>
   store.readStream(cardStream(code as CardCode), 0);
 
+const forEach = <Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<readonly Result[]> => {
+  const limited = limitConcurrency(readsAtOnce);
+  return Promise.all(items.map((item) => limited(() => work(item))));
+};
+
 const shownAll = async (
   deps: Pick<ReadEventsDeps, 'store'>,
   documents: readonly PublicEventDocument[],
 ): Promise<readonly ShownEvent[]> => {
-  const limited = limitConcurrency(readsAtOnce);
   const codes = [...new Set(documents.map(({ card: code }) => code))];
-  const read = await Promise.all(
-    codes.map((code) => limited(async () => [code, await eventsOf(deps, code)] as const)),
-  );
-  const streams = new Map(read);
+  const streams = new Map(await forEach(codes, async (code) => [code, await eventsOf(deps, code)] as const));
   return documents.flatMap((document) => {
     const events = streams.get(document.card) ?? [];
     return shownBy([events[0], events[document.revision]], document) ?? [];
   });
 };
 
-/** The row of an event of the organization. Throws `invalid_cursor`, ReadModelsUnavailable. */
-const rowOf = async ({ readModels }: ReadEventsDeps, org: OrganizationId, id: string) => {
-  const row = await readModels.get(publicEvents, id);
-  if (row?.document.org !== org) throw invalidCursor(what);
+const unknownCursor = () => invalidCursor('event of this organization');
+const notFound = () => new DomainError('not_found', 'There is no such event in this organization.');
+
+/**
+ * The row of an event of the organization. Streams and webhooks tell of an event before it has a row: waits
+ * for the projections before it throws `unknown`. Throws ReadModelsUnavailable, EventStoreUnavailable.
+ */
+const rowOf = async (
+  { store, readModels, readYourWrites }: ReadEventsDeps,
+  org: OrganizationId,
+  id: string,
+  unknown: () => DomainError,
+) => {
+  let row = await readModels.get(publicEvents, id);
+  if (row === null) {
+    await readYourWrites.afterWrite((await store.head()).position);
+    row = await readModels.get(publicEvents, id);
+    if (row === null && readYourWrites.lateFor() !== null)
+      throw new ReadModelsUnavailable('whether there is such an event is not known yet');
+  }
+  if (row?.document.org !== org) throw unknown();
   return row;
+};
+
+/** Leaves those before a position. An event that has no row yet comes after each that has one. */
+const olderThan = async (
+  { readModels }: ReadEventsDeps,
+  events: readonly PublicEventDocument[],
+  position: bigint,
+): Promise<readonly PublicEventDocument[]> => {
+  const rows = await forEach(events, ({ id }) => readModels.get(publicEvents, id));
+  return events.filter((_, index) => (rows[index]?.created ?? position) < position);
 };
 
 /** The public events of one card, newest first; none if it is not one of the organization. */
@@ -115,13 +149,12 @@ export const listEvents = async (
   org: OrganizationId,
   { limit, type, card: wanted, startingAfter }: EventQuery,
 ): Promise<readonly ShownEvent[]> => {
-  const last = startingAfter === null ? null : await rowOf(deps, org, startingAfter);
+  const last = startingAfter === null ? null : await rowOf(deps, org, startingAfter, unknownCursor);
   if (wanted !== null) {
     const parsed = parseCardCode(wanted);
     const all = parsed.kind === 'code' ? await eventsOfCard(deps, org, parsed.code) : [];
-    const after = last === null ? 0 : all.findIndex(({ id }) => id === startingAfter) + 1;
-    if (last !== null && after === 0) throw invalidCursor('event of this card');
-    const page = all.slice(after).filter((event) => type === null || event.type === type);
+    const matching = all.filter((event) => type === null || event.type === type);
+    const page = last === null ? matching : await olderThan(deps, matching, last.created);
     return shownAll(deps, page.slice(0, limit));
   }
   const rows = await deps.readModels.page(publicEvents, {
@@ -142,15 +175,16 @@ export const readEvent = async (
   org: OrganizationId,
   id: string,
 ): Promise<ShownEvent> => {
-  const row = await deps.readModels.get(publicEvents, id);
-  const [event] = row?.document.org === org ? await shownAll(deps, [row.document]) : [];
-  if (event === undefined) throw new DomainError('not_found', 'There is no such event in this organization.');
+  const { document } = await rowOf(deps, org, id, notFound);
+  const [event] = await shownAll(deps, [document]);
+  if (event === undefined) throw notFound();
   return event;
 };
 
 /**
  * The public events of an organization after the event `after` (null: all), oldest first, then live, until
- * the signal aborts. At least once, in log order. Throws `invalid_cursor`, ReadModelsUnavailable.
+ * the signal aborts. At least once, in log order. Throws `invalid_cursor`, ReadModelsUnavailable,
+ * EventStoreUnavailable.
  */
 export const followEvents = async (
   deps: ReadEventsDeps,
@@ -162,7 +196,7 @@ export const followEvents = async (
   const begin =
     after === null
       ? ((await deps.readModels.get(organizations, org))?.created ?? 0n)
-      : (await rowOf(deps, org, after)).created;
+      : (await rowOf(deps, org, after, unknownCursor)).created;
   const parsed = wanted === null ? null : parseCardCode(wanted);
   const stream = parsed?.kind === 'code' ? cardStream(parsed.code) : null;
   const filter = { category: card.category, stream, organization: org, types: null };

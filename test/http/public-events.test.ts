@@ -150,6 +150,11 @@ describe('GET /api/v1/events', () => {
       }
       expect(paged, query).to.deep.equal(whole);
     }
+    const [cancelled, , , ofSecond] = (await ask('limit=50')).rows.map(({ id }) => String(id));
+    const after = async (query: string) => told(await ask(`limit=50&card=${query}`));
+    expect(await after(`${first}&starting_after=${ofSecond}`)).to.deep.equal([['card.created', first]]);
+    expect(await after(`${second}&starting_after=${cancelled}`)).to.deep.equal([['card.created', second]]);
+    expect(await after(`${second}&starting_after=${ofSecond}`)).to.deep.equal([]);
     expect(refusal(await ask('type=card.delivered'))).to.deep.equal([400, 'invalid_parameter', 'type']);
   });
 

@@ -1,0 +1,79 @@
+import { expect } from 'chai';
+import { sendCard } from '../../../application/cards/send-card.js';
+import { followEvents, listEvents, readEvent } from '../../../application/log/read-events.js';
+import { ReadModelsUnavailable } from '../../../application/ports/read-models.js';
+import { Projector } from '../../../application/projecting/project.js';
+import { ProjectionBoard, waitTimeout } from '../../../application/projecting/projection-board.js';
+import { writesWait } from '../../../application/projecting/read-your-writes.js';
+import { cardStream } from '../../../domain/card.js';
+import { DomainError } from '../../../domain/errors.js';
+import { publicEventId } from '../../../domain/public-events.js';
+import { allProjections } from '../../../projections/all.js';
+import { MemoryReadModels } from '../../support/memory/read-models.js';
+import { makeWorld, org, sendRequest } from '../../support/fixtures/world.js';
+import { eventually } from '../../support/time/eventually.js';
+
+/** A log with one card, that nothing is projected from until `project` is called. */
+const behind = async () => {
+  const world = await makeWorld({ atomic: false, credits: 1 });
+  const { code } = await sendCard(world, sendRequest(world));
+  const [created] = await world.store.readStream(cardStream(code), 0, 1);
+  if (created === undefined) throw new Error('the card was stored');
+  const readModels = new MemoryReadModels();
+  const board = new ProjectionBoard(world.clock);
+  const stop = new AbortController();
+  const projector = new Projector({
+    projections: allProjections,
+    log: world.store,
+    store: readModels,
+    clock: world.clock,
+    reports: board,
+    fail: (error) => expect.fail(String(error)),
+  });
+  const deps = { ...world, readModels, readYourWrites: writesWait(board) };
+  const query = { limit: 10, type: null, card: null };
+  const asks: readonly ((id: string) => Promise<unknown>)[] = [
+    (id) => readEvent(deps, org, id),
+    (id) => listEvents(deps, org, { ...query, startingAfter: id }),
+    (id) => followEvents(deps, org, query, id, AbortSignal.abort()),
+  ];
+  let running: Promise<void> = Promise.resolve();
+  return {
+    ...world,
+    id: publicEventId(created.id),
+    board,
+    asks,
+    project: () => (running = projector.run(stop.signal)),
+    end: async () => {
+      stop.abort();
+      await running;
+      board.close();
+    },
+  };
+};
+
+describe('an event that the log has and the projections do not', () => {
+  it('is waited for, and found; only then is another one unknown', async () => {
+    for (const index of [0, 1, 2]) {
+      const { id, board, asks, project, end } = await behind();
+      const answer = asks[index]?.(id);
+      await eventually(() => board.isAwaited());
+      void project();
+      await answer;
+      const unknown: unknown = await asks[index]?.('evt_none').catch((error: unknown) => error);
+      expect(unknown).to.be.instanceOf(DomainError);
+      await end();
+    }
+  });
+
+  it('is not said to be unknown while they are late', async () => {
+    for (const index of [0, 1, 2]) {
+      const { id, board, asks, clock, end } = await behind();
+      const answer = asks[index]?.(id).catch((error: unknown) => error);
+      await eventually(() => board.isAwaited());
+      await clock.advance(waitTimeout);
+      expect(await answer).to.be.instanceOf(ReadModelsUnavailable);
+      await end();
+    }
+  });
+});
