@@ -4,6 +4,7 @@ import { rounds } from '../support/runner/effort.js';
 import { statusOf } from '../../adapters/http/server/errors.js';
 import { errorCodes } from '../../domain/errors.js';
 import { answersIn, call, codeOf, openRaw, type Call, type Reply } from '../support/http/http.js';
+import { operationsOf, readDocument } from '../support/http/document.js';
 import { eventually } from '../support/time/eventually.js';
 import {
   aCard,
@@ -49,6 +50,27 @@ describe('a refusal', () => {
     key: by,
     headers,
     body,
+  });
+
+  it('is invalid_cursor in every list for a cursor that names nothing in it', async () => {
+    const hook = await service.operator(`/operator/v1/organizations/${tenant.org}/hooks`, { body: {} });
+    const card = (await tenant.api('/api/v1/cards', { body: aCard(later) })).id;
+    const known: Readonly<Record<string, string>> = { org: tenant.org, id: hook.id };
+    const documents = ['/openapi.json', '/operator/openapi.json'];
+    const operations = await Promise.all(
+      documents.map(async (path) => operationsOf(await readDocument(service.baseUrl, path))),
+    );
+    const lists = operations
+      .flat()
+      .filter(({ parameters }) => parameters?.some(({ name }) => name === 'starting_after'));
+    expect(lists.length).to.be.above(15);
+    for (const { path, operationId } of lists) {
+      const address = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => known[name] ?? '');
+      const query = `?starting_after=zzz${operationId === 'listRequests' ? `&subject=${card}` : ''}`;
+      const ask = path.startsWith('/operator') ? service.operator : tenant.api;
+      const { status, code, param } = await ask(`${address}${query}`);
+      expect([status, code, param], path).to.deep.equal([400, 'invalid_cursor', 'starting_after']);
+    }
   });
 
   it('creates nothing and charges nothing, whatever its code', async () => {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { organizationOf } from '../../../application/organizations/administer.js';
+import { invalidCursor } from '../../../application/requests/invalid-cursor.js';
 import { newCommand } from '../../../application/writing/commands.js';
 import { unusedEndpoint } from '../../../application/ports/endpoint-gates.js';
 import {
@@ -47,6 +48,7 @@ import { asOfBody, asOfField, atErrors, atQuery, momentFrom, placeFrom } from '.
 import { instant, listOf, pageOf, timestampAt, wholeList } from '../api/responses.js';
 import { type Route } from '../server/route.js';
 import { listedBody, listedEndpoint } from '../api/webhooks.js';
+import type { Uuid } from '../../../domain/ids.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 
 const redrive = z.object({
@@ -109,9 +111,15 @@ const watchRoutes = (deps: WebhookDeps): readonly Route[] => [
       active: optionalChoice(['false'], { description: 'Only endpoints that nothing is sent to.' }),
     }),
     answers: { 200: listOf(watchedEndpoint, 'WatchedWebhookEndpointList') },
-    errors: ['invalid_parameter'],
+    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async ({ query: { limit, starting_after: startingAfter, active } }) => {
-      const rows = await deps.deliveries.gates.watched(active !== null, { startingAfter, limit });
+      const after = startingAfter?.toLowerCase() as Uuid | undefined;
+      if (after !== undefined && !(await deps.deliveries.gates.addresses([after])).has(after))
+        throw invalidCursor('webhook endpoint');
+      const rows = await deps.deliveries.gates.watched(active !== null, {
+        startingAfter: after ?? null,
+        limit,
+      });
       return pageOf(
         rows,
         limit,
