@@ -74,6 +74,25 @@ const addressIn = (parts: Texts): Texts => {
   return { ...address, line1, line2: [...more, parts['line2'] ?? []].flat().join(', ') };
 };
 
+const wordsOf = (text: string): readonly string[] =>
+  text
+    .normalize()
+    .toLowerCase()
+    .match(/[\p{L}\p{M}]+/gu) ?? [];
+/** Numbers of orders, addresses, and names by which people sign in. */
+const isNoName = /[@_\d]|^\P{L}*$/u;
+
+/** Beside a first or a last name alone, `name` is the other one, as in `Vorname;Name`, or both. */
+const namesIn = (names: Texts): Texts => {
+  const { name = '', first_name: first, last_name: last } = names;
+  const part = first ?? last;
+  if (part === undefined || (first !== undefined && last !== undefined) || isNoName.test(name)) return names;
+  const all = new Set(wordsOf(name));
+  return wordsOf(part).every((word) => all.has(word))
+    ? { name }
+    : { first_name: first ?? name, last_name: last ?? name };
+};
+
 /** The contact of a row, or why it has none. */
 const contactIn = ({ columns, width }: Columns, cells: readonly string[]) => {
   if (cells.slice(width).some((cell) => cell.trim() !== ''))
@@ -101,7 +120,7 @@ const contactIn = ({ columns, width }: Columns, cells: readonly string[]) => {
   // The name of one address is not written on another.
   const name =
     names.get(where) ?? names.get(null) ?? (address?.['line1'] === undefined ? [...names.values()][0] : {});
-  const person = { external_id: externalId, ...name, ...contact };
+  const person = { external_id: externalId, ...(name && namesIn(name)), ...contact };
   return {
     externalId,
     contact: address === undefined ? person : { ...person, address: addressIn(address) },

@@ -657,6 +657,26 @@ describe('a cell of a file of contacts', () => {
     it(`has the name of whoever is at its address: ${cells}`, async () =>
       expect(await nameIn(columns, cells)).to.equal(name));
 
+  for (const [columns, cells, names] of [
+    ['Vorname;Name', 'Ada;Lovelace', ['Ada Lovelace', 'Ada', 'Lovelace']],
+    ['Name;Surname', 'Ada;Lovelace', ['Ada Lovelace', 'Ada', 'Lovelace']],
+    ['Name;Vorname', 'von Amberg;Anna Maria', ['Anna Maria von Amberg', 'Anna Maria', 'von Amberg']],
+    ['Full Name;First Name', 'Ada Lovelace;ADA', ['Ada Lovelace', 'Ada', 'Lovelace']],
+    ['Full Name;Last Name', 'Ada King-Lovelace;Lovelace', ['Ada King-Lovelace', 'Ada', 'King-Lovelace']],
+    ['Full Name;First Name', 'Annan;Ann', ['Ann Annan', 'Ann', 'Annan']],
+    ['Full Name;First Name', 'Ada;Ada', ['Ada', 'Ada', null]],
+    ['Full Name;First Name;Last Name', 'A. Lovelace;Ada;King', ['Ada King', 'Ada', 'King']],
+    ['Full Name;First Name', ';Ada', ['Ada', 'Ada', null]],
+    ['Full Name;First Name', 'Lovelace Ada;-', ['Lovelace Ada', 'Lovelace', 'Ada']],
+    ['Name;First Name', '#1001;Ada', ['Ada', 'Ada', null]],
+    ['display_name;first_name', 'countess_al;Ada', ['Ada', 'Ada', null]],
+  ] as const)
+    it(`is a whole name, or the part that another lacks, under ${columns}: ${cells}`, async () => {
+      const row = await rowOf(`id;${columns}`, `1;${cells}`);
+      const { name, firstName, lastName } = readContact('contact' in row ? (row.contact as Row) : {});
+      expect([name, firstName, lastName]).to.deep.equal(names);
+    });
+
   const springfield = { line1: '2 Elm St', city: 'Springfield', state: 'IL', zip: '62701' };
   for (const columns of [
     'Mailing Street,City,State,Zip',
