@@ -138,7 +138,10 @@ const wrongType = (value: unknown): unknown => (typeof value === 'string' ? unde
 export const readHookPayload = (payload: JsonObject): HookRequest => {
   const sent = ownProperty(payload, 'recipient');
   const both = isPlainObject(sent) ? [sent, payload] : [payload];
-  const [whole, first, last] = [find(both, 'name'), find(both, 'first_name'), find(both, 'last_name')];
+  const [first, last] = [find(both, 'first_name'), find(both, 'last_name')];
+  // A first or last name in the object beats a name beside it, such as the number of an order of Shopify.
+  const object = both.slice(0, -1);
+  const whole = find(find(object, 'first_name', 'last_name') === undefined ? both : object, 'name');
   const joined = whole === undefined && typeof first === 'string' && typeof last === 'string';
   const recipient: Record<string, unknown> = {};
   for (const name of recipientFields) recipient[name] = find(both, ...namesOf(name));

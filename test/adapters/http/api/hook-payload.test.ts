@@ -54,7 +54,17 @@ describe('the recipient of a hook payload', () => {
     expect(nameOf({ name: 'Whole', ...joined })).to.equal('Whole');
     expect(nameOf({ name: ' ', ...joined })).to.equal('Ann Marie Lee');
     expect(nameOf({ recipient: { first_name: 'Bo' }, ...joined })).to.equal('Bo Lee');
-    for (const half of [{ first_name: 'Ann' }, { last_name: 'Lee', first_name: ' ' }])
+    const order = { name: '#1001' };
+    expect(nameOf({ ...order, recipient: joined })).to.equal('Ann Marie Lee');
+    expect(nameOf({ ...order, recipient: { ...joined, name: 'Whole' } })).to.equal('Whole');
+    expect(nameOf({ ...order, ...joined, recipient: { last_name: 'Roe' } })).to.equal('Ann Marie Roe');
+    expect(nameOf({ ...order, recipient: { first_name: ' ', city: 'Austin' } })).to.equal('#1001');
+    expect(readHookPayload({ ...order, recipient: joined }).firstName).to.equal('Ann Marie');
+    for (const half of [
+      { first_name: 'Ann' },
+      { last_name: 'Lee', first_name: ' ' },
+      { ...order, recipient: { last_name: 'Lee' } },
+    ])
       expect(nameOf(half)).to.equal('invalid_recipient recipient.name');
     expect(readHookPayload({ ...address, ...joined })).to.include({
       firstName: 'Ann Marie',
