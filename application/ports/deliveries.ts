@@ -19,7 +19,13 @@ export interface Deliveries {
   readonly relayMemory: RelayMemory;
 }
 
-/** The relay's state of the endpoints at its position in the log, which saves it reading their streams. */
+/** The state of an organization's endpoints after the event at a position. */
+export interface RelayedEndpoints {
+  readonly position: bigint;
+  readonly state: WebhookEndpoints;
+}
+
+/** The relay's state of the endpoints, which saves it reading their streams. */
 export interface RelayMemory {
   /**
    * Keeps the relay's state of an organization's endpoints after the event at `position`. An older position
@@ -28,5 +34,5 @@ export interface RelayMemory {
   rememberEndpoints(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void>;
 
   /** The relay's state of every organization's endpoints. */
-  rememberedEndpoints(): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>>;
+  rememberedEndpoints(): Promise<ReadonlyMap<OrganizationId, RelayedEndpoints>>;
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { card } from '../../domain/card.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { parseEvent, schemaOf } from '../../domain/events.js';
-import { categoryOf, idOf, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
+import { categoryOf, idOf, streamName, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
 import {
   isActive,
   subscribes,
@@ -19,6 +19,7 @@ import { markOf, type EventMark, type EventStore } from '../ports/event-store.js
 import type { ReadModels } from '../ports/read-models.js';
 import type { Clock } from '../ports/system.js';
 import { announcedBy, deliveryOf, PublicEvents, windowOf, type DeliveryPolicy } from './public-deliveries.js';
+import { streamAt } from '../history/as-of.js';
 import { assertSameLog } from '../log/same-log.js';
 import { untilAborted } from '../timing/until-aborted.js';
 
@@ -76,7 +77,32 @@ interface RelayProgress {
   readonly endpoints: Map<OrganizationId, WebhookEndpoints>;
 }
 
-const begin = async ({ store, deliveries, checkpoints }: RelayDeps): Promise<RelayProgress> => {
+/**
+ * The endpoints as they were at a position. What is remembered may be ahead of it: it is stored before the
+ * relay's position, and copied after it by a backup. No event may be folded twice, nor sent to an endpoint
+ * that was registered later.
+ */
+const endpointsAt = async (
+  { store, deliveries }: RelayDeps,
+  { position, event }: Handled,
+): Promise<Map<OrganizationId, WebhookEndpoints>> => {
+  const found = new Map<OrganizationId, WebhookEndpoints>();
+  for (const [org, remembered] of await deliveries.relayMemory.rememberedEndpoints()) {
+    let { state } = remembered;
+    if (remembered.position > position) {
+      const stream = streamName(webhookEndpoints.category, org);
+      const events = await streamAt(store, stream, { position, at: event?.at ?? null });
+      state = events
+        .map((recorded) => parseEvent(webhookEndpoints, recorded))
+        .reduce(webhookEndpoints.evolve, webhookEndpoints.initial);
+    }
+    found.set(org, state);
+  }
+  return found;
+};
+
+const begin = async (deps: RelayDeps): Promise<RelayProgress> => {
+  const { store, checkpoints } = deps;
   const saved = await checkpoints.load(checkpointName);
   if (saved !== null) {
     const { state, ...handled } = saved;
@@ -84,7 +110,7 @@ const begin = async ({ store, deliveries, checkpoints }: RelayDeps): Promise<Rel
     return {
       saved: handled,
       rebuiltTo: BigInt(RelayState.parse(state).rebuiltTo),
-      endpoints: new Map(await deliveries.relayMemory.rememberedEndpoints()),
+      endpoints: await endpointsAt(deps, handled),
     };
   }
   const { position: rebuiltTo } = await store.head();

@@ -180,7 +180,7 @@ const endpointsOf = async (
     return (await streams.load(webhookEndpoints, org)).state;
   } catch (error) {
     if (!(error instanceof EventStoreUnavailable)) throw error;
-    return (await deliveries.relayMemory.rememberedEndpoints()).get(org) ?? webhookEndpoints.initial;
+    return (await deliveries.relayMemory.rememberedEndpoints()).get(org)?.state ?? webhookEndpoints.initial;
   }
 };
 
@@ -457,7 +457,7 @@ export const missingKeys = async ({
 }: Pick<WebhookDeps, 'deliveries' | 'keys' | 'clock'>): Promise<readonly string[]> => {
   const now = clock.now();
   const remembered = [...(await deliveries.relayMemory.rememberedEndpoints()).values()].flatMap(
-    ({ endpoints }) => endpoints,
+    ({ state }) => state.endpoints,
   );
   const used = remembered.flatMap(({ secrets }) => secretsAt(secrets, now).map(({ key }) => key));
   return [...new Set(used)].filter((id) => !keys.some((key) => key.id === id));

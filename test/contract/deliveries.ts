@@ -1135,7 +1135,7 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         await deliveries.relayMemory.rememberEndpoints(org, 5n, state);
         await deliveries.relayMemory.rememberEndpoints(org, 4n, webhookEndpoints.initial);
         expect(await (await restarted()).relayMemory.rememberedEndpoints()).to.deep.equal(
-          new Map([[org, state]]),
+          new Map([[org, { position: 5n, state }]]),
         );
       }),
     );

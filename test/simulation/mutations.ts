@@ -215,6 +215,13 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     instead: 'void this.deps.deliveries.log.insert(rows).catch(() => undefined);',
     weather: 'refused writes',
   },
+  'endpoints-ahead': {
+    rule: 'Relay: the event of an endpoint is not folded again after a restart',
+    file: 'application/webhooks/relay.js',
+    text: 'if (remembered.position > position)',
+    instead: 'if (false)',
+    tests: ['application/webhooks'],
+  },
   'newer-subscriptions': {
     rule: 'Relay: subscriptions are those of the place in the log',
     file: 'application/webhooks/relay.js',

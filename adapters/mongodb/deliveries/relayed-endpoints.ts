@@ -1,3 +1,4 @@
+import type { RelayedEndpoints } from '../../../application/ports/deliveries.js';
 import { OrganizationId } from '../../../domain/ids.js';
 import type { WebhookEndpoints } from '../../../domain/webhook-endpoints.js';
 import type { MongoDatabase } from '../client/database.js';
@@ -32,12 +33,12 @@ export const rememberEndpoints = async (
 
 export const rememberedEndpoints = async (
   database: MongoDatabase,
-): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>> => {
+): Promise<ReadonlyMap<OrganizationId, RelayedEndpoints>> => {
   const rows = await relayedRows(database).find().toArray();
   return new Map(
-    rows.map((row) => {
-      const endpoints: WebhookEndpoints = JSON.parse(row.endpoints);
-      return [OrganizationId.parse(row._id), endpoints];
+    rows.map(({ _id, position, endpoints }) => {
+      const state: WebhookEndpoints = JSON.parse(endpoints);
+      return [OrganizationId.parse(_id), { position: BigInt(position), state }];
     }),
   );
 };

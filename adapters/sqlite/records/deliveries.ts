@@ -1,4 +1,4 @@
-import type { RelayMemory, Deliveries } from '../../../application/ports/deliveries.js';
+import type { Deliveries, RelayMemory } from '../../../application/ports/deliveries.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookEndpoints } from '../../../domain/webhook-endpoints.js';
 import type { Database, Statement } from '../database.js';
@@ -168,7 +168,7 @@ export class SqliteDeliveries implements Deliveries {
 }
 
 const relayMemoryIn = (database: Database, writes: DeliveryWrites): RelayMemory => {
-  const select = database.prepare('select org, endpoints from relayed_endpoints');
+  const select = database.prepare('select org, position, endpoints from relayed_endpoints');
   return {
     rememberEndpoints: (org, position, endpoints) =>
       writes.run('rememberEndpoints', {
@@ -177,8 +177,17 @@ const relayMemoryIn = (database: Database, writes: DeliveryWrites): RelayMemory 
         endpoints: JSON.stringify(endpoints),
       }),
     rememberedEndpoints: async () => {
-      const rows: readonly { readonly org: OrganizationId; readonly endpoints: string }[] = select.all();
-      return new Map(rows.map(({ org, endpoints }) => [org, JSON.parse(endpoints) as WebhookEndpoints]));
+      const rows: readonly {
+        readonly org: OrganizationId;
+        readonly position: number;
+        readonly endpoints: string;
+      }[] = select.all();
+      return new Map(
+        rows.map(({ org, position, endpoints }) => {
+          const state: WebhookEndpoints = JSON.parse(endpoints);
+          return [org, { position: BigInt(position), state }];
+        }),
+      );
     },
   };
 };

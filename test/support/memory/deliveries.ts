@@ -3,6 +3,7 @@ import { DeliveryChanges } from '../../../application/webhooks/delivery-changes.
 import {
   DeliveriesUnavailable,
   type Deliveries,
+  type RelayedEndpoints,
   type RelayMemory,
 } from '../../../application/ports/deliveries.js';
 import {
@@ -64,10 +65,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
   /** By endpoint. */
   #pending = new Map<Uuid, Map<DeliveryId, Delivery>>();
   #endpoints = new Map<Uuid, KnownEndpoint>();
-  #remembered = new Map<
-    OrganizationId,
-    { readonly position: bigint; readonly endpoints: WebhookEndpoints }
-  >();
+  #remembered = new Map<OrganizationId, RelayedEndpoints>();
   /** When nothing personal of a card was held any more, as the clock of claims says; by card. */
   erasedAt = new Map<string, Milliseconds>();
   /** Cards whose deliveries hold nothing personal any more, and when they were erased. */
@@ -422,15 +420,15 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     return this.#changes.watch(org, signal);
   }
 
-  async rememberEndpoints(org: OrganizationId, position: bigint, endpoints: WebhookEndpoints): Promise<void> {
+  async rememberEndpoints(org: OrganizationId, position: bigint, state: WebhookEndpoints): Promise<void> {
     this.#assertReachable();
     if ((this.#remembered.get(org)?.position ?? -1n) < position)
-      this.#remembered.set(org, { position, endpoints });
+      this.#remembered.set(org, { position, state });
   }
 
-  async rememberedEndpoints(): Promise<ReadonlyMap<OrganizationId, WebhookEndpoints>> {
+  async rememberedEndpoints(): Promise<ReadonlyMap<OrganizationId, RelayedEndpoints>> {
     this.#assertReachable();
-    return new Map([...this.#remembered].map(([org, { endpoints }]) => [org, endpoints]));
+    return new Map(this.#remembered);
   }
 
   #claimOf(endpoint: Uuid, now: Milliseconds, limit: number): EndpointClaims {
