@@ -149,6 +149,17 @@ describe('the manifests for Kubernetes', () => {
     expect(readSettings(settings)).to.include({ port: 8080, drain: parseDuration(settings['DRAIN'] ?? '') });
   });
 
+  it('withdraw no process because an engine is away: /readyz, which fails then, is asked only at the start', () => {
+    for (const { spec } of deployments) {
+      const [{ startupProbe, livenessProbe, readinessProbe }] = spec.template.spec.containers;
+      expect([startupProbe, livenessProbe, readinessProbe].map(({ httpGet }) => httpGet.path)).to.deep.equal([
+        '/readyz',
+        '/healthz',
+        '/healthz',
+      ]);
+    }
+  });
+
   it('probe paths that answer, on the ports that the process listens on, and wait for its drain', async () => {
     for (const { spec } of deployments) {
       const { terminationGracePeriodSeconds: grace, containers } = spec.template.spec;
