@@ -169,7 +169,6 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
       limit: pageLimit,
       starting_after: pageCursor('card:thank-you-botanical', 'the id of its last card'),
     }),
-    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async ({ query: { limit, starting_after: startingAfter } }) => {
       const id = ({ slug }: { readonly slug: string }) => `card:${slug}`;
       return pageOf(await listCollection(deps, { limit, startingAfter }), limit, id, (card) => ({

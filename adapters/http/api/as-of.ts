@@ -61,9 +61,6 @@ export const atParam = momentParam(
 
 export const atQuery = z.object({ at: atParam });
 
-/** Further refusals of a read as of a moment. */
-export const atErrors = ['invalid_parameter', 'log_damaged'] as const;
-
 export const asOfBody = (past: AsOf | null) => ({
   as_of: past && {
     position: past.position === null ? null : String(past.position),

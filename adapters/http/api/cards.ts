@@ -389,15 +389,6 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
       'invalid_idempotency_key',
       'request_in_progress',
       'idempotency_key_reused',
-      'invalid_recipient',
-      'missing_message',
-      'message_too_long',
-      'broken_merge_field',
-      'invalid_date',
-      'unknown_handwriting',
-      'design_not_found',
-      'no_design_available',
-      'invalid_parameter',
       'no_credits',
       'production_failed',
     ],
@@ -432,7 +423,6 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
     query: cardListQuery,
     tags: ['cards'],
     responses: { 200: { description: 'A page of cards.', schema: listOf(cardRow, 'CardList') } },
-    errors: ['invalid_parameter', 'invalid_cursor'],
     handle: async ({ caller, query }) => {
       const page = await listCards(deps, caller.org, {
         limit: query.limit,
@@ -452,7 +442,6 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
     blank: true,
     tags: ['cards'],
     responses: { 200: { description: 'The card with its six production steps.', schema: wholeCard } },
-    errors: ['missing_id', 'card_not_found'],
     handle: async ({ caller, params }) => ({
       status: 200,
       body: cardBody(await lookUpCard(deps, codeFrom(params.card_code), caller.org), deps.baseUrl()),
@@ -469,7 +458,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
       'Allowed while the card is pending, queued or held. A repeat is a 200, too, and refunds nothing.',
     tags: ['cards'],
     responses: { 200: { description: 'The card is cancelled.', schema: cancelledCard } },
-    errors: ['missing_id', 'card_not_found', 'too_late_to_cancel'],
+    errors: ['too_late_to_cancel'],
     handle: async (request) => {
       const { org } = request.caller;
       const code = codeFrom(request.params.card_code);

@@ -116,14 +116,7 @@ export const saveContactOperation = {
     200: { description: 'Every field of the contact was replaced.', schema: contactResponse },
     201: { description: 'The contact was created.', schema: contactResponse, headers: receiptHeader },
   },
-  errors: [
-    'missing_name',
-    'invalid_birthday',
-    'invalid_date',
-    'invalid_recipient',
-    'invalid_parameter',
-    'update_failed',
-  ],
+  errors: ['update_failed'],
 } as const satisfies Partial<Operation>;
 
 export const listContactsOperation = {
@@ -132,7 +125,6 @@ export const listContactsOperation = {
   responses: {
     200: { description: 'One page of contacts.', schema: listOf(contactResponse, 'ContactList') },
   },
-  errors: ['invalid_cursor', 'invalid_parameter'],
 } as const satisfies Partial<Operation>;
 
 export interface ContactRouteDeps extends SaveContactDeps {

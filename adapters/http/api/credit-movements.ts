@@ -85,7 +85,6 @@ export const movementRoutes = (deps: WriteDeps): readonly Route[] => [
     }),
     tags: ['account'],
     responses: { 200: { description: 'A page of movements.', schema: movementList } },
-    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async ({ caller, query: { limit, starting_after: startingAfter } }) => {
       const lines = await readStatement(deps, caller.org, { startingAfter, limit });
       return pageOf(lines, limit, ({ revision }) => String(revision), forOwner);

@@ -109,7 +109,6 @@ export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [
         alsoAs: ['text/event-stream', { type: batchType, schema: z.array(listedEvent) }],
       },
     },
-    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async (request) => {
       const { caller, signal } = request;
       const { limit, starting_after: startingAfter, type, card, format } = request.query;
@@ -141,7 +140,6 @@ export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [
     description: 'As webhooks tell it, byte by byte.',
     tags: ['webhooks'],
     answers: { 200: webhookEvent },
-    errors: ['not_found'],
     handle: async ({ caller, params }) => ({
       status: 200,
       body: asWebhook(await readEvent(deps, caller.org, params.id)),

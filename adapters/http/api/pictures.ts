@@ -19,7 +19,6 @@ export const pictureRoutes = ({ artwork }: { readonly artwork: Artwork }): reado
     hidden: true,
     tags: ['docs'],
     responses: { 200: { description: 'The picture.', schema: null, type: 'image/webp' } },
-    errors: ['not_found'],
     handle: async (request) => {
       const { params } = request;
       const [, size, type] = pictureFiles.find(([file]) => file === params.file) ?? [];

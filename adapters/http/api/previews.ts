@@ -83,15 +83,6 @@ export const previewRoutes = (
     description: 'Lays a message out on the card. Nothing is sent, spent or kept.',
     tags: ['cards'],
     responses: { 200: { description: 'The card.', schema: preview } },
-    errors: [
-      'invalid_recipient',
-      'missing_message',
-      'message_too_long',
-      'broken_merge_field',
-      'unknown_handwriting',
-      'design_not_found',
-      'no_design_available',
-    ],
     handle: async ({ caller: { org } }, { recipient, message, handwriting, designId }) => {
       const { hand, layout, design } = await previewCard(deps, org, message, handwriting, designId);
       const lines = recipient === null ? null : addressLines(recipient);

@@ -219,7 +219,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
         schema: webhookEndpoint,
       },
     },
-    errors: ['invalid_url', 'invalid_events', 'invalid_parameter', 'too_many_endpoints'],
+    errors: ['too_many_endpoints'],
     handle: async (request, { url, events, description }) => {
       const { org } = request.caller;
       const wanted = { url, events, description };
@@ -270,7 +270,6 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     ...shared,
     params: one,
     answers: { 200: listedEndpoint },
-    errors: ['not_found'],
     handle: async ({ caller, params }) => ({
       status: 200,
       body: listedBody(await readEndpoint(deps, caller.org, params.id)),
@@ -284,7 +283,6 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     body: { schema: endpointChange, read: readEndpointChange },
     description: 'Holds for events that occur from then on. A repeat changes nothing.',
     answers: { 200: listedEndpoint },
-    errors: ['not_found', 'invalid_events', 'invalid_parameter'],
     handle: async (request, { events, description }) => {
       const { params, caller } = request;
       const wanted = { events, description };
@@ -304,7 +302,6 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     description:
       'One attempt with made-up data, also to a disabled endpoint. It is neither counted nor listed as a delivery.',
     answers: { 200: testResult },
-    errors: ['not_found', 'invalid_parameter'],
     handle: ({ caller, params, query }) => tested(deps, caller.org, params.id, query),
   }),
   route('POST /api/v1/webhooks/:id/enable', {
@@ -313,7 +310,6 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     ...shared,
     params: one,
     answers: { 200: listedEndpoint },
-    errors: ['not_found'],
     handle: async (request) => ({
       status: 200,
       body: listedBody(
@@ -327,7 +323,6 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     ...shared,
     params: one,
     answers: { 200: rotated },
-    errors: ['not_found'],
     handle: async (request) => {
       const { caller, params } = request;
       const secret = await rotateSecret(deps, caller.org, params.id, commandOf(deps, request));
@@ -341,7 +336,6 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     params: one,
     body: whole(replay),
     answers: { 202: counted },
-    errors: ['not_found', 'invalid_parameter'],
     handle: ({ caller, params, signal }, { from }) => replayed(deps, caller.org, params.id, { from }, signal),
   }),
   route('GET /api/v1/deliveries', {
@@ -350,7 +344,6 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     ...shared,
     query: deliveryQuery,
     answers: { 200: deliveryList },
-    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: ({ caller, query }) => deliveryPage(deps, caller.org, query),
   }),
   route('GET /api/v1/deliveries/stream', {
@@ -370,7 +363,6 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     ...shared,
     params: onlyDelivery,
     answers: { 200: delivery },
-    errors: ['not_found'],
     handle: ({ caller, params }) => oneDelivery(deps, caller.org, params.id),
   }),
   route('POST /api/v1/deliveries/:id/retry', {
@@ -380,7 +372,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     params: onlyDelivery,
     description: 'Makes it due now. One that was out of attempts or dropped gets one more.',
     answers: { 202: retried },
-    errors: ['not_found', 'invalid_transition'],
+    errors: ['invalid_transition'],
     handle: async ({ caller, params }) => {
       await retryDelivery(deps, caller.org, params.id);
       return { status: 202, body: { id: params.id } };

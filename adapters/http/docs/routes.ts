@@ -104,7 +104,6 @@ const assets = route('GET /assets/:name', {
   hidden: true,
   tags: ['docs'],
   responses: { 200: { description: 'The file.', schema: null, type: 'text/css' } },
-  errors: ['not_found'],
   handle: ({ params }) => {
     const document = findAsset(params.name);
     if (document === null) throw new DomainError('not_found', 'There is no such file.');
@@ -122,7 +121,6 @@ const errorPages = (pages: () => Promise<Drawn>): Route =>
     hidden: true,
     tags: ['docs'],
     responses: { 200: { description: 'The page.', schema: null, type: 'text/html' } },
-    errors: ['not_found'],
     handle: async ({ params }) => {
       if (!isErrorCode(params.code.replace(/\.md$/, '')))
         throw new DomainError(

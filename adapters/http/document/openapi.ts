@@ -29,8 +29,8 @@ const codesIn = (schema: JsonSchema): readonly ErrorCode[] => [
 ];
 
 /**
- * The codes that a route can return: its own, its schemas', and the pipeline's. (decision 1: one order of
- * checks)
+ * The codes that a route can return: its own, and those that follow from its schemas, its path, its
+ * parameters and the pipeline. (decision 1: one order of checks)
  */
 export const errorsOf = (route: Route): readonly ErrorCode[] => {
   const { access, operation } = route;
@@ -44,6 +44,8 @@ export const errorsOf = (route: Route): readonly ErrorCode[] => {
   if (route.body !== null)
     codes.push('unsupported_media_type', 'body_too_large', 'invalid_json', 'invalid_body');
   if (access.kind === 'key' || access.kind === 'operator') codes.push('invalid_parameter');
+  if ('starting_after' in route.query.shape) codes.push('invalid_cursor');
+  if ('at' in route.query.shape) codes.push('log_damaged');
   for (const schema of [route.params, route.query, ...(route.body === null ? [] : [route.body.schema])])
     codes.push(...codesIn(jsonSchemaOf(schema)));
   if (pathParameters(route.path).length > 0 && route.undecodable !== 'as-is') codes.push(route.undecodable);

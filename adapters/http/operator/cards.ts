@@ -41,7 +41,7 @@ import {
   statusFrom,
   wholeCard,
 } from '../api/cards.js';
-import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/as-of.js';
+import { asOfBody, asOfField, atQuery, momentFrom } from '../api/as-of.js';
 import { annotations, maxReasonLength, optionalText, pageCursor, text } from '../schema/fields.js';
 import { eventType, examples, idOf, organizationId, shownPosition, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
@@ -151,7 +151,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
     return { status: 200, body: shown(was, deps.baseUrl()) };
   };
 
-  const errors = ['card_not_found', 'invalid_transition'] as const;
+  const errors = ['invalid_transition'] as const;
   const plain = [
     {
       verb: 'release',
@@ -190,7 +190,6 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       access: floorAccess,
       query: allCardsQuery,
       answers: { 200: listOf(allCardsRow, 'OperatorsCardList') },
-      errors: ['invalid_parameter', 'invalid_cursor'],
       handle: async ({ query }) => {
         const listed = await listAllCards(deps.readModels, {
           limit: query.limit,
@@ -215,7 +214,6 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       query: atQuery,
       undecodable,
       answers: { 200: cardForOperatorSchema.extend(asOfField) },
-      errors: ['card_not_found', ...atErrors],
       handle: async ({ params, query }) => {
         const code = codeFrom(params.card_code);
         const moment = await momentFrom(deps.store, query.at, 'at');
@@ -232,7 +230,6 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       query: atQuery,
       undecodable,
       answers: { 200: listOf(historyRow, 'CardHistory', asOfField) },
-      errors: ['card_not_found', ...atErrors],
       handle: async ({ params, query }) => {
         const code = codeFrom(params.card_code);
         const moment = await momentFrom(deps.store, query.at, 'at');
@@ -304,7 +301,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       params: cardCodeParam,
       undecodable,
       answers: { 200: cancelledCard },
-      errors: ['card_not_found', 'too_late_to_cancel'],
+      errors: ['too_late_to_cancel'],
       handle: async (request) => {
         const code = codeFrom(request.params.card_code);
         const { creditsReturned } = await cancelCard(

@@ -51,7 +51,6 @@ export const catalogueRoutes = (deps: AdministrationDeps): readonly Route[] => [
     params: z.object({ slug: collectionSlug }),
     body: whole(collectionCard),
     answers: { 200: collectionRow },
-    errors: [],
     handle: async (request, { title, active }) => {
       const { slug } = request.params;
       await publishCollectionCard(deps, byOperator(request), slug, title, active);
@@ -64,7 +63,6 @@ export const catalogueRoutes = (deps: AdministrationDeps): readonly Route[] => [
     params: z.object({ name: handwritingName }),
     body: whole(handwritingState),
     answers: { 200: handwritingRow },
-    errors: [],
     handle: async (request, { active }) => {
       const name = await offerHandwriting(deps, byOperator(request), request.params.name, active);
       return { status: 200, body: { name, active } };

@@ -13,7 +13,7 @@ import {
   saveContactOperation,
   type ContactRouteDeps,
 } from '../api/contacts.js';
-import { asOfField, atErrors, atParam, momentFrom, pastPage } from '../api/as-of.js';
+import { asOfField, atParam, momentFrom, pastPage } from '../api/as-of.js';
 import { listOf } from '../api/responses.js';
 import { route, type Route } from '../server/route.js';
 import { byOperator, officeAccess, orgParam, orgPath } from './route.js';
@@ -30,7 +30,6 @@ export const operatorContactRoutes = (deps: ContactRouteDeps): readonly Route[] 
     body: { schema: contactRecord, read: readContact },
     failure: 'create_failed',
     ...saveContactOperation,
-    errors: [...saveContactOperation.errors, 'not_found'],
     handle: async (request, contact) => {
       const { org } = request.params;
       await organizationOf(deps, org);
@@ -51,7 +50,6 @@ export const operatorContactRoutes = (deps: ContactRouteDeps): readonly Route[] 
         schema: listOf(contactResponse, 'ContactListThen', asOfField),
       },
     },
-    errors: ['not_found', 'invalid_cursor', ...atErrors],
     handle: async ({ params: { org }, query }) => {
       const moment = await momentFrom(deps.store, query.at, 'at');
       if (moment !== null)

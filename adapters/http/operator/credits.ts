@@ -10,7 +10,7 @@ import {
 import { readBalance, type ReadAccountsDeps } from '../../../application/organizations/read-accounts.js';
 import { maxBalance } from '../../../domain/credits.js';
 import { movementBody, movementList, movementRow } from '../api/credit-movements.js';
-import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/as-of.js';
+import { asOfBody, asOfField, atQuery, momentFrom } from '../api/as-of.js';
 import { annotations, maxReasonLength, optionalText, pageCursor, text } from '../schema/fields.js';
 import { objectKind, shownNumber } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
@@ -70,7 +70,6 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
     summary: 'Add credits',
     body: whole(purchase),
     answers: { 201: balanceLeft },
-    errors: ['not_found', 'invalid_transition'],
     handle: async (request, { amount, reason, reference }) => {
       const bought = { amount, reason, reference };
       const balance = await addCredits(deps, byOperator(request), request.params.org, bought);
@@ -82,7 +81,6 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
     summary: 'Read the balance, now or at an earlier moment',
     query: atQuery,
     answers: { 200: balanceAt },
-    errors: ['not_found', ...atErrors],
     handle: async ({ params: { org }, query }) => {
       const moment = await momentFrom(deps.store, query.at, 'at');
       if (moment === null) {
@@ -102,7 +100,6 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
     summary: 'List the movements of the credits, newest first',
     query: pageQuery.extend({ starting_after: pageCursor('3') }),
     answers: { 200: movementList },
-    errors: ['not_found', 'invalid_cursor', 'invalid_parameter'],
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
       const lines = await readStatement(deps, params.org, { startingAfter, limit });
       return pageOf(lines, limit, ({ revision }) => String(revision), movementBody);
@@ -115,7 +112,7 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
     answers: {
       201: balanceLeft,
     },
-    errors: ['not_found', 'no_credits'],
+    errors: ['no_credits'],
     handle: async (request, { amount: taken, reason }) => {
       const { org } = request.params;
       const balance = await withdrawCredits(deps, byOperator(request), org, taken, reason);

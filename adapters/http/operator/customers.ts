@@ -19,7 +19,7 @@ import {
 import { invalidCursor } from '../../../application/requests/invalid-cursor.js';
 import { readEmail, readMailbox } from '../../../domain/email.js';
 import { scopes } from '../../../domain/api-key.js';
-import { asOfField, atErrors, momentFrom, pastPage } from '../api/as-of.js';
+import { asOfField, momentFrom, pastPage } from '../api/as-of.js';
 import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { maxLabelLength, optional, optionalText, text } from '../schema/fields.js';
 import { alwaysTrue, idOf, newSecret, shownText } from '../schema/shown.js';
@@ -112,7 +112,6 @@ const keyRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
     summary: 'List API keys, newest first, as they are or as they were',
     query: pageAtQuery,
     answers: { 200: listOf(keyRow, 'ApiKeyList', asOfField) },
-    errors: ['not_found', 'invalid_cursor', ...atErrors],
     handle: async ({ params: { org }, query }) => {
       const moment = await momentFrom(deps.store, query.at, 'at');
       if (moment !== null) {
@@ -145,7 +144,6 @@ const designRoutes = (deps: CustomerRouteDeps): readonly Route[] => [
     summary: "Save a design, or the organization's copy of a collection card",
     body: whole(newDesign),
     answers: { 200: savedDesign, 201: savedDesign },
-    errors: ['not_found', 'design_not_found'],
     handle: async (request, { name, collection_slug }) => {
       const design = await addDesign(deps, byOperator(request), request.params.org, name, collection_slug);
       return { status: design.made ? 201 : 200, body: { id: design.id, name: design.name } };

@@ -78,7 +78,7 @@ export const erasureRoutes = (deps: EraseDeps): readonly Route[] => [
     access: privacyAccess,
     body: whole(erasure),
     answers: { 202: erased },
-    errors: ['not_found', 'card_not_found', 'invalid_transition'],
+    errors: ['card_not_found', 'invalid_transition'],
     handle: async (request, { cards, contacts, with_designs: withDesigns, reason }) => {
       const all = { cards: cards ?? [], contacts: contacts ?? [], withDesigns: withDesigns === true };
       const wanted = { ...all, reason };
@@ -92,7 +92,6 @@ export const erasureRoutes = (deps: EraseDeps): readonly Route[] => [
     access: privacyAccess,
     query: subjectQuery,
     answers: { 200: subjects },
-    errors: ['not_found', 'invalid_parameter'],
     handle: async ({ params, query }) => {
       const found = await findSubjects(deps, params.org, query);
       return {

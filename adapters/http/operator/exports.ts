@@ -95,7 +95,7 @@ export const exportRoutes = (deps: ExportDeps): readonly Route[] => [
         type: 'application/jsonl',
       },
     },
-    errors: ['invalid_parameter', 'card_not_found', 'not_found', 'log_damaged'],
+    errors: ['card_not_found', 'not_found', 'log_damaged'],
     handle: async (request) => {
       const subject = await subjectOf(deps, request.query);
       if (subject.kind !== 'card' && subject.org !== null) await organizationOf(deps, subject.org);

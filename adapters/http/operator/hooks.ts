@@ -12,7 +12,7 @@ import {
 import { unusedHook, type HookCall } from '../../../application/ports/hook-calls.js';
 import { newCommand } from '../../../application/writing/commands.js';
 import { DomainError } from '../../../domain/errors.js';
-import { asOfField, atErrors, momentFrom, pastPage } from '../api/as-of.js';
+import { asOfField, momentFrom, pastPage } from '../api/as-of.js';
 import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { maxLabelLength, optional, optionalText } from '../schema/fields.js';
 import { alwaysTrue, cardCode, examples, idOf, shownNumber, shownText, nullText } from '../schema/shown.js';
@@ -164,7 +164,6 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
         }),
       },
     },
-    errors: ['not_found', 'design_not_found', 'invalid_parameter'],
     handle: async (request, { label, design_id: design, template, signed_by: signedBy }) => {
       const { org: owner } = request.params;
       const made = await makeHook(
@@ -189,7 +188,6 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
         schema: listOf(listedHook, 'HookList', asOfField),
       },
     },
-    errors: ['not_found', 'invalid_cursor', ...atErrors],
     handle: async ({ params, query: { limit, starting_after: startingAfter, at } }) => {
       const moment = await momentFrom(deps.store, at, 'at');
       if (moment !== null) {
@@ -212,7 +210,6 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
     description:
       'Calls of the last 30 days (or what `HOOK_CALL_KEEP` says), and the newest 1,000 however old they are. A deleted hook keeps its log, and gets no new calls.',
     responses: { 200: { description: 'One page of calls.', schema: listOf(callResponse, 'HookCallList') } },
-    errors: ['not_found', 'invalid_cursor'],
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
       const calls = await listHookCalls(deps, params.org, params.id, { startingAfter, limit });
       return pageOf(calls, limit, ({ id }) => id, callBody);
@@ -223,7 +220,6 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
     summary: 'Change settings of a hook, pause or resume it',
     body: { schema: hookChange, read: readChange },
     responses: { 200: { description: 'The hook. A repeat changes nothing.', schema: hookResponse } },
-    errors: ['not_found', 'invalid_parameter', 'design_not_found'],
     handle: async (request, change) => {
       const { org: owner } = request.params;
       if (Object.keys(change).length === 0) throw nothingToChange();
@@ -241,7 +237,6 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
         schema: z.object({ id: idOf('hook').meta({ format: 'uuid' }), deleted: alwaysTrue }),
       },
     },
-    errors: ['not_found'],
     handle: async (request) => {
       const { org: owner } = request.params;
       const { id } = request.params;

@@ -88,7 +88,6 @@ export const operatorKeyRoutes = (deps: OperatorKeyRouteDeps): readonly Route[] 
         expires_at: expiry,
       }),
     },
-    errors: [],
     handle: async (request, { scopes: wanted, label, expires_at: sent }) => {
       const unique = [...new Set(wanted)];
       const expiresAt = expiryFrom(sent, deps.clock.instant());
@@ -106,7 +105,6 @@ export const operatorKeyRoutes = (deps: OperatorKeyRouteDeps): readonly Route[] 
     access: operatorAccess,
     query: pageQuery,
     answers: { 200: listOf(row, 'OperatorKeyList') },
-    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async ({ query }) => {
       const keys = await listOperatorKeys(deps, query.limit, query.starting_after);
       if (keys === null) throw invalidCursor('key of an operator');

@@ -7,7 +7,7 @@ import {
   type OfficeListDeps,
 } from '../../../application/organizations/operator-lists.js';
 import { design, designBody, type AccountRouteDeps } from '../api/account.js';
-import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/as-of.js';
+import { asOfBody, asOfField, atQuery, momentFrom } from '../api/as-of.js';
 import { pageCursor } from '../schema/fields.js';
 import { idOf, shownText } from '../schema/shown.js';
 import { collectionRow, handwritingRow } from './catalogue.js';
@@ -30,7 +30,6 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
     summary: 'List saved designs, newest first, as they are or as they were',
     query: atQuery,
     answers: { 200: listOf(design, 'DesignListThen', asOfField) },
-    errors: ['not_found', ...atErrors],
     handle: async ({ params: { org }, query }) => {
       const moment = await momentFrom(deps.store, query.at, 'at');
       if (moment === null)
@@ -44,7 +43,6 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
     summary: 'List the e-mail addresses that must not be mailed, newest first',
     query: pageQuery,
     answers: { 200: listOf(address, 'DoNotMailList') },
-    errors: ['not_found', 'invalid_cursor', 'invalid_parameter'],
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
       const rows = await listDoNotMail(deps, params.org, { limit, startingAfter });
       return pageOf(
@@ -60,7 +58,6 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
     summary: 'List the cards of the public collection, withdrawn ones too',
     query: pageQuery.extend({ starting_after: pageCursor('thank-you-botanical') }),
     answers: { 200: listOf(collectionRow, 'WholeCollection') },
-    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async ({ query: { limit, starting_after: startingAfter } }) =>
       pageOf(
         await listWholeCollection(deps, { limit, startingAfter }),
@@ -74,7 +71,6 @@ export const operatorListRoutes = (deps: OperatorListDeps): readonly Route[] => 
     summary: 'List the handwritings, withdrawn ones too',
     query: pageQuery.extend({ starting_after: pageCursor('Everyday') }),
     answers: { 200: listOf(handwritingRow, 'AllHandwritings') },
-    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async ({ query: { limit, starting_after: startingAfter } }) =>
       pageOf(
         await listAllHandwritings(deps, { limit, startingAfter }),

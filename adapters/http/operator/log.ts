@@ -237,7 +237,6 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
           alsoAs: ['application/jsonl'],
         },
       },
-      errors: ['invalid_parameter'],
       handle: async (request) => {
         const { from, category, stream, organization, types, until, personal, format } = request.query;
         const after = BigInt(lastSeen(request) ?? from ?? 0);
@@ -261,7 +260,6 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
       summary: 'Read the head of the log, to keep it elsewhere as a witness',
       access: operatorAccess,
       answers: { 200: anchor },
-      errors: [],
       handle: async () => {
         const { position, event } = await store.head();
         const newest = (await tiles.damage()) === null ? await tiles.newest() : null;

@@ -114,7 +114,6 @@ export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[
     summary: 'Create an organization',
     body: whole(newOrganization),
     answers: { 201: organizationState },
-    errors: ['unknown_handwriting'],
     handle: async (request, { name, house_hand }) => {
       const made = await openOrganization(deps, byOperator(request), name, house_hand);
       return { status: 201, body: bodyOf(made) };
@@ -125,7 +124,6 @@ export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[
     summary: 'List organizations, newest first or by name',
     query: organizationQuery,
     answers: { 200: listOf(organizationRow, 'OrganizationList') },
-    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async ({ query: { limit, name, starting_after: startingAfter } }) => {
       const rows = await listOrganizations(deps, { name, startingAfter, limit });
       return pageOf(rows, limit, ({ id }) => id, rowOf);
@@ -145,7 +143,6 @@ export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[
     summary: 'Rename an organization, choose its house hand, suspend it or end that',
     body: whole(organizationChange),
     answers: { 200: changedOrganization },
-    errors: ['not_found', 'unknown_handwriting'],
     handle: async (request, { name, house_hand: houseHand, suspended: isSuspended }) => {
       if (name === null && houseHand === null && isSuspended === null) throw nothingToChange();
       const change = { name, houseHand, isSuspended };

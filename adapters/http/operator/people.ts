@@ -19,7 +19,7 @@ import { paths } from '../web/paths.js';
 import { text } from '../schema/fields.js';
 import { alwaysTrue, idOf, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
-import { asOfBody, asOfField, atErrors, atQuery, momentFrom } from '../api/as-of.js';
+import { asOfBody, asOfField, atQuery, momentFrom } from '../api/as-of.js';
 import { byOperator, rootAccess, operatorRoute } from './route.js';
 import { instant, listOf, timestamp, wholeList } from '../api/responses.js';
 import { type Route } from '../server/route.js';
@@ -89,7 +89,6 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       access: rootAccess,
       rehearses: true,
       answers: { 201: linkTo('enter') },
-      errors: [],
       handle: async () => {
         const { token, ends } = await issueLink(deps, 'enter', root);
         return linkBody(paths.enter, { link: token }, ends);
@@ -100,7 +99,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       summary: 'Invite a person, or renew an invitation; the service sends no mail, so pass the link on',
       body: whole(newMember),
       answers: { 201: linkTo('join') },
-      errors: ['not_found', 'invalid_transition'],
+      errors: ['invalid_transition'],
       handle: async (request, { email, name, role }) => {
         const { org } = request.params;
         const { token, expires } = await inviteMember(deps, byOperator(request), org, {
@@ -116,7 +115,6 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       summary: 'List the members of an organization, invited ones too, as they are or as they were',
       query: atQuery,
       answers: { 200: listOf(memberRow, 'MemberList', asOfField) },
-      errors: ['not_found', ...atErrors],
       handle: async ({ params: { org }, query }) => {
         const moment = await momentFrom(deps.store, query.at, 'at');
         if (moment === null)
@@ -130,7 +128,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       summary: 'Give a member another role',
       body: whole(roleChange),
       answers: { 200: memberRow },
-      errors: ['not_found', 'invalid_transition'],
+      errors: ['invalid_transition'],
       handle: async (request, { role: wanted }) => {
         const id = Uuid.parse(request.params.id);
         const changed = await changeRole(deps, byOperator(request), request.params.org, id, wanted);
@@ -141,7 +139,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       id: 'removeMember',
       summary: 'Remove a member, or withdraw an invitation',
       answers: { 200: z.object({ id: idOf('member'), removed: alwaysTrue }) },
-      errors: ['not_found', 'invalid_transition'],
+      errors: ['invalid_transition'],
       handle: async (request) => {
         const id = Uuid.parse(request.params.id);
         await removeMember(deps, byOperator(request), request.params.org, id);
@@ -152,7 +150,6 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       id: 'resetPassword',
       summary: 'Make a link with which a member chooses a new password, once, within 24 hours',
       answers: { 201: linkTo('reset') },
-      errors: ['not_found'],
       handle: async (request) => {
         const id = Uuid.parse(request.params.id);
         const { token, ends } = await issueReset(deps, byOperator(request), request.params.org, id);

@@ -171,7 +171,6 @@ export const reconciliationRoutes = (deps: ReconcileCreditsDeps): readonly Route
         alsoAs: ['text/csv'],
       },
     },
-    errors: ['not_found', 'invalid_parameter'],
     handle: async (request) => {
       const { from, to } = request.query;
       const { org } = request.params;

@@ -113,7 +113,6 @@ export const operatorRequestRoutes = (deps: OperatorRequestDeps): readonly Route
       }),
     }),
     answers: { 200: listOf(requestRow, 'RequestList') },
-    errors: ['invalid_cursor'],
     handle: async ({ query: { subject, starting_after: startingAfter, limit } }) => {
       const about = subjectFrom(subject);
       const rows = about === null ? [] : await deps.requests.about(about, null, startingAfter, limit);

@@ -93,7 +93,7 @@ export const operatorRoute = <
   call: Call,
   definition: OperatorDefinition<Params, Query, Values>,
 ): Route => {
-  const { access = officeAccess, params, errors = ['not_found'], ...rest } = definition;
+  const { access = officeAccess, params, ...rest } = definition;
   const thing = things[/(\w+)\/:id/.exec(call)?.[1] ?? ''] ?? '';
   const ids = pathParameters(call).map((name) => [name, name === 'org' ? orgParam : idParam(thing)]);
   return route(call.replace(' ', ' /operator/v1') as Call, {
@@ -102,7 +102,6 @@ export const operatorRoute = <
     // The type of the parameters follows from the path.
     params: params ?? (z.object(Object.fromEntries(ids)) as unknown as Params),
     tags: ['operator'],
-    errors,
   });
 };
 

@@ -138,7 +138,7 @@ export const logRoutes = (deps: LogRouteDeps): readonly Route[] => {
           type: 'text/plain',
         },
       },
-      errors: ['invalid_parameter', 'not_found', 'log_damaged'],
+      errors: ['not_found', 'log_damaged'],
       handle: async ({ query }): Promise<TextResponse> => {
         const { size, note } = await newestOf(tiles);
         const place = await placeOf(deps, query.stream as StreamName, Number(query.revision));

@@ -44,7 +44,7 @@ import {
 } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { byOperator, operatorRoute, pageQuery } from './route.js';
-import { asOfBody, asOfField, atErrors, atQuery, momentFrom, placeFrom } from '../api/as-of.js';
+import { asOfBody, asOfField, atQuery, momentFrom, placeFrom } from '../api/as-of.js';
 import { instant, listOf, pageOf, timestampAt, wholeList } from '../api/responses.js';
 import { type Route } from '../server/route.js';
 import { listedBody, listedEndpoint } from '../api/webhooks.js';
@@ -93,7 +93,6 @@ const watchRoutes = (deps: WebhookDeps): readonly Route[] => [
       }),
     }),
     answers: { 200: listOf(deadLetter, 'DeadLetterList') },
-    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async ({ query: { limit, starting_after: startingAfter } }) => {
       const rows = await listDeadLetters(deps, { startingAfter, limit });
       return pageOf(
@@ -111,7 +110,6 @@ const watchRoutes = (deps: WebhookDeps): readonly Route[] => [
       active: optionalChoice(['false'], { description: 'Only endpoints that nothing is sent to.' }),
     }),
     answers: { 200: listOf(watchedEndpoint, 'WatchedWebhookEndpointList') },
-    errors: ['invalid_cursor', 'invalid_parameter'],
     handle: async ({ query: { limit, starting_after: startingAfter, active } }) => {
       const after = startingAfter?.toLowerCase() as Uuid | undefined;
       if (after !== undefined && !(await deps.deliveries.gates.addresses([after])).has(after))
@@ -146,7 +144,6 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     summary: 'List deliveries, newest first',
     query: deliveryQuery,
     answers: { 200: deliveryList },
-    errors: ['not_found', 'invalid_cursor', 'invalid_parameter'],
     handle: async ({ params: { org }, query }) => {
       await organizationOf(deps, org);
       return deliveryPage(deps, org, query);
@@ -156,7 +153,6 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     id: 'followOrganizationDeliveries',
     summary: 'Follow deliveries and attempts as they happen, as server-sent events',
     ...deliveryStream,
-    errors: ['not_found'],
     handle: async ({ params: { org }, signal }) => {
       await organizationOf(deps, org);
       return { status: 200, events: deliveryEvents(deps, org, signal) };
@@ -167,7 +163,6 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     summary: 'Redrive dead letters',
     body: whole(redrive),
     answers: { 202: redriven },
-    errors: ['not_found', 'invalid_parameter'],
     handle: async (request, { from, to, endpoint }) => {
       const { org } = request.params;
       const which = {
@@ -190,7 +185,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     id: 'retryOrganizationDelivery',
     summary: 'Retry a delivery',
     answers: { 202: retried },
-    errors: ['not_found', 'invalid_transition'],
+    errors: ['invalid_transition'],
     handle: async ({ params }) => {
       await retryDelivery(deps, params.org, params.id);
       return { status: 202, body: { id: params.id } };
@@ -219,7 +214,6 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     summary: 'List webhook endpoints, newest first, as they are or as they were',
     query: atQuery,
     answers: { 200: listOf(endpointThen, 'WebhookEndpointListThen', asOfField) },
-    errors: ['not_found', ...atErrors],
     handle: async ({ params: { org }, query }) => {
       const moment = await momentFrom(deps.store, query.at, 'at');
       if (moment !== null) {
@@ -235,7 +229,6 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     summary: 'Send a test event',
     query: testQuery,
     answers: { 200: testResult },
-    errors: ['not_found', 'invalid_parameter'],
     handle: ({ params, query }) => tested(deps, params.org, params.id, query),
   }),
   operatorRoute(`POST /organizations/:org/webhooks/:id/enable`, {
@@ -281,7 +274,6 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
     summary: 'Replay the events that an endpoint has not accepted',
     body: whole(replay),
     answers: { 202: counted },
-    errors: ['not_found', 'invalid_parameter'],
     handle: ({ params, signal }, { from }) => replayed(deps, params.org, params.id, { from }, signal),
   }),
 ];

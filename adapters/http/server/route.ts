@@ -136,7 +136,10 @@ export interface Operation {
   /** Request headers besides Authorization. */
   readonly headers?: Readonly<Record<string, DocumentedHeader>>;
   readonly responses: Readonly<Record<number, DocumentedResponse>>;
-  /** The codes that the handler can return. The pipeline's (key, rate, scope, body, failure) are added. */
+  /**
+   * The codes that only the handler knows of. Those of the pipeline (key, rate, scope, body, failure), the
+   * path, the schemas and the parameters of lists are added.
+   */
   readonly errors: readonly ErrorCode[];
 }
 
