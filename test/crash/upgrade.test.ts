@@ -48,7 +48,7 @@ interface Observed {
 const percentile99 = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.ceil(values.length * 0.99) - 1] ?? 0;
 
-/** A busy broker keeps connections waiting until they are made again: that has nothing to do with versions. */
+/** A busy broker keeps connections waiting until they are made again, whatever the version. */
 const lacksBrokerAlone = (readiness: string): boolean => {
   const { parts = [] } = JSON.parse(readiness) as {
     readonly parts?: readonly { readonly name: string; readonly ready: boolean }[];
