@@ -183,7 +183,7 @@ export class UndiciWebhookSender implements WebhookSender {
         ended.abort(withheld);
         resolve(result);
       };
-      const again = new ResponseCollector(() => !ended.signal.aborted, settle);
+      const again = new ResponseCollector(() => !ended.signal.aborted && mayStart(), settle);
       let collector = new ResponseCollector(mayStart, (result) => {
         if (!('isStale' in result) || !result.isStale || ended.signal.aborted) return settle(result);
         collector = again;

@@ -8,7 +8,7 @@ export interface WebhookRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** Sent as these characters in UTF-8. */
   readonly body: string;
-  /** Called once, right before the first byte is written to an open connection; false stops the attempt. */
+  /** Called right before the first byte is written to a connection, for each one; false stops the attempt. */
   readonly mayStart: () => boolean;
 }
 

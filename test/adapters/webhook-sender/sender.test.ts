@@ -359,26 +359,38 @@ describe('the webhook sender', () => {
     expect(requests).to.have.length(200);
   });
 
-  it('reports a connection that ends before a byte of a response, also when the request is made once more', async () => {
-    let [connections, requests] = [0, 0];
+  /** A receiver that has answered one request, and ends its connection at each further one. */
+  const answeredOnce = async () => {
+    const counted = { connections: 0, requests: 0 };
     const server = createTlsServer(good, (socket) => {
-      connections += 1;
+      counted.connections += 1;
       socket.on('error', () => {});
       socket.on('data', (chunk: Buffer) => {
         if (!chunk.toString('latin1').endsWith('1}')) return;
-        requests += 1;
-        if (requests > 1) socket.destroy();
+        counted.requests += 1;
+        if (counted.requests > 1) socket.destroy();
         else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
       });
     });
-    const port = await listening(server);
+    const url = `https://127.0.0.1:${await listening(server)}/`;
     const sender = senderWith();
-    await sender.send(to(`https://127.0.0.1:${port}/`));
+    await sender.send(to(url));
     // Then the connection is free again.
     for (let turns = 0; turns < 3; turns += 1) await nextTurn();
-    const result = await resultOf(sender, to(`https://127.0.0.1:${port}/`));
-    expect(result).to.have.property('httpStatus', null);
-    expect([connections, requests]).to.deep.equal([2, 3]);
+    return { counted, sender, url };
+  };
+
+  it('reports a connection that ends before a byte of a response, also when the request is made once more', async () => {
+    const { counted, sender, url } = await answeredOnce();
+    expect(await resultOf(sender, to(url))).to.have.property('httpStatus', null);
+    expect(counted).to.deep.equal({ connections: 2, requests: 3 });
+  });
+
+  it('does not make a request once more that may not start any more', async () => {
+    const { counted, sender, url } = await answeredOnce();
+    const answers = [true];
+    expect(await sender.send(to(url, { mayStart: () => answers.pop() ?? false }))).to.equal('withheld');
+    expect(counted.requests).to.equal(2);
   });
 
   it('reads at most 16 KiB of an endless response, judges it by its status, and keeps 1 KiB', async () => {
