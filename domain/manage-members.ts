@@ -1,15 +1,13 @@
-import { z } from 'zod';
 import { DomainError } from './errors.js';
 import type { OrganizationId } from './ids.js';
 import { house, rolesOf } from './members.js';
-import { may, memberRoles, type Role } from './permissions.js';
+import { may, type MemberRole, type Role } from './permissions.js';
 
 /**
  * The capacity in which members are managed: `root`, the holder of the operator token; `operator`, one of the
  * staff or the holder of an operator's key; or a member of the organization, by role.
  */
-export const Manager = z.enum(['root', 'operator', ...memberRoles]);
-export type Manager = z.infer<typeof Manager>;
+export type Manager = 'root' | 'operator' | MemberRole;
 
 /** Throws `missing_scope` unless the manager may change members here, and give this role if one is given. */
 export const assertMayManage = (manager: Manager | null, org: OrganizationId, given: Role | null): void => {

@@ -31,17 +31,17 @@ export const issueReset = async (
   // A member who joined when a process died may have no account yet.
   if (person !== null && (await accountOf(deps, account)) === null)
     await execute(deps, accounts, account, newCommand(deps, initiator, null), joinOrganization(person, org));
-  return issueLink(deps, 'reset', account, { manager, org });
+  return issueLink(deps, 'reset', account, { actor: initiator.actor, org });
 };
 
 /**
- * Checked again when the link is used: its owner may have joined the staff, or another organization, since it
- * was made.
+ * Checked again when the link is used: since it was made, its owner may have joined the staff, or another
+ * organization, and its maker may have been removed.
  */
 const isGood = async (deps: PeopleDeps, { purpose, maker, owner }: SignInLink): Promise<boolean> =>
   purpose === 'reset' &&
   maker !== null &&
-  mayReset(maker.manager, maker.org, await membershipsOf(deps, Uuid.parse(owner)));
+  mayReset(await managerOf(deps, maker, maker.org), maker.org, await membershipsOf(deps, Uuid.parse(owner)));
 
 /** The account whose password a link is for, and whose it is; null if the link is over. */
 export const findReset = async (

@@ -1,4 +1,5 @@
 import { account } from '../../domain/account.js';
+import { apiKey } from '../../domain/api-key.js';
 import { Uuid, type OrganizationId } from '../../domain/ids.js';
 import { house, members, roleOf } from '../../domain/members.js';
 import type { Manager } from '../../domain/manage-members.js';
@@ -13,14 +14,20 @@ export const roleIn = async (
   accountId: Uuid,
 ): Promise<Role | null> => roleOf((await streams.load(members, org)).state, accountId);
 
-/** The capacity in which a caller manages the members of an organization; null if in none. */
+/** The capacity in which an actor manages the members of an organization now; null if in none. */
 export const managerOf = async (
-  deps: Pick<WriteDeps, 'streams'>,
-  { actor }: Initiator,
+  deps: Pick<WriteDeps, 'streams' | 'clock'>,
+  { actor }: Pick<Initiator, 'actor'>,
   org: OrganizationId,
 ): Promise<Manager | null> => {
-  if (actor.kind === 'operator') return actor.id === 'root' ? 'root' : 'operator';
-  if (actor.kind !== 'member' || actor.id === null) return null;
+  if (actor.kind === 'operator' && actor.id === 'root') return 'root';
+  if (actor.id === null) return null;
+  if (actor.kind === 'operator') {
+    const { state } = await deps.streams.load(apiKey, actor.id);
+    if (state.status !== 'issued') return null;
+    return state.expiresAt === null || state.expiresAt > deps.clock.instant() ? 'operator' : null;
+  }
+  if (actor.kind !== 'member') return null;
   const id = Uuid.parse(actor.id);
   const role = (await roleIn(deps, org, id)) ?? (await roleIn(deps, house, id));
   return role === 'operator' ? role : (memberRoles.find((known) => known === role) ?? null);

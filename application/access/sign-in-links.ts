@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { OrganizationId, type Milliseconds } from '../../domain/ids.js';
-import { Manager } from '../../domain/manage-members.js';
+import { Actor } from '../../domain/events.js';
 import { hashOf, newToken, type SessionsDeps } from './sessions.js';
 
 const minute: Milliseconds = 60_000;
@@ -14,8 +14,8 @@ export type Purpose = z.infer<typeof Purpose>;
 
 const usableFor: Readonly<Record<Purpose, Milliseconds>> = { enter: 15 * minute, reset: 24 * 60 * minute };
 
-/** The capacity in which a link for a member was made, and the organization. */
-const Maker = z.object({ manager: Manager, org: OrganizationId });
+/** The maker of a link for a member, and the organization. */
+const Maker = z.object({ actor: Actor, org: OrganizationId });
 export type Maker = z.infer<typeof Maker>;
 
 const Kept = z.object({ purpose: Purpose, maker: Maker.nullable() });

@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import { DomainError } from '../../domain/errors.js';
 import { OrganizationId } from '../../domain/ids.js';
-import { assertMayManage, mayReset, Manager } from '../../domain/manage-members.js';
+import { assertMayManage, mayReset, type Manager } from '../../domain/manage-members.js';
 import { house } from '../../domain/members.js';
 import { memberRoles, staffRoles, type Role } from '../../domain/permissions.js';
 
 const acme = OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000001');
 const other = OrganizationId.parse('6c0f6a3e-0000-4000-8000-000000000002');
 
-const managers = [...Manager.options, null];
+const managers: readonly (Manager | null)[] = ['root', 'operator', ...memberRoles, null];
 
 const refused = (manager: Manager | null, org: OrganizationId, given: Role | null): boolean => {
   try {

@@ -4,7 +4,8 @@ import { execute } from '../../../application/writing/execute.js';
 import { findReset, issueReset, takeReset } from '../../../application/access/password-resets.js';
 import { changeRole, inviteMember, listMembers, removeMember } from '../../../application/access/people.js';
 import { DomainError } from '../../../domain/errors.js';
-import { OrganizationId, type Uuid } from '../../../domain/ids.js';
+import { apiKey, houseId, issueOperatorKey, revokeKey } from '../../../domain/api-key.js';
+import { derivedUuid, OrganizationId, type Uuid } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
 import { createOrganization, organization } from '../../../domain/organization.js';
 import type { Role } from '../../../domain/permissions.js';
@@ -12,7 +13,12 @@ import { addMember, byOperator, makePeople, type PeopleWorld } from '../../suppo
 import { org } from '../../support/fixtures/world.js';
 
 const other = OrganizationId.parse('6c0f6a3e-0000-4000-8000-00000000000b');
-const byOffice: Initiator = { actor: { kind: 'operator', id: 'a-key' }, requestId: 'req_1' };
+const officeKey = derivedUuid('a key of the office');
+const byOffice: Initiator = { actor: { kind: 'operator', id: officeKey }, requestId: 'req_1' };
+const officeOf = async (people: PeopleWorld): Promise<void> => {
+  const key = { label: 'office', scopes: ['operator:office' as const], expiresAt: null };
+  await execute(people, apiKey, officeKey, people.command(), issueOperatorKey(key));
+};
 const memberBy = (id: Uuid): Initiator => ({ actor: { kind: 'member', id }, requestId: 'req_1' });
 
 const refusalOf = (work: Promise<unknown>): Promise<string> =>
@@ -39,6 +45,7 @@ describe('links for a new password', () => {
     people = await makePeople();
     const opened = createOrganization('Other', 'Everyday');
     await execute(people, organization, other, { ...people.command(), org: other }, opened);
+    await officeOf(people);
     owner = await add(people, org, 'owner', 'owner');
     person = await add(people, org, 'person', 'developer');
   });
@@ -82,11 +89,36 @@ describe('links for a new password', () => {
     const taken = await Promise.all(links.map(({ token }) => takeReset(people, token)));
     expect(taken).to.deep.equal([null, null, person]);
   });
+
+  it('are over once their maker is removed, manages no more, or has a key that is over', async () => {
+    const staff = await add(people, house, 'boss', 'operator');
+    await add(people, house, 'chief', 'operator');
+    const second = await add(people, org, 'second', 'owner');
+    const links = [
+      await reset(memberBy(owner)),
+      await reset(memberBy(second)),
+      await reset(memberBy(staff)),
+      await reset(byOffice),
+    ];
+    const good = () => Promise.all(links.map(async ({ token }) => (await findReset(people, token)) !== null));
+    expect(await good()).to.deep.equal([true, true, true, true]);
+    await removeMember(people, memberBy(second), org, await idIn(people, org, owner));
+    expect(await good()).to.deep.equal([false, true, true, true]);
+    await add(people, org, 'third', 'owner');
+    await changeRole(people, byOperator, org, await idIn(people, org, second), 'viewer');
+    expect(await good()).to.deep.equal([false, false, true, true]);
+    await removeMember(people, byOperator, house, await idIn(people, house, staff));
+    expect(await good()).to.deep.equal([false, false, false, true]);
+    await execute(people, apiKey, officeKey, people.command(), revokeKey(houseId));
+    expect(await good()).to.deep.equal([false, false, false, false]);
+    expect(await takeReset(people, links[0]?.token ?? '')).to.equal(null);
+  });
 });
 
 describe('the staff', () => {
   it('are invited, changed and removed by the holder of the operator token alone', async () => {
     const people = await makePeople();
+    await officeOf(people);
     const operator = await add(people, house, 'boss', 'operator');
     const floor = await idIn(people, house, await add(people, house, 'hand', 'floor'));
     const owner = await add(people, org, 'owner', 'owner');
