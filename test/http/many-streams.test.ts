@@ -11,16 +11,30 @@ describe('the streams of an organization', () => {
   });
   after(() => service.stop());
 
-  const follow = async (
+  const open = async (
     { key }: Tenant,
     path = '/api/v1/events',
-  ): Promise<readonly [ClientRequest, number]> => {
+  ): Promise<readonly [ClientRequest, IncomingMessage]> => {
     const headers = { authorization: `Bearer ${key}`, accept: 'text/event-stream' };
     const sent = request(`${service.baseUrl}${path}`, { agent: false, headers }).end();
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
     sent.on('error', () => undefined);
-    return [sent, response.statusCode ?? 0];
+    return [sent, response];
   };
+  const follow = async (tenant: Tenant, path?: string): Promise<readonly [ClientRequest, number]> => {
+    const [sent, { statusCode }] = await open(tenant, path);
+    return [sent, statusCode ?? 0];
+  };
+
+  it('end when it is suspended', async () => {
+    const tenant = await service.tenant();
+    const [, response] = await open(tenant);
+    const ended = once(response.resume(), 'end');
+    const path = `/operator/v1/organizations/${tenant.org}`;
+    await service.operator(path, { method: 'PATCH', body: { suspended: true } });
+    await ended;
+    expect(response.statusCode).to.equal(200);
+  });
 
   it('are a hundred at most, while others follow theirs, and a place is free once one has ended', async () => {
     const tenant = await service.tenant();

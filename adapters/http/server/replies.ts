@@ -140,16 +140,19 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
   };
 
   /**
-   * Ends a stream whose key or token has stopped working meanwhile. (decision 51: when a revocation works)
+   * Ends a stream whose key has stopped working, or is of an organization that was suspended. The guesses of
+   * others end none. (decision 51: when a revocation works)
    */
   const endIfRefused = async (exchange: Exchange, { access }: Route, over: AbortSignal): Promise<void> => {
     const { request, address } = exchange;
     while (!over.aborted) {
       await clock.sleep(recheckInterval, over);
       if (over.aborted) return;
-      await gate.identify(access, request.headers.authorization, address).catch((error: unknown) => {
-        if (error instanceof DomainError) exchange.aborting?.abort();
-      });
+      const isOver = await gate.identify(access, request.headers.authorization, address).then(
+        (caller) => caller.kind === 'key' && caller.isSuspended,
+        (error: unknown) => error instanceof DomainError && !(error instanceof TooManyGuesses),
+      );
+      if (isOver) exchange.aborting?.abort();
     }
   };
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { clientAddress, gate, TooManyGuesses } from '../../../../adapters/http/server/caller.js';
+import { operatorSecretFrom } from '../../../../domain/api-key.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { VirtualClock } from '../../../support/memory/clock.js';
 import { eventually } from '../../../support/time/eventually.js';
@@ -155,7 +156,7 @@ describe('callers', () => {
     it('are refused for a minute after ten wrong tokens of their address, even with the right one', async () => {
       const clock = new VirtualClock();
       const known = gate({
-        authenticator: { authenticate: () => Promise.reject(new Error('no key was sent')) },
+        authenticator: { authenticate: () => Promise.reject(new DomainError('revoked_key', 'It is over.')) },
         rateLimiter: mapLimiter(),
         clock,
         operatorToken,
@@ -169,12 +170,14 @@ describe('callers', () => {
           return error instanceof DomainError ? error.code : error;
         }
       };
+      const operatorKey = operatorSecretFrom(Buffer.alloc(32));
       for (let at = 0; at < 9; at++) expect(await attempt(`x${at}`, '192.0.2.1')).to.equal('invalid_key');
       expect(await attempt(operatorToken, '192.0.2.1')).to.equal('operator');
       await clock.advance(59_999);
       expect(await attempt('x', '192.0.2.1')).to.equal('invalid_key');
       for (const token of ['x', operatorToken, keys.all])
         expect(await attempt(token, '192.0.2.1')).to.equal(60);
+      expect(await attempt(operatorKey, '192.0.2.1'), 'a key is no guess').to.equal('revoked_key');
       expect(await attempt(operatorToken, '::ffff:192.0.2.1'), 'the same address').to.equal(60);
       expect(await attempt(operatorToken, '192.0.2.2'), 'another address').to.equal('operator');
       await clock.advance(59_001);

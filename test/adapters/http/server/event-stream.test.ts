@@ -73,6 +73,20 @@ describe('a stream of server-sent events', () => {
     await eventually(() => connection.ended());
     expect([traces.aborted, connection.seen().endsWith('0\r\n\r\n')]).to.deep.equal([['stream'], true]);
   });
+  it('goes on while somebody guesses operator tokens from its address', async () => {
+    await service.close();
+    const clock = new VirtualClock();
+    service = await startHttp(testRoutes(traces), { clock });
+    const connection = open('/operator/v1/events');
+    await eventually(() => connection.seen().includes('data: "first"'));
+    const statusWith = async (key: string) =>
+      (await call(service, { path: '/operator/v1/events?count=1', key })).status;
+    for (let at = 0; at < 10; at++) expect(await statusWith(`guess-${at}`)).to.equal(401);
+    expect(await statusWith(operatorToken)).to.equal(429);
+    await clock.advance(1_000);
+    expect(await statusWith(operatorToken)).to.equal(429);
+    expect([traces.aborted, connection.ended()]).to.deep.equal([[], false]);
+  });
   it('is not the only request that is told when the service stops', async () => {
     const running = call(service, { path: '/api/v1/fails/wait' });
     await eventually(() => traces.calls.includes('wait'));
