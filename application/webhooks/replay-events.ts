@@ -17,8 +17,9 @@ const mayBeFor = (org: OrganizationId, from: Place, { stream, metadata }: Logged
 
 /**
  * Sends an endpoint all undelivered events that it subscribes to, from a place in the log on. Exhausted and
- * dropped deliveries become due again under their ids, and missing ones are made. Returns how many of either
- * there were, or null if the signal aborted: a repeat does the rest. Throws `not_found`.
+ * dropped deliveries become due again under their ids, and missing ones are made of events that are younger
+ * than deliveries are kept: older ones may have been accepted. Returns how many of either there were, or null
+ * if the signal aborted: a repeat does the rest. Throws `not_found`.
  */
 export const replayEvents = async (
   deps: WebhookDeps,
@@ -47,7 +48,7 @@ export const replayEvents = async (
 };
 
 const rowOf = async (
-  { clock, policy }: WebhookDeps,
+  { clock, policy, keep, deliveries }: WebhookDeps,
   publicEvents: PublicEvents,
   org: OrganizationId,
   endpoint: Endpoint,
@@ -58,9 +59,11 @@ const rowOf = async (
   const event = await publicEvents.of(announced);
   if (event?.org !== org) return null;
   const now = clock.now();
-  return {
+  const row = {
     ...deliveryOf(event, endpoint, policy, now, null),
     allowed: attemptsOf(policy),
     expires: now + windowOf(policy),
   };
+  const isKept = event.occurredAt + keep > now || (await deliveries.log.get(org, row.id)) !== null;
+  return isKept ? row : null;
 };

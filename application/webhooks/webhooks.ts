@@ -55,6 +55,8 @@ export interface WebhookDeps extends WriteDeps {
   readonly sender: WebhookSender;
   readonly keys: MasterKeys;
   readonly policy: DeliveryPolicy;
+  /** For how long ended deliveries are kept. */
+  readonly keep: Milliseconds;
   readonly urlRules: () => WebhookUrlRules;
   readonly maxEndpoints: number;
   /** Called if the delivery store was unavailable, and something is left to the relay. */

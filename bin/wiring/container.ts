@@ -137,6 +137,7 @@ const buildGraph = (context: ProcessContext) => {
     sender,
     keys,
     policy,
+    keep: webhookSettings.keep,
     urlRules: rules,
     maxEndpoints: webhookSettings.endpoints,
     report: (error: unknown) =>

@@ -214,6 +214,7 @@ export const openRig = async (options: RigOptions): Promise<Rig> => {
     sender,
     keys,
     policy,
+    keep: 30 * 86_400_000,
     urlRules: rules,
     maxEndpoints: 1_000,
     report: fail,

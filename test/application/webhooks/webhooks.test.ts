@@ -212,6 +212,27 @@ describe('delivering webhooks', () => {
     await stop();
   });
 
+  it('replays of what may have been accepted and removed only what it still knows', async () => {
+    const office = await openOffice({ keep: 86_400_000 });
+    const { id } = await office.register(url);
+    const stop = await office.start();
+    await office.send();
+    await office.until(async () => (await statuses(office))[0] === 'delivered');
+    const { clock } = office.world;
+    const replay = () =>
+      replayEvents(office.keeping, org, id, { position: 0n }, new AbortController().signal);
+    office.sender.manner = () => 500;
+    await office.send();
+    await clock.advance(46_000_000);
+    await office.until(async () => (await statuses(office)).includes('exhausted'));
+    await clock.advance(office.keeping.keep - 40_000_000);
+    await office.until(async () => (await office.rows()).length === 1);
+    office.sender.manner = () => 200;
+    expect([await replay(), await replay()]).to.deep.equal([1, 0]);
+    await office.until(async () => (await statuses(office)).join() === 'delivered');
+    await stop();
+  });
+
   it('reopens an endpoint that has tripped and is not disabled yet', async () => {
     const office = await openOffice({ disableAfter: 1 });
     office.sender.manner = () => 500;

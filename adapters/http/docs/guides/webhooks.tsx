@@ -90,7 +90,7 @@ export const webhooks: Guide = ({ baseUrl }) => [
     grid('Attempts', ['Attempt', 'When'], attempts),
     text(
       'After 20 failures in a row the endpoint is switched off, with the reason. Switch it on again, and what is still inside its window goes out; anything older can be replayed with `POST /api/v1/webhooks/{id}/replay`.',
-      'Every delivery is kept with its attempts and the first 1 KiB of what you answered: `GET /api/v1/deliveries`.',
+      'For 30 days, unless the service keeps them for another time, `GET /api/v1/deliveries` lists deliveries with their attempts and the first 1 KiB of what you answered. A replay sends nothing that is older and no longer listed.',
     ),
   ),
   part(
