@@ -4,9 +4,4 @@
  */
 export class NumberText {
   constructor(readonly text: string) {}
-
-  /** For the canonical form of a body: no plain value of JSON looks alike. */
-  toJSON(): object {
-    return { number: this.text };
-  }
 }

@@ -37,7 +37,6 @@ describe('what is loaded at a start', () => {
     expect(packagesWith('dist/bin/wiring/service.js')).to.deep.equal([
       '@photostructure/sqlite',
       'accepts',
-      'canonicalize',
       'content-type',
       'express',
       'ipaddr.js',

@@ -88,6 +88,7 @@ describe('Idempotency-Key', () => {
   const others: readonly (readonly [string, object])[] = [
     ['another message', { message: 'Other' }],
     ['another unknown field', { extra: 1 }],
+    ['a field that could reach a prototype', { constructor: 1 }],
     ['another number, in a digit that a double rounds', { extra: 'DIGITS' }],
     ['a null for an omitted field', { arrive_on: null }],
     ['white space inside a value', { message: 'Thank you, Ada. ' }],

@@ -1,4 +1,3 @@
-import canonicalize from 'canonicalize';
 import { z } from 'zod';
 import { cancelCard, type ChangeCardDeps } from '../../../application/cards/change-card.js';
 import { hashedIdempotency, noEmail } from '../../../application/cards/place-order.js';
@@ -40,6 +39,7 @@ import {
 import type { Json } from '../schema/read.js';
 import { receiptFor, receiptHeader } from './receipt.js';
 import { instant, jsonOnce, listOf, pageOf, timestamp } from './responses.js';
+import { canonical } from '../server/json-body.js';
 import { route, type HttpRequest, type Route } from '../server/route.js';
 import type { KeyCaller } from '../server/access.js';
 
@@ -402,7 +402,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
         idempotency:
           key === null
             ? null
-            : await hashedIdempotency(deps.personalKeys, org, key, canonicalize(request.sent) ?? ''),
+            : await hashedIdempotency(deps.personalKeys, org, key, canonical(request.sent)),
         draft: () => ({ ...fields, email: noEmail, contact: null }),
       });
       return {

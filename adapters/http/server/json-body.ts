@@ -85,6 +85,8 @@ const invalid = (why: string): DomainError =>
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
 
 const forbidden = ['__proto__', 'constructor'];
+/** Objects as they were sent, before keys were removed from them. */
+const asSent = new WeakMap<object, JsonObject>();
 
 /**
  * Removes keys that could reach a prototype, and refuses too deep nesting. Changes the value: it was just
@@ -97,8 +99,22 @@ const sanitise = (value: Json, level: number): void => {
     for (const item of value) sanitise(item, level + 1);
     return;
   }
-  for (const name of forbidden) if (Object.hasOwn(value, name)) Reflect.deleteProperty(value, name);
   for (const item of Object.values(value)) sanitise(item, level + 1);
+  if (!forbidden.some((name) => Object.hasOwn(value, name))) return;
+  asSent.set(value, { ...value });
+  for (const name of forbidden) Reflect.deleteProperty(value, name);
+};
+
+/**
+ * The canonical form of a parsed body (RFC 8785), with the digits of numbers as they were sent, and with the
+ * keys that were removed. (decision 39: which bodies are the same)
+ */
+export const canonical = (value: Json): string => {
+  if (value instanceof NumberText) return value.text;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (isList(value)) return `[${value.map(canonical).join()}]`;
+  const fields = Object.entries(asSent.get(value) ?? value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return `{${fields.map(([name, field]) => `${JSON.stringify(name)}:${canonical(field)}`).join()}}`;
 };
 
 /** Where the parser gave up, if it reports that. Its own message would quote the body. */

@@ -1,7 +1,8 @@
+import canonicalize from 'canonicalize';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { NumberText } from '../../../../domain/number-text.js';
-import { parseObject } from '../../../../adapters/http/server/json-body.js';
+import { canonical, parseObject } from '../../../../adapters/http/server/json-body.js';
 import { isOfType } from '../../../../adapters/http/server/media-types.js';
 import { capture } from '../../../../domain/errors.js';
 import { eventually } from '../../../support/time/eventually.js';
@@ -154,7 +155,33 @@ describe('the body (decision 6)', () => {
     expect(outcome(`{"a":${'['.repeat(31)}${']'.repeat(31)}}`)).to.be.an('object');
     expect(outcome(`{"a":${'['.repeat(32)}${']'.repeat(32)}}`)).to.equal('invalid_json');
     expect(outcome('['.repeat(33) + ']'.repeat(33))).to.equal('invalid_json');
+    expect(outcome(`{"constructor":${nested(32)}}`)).to.equal('invalid_json');
     expect(outcome('['.repeat(50_000) + ']'.repeat(50_000))).to.equal('invalid_json');
+  });
+  it('has the canonical form of RFC 8785, but for the digits of numbers', () => {
+    const form = (text: string) => canonical(parseObject(Buffer.from(text)));
+    const name = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('__proto__', 'constructor'));
+    const value = fc.letrec((tie) => ({
+      any: fc.oneof(name, fc.integer(), fc.boolean(), fc.constant(null), fc.array(tie('any')), fc.dictionary(name, tie('any'))),
+    })).any; // prettier-ignore
+    fc.assert(
+      fc.property(fc.dictionary(name, value), fc.constantFrom(undefined, 1), (sent, indent) => {
+        const text = JSON.stringify(sent, null, indent);
+        expect(form(text)).to.equal(canonicalize(JSON.parse(text)));
+      }),
+    );
+    const forms = [
+      '{"a":1.10}',
+      '{"a":{"number":"1.10"}}',
+      '{"a":"1.10"}',
+      '{"a":1.1}',
+      '{"a":{}}',
+      '{"a":{"constructor":1}}',
+      '{"a":{"constructor":2}}',
+      '{"a":{"__proto__":{"constructor":[]}}}',
+      '{"a":{"__proto__":{}}}',
+    ].map((text) => [form(text), text]);
+    for (const [is, text] of forms) expect(is).to.equal(text);
   });
   it('can’t set a prototype', () => {
     expect(
