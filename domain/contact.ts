@@ -204,17 +204,18 @@ const nameTooLong = (length: number): DomainError =>
     `The name of a contact has at most ${maxContactTextLength} characters, not ${length}.`,
   );
 
-const limitedName = limitedText(maxContactTextLength, nameTooLong, (text) =>
-  clean(text).replace(/\s+/gu, ' '),
-);
+const limitedName = limitedText(maxContactTextLength, nameTooLong, (text) => text);
 
 /**
  * A name as it is kept: nothing invisible, and white space only as single spaces inside. Throws
  * `invalid_parameter` if it is too long. (decision 42: names and identifiers of a contact)
  */
-export const readName = Object.assign((text: string): string | null => limitedName(text) || null, {
-  maxLength: maxContactTextLength,
-});
+export const readName = Object.assign(
+  (text: string): string | null => limitedName(clean(text).replace(/\s+/gu, ' ')) || null,
+  {
+    maxLength: maxContactTextLength,
+  },
+);
 
 /**
  * First and last name make up the full name; a full name alone is split after its first word. Throws

@@ -6,6 +6,7 @@ import {
   contact,
   contactIdOf,
   contactVariables,
+  readName,
   replaceSeenContact,
   saveContact,
   type Contact,
@@ -125,6 +126,13 @@ describe('a contact', () => {
         contactIdOf(org, 'c-1', 1),
       ]).size,
     ).to.equal(4);
+  });
+
+  it('has a name whose white space collapses before it is measured', () => {
+    const spaced = `Ada${' \u00a0\n'.repeat(30_000)}Lovelace`;
+    expect(readName(spaced)).to.equal('Ada Lovelace');
+    expect(readName(`${'a '.repeat(99)}a${' '.repeat(900)}`)).to.have.length(199);
+    expect(() => readName(`${'a  '.repeat(100)}aa`)).to.throw('at most 200 characters, not 202');
   });
 
   it('can be read back from its stored events', () =>
