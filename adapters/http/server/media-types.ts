@@ -18,12 +18,16 @@ export const preferredType = <Type extends string>(
 export const acceptsGzip = (sent: IncomingHttpHeaders): boolean =>
   sent['accept-encoding'] !== undefined && accepted(sent).encodings(['gzip']) === 'gzip';
 
+/** The parser reads what comes before an open quotation mark. */
+const quotesClosed = /^(?:[^"]|"(?:[^"\\]|\\.)*")*$/;
+
 /**
  * Whether a content type is this one: in any case, with any parameters, and no charset but utf-8. (decision
  * 5: which content types are JSON)
  */
 export const isOfType = (contentType: string | undefined, wanted: string): boolean => {
   if (contentType === wanted) return true;
-  const { type, parameters } = parse(contentType ?? '');
+  if (contentType === undefined || !quotesClosed.test(contentType)) return false;
+  const { type, parameters } = parse(contentType);
   return type === wanted && (parameters['charset'] ?? 'utf-8').toLowerCase() === 'utf-8';
 };

@@ -33,6 +33,7 @@ describe('the content type (decision 5)', () => {
     'application/json ; odd=1; charset=utf-8',
     'application/json;',
     'application/json; v=";charset=latin1"',
+    'application/json; v="\\""; charset=utf-8',
   ];
   const refused = [
     undefined,
@@ -45,6 +46,8 @@ describe('the content type (decision 5)', () => {
     'multipart/form-data; boundary=x',
     'application/json; charset=latin1',
     'application/json; charset=utf-16',
+    'application/json; charset="latin1',
+    'application/json; charset="latin1\\"',
     'text/plain; application/json',
     'application/json, text/plain',
   ];
