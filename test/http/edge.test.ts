@@ -137,7 +137,7 @@ describe('the edge of the service', () => {
       it(`is refused with missing_key if it is ${JSON.stringify(authorization) ?? 'absent'}`, async () =>
         expect(await get(authorization)).to.deep.equal([401, 'missing_key']));
     it('is refused with malformed_key or, if the key is unknown, with invalid_key', async () => {
-      const malformed = ['x', 'hck_', `hck_${'a'.repeat(42)}`, `hck_${'a'.repeat(44)}`, `HCK_${'a'.repeat(43)}`, `sk_${'a'.repeat(44)}`, `hck_${'a'.repeat(42)}!`, `${key} x`, service.operatorToken];
+      const malformed = ['x', 'hck_', `${key}\u00a0`, `hck_${'a'.repeat(42)}`, `hck_${'a'.repeat(44)}`, `HCK_${'a'.repeat(43)}`, `sk_${'a'.repeat(44)}`, `hck_${'a'.repeat(42)}!`, `${key} x`, service.operatorToken];
       for (const token of malformed) expect(await get(`Bearer ${token}`), token).to.deep.equal([401, 'malformed_key']);
       for (const token of [`hck_${'a'.repeat(43)}`, `hck_${key.slice(4).toLowerCase()}`, `hck_${'-_'.repeat(21)}-`]) expect(await get(`Bearer ${token}`), token).to.deep.equal([401, 'invalid_key']);
     }); // prettier-ignore

@@ -132,6 +132,7 @@ describe('Idempotency-Key', () => {
     ['empty', ''],
     ['blank', '   '],
     ['non-ASCII', Buffer.from('clé').toString('latin1')],
+    ['with a no-break space at its end', 'abc\u00a0'],
     ['given twice', ['a', 'a']],
     ['given twice with different values', ['a', 'b']],
   ];

@@ -298,12 +298,11 @@ const printableAscii = /^[ -~]+$/;
  * and keys are the same)
  */
 const idempotencyKey = (values: readonly string[]): string | null => {
-  const [value] = values;
-  if (value === undefined) return null;
+  const [key] = values;
+  if (key === undefined) return null;
   const refusal = (problem: string, next = 'Send a UUID for each card, or leave the header out.') =>
     new DomainError('invalid_idempotency_key', `The header Idempotency-Key ${problem}. ${next}`);
   if (values.length > 1) throw refusal(`came ${values.length} times`, 'Send it once.');
-  const key = value.trim();
   if (key === '') throw refusal('is empty');
   if (key.length > maxKeyLength)
     throw refusal(`has ${key.length} characters; at most ${maxKeyLength} are allowed`);
@@ -400,9 +399,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
         command: newCommand(deps, byKey(request), org),
         source: { kind: 'api', id: keyId },
         idempotency:
-          key === null
-            ? null
-            : await hashedIdempotency(deps.personalKeys, org, key, canonical(request.sent)),
+          key === null ? null : await hashedIdempotency(deps.personalKeys, org, key, canonical(request.sent)),
         draft: () => ({ ...fields, email: noEmail, contact: null }),
       });
       return {

@@ -96,7 +96,7 @@ export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [
     headers: {
       'Last-Event-ID': {
         description:
-          'With `Accept: text/event-stream`: events after this one. Omit it to begin with the first.',
+          'With `Accept: text/event-stream`: events after this one, whatever `starting_after` says. Omit both to begin with the first.',
         schema: { type: 'string', examples: [examples.event] },
       },
     },
@@ -117,9 +117,8 @@ export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [
       const shape = asBatch || format === 'cloudevents' ? cloudEventFrom(deps.baseUrl()) : asWebhook;
       if (wanted === 'text/event-stream') {
         request.takePlace(caller.org, maxStreams);
-        const last = request.header('last-event-id')[0] ?? startingAfter;
-        const after = last === null || last.trim() === '' ? null : last.trim();
-        const events = await followEvents(deps, caller.org, { type, card }, after, signal);
+        const after = request.header('last-event-id')[0] ?? startingAfter;
+        const events = await followEvents(deps, caller.org, { type, card }, after || null, signal);
         return { status: 200, events: sent(events, shape) };
       }
       const events = await listEvents(deps, caller.org, { limit, type, card, startingAfter });

@@ -223,7 +223,7 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
       headers: {
         'Last-Event-ID': {
           description:
-            'Events after this one, whatever `from` says: this is how an EventSource continues after a break.',
+            'Events after this one, whatever `from` says: this is how an EventSource continues after a break. What is no position is ignored.',
           schema: { type: 'string', pattern: position.source, examples: ['1042'] },
         },
       },

@@ -41,8 +41,7 @@ export const bearerOf = (
   what = 'an API key',
   placeholder = '<API_KEY>',
 ): string => {
-  const token =
-    authorization === undefined ? null : (/^bearer[ \t]+(.*)$/i.exec(authorization.trim())?.[1] ?? null);
+  const token = authorization === undefined ? null : (/^bearer[ \t]+(.*)$/i.exec(authorization)?.[1] ?? null);
   if (token === null)
     throw new DomainError(
       'missing_key',
