@@ -278,14 +278,15 @@ export const setPassword = async (
   return { account: id, epoch };
 };
 
-/** Ends every other session of the owner of this one. Returns the epoch in which this one goes on. */
+/** Ends every other session of the owner of this one, which is an event if there are any. Returns the epoch in which this one goes on. */
 export const signOutOthers = async (
   deps: PeopleDeps,
   initiator: Initiator,
   session: Session,
 ): Promise<string | null> => {
   const { owner } = session;
-  if (owner !== root)
+  const isAlone = (await deps.sessions.listOf(owner)).every(({ id }) => id === session.id);
+  if (owner !== root && !isAlone)
     await execute(deps, account, owner, newCommand(deps, initiator, null), signOutEverywhere);
   const epoch = await renewCredential(deps, owner, { hash: null, since: null });
   await deps.sessions.endAll(owner, session, epoch);

@@ -11,7 +11,7 @@ import {
   type Send,
   type Tenant,
 } from '../support/http/service.js';
-import { memberOf, password } from '../support/http/visitor.js';
+import { memberOf, password, Visitor } from '../support/http/visitor.js';
 
 const Reference = z.object({ $ref: z.string() });
 const Document = z.object({
@@ -131,7 +131,9 @@ describe('GET /asyncapi.json', () => {
     await operate('keys', { body: { scopes: ['operator:floor'] } });
     await own('credits/withdraw', { body: { amount: 1, reason: 'refund' } });
     await operate(`exports?card=${made}`, { method: 'GET' });
-    const ada = await memberOf(service, tenant.org, 'owner');
+    const email = 'ada@example.com';
+    const ada = await memberOf(service, tenant.org, 'owner', email);
+    await new Visitor(service).submit('/console/sign-in', 'signIn', { email, password });
     await ada.submit('/console/me', 'signOutOthers');
     await ada.submit('/console/me', 'changePassword', { password, next: 'another pelican staircase' });
     const { id: met } = await ask('contacts', { body: { name: 'Mae', external_id: '2' } });

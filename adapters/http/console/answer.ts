@@ -1,4 +1,5 @@
 import { assertService } from '../../../application/writing/rehearsal.js';
+import { countTries } from '../../../application/access/count-tries.js';
 import { newToken } from '../../../application/access/sessions.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Permission } from '../../../domain/permissions.js';
@@ -141,6 +142,10 @@ const takeUpload = async (page: Page, request: PageRequest, context: Context): P
   }
 };
 
+/** How many forms an account may send in a clock minute: as many as a key may send requests. */
+const formsPerMinute = 120;
+const tooManyForms = `Within a minute, ${formsPerMinute} forms may be sent. Wait a minute.`;
+
 const act = async (page: Page, request: PageRequest, context: Context): Promise<TextResponse> => {
   const sent = sentBy(await request.readForm());
   const action = Object.hasOwn(page.actions, sent('do')) ? page.actions[sent('do')] : undefined;
@@ -150,6 +155,8 @@ const act = async (page: Page, request: PageRequest, context: Context): Promise<
   try {
     // To sign in, or out, changes nothing of the service.
     if (action.may !== 'anyone' && action.may !== 'signed-in') await assertService(context.deps.rehearsal);
+    if (visitor.kind !== 'anonymous')
+      await countTries(context.deps, { [`forms of ${visitor.session.owner}`]: formsPerMinute }, tooManyForms);
     const once = action.once !== false && visitor.kind !== 'anonymous';
     const outcome = once
       ? await runOnce(inside, visitor.session.owner, sent, action)

@@ -12,7 +12,7 @@ import { TooManySignIns } from '../../../application/ports/passwords.js';
 import { devicesWith } from '../../../application/access/devices.js';
 import { triesPerMinute } from '../../../application/access/sign-in.js';
 import { mailboxIdOf } from '../../../domain/account.js';
-import type { Uuid } from '../../../domain/ids.js';
+import { streamName, type Uuid } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
 import { addMember, byOperator, makePeople, type PeopleWorld } from '../../support/fixtures/people.js';
 import { org } from '../../support/fixtures/world.js';
@@ -138,6 +138,24 @@ describe('the pages with which people sign in', () => {
     expect((await there.submit('/console/me', 'changePassword', { password, next })).status).to.equal(303);
     await here.get('/console/me');
     expect(await known(here, there)).to.deep.equal([false, true]);
+  });
+
+  it('take so many forms of an account in a minute, of which none is an event that changes nothing', async () => {
+    const me = visitor();
+    await signIn(me, password);
+    const form = await me.form('/console/me', 'signOutOthers');
+    const send = (at: number) => me.post('/console/me', { ...form, form: `form ${at}` });
+    for (let sent = 1; sent <= 120; sent += 1) expect((await send(sent)).status).to.equal(303);
+    const { status, headers, text } = await send(121);
+    expect([status, headers.get('retry-after')]).to.deep.equal([429, String(retryAfter(people.clock.now()))]);
+    expect(text).to.include('120 forms').and.to.include('signOutOthers');
+    const events = await people.store.readStream(streamName('account', account), 0);
+    expect(events.map(({ type }) => type)).not.to.include('SignedOutEverywhere');
+    await signIn(visitor(), password);
+    await people.clock.advance(60_000);
+    expect((await send(122)).status).to.equal(303);
+    const [last] = (await people.store.readStream(streamName('account', account), 0)).slice(-1);
+    expect(last?.type).to.equal('SignedOutEverywhere');
   });
 
   it('count links that lead nowhere with the failures of their address, and say so when there are too many', async () => {
