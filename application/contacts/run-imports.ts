@@ -7,9 +7,11 @@ import {
   streamName,
   type Milliseconds,
   type OrganizationId,
+  type Uuid,
 } from '../../domain/ids.js';
 import { isBy, type Moment } from '../history/as-of.js';
 import { executeOnce, type WriteDeps } from '../writing/execute.js';
+import { nextDeleted } from './find-contact.js';
 import { importContacts, type FileRow, type RowOutcome } from './import-contacts.js';
 import {
   type BadLines,
@@ -86,14 +88,17 @@ const saveLine = async (
   later: readonly Command[],
 ): Promise<RowOutcome> => {
   const save = importContact(org, details, command.at);
-  for (let deleted = 0; ; deleted += 1) {
+  const wasBefore = async (id: Uuid): Promise<boolean> => {
+    const deletion = await deps.store.readLast(streamName('contact', id));
+    return deletion !== null && isBy(uploaded, deletion);
+  };
+  for (let deleted = 0; ; deleted = await nextDeleted(deps.streams, org, externalId, deleted, wasBefore)) {
     const id = contactIdOf(org, externalId, deleted);
     const { state, events, recorded } = await executeOnce(deps, contact, id, command, save, later);
     if (recorded !== null)
       return recorded.metadata.causationId === command.id ? saved(recorded) : { kind: 'same' };
     if (state !== null && state.deletedAt !== null) {
-      const deletion = await deps.store.readLast(streamName('contact', id));
-      if (deletion !== null && isBy(uploaded, deletion)) continue;
+      if (await wasBefore(id)) continue;
       return refused('the contact was deleted after the file was uploaded');
     }
     const [event] = events;

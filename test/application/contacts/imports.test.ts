@@ -154,6 +154,25 @@ describe('an import of contacts', () => {
     }
   });
 
+  it('makes a contact anew in few reads, however often it was deleted before the upload', async () => {
+    const { world, deps, begin, shown } = await start();
+    const details = readContact({ external_id: 'c-0', name: 'X' });
+    for (let deleted = 0; deleted < 200; deleted += 1) {
+      const { id, contact } = await saveContactRecord(world, org, world.command(), details);
+      await removeContact(world, id, world.command(), contact.updatedAt);
+    }
+    const id = await begin(numbered(1));
+    let reads = 0;
+    const readStream = world.store.readStream.bind(world.store);
+    world.store.readStream = (...asked) => {
+      reads += 1;
+      return readStream(...asked);
+    };
+    await workOnImports(deps, never);
+    expect(await shown(id)).to.deep.include({ status: 'done', created: 1, bad: 0 });
+    expect(reads).to.be.within(1, 50);
+  });
+
   it('leaves erased contacts as they are, and makes deleted ones anew', async () => {
     const { world, deps, begin, shown } = await start();
     const made = [];

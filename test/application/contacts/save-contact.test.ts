@@ -60,6 +60,51 @@ for (const atomic of [true, false]) {
       expect(new Set(ids).size).to.equal(3);
     });
 
+    it('reads few of those with an external_id that were deleted, however many were', async () => {
+      const world = await makeWorld({ atomic });
+      const details = readContact({ external_id: 'c-1', name: 'Ann' });
+      const save = (once = false) => saveContactRecord(world, org, world.command(), details, { once });
+      const remove = async ({ id, contact }: Awaited<ReturnType<typeof save>>) =>
+        removeContact(world, id, world.command(), contact.updatedAt);
+      for (let deleted = 0; deleted < 300; deleted += 1) await remove(await save());
+      let reads = 0;
+      const readStream = world.store.readStream.bind(world.store);
+      world.store.readStream = (...asked) => {
+        reads += 1;
+        return readStream(...asked);
+      };
+      const found: (string | null)[] = [];
+      const counted = async (look: () => Promise<string | null>): Promise<void> => {
+        reads = 0;
+        found.push(await look());
+        expect(reads).to.be.within(1, 50);
+      };
+      const current = async () => (await contactWith(world.streams, org, 'c-1'))?.id ?? null;
+      await counted(current);
+      await counted(async () => (await save(true)).id);
+      await counted(current);
+      await counted(async () => (await save()).id);
+      const id = contactIdOf(org, 'c-1', 300);
+      expect(found).to.deep.equal([null, id, id, id]);
+    });
+
+    it('finds what a form has saved, though it was deleted since, and others', async () => {
+      const world = await makeWorld({ atomic });
+      const details = readContact({ external_id: 'c-1', name: 'Ann' });
+      for (let deleted = 0; deleted < 20; deleted += 1) {
+        const { id, contact } = await saveContactRecord(world, org, world.command(), details);
+        await removeContact(world, id, world.command(), contact.updatedAt);
+      }
+      const form = world.command();
+      const save = () => saveContactRecord(world, org, form, details, { once: true });
+      const saved = await save();
+      for (let { id, contact } = saved, times = 0; times < 3; times += 1) {
+        await removeContact(world, id, world.command(), contact.updatedAt);
+        ({ id, contact } = await saveContactRecord(world, org, world.command(), details));
+      }
+      expect((await save()).id).to.equal(saved.id);
+    });
+
     it('has one effect for a form that comes twice, with and without an external_id', async () => {
       const world = await makeWorld({ atomic });
       for (const record of [{ name: 'Ann' }, { name: 'Bo', external_id: 'b' }]) {
