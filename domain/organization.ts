@@ -42,6 +42,7 @@ export type OrganizationEvent = EventOf<typeof organizationEvents>;
 /** An erased design is archived, too. */
 export interface SavedDesign extends z.infer<typeof Design> {
   readonly archived: boolean;
+  readonly isErased: boolean;
   /** Why the house has withdrawn it; null if it has not. */
   readonly withdrawn: string | null;
 }
@@ -80,14 +81,17 @@ const evolve = (state: Organization, event: OrganizationEvent): Organization => 
     case 'DesignSaved':
       return {
         ...state,
-        designs: [...state.designs, { ...event.data.design, archived: false, withdrawn: null }],
+        designs: [
+          ...state.designs,
+          { ...event.data.design, archived: false, isErased: false, withdrawn: null },
+        ],
       };
     case 'DesignRenamed':
       return changed(state, event.data.id, { name: event.data.name });
     case 'DesignArchived':
       return changed(state, event.data.id, { archived: true });
     case 'DesignErased':
-      return changed(state, event.data.id, { archived: true, artwork: null });
+      return changed(state, event.data.id, { archived: true, isErased: true, artwork: null });
     case 'DesignWithdrawn':
       return changed(state, event.data.id, { withdrawn: event.data.reason });
     case 'DesignReinstated':
@@ -198,18 +202,22 @@ export const withdrawDesign =
       : [{ type: 'DesignWithdrawn', data: { id: known, reason } }];
   };
 
-/** Why a card of a withdrawn design is held. */
-export const heldFor = (reason: string): string =>
-  `The design was withdrawn: ${asClause(reason)}. Cancel the card and send it again with another design`;
-
 /** A reason in the middle of a sentence. */
 const asClause = (reason: string): string => reason.trim().replace(/\.$/, '');
 
 const isInUse = ({ archived, withdrawn }: SavedDesign): boolean => !archived && withdrawn === null;
 
-/** Why the house has withdrawn a design; null if it has not. */
-export const withdrawalOf = (state: Organization, id: string): string | null =>
-  state.status === 'none' ? null : (state.designs.find((saved) => saved.id === id)?.withdrawn ?? null);
+/** Why cards of a design are held: it was withdrawn, or its picture erased; null if they are not. */
+export const whyHeld = (state: Organization, id: string): string | null => {
+  const design = state.status === 'none' ? undefined : state.designs.find((saved) => saved.id === id);
+  const { withdrawn = null, isErased = false } = design ?? {};
+  if (withdrawn === null && !isErased) return null;
+  const what =
+    withdrawn === null
+      ? 'The picture of the design was erased'
+      : `The design was withdrawn: ${asClause(withdrawn)}`;
+  return `${what}. Cancel the card and send it again with another design`;
+};
 
 /** A design of the organization, archived or not. Throws `not_found`. */
 export const anyDesign = ({ designs }: CreatedOrganization, id: string): SavedDesign => {

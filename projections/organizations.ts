@@ -13,9 +13,21 @@ export interface DesignDocument {
   /** How many there were before it. */
   readonly place: number;
   readonly archived: boolean;
-  /** Null unless the house has withdrawn it. `isDone`: its cards are held. */
-  readonly withdrawn: { readonly reason: string; readonly at: Instant; readonly isDone: boolean } | null;
+  /** Null unless the house has withdrawn it. */
+  readonly withdrawn: (OutOfUse & { readonly reason: string }) | null;
+  /** Null unless its picture was erased. */
+  readonly erased: OutOfUse | null;
 }
+
+/** `isDone`: its cards are held. */
+interface OutOfUse {
+  readonly at: Instant;
+  readonly isDone: boolean;
+}
+
+/** Whether its cards are to be held. */
+export const isWaiting = ({ withdrawn, erased }: DesignDocument): boolean =>
+  withdrawn?.isDone === false || erased?.isDone === false;
 
 export interface OrganizationDocument {
   readonly id: string;
@@ -52,7 +64,7 @@ const changed = (
  */
 export const organizations = projection({
   name: 'organizations',
-  version: 4,
+  version: 5,
   from: organization,
   key: ({ stream }) => idOf(stream),
   evolve: (document: OrganizationDocument | null, event): OrganizationDocument | null => {
@@ -86,6 +98,7 @@ export const organizations = projection({
               place: document.designs.length + document.archived.length,
               archived: false,
               withdrawn: null,
+              erased: null,
             },
             ...document.designs,
           ],
@@ -95,15 +108,20 @@ export const organizations = projection({
       case 'DesignArchived':
         return changed(document, event.data.id, () => ({ archived: true }));
       case 'DesignErased':
-        return changed(document, event.data.id, () => ({ archived: true, artwork: null }));
+        return changed(document, event.data.id, () => ({
+          archived: true,
+          artwork: null,
+          erased: { at: envelope.metadata.occurredAt, isDone: false },
+        }));
       case 'DesignWithdrawn': {
         const { id, reason } = event.data;
         const withdrawn = { reason, at: envelope.metadata.occurredAt, isDone: false };
         return changed(document, id, () => ({ withdrawn }));
       }
       case 'WithdrawalCarriedOut':
-        return changed(document, event.data.id, ({ withdrawn }) => ({
+        return changed(document, event.data.id, ({ withdrawn, erased }) => ({
           withdrawn: withdrawn && { ...withdrawn, isDone: true },
+          erased: erased && { ...erased, isDone: true },
         }));
       case 'DesignReinstated':
         return changed(document, event.data.id, () => ({ withdrawn: null }));
@@ -112,8 +130,7 @@ export const organizations = projection({
   org: () => null,
   listedFrom: 2,
   indexes: {
-    withdrawing: ({ archived }) =>
-      archived.some(({ withdrawn }) => withdrawn?.isDone === false) ? 'yes' : null,
+    withdrawing: ({ archived }) => (archived.some(isWaiting) ? 'yes' : null),
   },
   across: [['withdrawing']],
   agenda: ({ name }) => foldName(name),

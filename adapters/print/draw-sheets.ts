@@ -182,17 +182,21 @@ const draw = (sheet: Sheet): void => {
       barcode(code, 27, height - 36);
       return write(code, plainHand, 9, 27, height - 42, 109);
     }
+    case 'none':
+      return writeNote(`${code} · ${sheet.design}`, sheet.problem);
   }
+};
+
+const writeNote = (...lines: readonly string[]): void => {
+  addPage(envelope, 0, 0);
+  for (const [at, line] of lines.entries()) write(line, plainHand, 22, 36, 72 + at * 30, envelope.width - 72);
 };
 
 let isEmpty = true;
 
 parentPort?.on('message', (sheet: Sheet | null) => {
   if (sheet !== null) draw(sheet);
-  else if (isEmpty) {
-    addPage(envelope, 0, 0);
-    write('Nothing is to be printed', plainHand, 22, 36, 72, envelope.width);
-  }
+  else if (isEmpty) writeNote('Nothing is to be printed');
   isEmpty = false;
   if (sheet === null) doc.end();
   parentPort?.postMessage(doc.read() ?? new Uint8Array());

@@ -11,7 +11,7 @@ import type { CardCode } from '../../domain/card-code.js';
 import type { Command } from '../../domain/events.js';
 import { DomainError } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';
-import { heldFor, organization, withdrawalOf } from '../../domain/organization.js';
+import { organization, whyHeld } from '../../domain/organization.js';
 import type { WriteDeps } from '../writing/execute.js';
 import type { Payments, PaymentResult } from '../money/payments.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
@@ -54,7 +54,7 @@ export const cancelCard = (deps: ChangeCardDeps, target: CardOf, command: Comman
 
 /**
  * Releases a held card, for a credit. Throws `no_credits` if the balance is empty, `invalid_transition` if
- * its design was withdrawn, and the errors of `changeCard`.
+ * its design was withdrawn or erased, and the errors of `changeCard`.
  */
 export const releaseCard = (
   deps: ChangeCardDeps,
@@ -79,8 +79,8 @@ const change = async (
     const { org, design } = requireCard(at.state, visibleTo).order;
     const events = decide(at.state);
     const goesOn = isPaid || events.some(({ type }) => type === 'CardQueued');
-    const withdrawn = goesOn ? withdrawalOf((await streams.load(organization, org)).state, design.id) : null;
-    if (withdrawn !== null) throw new DomainError('invalid_transition', `${heldFor(withdrawn)}.`);
+    const reason = goesOn ? whyHeld((await streams.load(organization, org)).state, design.id) : null;
+    if (reason !== null) throw new DomainError('invalid_transition', `${reason}.`);
     const isFree = !isPaid && events.every((event) => owedBy(event) === 0);
     return isFree || since !== null
       ? { org, command: { ...asked, org }, since, at, events }

@@ -12,7 +12,7 @@ import type { CardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { today } from '../../domain/calendar.js';
-import { heldFor, organization, withdrawalOf } from '../../domain/organization.js';
+import { organization, whyHeld } from '../../domain/organization.js';
 import { cards, onTheFloor, type CardDocument } from '../../projections/cards.js';
 import { changeCard, type ChangeCardDeps } from './change-card.js';
 import { newCommand, type Initiator } from '../writing/commands.js';
@@ -59,12 +59,12 @@ export const queueDueCards = async (deps: FloorDeps, pendingFor: Milliseconds): 
   }
 };
 
-/** Null if the card refuses. It is held if its design was withdrawn after the last look at its cards. */
+/** Null if the card refuses. It is held if its design was withdrawn or erased after the last look at its cards. */
 const queueOne = async (deps: FloorDeps, { org, code, design }: CardDocument) => {
   const queued = await changeAs(deps, 'due-cards', code, queue);
   if (queued !== null) return queued;
-  const reason = withdrawalOf((await deps.streams.load(organization, org)).state, design);
-  if (reason !== null) await changeAs(deps, 'due-cards', code, hold(heldFor(reason)));
+  const reason = whyHeld((await deps.streams.load(organization, org)).state, design);
+  if (reason !== null) await changeAs(deps, 'due-cards', code, hold(reason));
   return null;
 };
 

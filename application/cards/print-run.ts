@@ -1,7 +1,10 @@
+import { hash as digestOf } from 'node:crypto';
+import type { ArtworkDigest } from '../../domain/artwork.js';
 import type { Order } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
 import type { LocalDate } from '../../domain/ids.js';
+import { whyHeld } from '../../domain/organization.js';
 import { addressLines } from '../../domain/recipient.js';
 import { cards, onTheFloor, type CardDocument } from '../../projections/cards.js';
 import { organizationOf } from '../organizations/administer.js';
@@ -64,7 +67,7 @@ export interface Printable {
   readonly design: Order['design'];
   readonly designName: string;
   /** Its cards are about to be held. */
-  readonly isWithdrawn: boolean;
+  readonly isOutOfUse: boolean;
 }
 
 /** Null if the message or the address was erased. Throws `card_not_found`. */
@@ -72,10 +75,10 @@ export const printable = async (deps: PrintDeps, code: CardCode): Promise<Printa
   const { card, message, org, order } = await readOrderPage(deps, code, { withRecovered: false });
   if (card.recipient === null || message === null) return null;
   const { design } = order;
-  const { designs } = await organizationOf(deps, org);
-  const { name: designName = '', withdrawn = null } = designs.find(({ id }) => id === design.id) ?? {};
-  const isWithdrawn = withdrawn !== null;
-  return { card, code, message, lines: addressLines(card.recipient), design, designName, isWithdrawn };
+  const owner = await organizationOf(deps, org);
+  const { name: designName = '' } = owner.designs.find(({ id }) => id === design.id) ?? {};
+  const isOutOfUse = whyHeld(owner, design.id) !== null;
+  return { card, code, message, lines: addressLines(card.recipient), design, designName, isOutOfUse };
 };
 
 /** The cards of a part of the run that are queued now, by their fronts. */
@@ -83,7 +86,7 @@ export const printables = async (deps: PrintDeps, { codes }: PartOfRun): Promise
   const found: Printable[] = [];
   for (const code of codes) {
     const each = await printable(deps, code);
-    if (each?.card.status === 'queued' && !each.isWithdrawn) found.push(each);
+    if (each?.card.status === 'queued' && !each.isOutOfUse) found.push(each);
     await nextTurn();
   }
   return found.toSorted((a, b) => groupOf(a).localeCompare(groupOf(b)));
@@ -92,20 +95,40 @@ export const printables = async (deps: PrintDeps, { codes }: PartOfRun): Promise
 /** Copies of a card of the collection have one front. */
 const groupOf = ({ design: { front, id } }: Printable): string => front ?? id;
 
-/** All fronts, then all insides, then all envelopes, each in the order of the cards. */
+const problemOf = (front: ArtworkDigest | null, picture: Buffer | null): string | null => {
+  if (front === null || (picture !== null && digestOf('sha256', picture) === front)) return null;
+  return `Not printed: its picture is ${picture === null ? 'missing' : 'not the one that was saved'}`;
+};
+
+/**
+ * All fronts, then all insides, then all envelopes, each in the order of the cards; last, a sheet for each
+ * card that is left out, because its front is not there as it was recorded.
+ */
 export async function* sheetsOf(
   { artwork }: { readonly artwork: Pick<Artwork, 'get'> },
   found: readonly Printable[],
 ): AsyncGenerator<Sheet> {
+  const printed: Printable[] = [];
+  const leftOut: Sheet[] = [];
   let last = '';
+  let problem: string | null = null;
   for (const each of found) {
-    const { front } = each.design;
-    const isNew = groupOf(each) !== last;
-    last = groupOf(each);
-    const picture = isNew && { picture: front === null ? null : await artwork.get(front, 'master') };
-    yield { part: 'front', code: each.code, design: each.designName, ...picture };
+    const { code, design, designName } = each;
+    let shown = {};
+    if (groupOf(each) !== last) {
+      last = groupOf(each);
+      const picture = design.front === null ? null : await artwork.get(design.front, 'master');
+      problem = problemOf(design.front, picture);
+      shown = { picture };
+    }
+    if (problem === null) {
+      printed.push(each);
+      yield { part: 'front', code, design: designName, ...shown };
+    } else leftOut.push({ part: 'none', code, design: designName, problem });
   }
-  for (const { code, card, message } of found)
+  for (const { code, card, message } of printed)
     yield { part: 'inside', code, hand: card.handwriting, message };
-  for (const { code, card, lines } of found) yield { part: 'envelope', code, hand: card.handwriting, lines };
+  for (const { code, card, lines } of printed)
+    yield { part: 'envelope', code, hand: card.handwriting, lines };
+  yield* leftOut;
 }

@@ -1,8 +1,8 @@
 import { hold } from '../../domain/card.js';
 import { OrganizationId, type Milliseconds, type Uuid } from '../../domain/ids.js';
-import { heldFor, organization, withdrawalOf, type OrganizationEvent } from '../../domain/organization.js';
+import { organization, whyHeld, type OrganizationEvent } from '../../domain/organization.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
-import { organizations, type DesignDocument } from '../../projections/organizations.js';
+import { isWaiting, organizations, type DesignDocument } from '../../projections/organizations.js';
 import type { Stored } from '../ports/read-models.js';
 import { limitConcurrency } from '../timing/limit-concurrency.js';
 import { givingWay } from '../timing/next-turn.js';
@@ -39,25 +39,25 @@ async function* waitingCards(
 }
 
 /**
- * Holds the cards of withdrawn designs that no machine has started on, to be done again and again. A
- * withdrawal is carried out once a pass that began when it had settled, over rows that were not late, has
+ * Holds the cards of withdrawn and erased designs that no machine has started on, to be done again and again. A
+ * withdrawal or erasure is carried out once a pass that began when it had settled, over rows that were not late, has
  * come to its end, and the design has not changed since: a pass that breaks off is repeated.
  */
 export const holdWithdrawn = async (deps: FloorDeps, signal: AbortSignal): Promise<void> => {
   const { readModels, readYourWrites, streams, clock } = deps;
   const limited = limitConcurrency(atOnce);
-  const carryOut = async (org: OrganizationId, { id, withdrawn }: DesignDocument): Promise<void> => {
-    const hasSettled = clock.now() - Date.parse(withdrawn?.at ?? '') >= settles;
+  const carryOut = async (org: OrganizationId, { id, withdrawn, erased }: DesignDocument): Promise<void> => {
+    const hasSettled = [withdrawn, erased].every(
+      (out) => out === null || clock.now() - Date.parse(out.at) >= settles,
+    );
     const before = await streams.load(organization, org);
     await readYourWrites.beforeRead();
     let isWhole = !readYourWrites.rowsMayBeLate();
     const failures: unknown[] = [];
     const holdOne = (code: string, reason: string) =>
-      limited(() =>
-        changeAs(deps, part, code, hold(heldFor(reason))).catch((error: unknown) => failures.push(error)),
-      );
+      limited(() => changeAs(deps, part, code, hold(reason)).catch((error: unknown) => failures.push(error)));
     for await (const page of waitingCards(deps, org)) {
-      const reason = withdrawalOf((await streams.load(organization, org)).state, id);
+      const reason = whyHeld((await streams.load(organization, org)).state, id);
       if (reason === null || signal.aborted) return;
       const found = page.filter(({ design }) => design === id);
       await Promise.all(found.map(({ code }) => holdOne(code, reason)));
@@ -75,8 +75,7 @@ export const holdWithdrawn = async (deps: FloorDeps, signal: AbortSignal): Promi
   await readYourWrites.beforeRead();
   const rows = await readModels.pageAcross(organizations, { where: { withdrawing: 'yes' }, limit: 100 });
   const work = rows.map(async ({ document: { id, archived } }) => {
-    for (const design of archived.filter(({ withdrawn }) => withdrawn?.isDone === false))
-      await carryOut(OrganizationId.parse(id), design);
+    for (const design of archived.filter(isWaiting)) await carryOut(OrganizationId.parse(id), design);
   });
   for (const outcome of await Promise.allSettled(work))
     if (outcome.status === 'rejected') throw outcome.reason;

@@ -1,6 +1,6 @@
 import type { CardCode } from '../../domain/card-code.js';
 
-/** A sheet that is printed for a card, in its handwriting. */
+/** A sheet that is printed for a card, in its handwriting; `none` says why the card has no others. */
 export type Sheet = { readonly code: CardCode } & (
   | {
       readonly part: 'front';
@@ -10,6 +10,7 @@ export type Sheet = { readonly code: CardCode } & (
     }
   | { readonly part: 'inside'; readonly hand: string; readonly message: string }
   | { readonly part: 'envelope'; readonly hand: string; readonly lines: readonly string[] }
+  | { readonly part: 'none'; readonly design: string; readonly problem: string }
 );
 
 /** Draws sheets for a printing press. */

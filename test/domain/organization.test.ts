@@ -119,8 +119,8 @@ describe('an organization', () => {
       .when(saveDesign(design('a')))
       .records(saved('a'));
     expect(owner(saved('a'), saved('b', 'thanks')).designs).to.deep.equal([
-      { ...design('a'), archived: false, withdrawn: null },
-      { ...design('b', 'thanks'), archived: false, withdrawn: null },
+      { ...design('a'), archived: false, isErased: false, withdrawn: null },
+      { ...design('b', 'thanks'), archived: false, isErased: false, withdrawn: null },
     ]);
   });
 
@@ -170,6 +170,7 @@ describe('the copy of a collection card', () => {
     expect(copyOf(owner(saved('a', 'thanks')), 'thanks')).to.deep.equal({
       ...design('a', 'thanks'),
       archived: false,
+      isErased: false,
       withdrawn: null,
     });
     expect(copyOf(owner(saved('a', 'thanks'), archived('a')), 'thanks')).to.equal(null);
@@ -250,6 +251,7 @@ describe('the picture of a design', () => {
       ...design('a'),
       artwork: picture,
       archived: true,
+      isErased: false,
       withdrawn: null,
     });
   });

@@ -15,7 +15,8 @@ export const Erase = ({ design, context }: DesignFormProps) => (
   <Form action="erase" id={newForm(context)}>
     <input type="hidden" name="design" value={design} />
     <p class="hint">
-      Removes the picture within an hour, also from cards that are not printed yet, and archives the design.
+      Removes the picture within an hour, and archives the design. Its cards that are not in production are
+      held, and their credits come back.
     </p>
     <Submit kind="bad">Erase the picture</Submit>
   </Form>

@@ -18,7 +18,8 @@ const notices = {
   retried: 'The delivery is due now.',
   designSaved: 'The design is saved. New cards without a design of their own use it.',
   designRenamed: 'The design has its new name.',
-  designErased: 'The picture is being removed, and the design is archived.',
+  designErased:
+    'The picture is being removed, and the design is archived. Its cards that are not in production are being held, and their credits come back.',
   designArchived: 'The design is archived. Cards that were sent with it keep it.',
   designWithdrawn:
     'The design is withdrawn. Its cards that are not in production are being held, and their credits come back.',

@@ -84,7 +84,7 @@ const meanings: Readonly<Record<string, string>> = {
   DesignArchived: 'A saved design was archived.',
   DesignErased: 'The picture of a design was erased, and the design archived.',
   DesignWithdrawn: 'The house took a design out of use.',
-  WithdrawalCarriedOut: 'The cards of a withdrawn design that were not in production are held.',
+  WithdrawalCarriedOut: 'The cards of a withdrawn or erased design that were not in production are held.',
   DesignReinstated: 'The house put a withdrawn design back into use.',
   ApiKeyIssued: 'An API key was created.',
   ApiKeyRevoked: 'An API key was revoked.',

@@ -9,16 +9,25 @@ export interface CoverProps {
   readonly size?: 'thumbnail' | 'preview';
   /** The title stands in the same label. */
   readonly isNamed?: boolean;
+  readonly isErased?: boolean;
 }
 
 /** The front of a card; its title on blank paper, in place of a picture. */
-export const Cover = ({ title, artwork, url, size = 'thumbnail', isNamed = false }: CoverProps) => {
+export const Cover = ({
+  title,
+  artwork,
+  url,
+  size = 'thumbnail',
+  isNamed = false,
+  isErased = false,
+}: CoverProps) => {
   if (artwork === null) {
-    const label = { role: 'img', 'aria-label': `${title}: no picture yet` } as const;
+    const none = isErased ? 'Picture erased' : 'No picture yet';
+    const label = { role: 'img', 'aria-label': `${title}: ${none.toLowerCase()}` } as const;
     return (
       <span class="cover blank" {...(isNamed ? { 'aria-hidden': true } : label)}>
         <span class="elegant">{title}</span>
-        <small>No picture yet</small>
+        <small>{none}</small>
       </span>
     );
   }

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { PrintingThread } from '../../../adapters/print/printing-thread.js';
 import type { Sheet } from '../../../application/ports/sheet-printer.js';
+import type { CardCode } from '../../../domain/card-code.js';
+import { sheetsIn } from '../../support/http/sheets.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
 
 describe('a printing thread', () => {
@@ -15,6 +17,17 @@ describe('a printing thread', () => {
       failure = error;
     }
     expect(String(failure)).to.match(/TypeError/);
+  }).timeout(30_000);
+
+  it('names a card that is not printed, and why', async () => {
+    const code = 'HC-712340V' as CardCode;
+    const sheets = async function* (): AsyncGenerator<Sheet> {
+      yield { part: 'none', code, design: 'Thanks', problem: 'Not printed' };
+    };
+    const pieces: Uint8Array[] = [];
+    for await (const piece of new PrintingThread().print(sheets())) pieces.push(piece);
+    const drawn = sheetsIn(Buffer.concat(pieces));
+    expect(drawn.map(({ lines }) => lines)).to.deep.equal([[`${code} · Thanks`, 'Not printed']]);
   }).timeout(30_000);
 
   it('draws one PDF after the other, and the next when nobody reads the one before to its end', async () => {

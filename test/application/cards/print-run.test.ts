@@ -1,24 +1,77 @@
+import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { printables, sheetsOf } from '../../../application/cards/print-run.js';
 import { sendCard } from '../../../application/cards/send-card.js';
 import { execute } from '../../../application/writing/execute.js';
+import type { CardCode } from '../../../domain/card-code.js';
 import { card, queue } from '../../../domain/card.js';
+import { ArtworkDigest } from '../../../domain/artwork.js';
 import { collectionCard, putCollectionCard } from '../../../domain/catalogue.js';
-import { archiveDesign, copyOf, created, organization } from '../../../domain/organization.js';
+import { archiveDesign, copyOf, created, organization, saveDesign } from '../../../domain/organization.js';
+import type { Sheet } from '../../../application/ports/sheet-printer.js';
+import { Uuid } from '../../../domain/ids.js';
 import { front } from '../../support/fixtures/front.js';
 import { makeWorld, org, sendRequest } from '../../support/fixtures/world.js';
 import { MemoryArtwork } from '../../support/memory/artwork.js';
 
+/** A front, and its print master. */
+const pictureOf = (text: string) => {
+  const master = Buffer.from(text);
+  const digest = ArtworkDigest.parse(createHash('sha256').update(master).digest('hex'));
+  return { front: { ...front('a'), digest }, master };
+};
+
 describe('a print run', () => {
+  it('leaves a card out whose print master is missing or another one, and says so at its end', async () => {
+    const world = await makeWorld({ atomic: true, credits: 4 });
+    const artwork = new MemoryArtwork(world.clock);
+    const kept = pictureOf('kept');
+    const replaced = pictureOf('replaced');
+    for (const [{ digest }, master] of [
+      [kept.front, kept.master],
+      [replaced.front, Buffer.from('another')],
+    ] as const)
+      await artwork.put(digest, { master, preview: master, thumbnail: master });
+    const codes: CardCode[] = [];
+    for (const picture of [kept.front, replaced.front, pictureOf('missing').front, null]) {
+      const id = Uuid.parse(world.entropy.uuid());
+      const design = saveDesign({ id, name: 'Thanks', slug: null, artwork: picture });
+      await execute(world, organization, org, world.command(), design);
+      const { code } = await sendCard(world, sendRequest(world, { designId: { value: id } }));
+      await execute(world, card, code, world.command(), queue);
+      codes.push(code);
+    }
+    const sheets: Sheet[] = [];
+    for await (const sheet of sheetsOf({ artwork }, await printables(world, { codes, isLast: true })))
+      sheets.push(sheet);
+    const [whole, other, missing, none] = codes;
+    const codesOf = (part: Sheet['part']) =>
+      sheets.filter((each) => each.part === part).map(({ code }) => code);
+    for (const part of ['front', 'inside', 'envelope'] as const)
+      expect(codesOf(part)).to.have.members([whole, none]);
+    expect(
+      sheets.flatMap((each) => (each.part === 'front' ? [[each.code, each.picture]] : [])),
+    ).to.have.deep.members([
+      [whole, kept.master],
+      [none, null],
+    ]);
+    const printed = 'Not printed: its picture is';
+    expect(sheets.slice(-2)).to.have.deep.members([
+      { part: 'none', code: other, design: 'Thanks', problem: `${printed} not the one that was saved` },
+      { part: 'none', code: missing, design: 'Thanks', problem: `${printed} missing` },
+    ]);
+  });
+
   it('has the front that a card was sent with, although the card of the collection has another since', async () => {
     const world = await makeWorld({ atomic: true, credits: 3 });
     const artwork = new MemoryArtwork(world.clock);
-    const [first, second] = [front('a'), front('b')];
-    for (const { digest } of [first, second]) {
-      const bytes = Buffer.from(digest);
-      await artwork.put(digest, { master: bytes, preview: bytes, thumbnail: bytes });
-    }
-    const publish = (picture: typeof first) =>
+    const [first, second] = [pictureOf('first'), pictureOf('second')];
+    for (const {
+      front: { digest },
+      master,
+    } of [first, second])
+      await artwork.put(digest, { master, preview: master, thumbnail: master });
+    const publish = ({ front: picture }: typeof first) =>
       execute(
         world,
         collectionCard,
@@ -49,10 +102,10 @@ describe('a print run', () => {
       last = sheet.picture === undefined ? last : sheet.picture;
       printed.push([sheet.code, last?.toString()]);
     }
-    expect(printed).to.deep.equal([
-      [sent, first.digest],
-      [ofCopy, first.digest],
-      [anew, second.digest],
+    expect(printed).to.have.deep.members([
+      [sent, 'first'],
+      [ofCopy, 'first'],
+      [anew, 'second'],
     ]);
   });
 });

@@ -19,11 +19,15 @@ import type { CardCode } from '../../../domain/card-code.js';
 import { DomainError } from '../../../domain/errors.js';
 import { categoryOf, LocalDate, Uuid } from '../../../domain/ids.js';
 import {
+  eraseDesign,
   organization,
   organizationStream,
   saveDesign,
   withdrawDesign,
+  type Organization,
+  type OrganizationEvent,
 } from '../../../domain/organization.js';
+import { front } from '../../support/fixtures/front.js';
 import { cards } from '../../../projections/cards.js';
 import { organizations } from '../../../projections/organizations.js';
 import type { Projection } from '../../../projections/projection.js';
@@ -242,6 +246,35 @@ describe('a withdrawal', () => {
     await world.clock.advance(minute);
     await pass();
     expect(await seen(codes)).to.deep.equal({ pending: 1, blocked: 1 });
+  });
+
+  it('holds cards of a picture that was erased alike, for good', async () => {
+    const { world, deps, send, decide, pass, seen, carriedOut } = await start({ atomic: true });
+    const design = Uuid.parse('6c0f6a3e-0000-4000-8000-00000000000e');
+    const change = (decision: Parameters<typeof execute<Organization, OrganizationEvent>>[4]) =>
+      execute(world, organization, org, world.command(), decision);
+    await change(saveDesign({ id: design, name: 'Pictured', slug: null, artwork: front('a') }));
+    const codes = await sendMany(send, 2);
+    const [code] = codes as [CardCode];
+    await decide(code, queue);
+    await change(eraseDesign(design));
+    await deps.readYourWrites.beforeRead();
+    const part = await partOfRun(deps, LocalDate.parse('2099-01-01'), '', '');
+    expect([part.codes, await printables(world, part)]).to.deep.equal([[code], []]);
+    for (let passes = 0; passes < 2; passes++) {
+      await pass();
+      expect(await seen(codes)).to.deep.equal({ blocked: 2 });
+      await world.clock.advance(minute);
+    }
+    await pass();
+    expect([await carriedOut(), await balanceOf(world)]).to.deep.equal([1, 300]);
+    const erased =
+      'The picture of the design was erased. Cancel the card and send it again with another design';
+    const { state } = await world.streams.load(card, code);
+    expect(isMade(state) && state.heldReason).to.equal(erased);
+    for (const why of [reason, null]) await change(withdrawDesign(design, why));
+    const refusal = await releaseCard(deps, { code, org: null }, world.command(), release).catch(String);
+    expect(refusal).to.include(erased);
   });
 
   it('keeps no card waiting for one that can’t be held, and is not carried out with it', async () => {

@@ -2,7 +2,13 @@ import { expect } from 'chai';
 import sharp from 'sharp';
 import { maxPictureBytes } from '../../../application/organizations/fronts.js';
 import { redAndBlue, uploadPicture } from '../../support/artwork/upload.js';
-import { startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
+import {
+  aCard,
+  built,
+  startTestService,
+  type RunningService,
+  type Tenant,
+} from '../../support/http/service.js';
 import { memberOf, type Visitor } from '../../support/http/visitor.js';
 
 describe('a new design in the console', () => {
@@ -53,10 +59,12 @@ describe('a new design in the console', () => {
     await owner.submit(await uploadPicture(owner, tenant.org, 'Private'), 'save', { fit: 'fill' });
     const designs = async () => (await tenant.api('/api/v1/designs')).rows;
     const design = String((await designs()).find(({ name }) => name === 'Private')?.['id']);
+    const { id: code } = await built(tenant.api('/api/v1/cards', { body: aCard({ design_id: design }) }));
     const list = `/console/${tenant.org}/designs`;
     const erased = await owner.submit(list, 'erase', { design });
     expect(erased.location).to.equal(`${list}?done=designErased`);
     expect((await designs()).map(({ id }) => id)).not.to.include(design);
+    expect((await owner.get(`/cards/${code}`)).text).to.include('<small>Picture erased</small>');
   });
 
   it('is saved once, whatever is sent again', async () => {

@@ -58,14 +58,14 @@ export const cardPage = page({
       ...found,
       history,
       design,
-      artwork: saved?.artwork ?? null,
+      picture: { artwork: saved?.artwork ?? null, isErased: (saved?.erased ?? null) !== null },
       told,
       form: isOffered ? newForm(context) : null,
     };
   },
   title: ({ card }) => card.code,
   within: ({ org, role }) => ({ org, role }),
-  view: ({ card, message, history, design, artwork, org, role, told, form }, context) => {
+  view: ({ card, message, history, design, picture, org, role, told, form }, context) => {
     const { url, timeZone } = context;
     return (
       <>
@@ -106,7 +106,7 @@ export const cardPage = page({
             not a promised date. What happens after the card is posted is not reported.
           </p>
         </section>
-        <SentPiece card={card} message={message} design={design} artwork={artwork} url={url} />
+        <SentPiece card={card} message={message} design={design} url={url} {...picture} />
         <div class="grid wide">
           <section id="happenings" class="panel" aria-labelledby="history" data-refresh>
             <h2 id="history">History</h2>

@@ -81,7 +81,7 @@ export const floorCardPage = page({
         </ol>
         {design === null ? null : (
           <div class="covers">
-            <Cover title={design.name} artwork={design.artwork} url={url} />
+            <Cover title={design.name} artwork={design.artwork} isErased={design.erased !== null} url={url} />
           </div>
         )}
         <dl class="facts">
