@@ -86,13 +86,25 @@ const write = (text: string, hand: string, wanted: number, x: number, y: number,
   const size = Math.min(wanted, room / width);
   doc.markContent('Span', { actual: text });
   let at = x;
-  for (const { name, glyph, unitsPerEm } of letters) {
+  for (const { name, glyph, unitsPerEm, isMissing } of letters) {
     const scale = size / unitsPerEm;
-    place(name, formOf(name, glyph), [scale, 0, 0, -scale, at, y]);
+    if (!isMissing) place(name, formOf(name, glyph), [scale, 0, 0, -scale, at, y]);
     at += glyph.advanceWidth * scale;
   }
   doc.endMarkedContent();
 };
+
+const segmenter = new Intl.Segmenter('en');
+
+/** How many characters of a text are not drawn, as people count them, in words; nothing if all are. */
+const missingIn = (text: string, hand: string, where = ''): readonly string[] => {
+  const isMissing = (character: string): boolean => drawnIn(hand, character).isMissing;
+  const characters = Array.from(segmenter.segment(text), ({ segment }) => Array.from(segment));
+  return counted(characters.filter((each) => each.some(isMissing)).length, 'character', where);
+};
+
+const counted = (count: number, what: string, where = ''): readonly string[] =>
+  count > 0 ? [`${count} ${what}${count === 1 ? '' : 's'}${where}`] : [];
 
 /** The code of a card in Code 128, which the scanners of the floor read. */
 const barcode = (code: string, x: number, y: number): void => {
@@ -166,9 +178,17 @@ const draw = (sheet: Sheet): void => {
         around + (card.width - panel.width) / 2,
         around + (card.height - panel.height) / 2,
       ];
-      return cardPage(code, 'inside', () => {
+      const shown = lines.slice(0, roomAt(size));
+      const missing = [
+        ...missingIn(shown.join(' '), sheet.hand),
+        ...counted(lines.length - shown.length, 'line'),
+        ...missingIn(sheet.address.join(' '), sheet.hand, ' of the address'),
+      ];
+      const label =
+        missing.length === 0 ? 'inside' : `inside · missing, finish by hand: ${missing.join(', ')}`;
+      return cardPage(code, label, () => {
         doc.fillColor(ink);
-        for (const [at, line] of lines.slice(0, roomAt(size)).entries())
+        for (const [at, line] of shown.entries())
           write(line, sheet.hand, size, left, top + (at + 0.75) * size * lineHeight, panel.width);
       });
     }

@@ -25,18 +25,20 @@ export interface Drawn {
   readonly name: string;
   readonly glyph: Glyph;
   readonly unitsPerEm: number;
+  /** It can't be drawn: there is room for it, as wide as an `n`. */
+  readonly isMissing: boolean;
 }
 
 /** Where a hand lacks a character, Everyday has it, or else its letter without marks. */
 export const drawnIn = (hand: string, character: string): Drawn => {
   const names = new Set([laidOutIn(hand), 'everyday']);
-  for (const wanted of [character, character.normalize('NFD').charAt(0), '?'])
+  for (const [at, wanted] of [character, character.normalize('NFD').charAt(0), 'n'].entries())
     for (const name of names)
       for (const font of fontsOf(name)) {
         const code = wanted.codePointAt(0) ?? 0;
         if (!font.hasGlyphForCodePoint(code)) continue;
         const glyph = font.glyphForCodePoint(code);
-        return { name: `${name}-${code}`, glyph, unitsPerEm: font.unitsPerEm };
+        return { name: `${name}-${code}`, glyph, unitsPerEm: font.unitsPerEm, isMissing: at === 2 };
       }
-  throw new Error('No typeface has a question mark');
+  throw new Error('No typeface has an n');
 };

@@ -126,8 +126,8 @@ export async function* sheetsOf(
       yield { part: 'front', code, design: designName, ...shown };
     } else leftOut.push({ part: 'none', code, design: designName, problem });
   }
-  for (const { code, card, message } of printed)
-    yield { part: 'inside', code, hand: card.handwriting, message };
+  for (const { code, card, message, lines: address } of printed)
+    yield { part: 'inside', code, hand: card.handwriting, message, address };
   for (const { code, card, lines } of printed)
     yield { part: 'envelope', code, hand: card.handwriting, lines };
   yield* leftOut;

@@ -8,7 +8,13 @@ export type Sheet = { readonly code: CardCode } & (
       /** The print master; null if there is none, and left out if it is that of the front before. */
       readonly picture?: Buffer | null;
     }
-  | { readonly part: 'inside'; readonly hand: string; readonly message: string }
+  | {
+      readonly part: 'inside';
+      readonly hand: string;
+      readonly message: string;
+      /** The lines of the envelope: the sheet says what can't be drawn of them, too. */
+      readonly address: readonly string[];
+    }
   | { readonly part: 'envelope'; readonly hand: string; readonly lines: readonly string[] }
   | { readonly part: 'none'; readonly design: string; readonly problem: string }
 );

@@ -9,6 +9,7 @@ import {
   widthIn,
   type Layout,
 } from '../../../domain/letter-layout.js';
+import { penReason, unwritable } from '../../../domain/pen.js';
 import type { Html } from './prose.js';
 
 /** Between the edge of the paper and the writing, in points. */
@@ -110,19 +111,26 @@ export const SheetLine = ({ hand, layout: { lines, size } }: SheetProps) => (
   </svg>
 );
 
-/** Reasons why a message can't be written as it is, in words. */
-const Doubts = ({ layout: { lines, fits, unknown } }: Pick<SheetProps, 'layout'>) => (
-  <>
-    {fits ? null : (
-      <p class="note warning">
-        The message takes {lines.length} lines in this hand; the card has room for {maxLines}.
-      </p>
-    )}
-    {unknown.length === 0 ? null : (
-      <p class="quiet small">Not drawn here, though it may be written: {unknown.join(' ')}</p>
-    )}
-  </>
-);
+/** What of a message is not written as it is shown, in words. */
+const Doubts = ({ layout: { lines, fits, unknown } }: Pick<SheetProps, 'layout'>) => {
+  const beyond = unwritable(unknown.join(''), { lineFeed: false });
+  const others = unknown.filter((character) => !beyond.includes(character));
+  return (
+    <>
+      {fits ? null : (
+        <p class="note warning">
+          The message takes {lines.length} lines in this hand; the card has room for {maxLines}.
+        </p>
+      )}
+      {beyond.length === 0 ? null : (
+        <p class="note warning">{penReason(beyond, 'message')}. A person has to write what is missing.</p>
+      )}
+      {others.length === 0 ? null : (
+        <p class="quiet small">Shown here in another typeface: {others.join(' ')}</p>
+      )}
+    </>
+  );
+};
 
 /** A message as it would be written, with its problems. */
 export const Letter = ({ message, hand }: { readonly message: string; readonly hand: string }) => {

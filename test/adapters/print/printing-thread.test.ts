@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { PrintingThread } from '../../../adapters/print/printing-thread.js';
 import type { Sheet } from '../../../application/ports/sheet-printer.js';
 import type { CardCode } from '../../../domain/card-code.js';
-import { sheetsIn } from '../../support/http/sheets.js';
+import { seen, sheetsIn } from '../../support/http/sheets.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
 
 describe('a printing thread', () => {
@@ -19,15 +19,38 @@ describe('a printing thread', () => {
     expect(String(failure)).to.match(/TypeError/);
   }).timeout(30_000);
 
-  it('names a card that is not printed, and why', async () => {
-    const code = 'HC-712340V' as CardCode;
-    const sheets = async function* (): AsyncGenerator<Sheet> {
-      yield { part: 'none', code, design: 'Thanks', problem: 'Not printed' };
-    };
+  const code = 'HC-712340V' as CardCode;
+  const drawn = async (...sheets: readonly Sheet[]) => {
     const pieces: Uint8Array[] = [];
-    for await (const piece of new PrintingThread().print(sheets())) pieces.push(piece);
-    const drawn = sheetsIn(Buffer.concat(pieces));
-    expect(drawn.map(({ lines }) => lines)).to.deep.equal([[`${code} · Thanks`, 'Not printed']]);
+    const all = async function* (): AsyncGenerator<Sheet> {
+      yield* sheets;
+    };
+    for await (const piece of new PrintingThread().print(all())) pieces.push(piece);
+    return Buffer.concat(pieces);
+  };
+
+  it('names a card that is not printed, and why', async () => {
+    const pdf = await drawn({ part: 'none', code, design: 'Thanks', problem: 'Not printed' });
+    expect(sheetsIn(pdf).map(({ lines }) => lines)).to.deep.equal([[`${code} · Thanks`, 'Not printed']]);
+  }).timeout(30_000);
+
+  for (const [message, address, missing] of [
+    ['Thanks, Ada! ǅ', 'Zoë Ŵ', ''],
+    ['Thanks 😀', 'Ada', ' · missing, finish by hand: 1 character'],
+    ['❤️ 👍🏽 Спа', 'Я', ' · missing, finish by hand: 5 characters, 1 character of the address'],
+    [`${'a\n'.repeat(24)}b`, 'Ada', ' · missing, finish by hand: 1 line'],
+    [`☃${'a\n'.repeat(25)}☃`, 'Ada', ' · missing, finish by hand: 1 character, 2 lines'],
+  ] as const)
+    it(`says on the inside what a person has to finish: ${missing}`, async () => {
+      const inside = { part: 'inside', code, hand: 'Elegant', message, address: [address] } as const;
+      const pdf = await drawn(inside);
+      expect(sheetsIn(pdf)[0]?.lines.at(-1)).to.equal(`${code} · inside${missing}`);
+    }).timeout(30_000);
+
+  it('leaves room for a character that it can’t draw, and no ink', async () => {
+    const inside = { part: 'inside', code, hand: 'Elegant', message: '☃', address: [] } as const;
+    const [page] = await seen(await drawn(inside), [0]);
+    expect(page?.boxOf((r, g, b) => b > r + 25 && g < 200)).to.equal(null);
   }).timeout(30_000);
 
   it('draws one PDF after the other, and the next when nobody reads the one before to its end', async () => {

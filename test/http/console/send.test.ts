@@ -140,7 +140,9 @@ describe('the page that sends a card', () => {
       .to.match(/<svg[^>]* class="sheet elegant"/)
       .and.include('>Thank you, Ada.</text>');
     expect(ready).to.include('Ready to send').and.include('value="order-1001"');
-    expect(await preview({ message: 'Bravo 🎉' })).to.include('Will be held');
+    const beyond = await preview({ message: 'Bravo 🎉 Ǝ', handwriting: 'Architect' });
+    expect(beyond).to.include('Will be held').and.include('A person has to write what is missing');
+    expect(beyond).to.match(/Shown here in another typeface: Ǝ</);
     const unfinished = await preview({ 'recipient.name': '', 'recipient.zip': '' });
     expect(unfinished).to.include('Not ready').and.include('>Thank you, Ada.</text>');
     expect(await tenant.balance()).to.equal(before);

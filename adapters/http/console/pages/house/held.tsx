@@ -84,7 +84,9 @@ export const heldPage = page({
                     </button>
                   </Form>
                   <span class="quiet small">
-                    Spends 1 of {owner?.balance.toLocaleString('en-US')} credits of {owner?.name}.
+                    Spends 1 of {owner?.balance.toLocaleString('en-US')} credits of {owner?.name}. What the
+                    pen can’t write, or the card has no room for, is left out: the sheets say what to finish
+                    by hand.
                   </span>
                 </div>
                 <Danger label={`Cancel ${card.code}`}>
