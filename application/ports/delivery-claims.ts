@@ -52,6 +52,9 @@ export interface DeliveryClaims {
    */
   dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>>;
 
+  /** Makes due what would be due after `latest`: it was stored while a clock was ahead. */
+  hasten(now: Milliseconds, latest: Milliseconds): Promise<void>;
+
   /**
    * Claims due deliveries of each endpoint up to its limit, earliest due first, then earliest made first;
    * none if the endpoint is disabled, tripped or deleted. Returns an entry for every endpoint in `limits`.

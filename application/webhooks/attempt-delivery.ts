@@ -37,6 +37,8 @@ export interface AttemptDeps {
   readonly queue: DeliveryQueue;
   readonly sender: WebhookSender;
   readonly clock: Clock;
+  /** By which deliveries are due; by default `clock`. */
+  readonly dueClock?: Pick<Clock, 'now'>;
   readonly keys: MasterKeys;
   readonly policy: DeliveryPolicy;
   readonly metrics: DeliveryMetrics;
@@ -115,7 +117,7 @@ export const attemptDelivery = async (
   claim: DeliveryClaim,
   { stopping, ending }: { readonly stopping: AbortSignal; readonly ending: AbortSignal },
 ): Promise<Attempted | 'withheld'> => {
-  const { deliveries, sender, clock, policy, metrics, keys, tracing = noTracing } = deps;
+  const { deliveries, sender, clock, dueClock = clock, policy, metrics, keys, tracing = noTracing } = deps;
   const { delivery, type, body, endpoint, number, occurredAt } = claim;
   const at = clock.now();
   const span = spanOf(tracing, claim);
@@ -144,7 +146,7 @@ export const attemptDelivery = async (
     return result;
   }
   const now = clock.now();
-  const outcome = outcomeOf(policy, claim, result, now);
+  const outcome = outcomeOf(policy, claim, result, dueClock.now());
   const verdict = verdictOn(result);
   const { httpStatus, error, duration, body: response } = result;
   const attempt = { at, httpStatus, error, duration, body: response };

@@ -26,6 +26,7 @@ export const claimsOfActive = (
 
   return {
     dueTimes: () => claims.dueTimes(),
+    hasten: (now, latest) => claims.hasten(now, latest),
     claim: async (limits, now) => {
       const found = await claims.claim(limits, now);
       const left = new Map<Uuid, EndpointClaims>();

@@ -9,6 +9,7 @@ import type { Deliveries } from '../ports/deliveries.js';
 import type { DeliveryClaim } from '../ports/delivery-claims.js';
 import type { Hint } from '../ports/delivery-queue.js';
 import type { TrippedEndpoint } from '../ports/endpoint-gates.js';
+import type { Clock } from '../ports/system.js';
 import { nextTurn } from '../timing/next-turn.js';
 import { isRebuilt } from './relay.js';
 import { Schedule, type Route, type Slots, type AttemptVerdict } from './schedule.js';
@@ -47,6 +48,8 @@ const routesKept = 100_000;
  * The longest delay that a lost hint, or a broker that is down, can cause. Every worker sweeps this often.
  */
 const defaultSweepInterval: Milliseconds = 60_000;
+/** How much the clocks of workers may differ. */
+const clockDifference: Milliseconds = 60_000;
 const rebuildPause: Milliseconds = 50;
 const failurePause: Milliseconds = 1_000;
 /** How long attempts may take to end after the signal. */
@@ -55,6 +58,7 @@ const stopTimeout: Milliseconds = 4_000;
 /** Follows the schedule: claims deliveries, makes attempts, and reports their results to it. */
 class Worker {
   readonly #schedule: Schedule;
+  readonly #dueClock: Pick<Clock, 'now'>;
   readonly #routes = new LRUCache<Uuid, Route>(lazilySized(routesKept));
   /** Endpoints whose routes are yet to be asked for, and when something of them is due. */
   #unrouted = new Map<Uuid, Milliseconds>();
@@ -72,6 +76,7 @@ class Worker {
     private readonly report: (error: unknown) => void,
   ) {
     this.#schedule = new Schedule({ ...defaultSlots, ...deps.slots }, Math.min(...deps.policy.backoff));
+    this.#dueClock = deps.dueClock ?? deps.clock;
     // Every running attempt listens.
     setMaxListeners(0, this.#ending.signal);
   }
@@ -90,9 +95,8 @@ class Worker {
 
   /** The schedule uses the monotonic clock: setting the clock back doesn't prolong a rest. */
   #lookAt(route: Route, due: Milliseconds): void {
-    const { clock } = this.deps;
-    const now = clock.monotonic();
-    this.#schedule.lookAt(route, now + due - clock.now(), now);
+    const now = this.deps.clock.monotonic();
+    this.#schedule.lookAt(route, now + due - this.#dueClock.now(), now);
   }
 
   async run(): Promise<void> {
@@ -122,8 +126,10 @@ class Worker {
 
   async #sweep(): Promise<void> {
     const { gates, claims } = this.deps.deliveries;
+    const now = this.#dueClock.now();
     this.#schedule.forget(this.deps.clock.monotonic());
     for (const tripped of await gates.tripped()) await this.#disable(tripped);
+    await claims.hasten(now, now + Math.max(...this.deps.policy.backoff) + clockDifference);
     for (const [endpoint, due] of await claims.dueTimes()) this.notify({ endpoint, due });
   }
 
@@ -194,8 +200,8 @@ class Worker {
   }
 
   async #claim(limits: ReadonlyMap<Uuid, number>): Promise<void> {
-    const { deliveries, clock } = this.deps;
-    const now = clock.now();
+    const { deliveries } = this.deps;
+    const now = this.#dueClock.now();
     const lookAt = (endpoint: Uuid, due: Milliseconds): void => {
       const route = this.#routes.get(endpoint);
       if (route !== undefined) this.#lookAt(route, due);

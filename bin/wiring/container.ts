@@ -47,6 +47,7 @@ import { twoStreamPayments } from '../../application/money/two-streams.js';
 import type { RequestRecord } from '../../application/ports/requests.js';
 import type { HookCall } from '../../application/ports/hook-calls.js';
 import type { TrippedEndpoint } from '../../application/ports/endpoint-gates.js';
+import { forwardClock } from '../../application/timing/steady-clock.js';
 import { claimsOfActive } from '../../application/webhooks/claims-of-active.js';
 import { Suspensions } from '../../application/organizations/suspensions.js';
 import { organizationsOf, RememberedOrganizations } from '../../application/organizations/organizations.js';
@@ -320,6 +321,8 @@ const buildGraph = (context: ProcessContext) => {
           sender,
           checkpoints,
           clock,
+          // Processes on servers follow one clock together.
+          ...(!engine.hasServers && { dueClock: forwardClock(clock) }),
           keys: webhooks.keys,
           policy,
           tracing,

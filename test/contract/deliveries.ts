@@ -369,6 +369,22 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
     );
 
     it(
+      'makes due what would be due later than any wait, and nothing else',
+      using(async (deliveries) => {
+        const target = row(3, { endpoint: other });
+        await deliveries.log.insert([
+          row(1, { due: 5_001 }),
+          row(2, { due: 5_000 }),
+          { ...target, due: 9_000 },
+        ]);
+        await deliveries.claims.hasten(1_000, 5_000);
+        expect(idsOf((await claimSome(deliveries, endpoint, 1_000, 10)).claimed)).to.deep.equal(['dlv_1']);
+        expect(idsOf((await claimSome(deliveries, other, 1_000, 10)).claimed)).to.deep.equal(['dlv_3']);
+        expect((await claimSome(deliveries, endpoint, 5_000, 10)).claimed).to.have.lengthOf(1);
+      }),
+    );
+
+    it(
       'claims each delivery once at a time, longest due first',
       using(async (deliveries) => {
         await deliveries.log.insert([row(3), row(1), row(2, { due: 1_001 }), row(4, { endpoint: other })]);

@@ -12,6 +12,7 @@ import { countLeftovers } from './attempt-counts.js';
 import type { MongoAttempts } from './attempts.js';
 import { guarded, type MongoDatabase } from '../client/database.js';
 import { earliestOf, type MongoDeliveryEndpoints } from './delivery-endpoints.js';
+import { changed, deliveryRows } from './delivery-rows.js';
 import type { MongoDeliveryWatch } from './delivery-watch.js';
 
 /**
@@ -46,6 +47,13 @@ export class MongoDeliveryClaims implements DeliveryClaims {
       await countLeftovers(this.#database);
       const first = await earliestOf(this.#database, this.#endpoints);
       return new Map([...first].map(([endpoint, { claimable }]) => [endpoint, claimable]));
+    });
+  }
+
+  hasten(now: Milliseconds, latest: Milliseconds): Promise<void> {
+    return guarded(DeliveriesUnavailable, async () => {
+      const late = { status: 'pending' as const, due: { $gt: latest } };
+      await (await deliveryRows(this.#database)).updateMany(late, changed('changed', { due: now }, now));
     });
   }
 

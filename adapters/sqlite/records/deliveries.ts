@@ -104,6 +104,10 @@ class SqliteDeliveryClaims implements DeliveryClaims {
     return this.book.dueTimes();
   }
 
+  async hasten(now: Milliseconds, latest: Milliseconds): Promise<void> {
+    while (await this.writes.run('hastenDeliveries', { now, latest }));
+  }
+
   async claim(
     limits: ReadonlyMap<Uuid, number>,
     now: Milliseconds,

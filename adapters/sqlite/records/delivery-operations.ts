@@ -183,6 +183,10 @@ export const deliveryOperations = (database: Database) => {
   const dueNow = database.prepare(
     'update deliveries set due = ?1, expires = iif(expires <= ?1, ?2, expires) where id = ?3',
   );
+  const hasten = database.prepare(`
+    update deliveries set due = ? where seq in (
+      select seq from delivery_targets t cross join deliveries d indexed by deliveries_waiting
+      where d.endpoint = t.endpoint and d.status = 'pending' and d.due > ? limit ?)`);
   const revive = database.prepare(`
     update deliveries set status = 'pending', due = ?, expires = ?, allowed = max(?, made + 1), drop_reason = null, ended_at = null where id = ?`);
   const redrive = database.prepare(`
@@ -399,6 +403,10 @@ export const deliveryOperations = (database: Database) => {
         const counted: EndpointRow | undefined = countFailure.get(enabledAt, failure, disableAfter, endpoint);
         return counted ?? null;
       },
+
+      /** Makes some due; returns whether there may be more. */
+      hastenDeliveries: ({ now, latest }: { readonly now: number; readonly latest: number }): boolean =>
+        hasten.run(now, latest, rowsPerStep).changes === rowsPerStep,
 
       retryDelivery: (input: {
         readonly org: string;

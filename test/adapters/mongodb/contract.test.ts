@@ -65,6 +65,7 @@ const passedOver: Readonly<Record<string, string>> = {
   'deliveries: endpoint, org, status, type; within seq; by seq': 'an endpoint belongs to one organization',
   'deliveries: endpoint, status; within claimedUntil; by due, seq': 'claimed deliveries are few',
   'deliveries: endpoint; within claimedUntil': 'the index holds claimed deliveries alone',
+  'deliveries: status; within due': 'the index has the due times of each endpoint in order',
   'deliveries: status; by seq': 'the index holds dead letters alone',
   'deliveries: status; within seq; by seq': 'the index holds dead letters alone',
   'deliveries: org; within changedAt; by changedAt, seq': 'little has changed since the last look',

@@ -15,6 +15,7 @@ import {
 } from '../../../application/webhooks/webhooks.js';
 import { expiredReason } from '../../../application/ports/delivery-log.js';
 import type { DeliveryQueue, Hint } from '../../../application/ports/delivery-queue.js';
+import { forwardClock } from '../../../application/timing/steady-clock.js';
 import { cancel } from '../../../domain/card.js';
 import type { CardCode } from '../../../domain/card-code.js';
 import type { Uuid } from '../../../domain/ids.js';
@@ -76,6 +77,30 @@ describe('delivering webhooks', () => {
     await clock.advance(11_000);
     expect(office.sender.sent.slice(length).some(({ body }) => body.includes(last))).to.equal(true);
     await stop();
+  });
+
+  it('makes retries on time after the clock is set back, also those that a wrong clock put off for a year', async () => {
+    const office = await openOffice();
+    const { clock } = office.world;
+    office.sender.manner = () => 500;
+    await office.register(url);
+    const dueClock = forwardClock(clock);
+    const stop = await office.start({ dueClock });
+    await office.send();
+    await clock.advance(1_000);
+    expect(office.sender.sent).to.have.length(1);
+    const [wait = 0] = schedule;
+    clock.set(clock.now() - 3_600_000);
+    await clock.advance(wait - 10_000);
+    expect(office.sender.sent, 'not early').to.have.length(1);
+    await clock.advance(11_000);
+    expect(office.sender.sent, 'on time').to.have.length(2);
+    await stop();
+    clock.set(clock.now() - 365 * 86_400_000);
+    const again = await office.start({ dueClock: forwardClock(clock) });
+    await clock.advance(2_000);
+    expect(office.sender.sent, 'after a restart').to.have.length(3);
+    await again();
   });
 
   it('keeps to waits of a second, however often an endpoint fails', async () => {

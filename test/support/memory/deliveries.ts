@@ -200,6 +200,12 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     return waiting;
   }
 
+  async hasten(now: Milliseconds, latest: Milliseconds): Promise<void> {
+    this.#assertReachable();
+    for (const row of this.#rows.values())
+      if (row.status === 'pending' && (row.due ?? 0) > latest) this.#store('changed', { ...row, due: now });
+  }
+
   async claim(
     limits: ReadonlyMap<Uuid, number>,
     now: Milliseconds,

@@ -201,7 +201,7 @@ const engineOf = (
   });
   const readModels = house.embedded ? seenModels : savingInTwo(seenModels);
   const deliveryStore = seen(house.deliveries.restarted(), plain, {
-    writes: ['insert', 'upsertEndpoint', 'resetFailures', 'deleteEndpoint', 'record', 'dropExpired', 'removeEnded', 'retry', 'redrive', 'replay', 'erase', 'rememberEndpoints'],
+    writes: ['insert', 'upsertEndpoint', 'resetFailures', 'deleteEndpoint', 'hasten', 'record', 'dropExpired', 'removeEnded', 'retry', 'redrive', 'replay', 'erase', 'rememberEndpoints'],
     assertThere: away('deliveries', DeliveriesUnavailable),
     Unavailable: DeliveriesUnavailable,
     atOnce: ['mayStart', 'watch'],
