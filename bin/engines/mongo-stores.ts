@@ -7,17 +7,17 @@ import { MongoDeliveries } from '../../adapters/mongodb/deliveries/deliveries.js
 import { mongoImportRecords, mongoSignInRecords } from '../../adapters/mongodb/records/records.js';
 import { MongoHookCalls } from '../../adapters/mongodb/records/hook-calls.js';
 import { MongoIdempotencyStore } from '../../adapters/mongodb/records/idempotency-store.js';
-import { MongoLogTiles } from '../../adapters/mongodb/records/log-tiles.js';
+import { mongoLogTiles } from '../../adapters/mongodb/records/log-tiles.js';
 import { mongoRequests } from '../../adapters/mongodb/records/requests.js';
 import { mongoKeyUses } from '../../adapters/mongodb/records/key-uses.js';
 import { markIn } from '../../adapters/mongodb/records/rehearsal.js';
 import { makeIndexes } from '../../adapters/mongodb/client/indexes.js';
 import { MongoLease, type HeldLease } from '../../adapters/mongodb/client/lease.js';
 import { MongoPersonalKeys } from '../../adapters/mongodb/records/personal-keys.js';
-import { MongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
+import { mongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
 import { watchProjector } from '../../adapters/mongodb/read/projector-watch.js';
 import { MongoRateLimiter } from '../../adapters/mongodb/records/rate-limiter.js';
-import { MongoReadModels } from '../../adapters/mongodb/read/read-models.js';
+import { mongoReadModels } from '../../adapters/mongodb/read/read-models.js';
 import { readingsOf } from '../../adapters/mongodb/read/readers.js';
 import { projectorLease, releaseOf, Releases } from '../../adapters/mongodb/read/releases.js';
 import { SeenBuilds } from '../../adapters/mongodb/read/seen-builds.js';
@@ -161,10 +161,10 @@ export const openMongoStores = (
     personalKeyStore,
     unreadable,
     idempotency: new MongoIdempotencyStore({ database, clock }),
-    readModels: new MongoReadModels({ database, clock, seen }),
+    readModels: mongoReadModels({ database, clock, seen }),
     readYourWrites: writesWait(board),
     checkpoints: new MongoCheckpoints(database),
-    tiles: new MongoLogTiles(database),
+    tiles: mongoLogTiles(database),
     keyUses,
     requests,
     hookCalls: new MongoHookCalls({ database, keep: settings.hookCallKeep }),
@@ -280,7 +280,7 @@ const project = async (
 ): Promise<void> => {
   await releases.join(signal);
   const release = releaseOf(allProjections);
-  const readModels = new MongoProjectionStore({ database, clock, epoch: () => epoch, release });
+  const readModels = mongoProjectionStore({ database, clock, epoch: () => epoch, release });
   let status: ProjectorStatus = { down: null, projections: [] };
   const projector = new Projector({
     projections: allProjections,

@@ -99,12 +99,12 @@ export const openLog = async (
     const rehearsal = (): string | null => markOfDirectory(directory)?.why ?? null;
     return { store: eventStore, log: raw, tiles, name: 'events.db', rehearsal, records: { files }, close };
   }
-  const [{ MongoLogTiles }, { markIn }] = await Promise.all([
+  const [{ mongoLogTiles }, { markIn }] = await Promise.all([
     import('../../adapters/mongodb/records/log-tiles.js'),
     import('../../adapters/mongodb/records/rehearsal.js'),
   ]);
   const { log, database, close } = await openServers(servers, settings, makes ? triedOnce : {});
-  const tiles = new MongoLogTiles(database);
+  const tiles = mongoLogTiles(database);
   const rehearsal = async (): Promise<string | null> => (await markIn(database))?.why ?? null;
   const records = { log, database };
   return { store: log, log, tiles, name: 'the event store', rehearsal, records, close };

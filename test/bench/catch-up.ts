@@ -1,6 +1,6 @@
 import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
 import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
-import { MongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
+import { mongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { noStream, type EventStore } from '../../application/ports/event-store.js';
@@ -80,7 +80,7 @@ export const measureCatchUp = async (places: EnginePlaces, cards: number): Promi
     const running = new Projector({
       projections: allProjections,
       log: store,
-      store: new MongoProjectionStore({ database, clock }),
+      store: mongoProjectionStore({ database, clock }),
       clock,
       reports: { status: () => undefined, moved: (position) => void (reached = position) },
       fail: (error) => {

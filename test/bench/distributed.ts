@@ -1,7 +1,7 @@
 import { MemoryCheckpoints } from '../support/memory/checkpoints.js';
 import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
 import { MongoDeliveries } from '../../adapters/mongodb/deliveries/deliveries.js';
-import { MongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
+import { mongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
 import { RabbitDeliveryQueue } from '../../adapters/rabbitmq/delivery-queue.js';
 import { RabbitPublicStream } from '../../adapters/rabbitmq/public-stream.js';
 import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
@@ -70,7 +70,7 @@ const measureProjector = async (
   const database = new MongoDatabase(url, clock);
   const stop = new AbortController();
   try {
-    const store = new MongoProjectionStore({ database, clock });
+    const store = mongoProjectionStore({ database, clock });
     let reached = 0n;
     const reports = { status: () => undefined, moved: (position: bigint) => void (reached = position) };
     const began = performance.now();

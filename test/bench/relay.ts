@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
 import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
-import { MongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
-import { MongoReadModels } from '../../adapters/mongodb/read/read-models.js';
+import { mongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
+import { mongoReadModels } from '../../adapters/mongodb/read/read-models.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import type { ReadModels } from '../../application/ports/read-models.js';
@@ -81,7 +81,7 @@ const rowsAtOnce = 1_000;
 
 /** Rows of these cards in MongoDB, as the projector makes them of cards that have begun. */
 const showCards = async (database: MongoDatabase, org: string, codes: readonly CardCode[]): Promise<void> => {
-  const store = new MongoProjectionStore({ database, clock });
+  const store = mongoProjectionStore({ database, clock });
   const { generation } = await store.active(cardRows);
   const document = { org, recipient: letter.recipient, reference: 'order-1', status: 'in_production' };
   for (let at = 0; at < codes.length; at += rowsAtOnce) {
@@ -130,7 +130,7 @@ const measureWithRows = async (
   const database = new MongoDatabase(server.replace(/^(mongodb(\+srv)?:\/\/[^/?]+).*$/, `$1/${name}`), clock);
   try {
     await showCards(database, log.org, movedCards(cards, moved));
-    const readModels = new MongoReadModels({ database, clock });
+    const readModels = mongoReadModels({ database, clock });
     const seconds = checked(await relayFrom(log, BigInt(log.from), readModels), moved);
     return [figure('the same, with rows of the cards in MongoDB', moved, seconds)];
   } finally {

@@ -8,11 +8,11 @@ import type { MongoDatabase } from '../../adapters/mongodb/client/database.js';
 import { MongoDeliveries } from '../../adapters/mongodb/deliveries/deliveries.js';
 import { MongoHookCalls } from '../../adapters/mongodb/records/hook-calls.js';
 import { MongoIdempotencyStore } from '../../adapters/mongodb/records/idempotency-store.js';
-import { MongoLogTiles } from '../../adapters/mongodb/records/log-tiles.js';
+import { mongoLogTiles } from '../../adapters/mongodb/records/log-tiles.js';
 import { MongoPersonalKeys } from '../../adapters/mongodb/records/personal-keys.js';
-import { MongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
+import { mongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
 import { MongoRateLimiter } from '../../adapters/mongodb/records/rate-limiter.js';
-import { MongoReadModels } from '../../adapters/mongodb/read/read-models.js';
+import { mongoReadModels } from '../../adapters/mongodb/read/read-models.js';
 import { mongoImportRecords, mongoSignInRecords } from '../../adapters/mongodb/records/records.js';
 import { mongoRequests } from '../../adapters/mongodb/records/requests.js';
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
@@ -300,7 +300,7 @@ describeWithEngines(['MONGODB_URL'], 'random operations on MongoDB', (url) => {
   agrees(
     logTiles,
     memory.logTiles,
-    inDatabase((database) => new MongoLogTiles(database)),
+    inDatabase((database) => mongoLogTiles(database)),
   );
   agrees(
     personalKeys,
@@ -314,8 +314,8 @@ describeWithEngines(['MONGODB_URL'], 'random operations on MongoDB', (url) => {
       inDatabase((database) => {
         const at = standingClock(0);
         return {
-          store: new MongoProjectionStore({ database, clock: at }),
-          readModels: new MongoReadModels({ database, clock: at }),
+          store: mongoProjectionStore({ database, clock: at }),
+          readModels: mongoReadModels({ database, clock: at }),
         };
       }),
     ),

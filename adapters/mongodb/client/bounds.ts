@@ -20,8 +20,6 @@ interface PendingRequest {
  * and the connection never goes back to the pool. (docs/engines.md#mongodb)
  */
 export class Bounds {
-  readonly #clock: Clock;
-  readonly #timeout: Milliseconds;
   /**
    * In the order in which they began, and so become overdue. One sleep serves all of them: a timer for each
    * would cost a third of the driver's own work.
@@ -30,16 +28,16 @@ export class Bounds {
   readonly #stopped = new AbortController();
   #isWatching = false;
 
-  constructor(clock: Clock, timeout: Milliseconds) {
-    this.#clock = clock;
-    this.#timeout = timeout;
-  }
+  constructor(
+    private readonly clock: Clock,
+    private readonly timeout: Milliseconds,
+  ) {}
 
   /** Settles as the request does. Throws MongoOverdue. */
   limit<T>(request: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const pending = {
-        overdueAt: this.#clock.monotonic() + this.#timeout,
+        overdueAt: this.clock.monotonic() + this.timeout,
         giveUp: () => reject(new MongoOverdue()),
       };
       this.#pending.add(pending);
@@ -63,8 +61,8 @@ export class Bounds {
       first !== undefined && !this.#stopped.signal.aborted;
       [first] = this.#pending
     ) {
-      const left = first.overdueAt - this.#clock.monotonic();
-      if (left > 0) await this.#clock.sleep(left, this.#stopped.signal);
+      const left = first.overdueAt - this.clock.monotonic();
+      if (left > 0) await this.clock.sleep(left, this.#stopped.signal);
       else {
         this.#pending.delete(first);
         first.giveUp();

@@ -365,6 +365,22 @@ export const guarded = async <T>(
   }
 };
 
+/** The same port, whose promises all pass through `guarded`. */
+export const guardedPort = <Port extends object>(
+  Unavailable: Parameters<typeof guarded>[0],
+  port: Port,
+): Port =>
+  new Proxy(port, {
+    get: (target, property) => {
+      const value: unknown = Reflect.get(target, property);
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]): unknown => {
+        const result: unknown = Reflect.apply(value, target, args);
+        return result instanceof Promise ? guarded(Unavailable, () => result) : result;
+      };
+    },
+  });
+
 /**
  * Sends writes that may be repeated and reordered. Sends them again if upserts of the same document have
  * collided.

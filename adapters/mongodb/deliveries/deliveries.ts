@@ -4,7 +4,7 @@ import {
   type RelayMemory,
 } from '../../../application/ports/deliveries.js';
 import { MongoAttempts, usualKeep, type MongoAttemptsOptions } from './attempts.js';
-import { guarded } from '../client/database.js';
+import { guardedPort } from '../client/database.js';
 import { MongoDeliveryClaims } from './delivery-claims.js';
 import { MongoDeliveryEndpoints } from './delivery-endpoints.js';
 import { MongoDeliveryLog } from './delivery-log.js';
@@ -27,13 +27,13 @@ export class MongoDeliveries implements Deliveries {
     const watch = new MongoDeliveryWatch({ database, clock });
     const parts = { database, clock, entropy, attempts, endpoints, watch, keep };
     const writes = new MongoDeliveryWrites(parts);
-    this.log = new MongoDeliveryLog({ ...parts, writes });
-    this.gates = new MongoEndpointGates({ ...parts, writes });
-    this.claims = new MongoDeliveryClaims(parts);
-    this.relayMemory = {
-      rememberEndpoints: (org, position, known) =>
-        guarded(DeliveriesUnavailable, () => rememberEndpoints(database, org, position, known)),
-      rememberedEndpoints: () => guarded(DeliveriesUnavailable, () => rememberedEndpoints(database)),
-    };
+    const guarded = <Port extends object>(port: Port) => guardedPort(DeliveriesUnavailable, port);
+    this.log = guarded(new MongoDeliveryLog({ ...parts, writes }));
+    this.gates = guarded(new MongoEndpointGates({ ...parts, writes }));
+    this.claims = guarded(new MongoDeliveryClaims(parts));
+    this.relayMemory = guarded({
+      rememberEndpoints: (org, position, known) => rememberEndpoints(database, org, position, known),
+      rememberedEndpoints: () => rememberedEndpoints(database),
+    });
   }
 }

@@ -28,14 +28,10 @@ import {
  * endpoint can't come back.
  */
 export class MongoDeliveryEndpoints {
-  readonly #database: MongoDatabase;
-
-  constructor(database: MongoDatabase) {
-    this.#database = database;
-  }
+  constructor(private readonly database: MongoDatabase) {}
 
   async find(endpoint: Uuid): Promise<EndpointRow | null> {
-    return endpointRows(this.#database).findOne({ _id: { $eq: endpoint as string } });
+    return endpointRows(this.database).findOne({ _id: { $eq: endpoint as string } });
   }
 
   /**
@@ -57,7 +53,7 @@ export class MongoDeliveryEndpoints {
       const state: EndpointState = stays ? 'tripped' : opens ? 'opening' : active ? 'open' : 'off';
       const { url, secrets } = newEndpointRow(wanted);
       const fresh = known.enabledAt === enabledAt ? {} : { consecutive: 0 };
-      const { matchedCount } = await endpointRows(this.#database).updateOne(
+      const { matchedCount } = await endpointRows(this.database).updateOne(
         { _id: { $eq: endpoint as string }, version: known.version, state: known.state },
         { $set: { url, secrets, state, version, enabledAt, changedAt: now, ...fresh } },
       );
@@ -68,7 +64,7 @@ export class MongoDeliveryEndpoints {
   }
 
   async addresses(endpoints: readonly Uuid[]): Promise<ReadonlyMap<Uuid, EndpointAddress>> {
-    const rows = await endpointRows(this.#database)
+    const rows = await endpointRows(this.database)
       .find({ _id: { $in: [...endpoints] }, state: { $ne: 'closed' } }, { projection: { org: 1, url: 1 } })
       .toArray();
     return new Map(
@@ -80,7 +76,7 @@ export class MongoDeliveryEndpoints {
   }
 
   async resetFailures(endpoint: Uuid): Promise<void> {
-    await endpointRows(this.#database).updateOne(
+    await endpointRows(this.database).updateOne(
       { _id: { $eq: endpoint as string } },
       { $set: { consecutive: 0 } },
     );
@@ -88,7 +84,7 @@ export class MongoDeliveryEndpoints {
 
   /** Drops an earlier expiry: deliveries may be attempted again. */
   async open(endpoint: string): Promise<void> {
-    await endpointRows(this.#database).updateOne(
+    await endpointRows(this.database).updateOne(
       { _id: { $eq: endpoint }, state: 'opening' },
       { $set: { state: 'open' } },
     );
@@ -122,7 +118,7 @@ export class MongoDeliveryEndpoints {
       org: { $eq: org as string },
       state: { $ne: 'closed' as const },
     };
-    const { matchedCount } = await endpointRows(this.#database).updateOne(notDeleted, {
+    const { matchedCount } = await endpointRows(this.database).updateOne(notDeleted, {
       $set: { state: 'closed', closedBecause: reason, changedAt: now },
     });
     return matchedCount === 1 || (await this.find(endpoint))?.org === org;
@@ -131,7 +127,7 @@ export class MongoDeliveryEndpoints {
   /** Which of the endpoints are deleted, and why. */
   async deleted(endpoints: readonly string[]): Promise<ReadonlyMap<string, string>> {
     if (endpoints.length === 0) return new Map();
-    const rows = await endpointRows(this.#database)
+    const rows = await endpointRows(this.database)
       .find({ _id: { $in: [...new Set(endpoints)] }, state: 'closed' })
       .toArray();
     return new Map(rows.map(({ _id, closedBecause }) => [_id, closedBecause ?? '']));
@@ -139,7 +135,7 @@ export class MongoDeliveryEndpoints {
 
   /** The endpoints that may have pending rows that must not be sent; or `only` this one of them. */
   async inactive(only?: Uuid): Promise<readonly EndpointRow[]> {
-    return endpointRows(this.#database)
+    return endpointRows(this.database)
       .find({
         ...(only !== undefined && { _id: { $eq: only as string } }),
         state: { $in: ['off', 'opening', 'closed'] },
@@ -150,18 +146,18 @@ export class MongoDeliveryEndpoints {
 
   /** Nothing is pending for a deleted endpoint, and nothing can come any more. */
   async markClean(endpoint: string): Promise<void> {
-    await endpointRows(this.#database).updateOne({ _id: { $eq: endpoint } }, { $set: { isClean: true } });
+    await endpointRows(this.database).updateOne({ _id: { $eq: endpoint } }, { $set: { isClean: true } });
   }
 
   /** Forgets endpoints that were deleted before a time and left nothing. Returns how many. */
   async forget(before: Milliseconds): Promise<number> {
     const gone = { state: 'closed' as const, isClean: true, changedAt: { $lte: before } };
-    return (await endpointRows(this.#database).deleteMany(gone)).deletedCount;
+    return (await endpointRows(this.database).deleteMany(gone)).deletedCount;
   }
 
   /** The active endpoints, and whose they are. */
   async allOpen(): Promise<ReadonlyMap<string, OrganizationId>> {
-    const rows = await endpointRows(this.#database)
+    const rows = await endpointRows(this.database)
       .find({ state: 'open' }, { projection: { _id: 1, org: 1 } })
       .toArray();
     return new Map(rows.map(({ _id, org }) => [_id, org as OrganizationId]));
@@ -169,18 +165,18 @@ export class MongoDeliveryEndpoints {
 
   /** The endpoints that nothing is sent to. */
   async allDisabled(): Promise<readonly string[]> {
-    const rows = await endpointRows(this.#database)
+    const rows = await endpointRows(this.database)
       .find({ state: { $in: ['off', 'tripped'] } }, { projection: { _id: 1 } })
       .toArray();
     return rows.map(({ _id }) => _id);
   }
 
   async tripped(): Promise<readonly TrippedEndpoint[]> {
-    return (await endpointRows(this.#database).find({ state: 'tripped' }).toArray()).map(trippedOf);
+    return (await endpointRows(this.database).find({ state: 'tripped' }).toArray()).map(trippedOf);
   }
 
   async health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> {
-    const rows = await endpointRows(this.#database)
+    const rows = await endpointRows(this.database)
       .find({ org: { $eq: org as string } })
       .toArray();
     return new Map(rows.map((row) => [Uuid.parse(row._id), healthOf(row)]));
@@ -190,7 +186,7 @@ export class MongoDeliveryEndpoints {
     const state: Filter<EndpointRow>['state'] = inactiveOnly
       ? { $in: ['off', 'tripped'] }
       : { $ne: 'closed' };
-    const rows = await endpointRows(this.#database)
+    const rows = await endpointRows(this.database)
       .find({ state, ...(startingAfter !== null && { _id: { $gt: startingAfter } }) })
       .sort({ _id: 1 })
       .limit(limit)
@@ -199,7 +195,7 @@ export class MongoDeliveryEndpoints {
   }
 
   async #insert(row: EndpointRow): Promise<boolean> {
-    return isInserted(endpointRows(this.#database).insertOne(row));
+    return isInserted(endpointRows(this.database).insertOne(row));
   }
 }
 

@@ -1,4 +1,3 @@
-import { DeliveriesUnavailable } from '../../../application/ports/deliveries.js';
 import {
   deliveryStatuses,
   erasedReason,
@@ -19,11 +18,9 @@ import { Uuid, type Milliseconds, type OrganizationId } from '../../../domain/id
 import { publicEventTypes } from '../../../domain/public-events.js';
 import type { MongoAttempts } from './attempts.js';
 import { batchSize, chunks } from '../client/chunks.js';
-import { guarded, type MongoDatabase } from '../client/database.js';
-import { earliestOf, type MongoDeliveryEndpoints } from './delivery-endpoints.js';
+import { earliestOf } from './delivery-endpoints.js';
 import { dead, deliveryOf, deliveryRows } from './delivery-rows.js';
 import { eraseRows, erasedCards, rememberErased } from './erased-cards.js';
-import type { MongoDeliveryWatch } from './delivery-watch.js';
 import { MongoRedrives } from './redrives.js';
 import type { MongoDeliveryWrites, MongoDeliveryWritesOptions } from './delivery-writes.js';
 
@@ -40,260 +37,219 @@ const indexFor = ({ endpoint, status, type, card }: DeliveryFilter): string => {
 
 /** The rows of deliveries. Every change is one guarded update of one document. */
 export class MongoDeliveryLog implements DeliveryLog {
-  readonly #database: MongoDatabase;
-  readonly #attempts: MongoAttempts;
-  readonly #endpoints: MongoDeliveryEndpoints;
-  readonly #writes: MongoDeliveryWrites;
-  readonly #watch: MongoDeliveryWatch;
   readonly #redrives: MongoRedrives;
-  readonly #keep: Milliseconds;
 
-  constructor({
-    database,
-    entropy,
-    attempts,
-    endpoints,
-    watch,
-    writes,
-    keep,
-  }: MongoDeliveryWritesOptions & {
-    readonly entropy: Entropy;
-    readonly attempts: MongoAttempts;
-    readonly writes: MongoDeliveryWrites;
-  }) {
-    this.#redrives = new MongoRedrives({ database, entropy, endpoints, watch, writes, keep });
-    this.#keep = keep;
-    this.#database = database;
-    this.#attempts = attempts;
-    this.#endpoints = endpoints;
-    this.#writes = writes;
-    this.#watch = watch;
+  constructor(
+    private readonly options: MongoDeliveryWritesOptions & {
+      readonly entropy: Entropy;
+      readonly attempts: MongoAttempts;
+      readonly writes: MongoDeliveryWrites;
+    },
+  ) {
+    this.#redrives = new MongoRedrives(options);
   }
 
-  insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
-    return guarded(DeliveriesUnavailable, async () => {
-      const added: DeliveryId[] = [];
-      for (const some of chunks(rows)) added.push(...(await this.#writes.insert(some)));
-      await this.#watch.announce(added);
-      return added;
-    });
+  async insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
+    const added: DeliveryId[] = [];
+    for (const some of chunks(rows)) added.push(...(await this.options.writes.insert(some)));
+    await this.options.watch.announce(added);
+    return added;
   }
 
-  erase(card: string, now: Milliseconds): Promise<void> {
-    return guarded(DeliveriesUnavailable, async () => {
-      await rememberErased(this.#database, card, now);
-      const of = { card: { $eq: card } };
-      while ((await this.#writes.dropSome(of, erasedReason)) === batchSize);
-      await eraseRows(this.#database, [card]);
-      await this.#attempts.revokeClaims(of);
-    });
+  async erase(card: string, now: Milliseconds): Promise<void> {
+    await rememberErased(this.options.database, card, now);
+    const of = { card: { $eq: card } };
+    while ((await this.options.writes.dropSome(of, erasedReason)) === batchSize);
+    await eraseRows(this.options.database, [card]);
+    await this.options.attempts.revokeClaims(of);
   }
 
-  dropExpired(now: Milliseconds, only?: Uuid): Promise<number> {
-    return guarded(DeliveriesUnavailable, async () => {
-      // Deliveries of a process that died before it could see that their card had been erased meanwhile.
-      const recently = { at: { $gt: now - certainlyInserted } };
-      await eraseRows(this.#database, await erasedCards(this.#database).distinct('_id', recently));
-      let count = 0;
-      for (const { _id, state, closedBecause, changedAt } of await this.#endpoints.inactive(only)) {
-        const of = { endpoint: { $eq: _id } };
-        const which =
-          state === 'closed' ? of : { ...of, expires: { $lte: state === 'off' ? now : changedAt } };
-        const reason = (state === 'closed' ? closedBecause : null) ?? expiredReason;
-        let dropped: number;
-        do {
-          dropped = await this.#writes.dropSome(which, reason);
-          count += dropped;
-        } while (dropped === batchSize);
-        if (state === 'opening') await this.#endpoints.open(_id);
-        // Rows may still be inserted by a process that read the endpoint before it was deleted.
-        if (state === 'closed' && changedAt + certainlyInserted <= now) await this.#endpoints.markClean(_id);
-      }
-      return count;
-    });
+  async dropExpired(now: Milliseconds, only?: Uuid): Promise<number> {
+    // Deliveries of a process that died before it could see that their card had been erased meanwhile.
+    const recently = { at: { $gt: now - certainlyInserted } };
+    await eraseRows(
+      this.options.database,
+      await erasedCards(this.options.database).distinct('_id', recently),
+    );
+    let count = 0;
+    for (const { _id, state, closedBecause, changedAt } of await this.options.endpoints.inactive(only)) {
+      const of = { endpoint: { $eq: _id } };
+      const which = state === 'closed' ? of : { ...of, expires: { $lte: state === 'off' ? now : changedAt } };
+      const reason = (state === 'closed' ? closedBecause : null) ?? expiredReason;
+      let dropped: number;
+      do {
+        dropped = await this.options.writes.dropSome(which, reason);
+        count += dropped;
+      } while (dropped === batchSize);
+      if (state === 'opening') await this.options.endpoints.open(_id);
+      // Rows may still be inserted by a process that read the endpoint before it was deleted.
+      if (state === 'closed' && changedAt + certainlyInserted <= now)
+        await this.options.endpoints.markClean(_id);
+    }
+    return count;
   }
 
-  removeEnded(before: Milliseconds): Promise<number> {
-    return guarded(DeliveriesUnavailable, async () => {
-      const deliveries = await deliveryRows(this.#database);
-      // The server removes them too, if it can; this is for servers that can't.
-      const ended = { removeAt: { $lte: new Date(before + this.#keep) } };
-      let count = 0;
-      for (;;) {
-        const rows = await deliveries
-          .find(ended)
-          .project<{ _id: string }>({ _id: 1 })
-          .limit(batchSize)
-          .toArray();
-        if (rows.length === 0) break;
-        await deliveries.deleteMany({ ...ended, _id: { $in: rows.map(({ _id }) => _id) } });
-        count += rows.length;
-      }
-      await this.#endpoints.forget(before);
-      await erasedCards(this.#database).deleteMany({ at: { $lte: before } });
-      return count;
-    });
+  async removeEnded(before: Milliseconds): Promise<number> {
+    const deliveries = await deliveryRows(this.options.database);
+    // The server removes them too, if it can; this is for servers that can't.
+    const ended = { removeAt: { $lte: new Date(before + this.options.keep) } };
+    let count = 0;
+    for (;;) {
+      const rows = await deliveries
+        .find(ended)
+        .project<{ _id: string }>({ _id: 1 })
+        .limit(batchSize)
+        .toArray();
+      if (rows.length === 0) break;
+      await deliveries.deleteMany({ ...ended, _id: { $in: rows.map(({ _id }) => _id) } });
+      count += rows.length;
+    }
+    await this.options.endpoints.forget(before);
+    await erasedCards(this.options.database).deleteMany({ at: { $lte: before } });
+    return count;
   }
 
-  continueRedrives(): Promise<ReadonlySet<Uuid>> {
-    return guarded(DeliveriesUnavailable, async () => {
-      const endpoints = new Set<Uuid>();
-      for (;;) {
-        const open = await this.#redrives.first();
-        if (open === null) return endpoints;
-        for (const endpoint of (await this.#redrives.step(open)).counts.keys()) endpoints.add(endpoint);
-      }
-    });
+  async continueRedrives(): Promise<ReadonlySet<Uuid>> {
+    const endpoints = new Set<Uuid>();
+    for (;;) {
+      const open = await this.#redrives.first();
+      if (open === null) return endpoints;
+      for (const endpoint of (await this.#redrives.step(open)).counts.keys()) endpoints.add(endpoint);
+    }
   }
 
-  retry(
+  async retry(
     org: OrganizationId,
     id: string,
     now: Milliseconds,
     expires: Milliseconds,
   ): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'> {
-    return guarded(DeliveriesUnavailable, async () => {
-      const deliveries = await deliveryRows(this.#database);
-      for (;;) {
-        const row = await deliveries.findOne({ _id: { $eq: id }, org: { $eq: org as string } });
-        if (row === null) return 'unknown';
-        const endpoint = Uuid.parse(row.endpoint);
-        const known = await this.#endpoints.find(endpoint);
-        if (row.status === 'delivered' || known === null || known.state === 'closed') return 'refused';
-        const done =
-          row.status === 'pending'
-            ? await this.#writes.makeDue(row, now, row.expires <= now ? expires : row.expires)
-            : await this.#writes.revive(row, now, expires, 0);
-        if (!done) continue;
-        await this.#watch.announce([row._id as DeliveryId]);
-        return { endpoint };
-      }
-    });
+    const deliveries = await deliveryRows(this.options.database);
+    for (;;) {
+      const row = await deliveries.findOne({ _id: { $eq: id }, org: { $eq: org as string } });
+      if (row === null) return 'unknown';
+      const endpoint = Uuid.parse(row.endpoint);
+      const known = await this.options.endpoints.find(endpoint);
+      if (row.status === 'delivered' || known === null || known.state === 'closed') return 'refused';
+      const done =
+        row.status === 'pending'
+          ? await this.options.writes.makeDue(row, now, row.expires <= now ? expires : row.expires)
+          : await this.options.writes.revive(row, now, expires, 0);
+      if (!done) continue;
+      await this.options.watch.announce([row._id as DeliveryId]);
+      return { endpoint };
+    }
   }
 
-  redrive(
+  async redrive(
     org: OrganizationId,
     which: DeadLetterFilter,
     now: Milliseconds,
     expires: Milliseconds,
   ): Promise<Redriven> {
-    return guarded(DeliveriesUnavailable, async () => {
-      const redrive = await this.#redrives.begin(org, which, now, expires);
-      return this.#redrives.step(redrive, 'all');
-    });
+    const redrive = await this.#redrives.begin(org, which, now, expires);
+    return this.#redrives.step(redrive, 'all');
   }
 
-  replay(rows: readonly NewDelivery[]): Promise<number> {
-    return guarded(DeliveriesUnavailable, async () => {
-      const deliveries = await deliveryRows(this.#database);
-      let count = 0;
-      for (const some of chunks(rows)) {
-        const deleted = await this.#endpoints.deleted(some.map(({ endpoint }) => endpoint));
-        const open = some.filter(({ endpoint }) => !deleted.has(endpoint));
-        const existing = await deliveries
-          .find({ _id: { $in: open.map(({ id }) => id as string) } })
-          .toArray();
-        const known = new Map(existing.map((row) => [row._id, row]));
-        const added = await this.#writes.insert(open.filter(({ id }) => !known.has(id)));
-        const revived: DeliveryId[] = [];
-        for (const { id, due, expires, allowed } of open) {
-          let row = known.get(id) ?? null;
-          while (row?.status === 'exhausted' || row?.status === 'dropped') {
-            if (await this.#writes.revive(row, due, expires, allowed)) {
-              revived.push(id);
-              break;
-            }
-            row = await deliveries.findOne({ _id: { $eq: id as string } });
+  async replay(rows: readonly NewDelivery[]): Promise<number> {
+    const deliveries = await deliveryRows(this.options.database);
+    let count = 0;
+    for (const some of chunks(rows)) {
+      const deleted = await this.options.endpoints.deleted(some.map(({ endpoint }) => endpoint));
+      const open = some.filter(({ endpoint }) => !deleted.has(endpoint));
+      const existing = await deliveries.find({ _id: { $in: open.map(({ id }) => id as string) } }).toArray();
+      const known = new Map(existing.map((row) => [row._id, row]));
+      const added = await this.options.writes.insert(open.filter(({ id }) => !known.has(id)));
+      const revived: DeliveryId[] = [];
+      for (const { id, due, expires, allowed } of open) {
+        let row = known.get(id) ?? null;
+        while (row?.status === 'exhausted' || row?.status === 'dropped') {
+          if (await this.options.writes.revive(row, due, expires, allowed)) {
+            revived.push(id);
+            break;
           }
+          row = await deliveries.findOne({ _id: { $eq: id as string } });
         }
-        await this.#watch.announce([...added, ...revived]);
-        count += added.length + revived.length;
       }
-      return count;
-    });
+      await this.options.watch.announce([...added, ...revived]);
+      count += added.length + revived.length;
+    }
+    return count;
   }
 
-  page(
+  async page(
     org: OrganizationId,
     { endpoint, status, type, card }: DeliveryFilter,
     { startingAfter, limit }: Page,
   ): Promise<readonly Delivery[] | null> {
-    return guarded(DeliveriesUnavailable, async () => {
-      const deliveries = await deliveryRows(this.#database);
-      const own = { org: { $eq: org as string } };
-      const last =
-        startingAfter === null ? null : await deliveries.findOne({ _id: { $eq: startingAfter }, ...own });
-      if (startingAfter !== null && last === null) return null;
-      const wanted = Object.entries({ endpoint, card }).flatMap(([field, value]) =>
-        value === null ? [] : [[field, { $eq: value }] as const],
-      );
-      // Whatever is not asked for is listed, so that an index yields the rows in order for each of them.
-      const kind =
-        card === null && endpoint === null && status === null && type === null
-          ? {}
-          : {
-              status: { $in: status === null ? [...deliveryStatuses] : [status] },
-              type: { $in: type === null ? [...publicEventTypes] : [type] },
-            };
-      const filter = {
-        ...own,
-        ...Object.fromEntries(wanted),
-        ...kind,
-        ...(last !== null && { seq: { $lt: last.seq } }),
-      };
-      const rows =
-        limit < 1
-          ? []
-          : await deliveries
-              .find(filter)
-              .hint(indexFor({ endpoint, status, type, card }))
-              .sort({ seq: -1 })
-              .limit(limit)
-              .toArray();
-      return rows.map(deliveryOf);
-    });
+    const deliveries = await deliveryRows(this.options.database);
+    const own = { org: { $eq: org as string } };
+    const last =
+      startingAfter === null ? null : await deliveries.findOne({ _id: { $eq: startingAfter }, ...own });
+    if (startingAfter !== null && last === null) return null;
+    const wanted = Object.entries({ endpoint, card }).flatMap(([field, value]) =>
+      value === null ? [] : [[field, { $eq: value }] as const],
+    );
+    // Whatever is not asked for is listed, so that an index yields the rows in order for each of them.
+    const kind =
+      card === null && endpoint === null && status === null && type === null
+        ? {}
+        : {
+            status: { $in: status === null ? [...deliveryStatuses] : [status] },
+            type: { $in: type === null ? [...publicEventTypes] : [type] },
+          };
+    const filter = {
+      ...own,
+      ...Object.fromEntries(wanted),
+      ...kind,
+      ...(last !== null && { seq: { $lt: last.seq } }),
+    };
+    const rows =
+      limit < 1
+        ? []
+        : await deliveries
+            .find(filter)
+            .hint(indexFor({ endpoint, status, type, card }))
+            .sort({ seq: -1 })
+            .limit(limit)
+            .toArray();
+    return rows.map(deliveryOf);
   }
 
-  deadLetters({ startingAfter, limit }: Page): Promise<readonly Delivery[] | null> {
-    return guarded(DeliveriesUnavailable, async () => {
-      const deliveries = await deliveryRows(this.#database);
-      const last = startingAfter === null ? null : await deliveries.findOne({ _id: { $eq: startingAfter } });
-      if (startingAfter !== null && last === null) return null;
-      const rows = await deliveries
-        .find({ ...dead, ...(last !== null && { seq: { $lt: last.seq } }) })
-        .hint('all_dead_letters')
-        .sort({ seq: -1 })
-        .limit(limit)
-        .toArray();
-      return rows.map(deliveryOf);
-    });
+  async deadLetters({ startingAfter, limit }: Page): Promise<readonly Delivery[] | null> {
+    const deliveries = await deliveryRows(this.options.database);
+    const last = startingAfter === null ? null : await deliveries.findOne({ _id: { $eq: startingAfter } });
+    if (startingAfter !== null && last === null) return null;
+    const rows = await deliveries
+      .find({ ...dead, ...(last !== null && { seq: { $lt: last.seq } }) })
+      .hint('all_dead_letters')
+      .sort({ seq: -1 })
+      .limit(limit)
+      .toArray();
+    return rows.map(deliveryOf);
   }
 
-  get(org: OrganizationId, id: string): Promise<Delivery | null> {
-    return guarded(DeliveriesUnavailable, async () => {
-      const deliveries = await deliveryRows(this.#database);
-      const row = await deliveries.findOne({ _id: { $eq: id }, org: { $eq: org as string } });
-      return row && deliveryOf(row);
-    });
+  async get(org: OrganizationId, id: string): Promise<Delivery | null> {
+    const deliveries = await deliveryRows(this.options.database);
+    const row = await deliveries.findOne({ _id: { $eq: id }, org: { $eq: org as string } });
+    return row && deliveryOf(row);
   }
 
-  depth(now: Milliseconds): Promise<QueueDepth> {
-    return guarded(DeliveriesUnavailable, async () => {
-      const deliveries = await deliveryRows(this.#database);
-      const disabled = await this.#endpoints.allDisabled();
-      const counting = { limit: maxCounted, hint: 'by_status' };
-      const [pending, deadLetters, first] = await Promise.all([
-        deliveries.countDocuments({ status: 'pending', endpoint: { $nin: [...disabled] } }, counting),
-        deliveries.countDocuments({ status: 'exhausted' }, counting),
-        earliestOf(this.#database, this.#endpoints),
-      ]);
-      const due = [...first.values()].filter((delivery) => delivery.due <= now);
-      const oldestDue = new Map(due.toSorted((a, b) => b.due - a.due).map((each) => [each.org, each.due]));
-      return { pending, deadLetters, oldestDue, disabledEndpoints: disabled.length };
-    });
+  async depth(now: Milliseconds): Promise<QueueDepth> {
+    const deliveries = await deliveryRows(this.options.database);
+    const disabled = await this.options.endpoints.allDisabled();
+    const counting = { limit: maxCounted, hint: 'by_status' };
+    const [pending, deadLetters, first] = await Promise.all([
+      deliveries.countDocuments({ status: 'pending', endpoint: { $nin: [...disabled] } }, counting),
+      deliveries.countDocuments({ status: 'exhausted' }, counting),
+      earliestOf(this.options.database, this.options.endpoints),
+    ]);
+    const due = [...first.values()].filter((delivery) => delivery.due <= now);
+    const oldestDue = new Map(due.toSorted((a, b) => b.due - a.due).map((each) => [each.org, each.due]));
+    return { pending, deadLetters, oldestDue, disabledEndpoints: disabled.length };
   }
 
   watch(org: OrganizationId, signal: AbortSignal): AsyncIterable<DeliveryChange> {
-    return this.#watch.watch(org, signal);
+    return this.options.watch.watch(org, signal);
   }
 }

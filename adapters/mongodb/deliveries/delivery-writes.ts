@@ -25,19 +25,7 @@ export interface MongoDeliveryWritesOptions {
 
 /** Inserts deliveries, drops them, and makes them due again. Claims and attempts are made elsewhere. */
 export class MongoDeliveryWrites {
-  readonly #database: MongoDatabase;
-  readonly #clock: Clock;
-  readonly #endpoints: MongoDeliveryEndpoints;
-  readonly #watch: MongoDeliveryWatch;
-  readonly #keep: Milliseconds;
-
-  constructor({ database, clock, endpoints, watch, keep }: MongoDeliveryWritesOptions) {
-    this.#keep = keep;
-    this.#database = database;
-    this.#clock = clock;
-    this.#endpoints = endpoints;
-    this.#watch = watch;
-  }
+  constructor(private readonly options: MongoDeliveryWritesOptions) {}
 
   /**
    * Inserts the missing deliveries, at most one chunk, and returns which these were. Deliveries of deleted
@@ -45,14 +33,14 @@ export class MongoDeliveryWrites {
    */
   async insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
     if (rows.length === 0) return [];
-    const deliveries = await deliveryRows(this.#database);
+    const deliveries = await deliveryRows(this.options.database);
     const cards = rows.map(({ card }) => card);
     const [deleted, erased, last] = await Promise.all([
-      this.#endpoints.deleted(rows.map(({ endpoint }) => endpoint)),
-      erasedAmong(this.#database, cards),
+      this.options.endpoints.deleted(rows.map(({ endpoint }) => endpoint)),
+      erasedAmong(this.options.database, cards),
       this.#reserveNumbers(rows.length),
     ]);
-    const now = this.#clock.now();
+    const now = this.options.clock.now();
     const inserted = rows.map((row, index) =>
       newDeliveryRow(
         row,
@@ -60,7 +48,7 @@ export class MongoDeliveryWrites {
         row.dropReason ?? deleted.get(row.endpoint) ?? null,
         erased.has(row.card),
         now,
-        this.#keep,
+        this.options.keep,
       ),
     );
     let present: ReadonlySet<number> = new Set();
@@ -74,11 +62,11 @@ export class MongoDeliveryWrites {
     const added = rows.filter((_, index) => !present.has(index));
     // An endpoint may have been deleted, and a card erased, while their rows were being inserted.
     const [deletedNow, erasedNow] = await Promise.all([
-      this.#endpoints.deleted(added.map(({ endpoint }) => endpoint)),
-      erasedAmong(this.#database, cards),
+      this.options.endpoints.deleted(added.map(({ endpoint }) => endpoint)),
+      erasedAmong(this.options.database, cards),
     ]);
     await eraseRows(
-      this.#database,
+      this.options.database,
       [...erasedNow].filter((card) => !erased.has(card)),
     );
     for (const [endpoint, reason] of deletedNow)
@@ -91,8 +79,8 @@ export class MongoDeliveryWrites {
    * are still recorded.
    */
   async dropSome(which: Filter<DeliveryRow>, reason: string): Promise<number> {
-    const deliveries = await deliveryRows(this.#database);
-    const now = this.#clock.now();
+    const deliveries = await deliveryRows(this.options.database);
+    const now = this.options.clock.now();
     const pending = { ...which, status: 'pending' as const };
     const rows = await deliveries
       .find(pending)
@@ -105,10 +93,10 @@ export class MongoDeliveryWrites {
       status: 'dropped' as const,
       due: null,
       dropReason: reason,
-      removeAt: new Date(now + this.#keep),
+      removeAt: new Date(now + this.options.keep),
     };
     await deliveries.updateMany({ ...pending, _id: { $in: ids } }, changed('changed', dropped, now));
-    await this.#watch.announce(ids.map((id) => id as DeliveryId));
+    await this.options.watch.announce(ids.map((id) => id as DeliveryId));
     return ids.length;
   }
 
@@ -146,17 +134,17 @@ export class MongoDeliveryWrites {
     { _id, status, made }: Pick<DeliveryRow, '_id' | 'status' | 'made'>,
     set: Partial<DeliveryRow>,
   ): Promise<boolean> {
-    const deliveries = await deliveryRows(this.#database);
+    const deliveries = await deliveryRows(this.options.database);
     const { matchedCount } = await deliveries.updateOne(
       { _id: { $eq: _id }, status, made },
-      changed('changed', set, this.#clock.now()),
+      changed('changed', set, this.options.clock.now()),
     );
     return matchedCount === 1;
   }
 
   /** Reserves consecutive numbers and returns the last of them. */
   async #reserveNumbers(count: number): Promise<number> {
-    const sequences = this.#database.collection<Sequence>('sequences');
+    const sequences = this.options.database.collection<Sequence>('sequences');
     const advance = () =>
       sequences.findOneAndUpdate(
         { _id: { $eq: 'deliveries' } },

@@ -1,4 +1,3 @@
-import { DeliveriesUnavailable } from '../../../application/ports/deliveries.js';
 import { expiredReason, type Page } from '../../../application/ports/delivery-log.js';
 import type {
   DeliveryEndpoint,
@@ -12,73 +11,57 @@ import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js'
 import { countLeftovers } from './attempt-counts.js';
 import type { MongoAttempts } from './attempts.js';
 import { batchSize } from '../client/chunks.js';
-import { guarded, type MongoDatabase } from '../client/database.js';
-import type { MongoDeliveryEndpoints } from './delivery-endpoints.js';
 import type { MongoDeliveryWrites, MongoDeliveryWritesOptions } from './delivery-writes.js';
 
 /** Opens and closes the endpoints, and revokes the claims that may not start any more. */
 export class MongoEndpointGates implements EndpointGates {
-  readonly #database: MongoDatabase;
-  readonly #attempts: MongoAttempts;
-  readonly #endpoints: MongoDeliveryEndpoints;
-  readonly #writes: MongoDeliveryWrites;
+  constructor(
+    private readonly options: MongoDeliveryWritesOptions & {
+      readonly attempts: MongoAttempts;
+      readonly writes: MongoDeliveryWrites;
+    },
+  ) {}
 
-  constructor({
-    database,
-    attempts,
-    endpoints,
-    writes,
-  }: MongoDeliveryWritesOptions & {
-    readonly attempts: MongoAttempts;
-    readonly writes: MongoDeliveryWrites;
-  }) {
-    this.#database = database;
-    this.#attempts = attempts;
-    this.#endpoints = endpoints;
-    this.#writes = writes;
+  async upsertEndpoint(wanted: DeliveryEndpoint, now: Milliseconds): Promise<void> {
+    const { endpoint } = wanted;
+    const became = await this.options.endpoints.upsert(wanted, now);
+    if (became === 'off') this.options.attempts.revoke(endpoint);
+    if (became !== 'opening') return;
+    const expired = { endpoint: { $eq: endpoint as string }, expires: { $lte: now } };
+    if ((await this.options.writes.dropSome(expired, expiredReason)) < batchSize)
+      await this.options.endpoints.open(endpoint);
   }
 
-  upsertEndpoint(wanted: DeliveryEndpoint, now: Milliseconds): Promise<void> {
-    return guarded(DeliveriesUnavailable, async () => {
-      const { endpoint } = wanted;
-      const became = await this.#endpoints.upsert(wanted, now);
-      if (became === 'off') this.#attempts.revoke(endpoint);
-      if (became !== 'opening') return;
-      const expired = { endpoint: { $eq: endpoint as string }, expires: { $lte: now } };
-      if ((await this.#writes.dropSome(expired, expiredReason)) < batchSize)
-        await this.#endpoints.open(endpoint);
-    });
+  async addresses(endpoints: readonly Uuid[]): Promise<ReadonlyMap<Uuid, EndpointAddress>> {
+    return this.options.endpoints.addresses(endpoints);
   }
 
-  addresses(endpoints: readonly Uuid[]): Promise<ReadonlyMap<Uuid, EndpointAddress>> {
-    return guarded(DeliveriesUnavailable, () => this.#endpoints.addresses(endpoints));
+  async resetFailures(endpoint: Uuid): Promise<void> {
+    return this.options.endpoints.resetFailures(endpoint);
   }
 
-  resetFailures(endpoint: Uuid): Promise<void> {
-    return guarded(DeliveriesUnavailable, () => this.#endpoints.resetFailures(endpoint));
+  async deleteEndpoint(
+    org: OrganizationId,
+    endpoint: Uuid,
+    reason: string,
+    now: Milliseconds,
+  ): Promise<void> {
+    if (!(await this.options.endpoints.delete(org, endpoint, reason, now))) return;
+    this.options.attempts.revoke(endpoint);
+    await this.options.writes.dropSome({ endpoint: { $eq: endpoint } }, reason);
+    await this.options.attempts.revokeClaims({ endpoint: { $eq: endpoint as string } });
   }
 
-  deleteEndpoint(org: OrganizationId, endpoint: Uuid, reason: string, now: Milliseconds): Promise<void> {
-    return guarded(DeliveriesUnavailable, async () => {
-      if (!(await this.#endpoints.delete(org, endpoint, reason, now))) return;
-      this.#attempts.revoke(endpoint);
-      await this.#writes.dropSome({ endpoint: { $eq: endpoint } }, reason);
-      await this.#attempts.revokeClaims({ endpoint: { $eq: endpoint as string } });
-    });
+  async tripped(): Promise<readonly TrippedEndpoint[]> {
+    await countLeftovers(this.options.database);
+    return this.options.endpoints.tripped();
   }
 
-  tripped(): Promise<readonly TrippedEndpoint[]> {
-    return guarded(DeliveriesUnavailable, async () => {
-      await countLeftovers(this.#database);
-      return this.#endpoints.tripped();
-    });
+  async health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> {
+    return this.options.endpoints.health(org);
   }
 
-  health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> {
-    return guarded(DeliveriesUnavailable, () => this.#endpoints.health(org));
-  }
-
-  watched(inactiveOnly: boolean, page: Page): Promise<readonly WatchedEndpoint[]> {
-    return guarded(DeliveriesUnavailable, () => this.#endpoints.watched(inactiveOnly, page));
+  async watched(inactiveOnly: boolean, page: Page): Promise<readonly WatchedEndpoint[]> {
+    return this.options.endpoints.watched(inactiveOnly, page);
   }
 }

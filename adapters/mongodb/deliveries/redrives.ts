@@ -42,11 +42,7 @@ const countsOf = (endpoints: readonly Uuid[]): ReadonlyMap<Uuid, number> => {
 
 /** Redrives, one chunk of dead letters at a time. The rest is stored, so that any process can continue. */
 export class MongoRedrives {
-  readonly #options: MongoRedrivesOptions;
-
-  constructor(options: MongoRedrivesOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: MongoRedrivesOptions) {}
 
   async begin(
     org: OrganizationId,
@@ -56,7 +52,7 @@ export class MongoRedrives {
   ): Promise<OpenRedrive> {
     const fromTime = 'time' in from ? from.time : 0;
     return {
-      _id: this.#options.entropy.uuid(),
+      _id: this.options.entropy.uuid(),
       org,
       fromTime,
       fromPosition: 'position' in from ? from.position : 0n,
@@ -79,7 +75,7 @@ export class MongoRedrives {
    * endpoint; of `all`, how many will.
    */
   async step(redrive: OpenRedrive, counting: 'chunk' | 'all' = 'chunk'): Promise<Redriven> {
-    const { database, endpoints, watch, writes } = this.#options;
+    const { database, endpoints, watch, writes } = this.options;
     const { now, expires } = redrive;
     const deliveries = await deliveryRows(database);
     const rows = await deliveries
@@ -109,7 +105,7 @@ export class MongoRedrives {
 
   /** The endpoint of each dead letter that it will make due. */
   async #endpointsIn(redrive: OpenRedrive): Promise<readonly Uuid[]> {
-    const { database, endpoints } = this.#options;
+    const { database, endpoints } = this.options;
     const found: Uuid[] = [];
     const rows = (await deliveryRows(database))
       .find(this.#which(redrive), { projection: { endpoint: 1 } })
@@ -129,11 +125,11 @@ export class MongoRedrives {
       ...(toTime !== null && { $and: [{ occurredAt: { $lte: toTime } }] }),
       position: { $gte: fromPosition, ...(toPosition !== null && { $lte: toPosition }) },
       ...(endpoint !== null && { endpoint: { $eq: endpoint } }),
-      removeAt: { $lte: new Date(now + this.#options.keep) },
+      removeAt: { $lte: new Date(now + this.options.keep) },
     };
   }
 
   #open() {
-    return this.#options.database.collection<OpenRedrive>('redrives');
+    return this.options.database.collection<OpenRedrive>('redrives');
   }
 }

@@ -25,13 +25,13 @@ import {
   type DocumentRow,
 } from './builds.js';
 import { chunks } from '../client/chunks.js';
-import { guarded, sendAll, type MongoDatabase } from '../client/database.js';
+import { guardedPort, sendAll, type MongoDatabase } from '../client/database.js';
 import { isInserted } from '../client/refusals.js';
 
 /** How long a build is kept that is retired, or fed no longer. */
 const keptFor: Milliseconds = 60 * 60 * 1000;
 
-export interface MongoProjectionStoreOptions {
+interface MongoProjectionStoreOptions {
   readonly database: MongoDatabase;
   readonly clock: Clock;
   /**
@@ -86,7 +86,7 @@ const writesOf = (row: DocumentRow): AnyBulkWriteOperation<DocumentRow>[] => {
 /**
  * The read models in MongoDB, as the projector writes them: one collection per build, and their checkpoints.
  */
-export class MongoProjectionStore implements ProjectionStore {
+class MongoProjectionStore implements ProjectionStore {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
   readonly #epoch: () => number;
@@ -99,116 +99,103 @@ export class MongoProjectionStore implements ProjectionStore {
     this.#release = release;
   }
 
-  active(projection: Projection<unknown>): Promise<BuildState> {
-    return guarded(ReadModelsUnavailable, async () => {
-      for (;;) {
-        const rows = await this.#rows(projection);
-        const mine = rows.filter((row) => isBuildOf(projection, row) && row.state !== 'retired');
-        const found = mine.findLast(({ state }) => state === 'active') ?? mine.at(-1);
-        if (found !== undefined) return stateOf(found);
-        const all = await builds(this.#database);
-        const isFresh =
-          !rows.some(({ state }) => state === 'active') && !(await all.findOne({ checkpoint: { $gt: 0n } }));
-        const begun = await this.#begin(projection, rows, isFresh ? 'active' : 'building');
-        if (begun !== null) return begun;
-      }
-    });
+  async active(projection: Projection<unknown>): Promise<BuildState> {
+    for (;;) {
+      const rows = await this.#rows(projection);
+      const mine = rows.filter((row) => isBuildOf(projection, row) && row.state !== 'retired');
+      const found = mine.findLast(({ state }) => state === 'active') ?? mine.at(-1);
+      if (found !== undefined) return stateOf(found);
+      const all = await builds(this.#database);
+      const isFresh =
+        !rows.some(({ state }) => state === 'active') && !(await all.findOne({ checkpoint: { $gt: 0n } }));
+      const begun = await this.#begin(projection, rows, isFresh ? 'active' : 'building');
+      if (begun !== null) return begun;
+    }
   }
 
   /**
    * Keeps these builds alive, and removes builds that were retired, or last kept alive, an hour ago, and
    * collections without a build. Call it a few times an hour.
    */
-  keep(projections: readonly Projection<unknown>[]): Promise<void> {
-    return guarded(ReadModelsUnavailable, async () => {
-      const now = this.#clock.now();
-      const all = await builds(this.#database);
-      const rows = await all.find({}).toArray();
-      const own = rows.filter((row) => projections.some((projection) => isBuildOf(projection, row)));
-      await all.updateMany({ _id: { $in: own.map(({ _id }) => _id) } }, { $set: { fedAt: now } });
-      for (const row of rows) {
-        const endedAt = row.retiredAt ?? (own.includes(row) ? now : row.fedAt);
-        if (endedAt + keptFor <= now) await this.#remove(row);
-      }
-      for (const collection of await this.#database.collectionNames(documentsPrefix)) {
-        const [, name, generation] =
-          /^(.+)_v\d+_g(\d+)$/.exec(collection.slice(documentsPrefix.length)) ?? [];
-        const later = rows.filter((row) => row.name === name && row.generation >= Number(generation));
-        if (later.length > 0 && !later.some((row) => documentsName(row) === collection))
-          await this.#database.drop(collection);
-      }
-    });
+  async keep(projections: readonly Projection<unknown>[]): Promise<void> {
+    const now = this.#clock.now();
+    const all = await builds(this.#database);
+    const rows = await all.find({}).toArray();
+    const own = rows.filter((row) => projections.some((projection) => isBuildOf(projection, row)));
+    await all.updateMany({ _id: { $in: own.map(({ _id }) => _id) } }, { $set: { fedAt: now } });
+    for (const row of rows) {
+      const endedAt = row.retiredAt ?? (own.includes(row) ? now : row.fedAt);
+      if (endedAt + keptFor <= now) await this.#remove(row);
+    }
+    for (const collection of await this.#database.collectionNames(documentsPrefix)) {
+      const [, name, generation] = /^(.+)_v\d+_g(\d+)$/.exec(collection.slice(documentsPrefix.length)) ?? [];
+      const later = rows.filter((row) => row.name === name && row.generation >= Number(generation));
+      if (later.length > 0 && !later.some((row) => documentsName(row) === collection))
+        await this.#database.drop(collection);
+    }
   }
 
-  startBuild(projection: Projection<unknown>): Promise<BuildState> {
-    return guarded(ReadModelsUnavailable, async () => {
-      for (;;) {
-        const rows = await this.#rows(projection);
-        const begun = await this.#begin(projection, rows, 'building');
-        if (begun === null) continue;
-        const unfinished = rows.filter((row) => row.state === 'building' && isBuildOf(projection, row));
-        for (const row of unfinished) await this.#remove(row);
-        return begun;
-      }
-    });
+  async startBuild(projection: Projection<unknown>): Promise<BuildState> {
+    for (;;) {
+      const rows = await this.#rows(projection);
+      const begun = await this.#begin(projection, rows, 'building');
+      if (begun === null) continue;
+      const unfinished = rows.filter((row) => row.state === 'building' && isBuildOf(projection, row));
+      for (const row of unfinished) await this.#remove(row);
+      return begun;
+    }
   }
 
-  activate(projection: Projection<unknown>, generation: number): Promise<void> {
-    return guarded(ReadModelsUnavailable, async () => {
-      const { name, version } = projection;
-      const all = await builds(this.#database);
-      const build = { name: { $eq: name }, version, generation };
-      const before = await all.findOneAndUpdate(
-        build,
-        { $set: { state: 'active', retiredAt: null } },
-        { returnDocument: 'before' },
-      );
-      if (before === null) throw this.#unknownBuild(projection, generation);
-      // Processes of other releases go on reading and feeding theirs.
-      const { modifiedCount } = await all.updateMany(
-        {
-          name: { $eq: name },
-          state: { $ne: 'retired' },
-          version,
-          shape: { $eq: before.shape },
-          generation: { $lt: generation },
-        },
-        { $set: { state: 'retired', retiredAt: this.#clock.now() } },
-      );
-      // Until the last reader has left the old build nothing is saved, and so no write is acknowledged that
-      // only the new build would show.
-      if (modifiedCount > 0 || before.state !== 'active') await this.#clock.sleep(2 * activeBuildTtl);
-    });
+  async activate(projection: Projection<unknown>, generation: number): Promise<void> {
+    const { name, version } = projection;
+    const all = await builds(this.#database);
+    const build = { name: { $eq: name }, version, generation };
+    const before = await all.findOneAndUpdate(
+      build,
+      { $set: { state: 'active', retiredAt: null } },
+      { returnDocument: 'before' },
+    );
+    if (before === null) throw this.#unknownBuild(projection, generation);
+    // Processes of other releases go on reading and feeding theirs.
+    const { modifiedCount } = await all.updateMany(
+      {
+        name: { $eq: name },
+        state: { $ne: 'retired' },
+        version,
+        shape: { $eq: before.shape },
+        generation: { $lt: generation },
+      },
+      { $set: { state: 'retired', retiredAt: this.#clock.now() } },
+    );
+    // Until the last reader has left the old build nothing is saved, and so no write is acknowledged that
+    // only the new build would show.
+    if (modifiedCount > 0 || before.state !== 'active') await this.#clock.sleep(2 * activeBuildTtl);
   }
 
-  load<Document>(
+  async load<Document>(
     projection: Projection<Document>,
     generation: number,
     keys: readonly string[],
   ): Promise<ReadonlyMap<string, Stored<Document>>> {
-    return guarded(ReadModelsUnavailable, async () => {
-      const { name, version } = projection;
-      const documents = this.#database.collection<DocumentRow>(documentsName({ name, version, generation }));
-      const found = new Map<string, Stored<Document>>();
-      for (const some of chunks(keys)) {
-        for (const row of await documents
-          .find({ _id: { $in: some } }, { batchSize: some.length + 1 })
-          .toArray())
-          found.set(row._id, fromRow<Document>(row));
-      }
-      return found;
-    });
+    const { name, version } = projection;
+    const documents = this.#database.collection<DocumentRow>(documentsName({ name, version, generation }));
+    const found = new Map<string, Stored<Document>>();
+    for (const some of chunks(keys)) {
+      for (const row of await documents
+        .find({ _id: { $in: some } }, { batchSize: some.length + 1 })
+        .toArray())
+        found.set(row._id, fromRow<Document>(row));
+    }
+    return found;
   }
 
   /**
    * The documents first, then the checkpoints, whose filter is the fence: no lease has to be read to know
    * that it is still held.
    */
-  save(batches: readonly ProjectedBatch[]): Promise<void> {
-    return guarded(ReadModelsUnavailable, async () => {
-      await Promise.all(batches.map((batch) => this.#saveDocuments(batch)));
-      await this.#saveCheckpoints(batches);
-    });
+  async save(batches: readonly ProjectedBatch[]): Promise<void> {
+    await Promise.all(batches.map((batch) => this.#saveDocuments(batch)));
+    await this.#saveCheckpoints(batches);
   }
 
   async #saveDocuments({ projection, generation, documents }: ProjectedBatch): Promise<void> {
@@ -290,3 +277,6 @@ export class MongoProjectionStore implements ProjectionStore {
     return new ReadModelsUnavailable(`${name} v${version} has no build ${generation}`);
   }
 }
+
+export const mongoProjectionStore = (options: MongoProjectionStoreOptions): MongoProjectionStore =>
+  guardedPort(ReadModelsUnavailable, new MongoProjectionStore(options));

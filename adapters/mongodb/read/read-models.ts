@@ -12,8 +12,14 @@ import type { Clock } from '../../../application/ports/system.js';
 import type { Projection } from '../../../projections/projection.js';
 import { acrossIndex, documentsName, fromRow, indexedFields, type DocumentRow } from './builds.js';
 import { Batcher } from '../client/batcher.js';
-import { guarded, type MongoDatabase } from '../client/database.js';
+import { guardedPort, type MongoDatabase } from '../client/database.js';
 import { SeenBuilds } from './seen-builds.js';
+
+interface MongoReadModelsOptions {
+  readonly database: MongoDatabase;
+  readonly clock: Clock;
+  readonly seen?: SeenBuilds;
+}
 
 /** A query's requirements of a build. */
 interface Needs {
@@ -30,7 +36,7 @@ const noIndex: Needs = { fields: [], agenda: false };
  * The read models in MongoDB, as queries see them. Values from outside are compared as strings, and never
  * taken for operators.
  */
-export class MongoReadModels implements ReadModels {
+class MongoReadModels implements ReadModels {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
   readonly #seen: SeenBuilds;
@@ -38,27 +44,17 @@ export class MongoReadModels implements ReadModels {
   readonly #lookups = new Map<string, Batcher<string, DocumentRow | null>>();
 
   /** `seen`: shared with the code that acknowledges writes in this process. */
-  constructor({
-    database,
-    clock,
-    seen = new SeenBuilds(database, clock),
-  }: {
-    readonly database: MongoDatabase;
-    readonly clock: Clock;
-    readonly seen?: SeenBuilds;
-  }) {
+  constructor({ database, clock, seen = new SeenBuilds(database, clock) }: MongoReadModelsOptions) {
     this.#database = database;
     this.#clock = clock;
     this.#seen = seen;
   }
 
   /** Documents of one projection that are asked for at the same time are found by one query. */
-  get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null> {
-    return guarded(ReadModelsUnavailable, async () => {
-      const documents = await this.#documentsOf(projection, noIndex);
-      const row = await this.#lookupsIn(documents.collectionName).add(key);
-      return row && fromRow<Document>(row);
-    });
+  async get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null> {
+    const documents = await this.#documentsOf(projection, noIndex);
+    const row = await this.#lookupsIn(documents.collectionName).add(key);
+    return row && fromRow<Document>(row);
   }
 
   #lookupsIn(collection: string): Batcher<string, DocumentRow | null> {
@@ -74,13 +70,12 @@ export class MongoReadModels implements ReadModels {
     return lookups;
   }
 
-  page<Document>(
+  async page<Document>(
     projection: Projection<Document>,
     { org, where = {}, before, limit }: PageQuery,
   ): Promise<readonly Stored<Document>[]> {
     const unknown = Object.keys(where).filter((field) => projection.indexes[field] === undefined);
-    if (unknown.length > 0)
-      return Promise.reject(new Error(`${projection.name} is not indexed by ${unknown.join(', ')}`));
+    if (unknown.length > 0) throw new Error(`${projection.name} is not indexed by ${unknown.join(', ')}`);
     const fields = Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }] as const);
     const filter = {
       org: { $eq: org },
@@ -94,16 +89,14 @@ export class MongoReadModels implements ReadModels {
     });
   }
 
-  pageAcross<Document>(
+  async pageAcross<Document>(
     projection: Projection<Document>,
     { where, before, limit }: PageAcrossQuery,
   ): Promise<readonly Stored<Document>[]> {
     const fields = Object.keys(where);
     const isThere = projection.across?.some((known) => acrossIndex(known) === acrossIndex(fields)) === true;
     if (!isThere)
-      return Promise.reject(
-        new Error(`${projection.name} is not listed across organizations by ${fields.join(', ')}`),
-      );
+      throw new Error(`${projection.name} is not listed across organizations by ${fields.join(', ')}`);
     const filter = {
       ...Object.fromEntries(Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }])),
       ...(before !== undefined && { created: { $lt: before } }),
@@ -112,27 +105,23 @@ export class MongoReadModels implements ReadModels {
     return this.#find<Document>(projection, filter, { created: -1 }, limit, needs, acrossIndex(fields));
   }
 
-  count(
+  async count(
     projection: Projection<unknown>,
     { org, where }: Required<Pick<PageQuery, 'org' | 'where'>>,
   ): Promise<number> {
     const fields = Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }] as const);
-    return guarded(ReadModelsUnavailable, async () => {
-      const needs: Needs = { fields: Object.keys(where), agenda: false, owner: true };
-      const documents = await this.#documentsOf(projection, needs);
-      return documents.countDocuments({ org: { $eq: org }, ...Object.fromEntries(fields) });
-    });
+    const needs: Needs = { fields: Object.keys(where), agenda: false, owner: true };
+    const documents = await this.#documentsOf(projection, needs);
+    return documents.countDocuments({ org: { $eq: org }, ...Object.fromEntries(fields) });
   }
 
-  countAcross(projection: Projection<unknown>, where: PageAcrossQuery['where']): Promise<number> {
+  async countAcross(projection: Projection<unknown>, where: PageAcrossQuery['where']): Promise<number> {
     const fields = Object.keys(where);
     const filter = Object.fromEntries(
       Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }]),
     );
-    return guarded(ReadModelsUnavailable, async () => {
-      const documents = await this.#documentsOf(projection, { fields, agenda: false });
-      return documents.countDocuments(filter, { hint: acrossIndex(fields) });
-    });
+    const documents = await this.#documentsOf(projection, { fields, agenda: false });
+    return documents.countDocuments(filter, { hint: acrossIndex(fields) });
   }
 
   agenda<Document>(
@@ -152,7 +141,7 @@ export class MongoReadModels implements ReadModels {
     });
   }
 
-  #find<Document>(
+  async #find<Document>(
     projection: Projection<unknown>,
     filter: Filter<DocumentRow>,
     sort: Readonly<Record<string, 1 | -1>>,
@@ -161,16 +150,14 @@ export class MongoReadModels implements ReadModels {
     /** The index that must be there: without it, the query would look at every document. */
     hint?: string,
   ): Promise<readonly Stored<Document>[]> {
-    return guarded(ReadModelsUnavailable, async () => {
-      const documents = await this.#documentsOf(projection, needs);
-      if (limit < 1) return [];
-      const rows = await documents
-        .find(filter, { ...(hint !== undefined && { hint }) })
-        .sort({ ...sort })
-        .limit(limit)
-        .toArray();
-      return rows.map((row) => fromRow<Document>(row));
-    });
+    const documents = await this.#documentsOf(projection, needs);
+    if (limit < 1) return [];
+    const rows = await documents
+      .find(filter, { ...(hint !== undefined && { hint }) })
+      .sort({ ...sort })
+      .limit(limit)
+      .toArray();
+    return rows.map((row) => fromRow<Document>(row));
   }
 
   /** The documents of the build that readers see, which must support the query. */
@@ -186,3 +173,6 @@ export class MongoReadModels implements ReadModels {
     );
   }
 }
+
+export const mongoReadModels = (options: MongoReadModelsOptions): ReadModels =>
+  guardedPort(ReadModelsUnavailable, new MongoReadModels(options));

@@ -45,18 +45,15 @@ export interface ReleasesOptions {
 
 /** The releases whose processes share the data, as this process sees them. */
 export class Releases {
-  readonly #options: ReleasesOptions;
   #others: ReadonlyMap<string, { readonly sign: number; readonly changedAt: Milliseconds }> = new Map();
   /** When the processes of other releases know of this one; null before its first sign of life. */
   #knownFrom: Milliseconds | null = null;
 
-  constructor(options: ReleasesOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ReleasesOptions) {}
 
   /** Shows that a process of this release runs, and then looks for others. Throws a MongoError. */
   async look(): Promise<void> {
-    const { database, clock, release } = this.#options;
+    const { database, clock, release } = this.options;
     const rows = await database.indexed<ReleaseRow>('releases', releaseIndexes);
     const sign = { $set: { signAt: new Date(clock.now()) } };
     await rows.updateOne({ _id: { $eq: release } }, sign, { upsert: true });
@@ -74,7 +71,7 @@ export class Releases {
 
   /** Waits until the processes of other releases know of this one. Throws a MongoError. */
   async join(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
+    const { clock } = this.options;
     if (this.#knownFrom === null) await this.look();
     const left = (this.#knownFrom ?? 0) - clock.monotonic();
     if (left > 0) await clock.sleep(left, signal);
@@ -82,7 +79,7 @@ export class Releases {
 
   /** Whether processes of another release may be at work. */
   areSeveral(): boolean {
-    const now = this.#options.clock.monotonic();
+    const now = this.options.clock.monotonic();
     return [...this.#others.values()].some(({ changedAt }) => now - changedAt < goneAfter);
   }
 }

@@ -9,17 +9,15 @@ import type { MongoDatabase } from '../client/database.js';
  * build that is said to be up to date is the one that is read from then on.
  */
 export class SeenBuilds {
-  readonly #database: MongoDatabase;
-  readonly #clock: Clock;
   #rows: readonly BuildRow[] = [];
   /** When the last look began. */
   #began: Milliseconds = -Infinity;
   #underWay: Promise<void> | null = null;
 
-  constructor(database: MongoDatabase, clock: Clock) {
-    this.#database = database;
-    this.#clock = clock;
-  }
+  constructor(
+    private readonly database: MongoDatabase,
+    private readonly clock: Clock,
+  ) {}
 
   /** A projection's builds in the order of their generations. */
   rows(): readonly BuildRow[] {
@@ -36,14 +34,14 @@ export class SeenBuilds {
 
   /** The build that readers of a projection see; null if there is none. Throws a MongoError. */
   async toRead(projection: Projection<unknown>): Promise<BuildRow | null> {
-    const oldest = this.#clock.monotonic() - activeBuildTtl;
+    const oldest = this.clock.monotonic() - activeBuildTtl;
     while (this.#began < oldest) await this.look();
     return seenBuild(projection, this.#rows);
   }
 
   async #look(): Promise<void> {
-    const began = this.#clock.monotonic();
-    const all = await builds(this.#database);
+    const began = this.clock.monotonic();
+    const all = await builds(this.database);
     this.#rows = await all.find({}).sort({ name: 1, generation: 1 }).toArray();
     this.#began = began;
   }

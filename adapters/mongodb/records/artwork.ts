@@ -43,23 +43,17 @@ const bytesOf = ({ buffer, position }: Binary): Buffer => Buffer.from(buffer).su
  * first; puts of one digest at the same time may make two, which are removed together.
  */
 export class MongoArtwork implements Artwork {
-  readonly #database: MongoDatabase;
-  readonly #clock: Clock;
-
-  constructor({ database, clock }: { readonly database: MongoDatabase; readonly clock: Clock }) {
-    this.#database = database;
-    this.#clock = clock;
-  }
+  constructor(private readonly options: { readonly database: MongoDatabase; readonly clock: Clock }) {}
 
   put(digest: ArtworkDigest, { master, preview, thumbnail }: Pictures): Promise<void> {
     return this.#guarded(async () => {
-      const putAt = new Date(this.#clock.now());
+      const putAt = new Date(this.options.clock.now());
       const renewed = { $max: { 'metadata.putAt': putAt } };
       const { matchedCount } = await this.#files().updateMany({ filename: { $eq: digest } }, renewed);
       if (matchedCount > 0) return;
       const id = await this.#begin(new ObjectId());
       const metadata = { putAt, preview: new Binary(preview), thumbnail: new Binary(thumbnail) };
-      const file = this.#database.bucket('artwork').openUploadStreamWithId(id, digest, { metadata });
+      const file = this.options.database.bucket('artwork').openUploadStreamWithId(id, digest, { metadata });
       const written = once(file, 'finish');
       file.end(master);
       await written;
@@ -73,7 +67,7 @@ export class MongoArtwork implements Artwork {
       const file = await this.#files().findOne({ filename: { $eq: digest } }, { projection });
       if (file === null) return null;
       if (size !== 'master') return bytesOf(file.metadata[size]);
-      const chunks = await this.#database.bucket('artwork').openDownloadStream(file._id).toArray();
+      const chunks = await this.options.database.bucket('artwork').openDownloadStream(file._id).toArray();
       return Buffer.concat(chunks);
     });
   }
@@ -114,7 +108,7 @@ export class MongoArtwork implements Artwork {
   }
 
   async #begin(id: ObjectId): Promise<ObjectId> {
-    const at = new Date(this.#clock.now());
+    const at = new Date(this.options.clock.now());
     await this.#unfinished().updateOne({ _id: { $eq: id } }, { $set: { at } }, { upsert: true });
     return id;
   }
@@ -131,7 +125,7 @@ export class MongoArtwork implements Artwork {
   }
 
   #of<Row extends Document>(name: string): Collection<Row> {
-    return this.#database.collection<Row>(name);
+    return this.options.database.collection<Row>(name);
   }
   #files = () => this.#of<FileDocument>('artwork.files');
   #unfinished = () => this.#of<UnfinishedDocument>('artwork.unfinished');

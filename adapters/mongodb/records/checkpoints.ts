@@ -20,11 +20,7 @@ const progressOf = ({ position, event, openSince }: Omit<CheckpointRow, 'state'>
 
 /** The positions up to which processes have handled the log, one document each. */
 export class MongoCheckpoints implements Checkpoints {
-  readonly #database: MongoDatabase;
-
-  constructor(database: MongoDatabase) {
-    this.#database = database;
-  }
+  constructor(private readonly database: MongoDatabase) {}
 
   async load(name: string): Promise<ProcessCheckpoint | null> {
     const row = await this.#rows().findOne({ _id: { $eq: name } });
@@ -55,6 +51,6 @@ export class MongoCheckpoints implements Checkpoints {
   }
 
   #rows() {
-    return this.#database.collection<CheckpointRow>('checkpoints');
+    return this.database.collection<CheckpointRow>('checkpoints');
   }
 }

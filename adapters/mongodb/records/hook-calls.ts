@@ -75,13 +75,7 @@ export interface MongoHookCallsOptions {
  * longer among the newest of its hook gets the time of its end, after which the server removes it.
  */
 export class MongoHookCalls implements HookCalls {
-  readonly #database: MongoDatabase;
-  readonly #keep: Milliseconds;
-
-  constructor({ database, keep }: MongoHookCallsOptions) {
-    this.#database = database;
-    this.#keep = keep;
-  }
+  constructor(private readonly options: MongoHookCallsOptions) {}
 
   record({ id, ...call }: HookCall): Promise<void> {
     return this.#with(async (calls) => {
@@ -166,17 +160,17 @@ export class MongoHookCalls implements HookCalls {
   }
 
   #end({ _id, at }: CallRow) {
-    const endsAt = new Date(Date.parse(at) + this.#keep);
+    const endsAt = new Date(Date.parse(at) + this.options.keep);
     return { updateOne: { filter: { _id: { $eq: _id } }, update: { $set: { endsAt } } } };
   }
 
   #uses(): Collection<UseRow> {
-    return this.#database.collection<UseRow>('hook_uses');
+    return this.options.database.collection<UseRow>('hook_uses');
   }
 
   /** A number that no other call has; gaps don't matter. */
   async #nextNumber(): Promise<number> {
-    const sequences = this.#database.collection<SequenceRow>('sequences');
+    const sequences = this.options.database.collection<SequenceRow>('sequences');
     const advance = () =>
       sequences.findOneAndUpdate(
         { _id: { $eq: 'hook_calls' } },
@@ -192,7 +186,7 @@ export class MongoHookCalls implements HookCalls {
 
   #with<T>(work: (calls: Collection<CallRow>) => Promise<T>): Promise<T> {
     return guarded(HookCallsUnavailable, async () =>
-      work(await this.#database.indexed<CallRow>('hook_calls', hookCallIndexes)),
+      work(await this.options.database.indexed<CallRow>('hook_calls', hookCallIndexes)),
     );
   }
 }

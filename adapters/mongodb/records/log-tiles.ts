@@ -12,7 +12,7 @@ import {
 import { tileGrowth, unpackSeqs, type TileRow } from '../../../application/log/tile-rows.js';
 import type { Instant, OrganizationId } from '../../../domain/ids.js';
 import { hashBytes, hashesIn, tileWidth } from '../../../domain/merkle.js';
-import { guarded, sendAll, type MongoDatabase } from '../client/database.js';
+import { guardedPort, sendAll, type MongoDatabase } from '../client/database.js';
 import { isInserted } from '../client/refusals.js';
 
 /** The empty text means no organization. */
@@ -67,164 +67,138 @@ const tileId = (level: number, n: number): string => `${level}/${n}`;
  * with the number of valid hashes, by compare-and-set on its size. Tiles of notaries that overlap hold the
  * same hashes; a shorter one never replaces a longer one.
  */
-export class MongoLogTiles implements LogTiles {
-  readonly #database: MongoDatabase;
+class MongoLogTiles implements LogTiles {
+  constructor(private readonly database: MongoDatabase) {}
 
-  constructor(database: MongoDatabase) {
-    this.#database = database;
+  async tree(): Promise<LogTree> {
+    const found = await this.#tree().findOne({ _id: { $eq: 'tree' } });
+    return found === null ? empty : treeOf(found);
   }
 
-  tree(): Promise<LogTree> {
-    return this.#guarded(async () => {
-      const found = await this.#tree().findOne({ _id: { $eq: 'tree' } });
-      return found === null ? empty : treeOf(found);
-    });
+  async extend(from: number, leaves: readonly Leaf[], to: bigint, epoch: number): Promise<boolean> {
+    const before = await this.#tree().findOne({ _id: { $eq: 'tree' } });
+    const tree = before === null ? empty : treeOf(before);
+    if (tree.size !== from || tree.epoch > epoch) return false;
+    await this.#applyCounts(before?.pending ?? []);
+    const { frontier, rows } = await tileGrowth(tree, leaves, (level, n) => this.#rowOf(level, n));
+    await Promise.all(rows.map((row) => this.#putTile(row)));
+    const pending = [...new Map(leaves.map(({ org, orgSeq }) => [nameOf(org), orgSeq + 1]))].map(
+      ([org, events]) => ({ org, events: BigInt(events) }),
+    );
+    const next = {
+      size: BigInt(frontier.size),
+      roots: Buffer.concat(frontier.roots),
+      position: to,
+      epoch: BigInt(epoch),
+      pending,
+    };
+    if (!(await this.#replaceTree(before !== null, from, epoch, next))) return false;
+    await this.#applyCounts(pending);
+    return true;
   }
 
-  extend(from: number, leaves: readonly Leaf[], to: bigint, epoch: number): Promise<boolean> {
-    return this.#guarded(async () => {
-      const before = await this.#tree().findOne({ _id: { $eq: 'tree' } });
-      const tree = before === null ? empty : treeOf(before);
-      if (tree.size !== from || tree.epoch > epoch) return false;
-      await this.#applyCounts(before?.pending ?? []);
-      const { frontier, rows } = await tileGrowth(tree, leaves, (level, n) => this.#rowOf(level, n));
-      await Promise.all(rows.map((row) => this.#putTile(row)));
-      const pending = [...new Map(leaves.map(({ org, orgSeq }) => [nameOf(org), orgSeq + 1]))].map(
-        ([org, events]) => ({ org, events: BigInt(events) }),
-      );
-      const next = {
-        size: BigInt(frontier.size),
-        roots: Buffer.concat(frontier.roots),
-        position: to,
-        epoch: BigInt(epoch),
-        pending,
-      };
-      if (!(await this.#replaceTree(before !== null, from, epoch, next))) return false;
-      await this.#applyCounts(pending);
-      return true;
-    });
-  }
-
-  hashes(level: number, from: number, count: number): Promise<Buffer> {
-    return this.#guarded(async () => {
-      const first = Math.floor(from / tileWidth);
-      const last = Math.floor((from + count - 1) / tileWidth);
-      const ids = Array.from({ length: last - first + 1 }, (_, at) => tileId(level, first + at));
-      const rows = await this.#tiles()
-        .find({ _id: { $in: ids } }, { projection: { hashes: 1, n: 1 } })
-        .toArray();
-      const start = from - first * tileWidth;
-      const inOrder = rows.toSorted((one, other) => (one.n < other.n ? -1 : 1));
-      return Buffer.concat(inOrder.map(({ hashes }) => bytesOf(hashes))).subarray(
-        start * hashBytes,
-        (start + count) * hashBytes,
-      );
-    });
-  }
-
-  leaves(tile: number): Promise<LeafTile | null> {
-    return this.#guarded(async () => {
-      const [row, { size }] = await Promise.all([this.#rowOf(0, tile), this.tree()]);
-      // Hashes of a notary that broke off don't count.
-      const count = Math.min(tileWidth, size - tile * tileWidth);
-      return row === null || count <= 0
-        ? null
-        : {
-            after: row.after,
-            hashes: hashesIn(row.hashes).slice(0, count),
-            orgSeqs: unpackSeqs(row.orgSeqs).slice(0, count),
-          };
-    });
-  }
-
-  tileOf(position: bigint): Promise<number> {
-    return this.#guarded(async () => {
-      const [row] = await (
-        await this.#indexedTiles()
-      )
-        .find({ level: { $eq: 0 }, position: { $lt: position } }, { projection: { n: 1 } })
-        .sort({ position: -1 })
-        .limit(1)
-        .toArray();
-      return Number(row?.n ?? 0n);
-    });
-  }
-
-  counts(orgs: readonly (OrganizationId | null)[]): Promise<ReadonlyMap<OrganizationId | null, number>> {
-    return this.#guarded(async () => {
-      const [tree, rows] = await Promise.all([
-        this.#tree().findOne({ _id: { $eq: 'tree' } }, { projection: { pending: 1 } }),
-        this.#orgs()
-          .find({ _id: { $in: orgs.map(nameOf) } })
-          .toArray(),
-      ]);
-      const known = new Map(rows.map(({ _id, events }) => [_id, Number(events)]));
-      for (const { org, events } of tree?.pending ?? []) known.set(org, Number(events));
-      return new Map(orgs.map((org) => [org, known.get(nameOf(org)) ?? 0]));
-    });
-  }
-
-  keep({ size, root, note, at }: Checkpoint): Promise<void> {
-    return this.#guarded(async () => {
-      const id = BigInt(size);
-      const last = await this.#newest();
-      const known = await this.#checkpoints().findOne({ _id: { $eq: id } });
-      if (known !== null && !bytesOf(known.root).equals(root)) throw new ForkedLog(size);
-      if (known === null) {
-        if (!(await isInserted(this.#checkpoints().insertOne({ _id: id, root: asBinary(root), note, at })))) {
-          const other = await this.#checkpoints().findOne({ _id: { $eq: id } });
-          if (other === null || !bytesOf(other.root).equals(root)) throw new ForkedLog(size);
-        }
-      } else await this.#checkpoints().updateOne({ _id: { $eq: id } }, { $set: { note, at } });
-      const isSameHour = last?.at.slice(0, hourLength) === at.slice(0, hourLength);
-      if (last !== null && last._id < id && isSameHour)
-        await this.#checkpoints().deleteOne({ _id: { $eq: last._id } });
-    });
-  }
-
-  newest(): Promise<Checkpoint | null> {
-    return this.#guarded(async () => {
-      const found = await this.#newest();
-      return found && checkpointOf(found);
-    });
-  }
-
-  kept(): Promise<readonly Checkpoint[]> {
-    return this.#guarded(async () =>
-      (await this.#checkpoints().find({}).sort({ _id: 1 }).toArray()).map(checkpointOf),
+  async hashes(level: number, from: number, count: number): Promise<Buffer> {
+    const first = Math.floor(from / tileWidth);
+    const last = Math.floor((from + count - 1) / tileWidth);
+    const ids = Array.from({ length: last - first + 1 }, (_, at) => tileId(level, first + at));
+    const rows = await this.#tiles()
+      .find({ _id: { $in: ids } }, { projection: { hashes: 1, n: 1 } })
+      .toArray();
+    const start = from - first * tileWidth;
+    const inOrder = rows.toSorted((one, other) => (one.n < other.n ? -1 : 1));
+    return Buffer.concat(inOrder.map(({ hashes }) => bytesOf(hashes))).subarray(
+      start * hashBytes,
+      (start + count) * hashBytes,
     );
   }
 
-  reset(): Promise<void> {
-    return this.#guarded(async () => {
-      const tree = await this.tree();
-      // First the document that makes tiles count; then they may go one by one.
-      await this.#tree().updateOne(
-        { _id: { $eq: 'tree' } },
-        { $set: { size: 0n, roots: asBinary(Buffer.alloc(0)), position: 0n, pending: [] } },
-      );
-      if (tree.size === 0) return;
-      await this.#orgs().deleteMany({});
-      await this.#tiles().deleteMany({});
-    });
+  async leaves(tile: number): Promise<LeafTile | null> {
+    const [row, { size }] = await Promise.all([this.#rowOf(0, tile), this.tree()]);
+    // Hashes of a notary that broke off don't count.
+    const count = Math.min(tileWidth, size - tile * tileWidth);
+    return row === null || count <= 0
+      ? null
+      : {
+          after: row.after,
+          hashes: hashesIn(row.hashes).slice(0, count),
+          orgSeqs: unpackSeqs(row.orgSeqs).slice(0, count),
+        };
   }
 
-  damage(): Promise<LogDamage | null> {
-    return this.#guarded(async () => {
-      const found = await this.#damage().findOne({ _id: { $eq: 'damage' } });
-      return found && { position: found.position, reason: found.reason };
-    });
+  async tileOf(position: bigint): Promise<number> {
+    const [row] = await (
+      await this.#indexedTiles()
+    )
+      .find({ level: { $eq: 0 }, position: { $lt: position } }, { projection: { n: 1 } })
+      .sort({ position: -1 })
+      .limit(1)
+      .toArray();
+    return Number(row?.n ?? 0n);
   }
 
-  reportDamage(damage: LogDamage | null): Promise<void> {
-    return this.#guarded(async () => {
-      if (damage === null) await this.#damage().deleteOne({ _id: { $eq: 'damage' } });
-      else {
-        const { position, reason } = damage;
-        // The first damage stays until it is taken back.
-        await isInserted(this.#damage().insertOne({ _id: 'damage', position, reason }));
+  async counts(
+    orgs: readonly (OrganizationId | null)[],
+  ): Promise<ReadonlyMap<OrganizationId | null, number>> {
+    const [tree, rows] = await Promise.all([
+      this.#tree().findOne({ _id: { $eq: 'tree' } }, { projection: { pending: 1 } }),
+      this.#orgs()
+        .find({ _id: { $in: orgs.map(nameOf) } })
+        .toArray(),
+    ]);
+    const known = new Map(rows.map(({ _id, events }) => [_id, Number(events)]));
+    for (const { org, events } of tree?.pending ?? []) known.set(org, Number(events));
+    return new Map(orgs.map((org) => [org, known.get(nameOf(org)) ?? 0]));
+  }
+
+  async keep({ size, root, note, at }: Checkpoint): Promise<void> {
+    const id = BigInt(size);
+    const last = await this.#newest();
+    const known = await this.#checkpoints().findOne({ _id: { $eq: id } });
+    if (known !== null && !bytesOf(known.root).equals(root)) throw new ForkedLog(size);
+    if (known === null) {
+      if (!(await isInserted(this.#checkpoints().insertOne({ _id: id, root: asBinary(root), note, at })))) {
+        const other = await this.#checkpoints().findOne({ _id: { $eq: id } });
+        if (other === null || !bytesOf(other.root).equals(root)) throw new ForkedLog(size);
       }
-    });
+    } else await this.#checkpoints().updateOne({ _id: { $eq: id } }, { $set: { note, at } });
+    const isSameHour = last?.at.slice(0, hourLength) === at.slice(0, hourLength);
+    if (last !== null && last._id < id && isSameHour)
+      await this.#checkpoints().deleteOne({ _id: { $eq: last._id } });
+  }
+
+  async newest(): Promise<Checkpoint | null> {
+    const found = await this.#newest();
+    return found && checkpointOf(found);
+  }
+
+  async kept(): Promise<readonly Checkpoint[]> {
+    return (await this.#checkpoints().find({}).sort({ _id: 1 }).toArray()).map(checkpointOf);
+  }
+
+  async reset(): Promise<void> {
+    const tree = await this.tree();
+    // First the document that makes tiles count; then they may go one by one.
+    await this.#tree().updateOne(
+      { _id: { $eq: 'tree' } },
+      { $set: { size: 0n, roots: asBinary(Buffer.alloc(0)), position: 0n, pending: [] } },
+    );
+    if (tree.size === 0) return;
+    await this.#orgs().deleteMany({});
+    await this.#tiles().deleteMany({});
+  }
+
+  async damage(): Promise<LogDamage | null> {
+    const found = await this.#damage().findOne({ _id: { $eq: 'damage' } });
+    return found && { position: found.position, reason: found.reason };
+  }
+
+  async reportDamage(damage: LogDamage | null): Promise<void> {
+    if (damage === null) await this.#damage().deleteOne({ _id: { $eq: 'damage' } });
+    else {
+      const { position, reason } = damage;
+      // The first damage stays until it is taken back.
+      await isInserted(this.#damage().insertOne({ _id: 'damage', position, reason }));
+    }
   }
 
   /** False if the tree has another size, or a later epoch has written. */
@@ -290,16 +264,12 @@ export class MongoLogTiles implements LogTiles {
     return found ?? null;
   }
 
-  #guarded<T>(work: () => Promise<T>): Promise<T> {
-    return guarded(EventStoreUnavailable, work);
-  }
-
   #of<Row extends Document>(name: string): Collection<Row> {
-    return this.#database.collection<Row>(name);
+    return this.database.collection<Row>(name);
   }
   #tree = () => this.#of<TreeDocument>('log_tree');
   #tiles = () => this.#of<TileDocument>('log_tiles');
-  #indexedTiles = () => this.#database.indexed<TileDocument>('log_tiles', tileIndexes);
+  #indexedTiles = () => this.database.indexed<TileDocument>('log_tiles', tileIndexes);
   #orgs = () => this.#of<{ readonly _id: string; readonly events: bigint }>('log_orgs');
   #checkpoints = () => this.#of<CheckpointDocument>('log_checkpoints');
   #damage = () => this.#of<DamageDocument>('log_damage');
@@ -324,3 +294,6 @@ const checkpointOf = ({ _id, root, note, at }: CheckpointDocument): Checkpoint =
   note,
   at,
 });
+
+export const mongoLogTiles = (database: MongoDatabase): LogTiles =>
+  guardedPort(EventStoreUnavailable, new MongoLogTiles(database));

@@ -46,11 +46,7 @@ const numbersOnly = { projection: { _id: 1 } } as const;
 
 /** The keys of personal data, one document a block. */
 export class MongoPersonalKeys implements PersonalKeys {
-  readonly #database: MongoDatabase;
-
-  constructor(database: MongoDatabase) {
-    this.#database = database;
-  }
+  constructor(private readonly database: MongoDatabase) {}
 
   first(make: (number: number) => WrappedBlock): Promise<StoredBlock | null> {
     return this.#run(async () => {
@@ -153,14 +149,14 @@ export class MongoPersonalKeys implements PersonalKeys {
   }
 
   #blocks() {
-    return this.#database.collection<BlockRow>('personal_keys');
+    return this.database.collection<BlockRow>('personal_keys');
   }
 
   #marks() {
-    return this.#database.collection<MarkRow>('personal_key_state');
+    return this.database.collection<MarkRow>('personal_key_state');
   }
 
   #uses() {
-    return this.#database.collection<{ readonly _id: number }>('personal_key_uses');
+    return this.database.collection<{ readonly _id: number }>('personal_key_uses');
   }
 }

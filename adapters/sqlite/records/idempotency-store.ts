@@ -24,12 +24,10 @@ export interface SqliteIdempotencyStoreOptions {
  * Running claims are kept in memory, completed keys in events.db, mostly by the append that completes them.
  */
 export class SqliteIdempotencyStore implements IdempotencyStore {
-  readonly #options: SqliteIdempotencyStoreOptions;
   readonly #completed: Statement;
   readonly clock: IdempotencyStore['clock'];
 
-  constructor(options: SqliteIdempotencyStoreOptions) {
-    this.#options = options;
+  constructor(private readonly options: SqliteIdempotencyStoreOptions) {
     this.clock = steadyClock(options.clock);
     this.#completed = options.database.prepare(
       'select body, code from idempotency_keys where org = ? and key = ? and accepted_at > ?',
@@ -37,7 +35,7 @@ export class SqliteIdempotencyStore implements IdempotencyStore {
   }
 
   async claim(wanted: KeyClaim): Promise<ClaimOutcome> {
-    const { claims } = this.#options;
+    const { claims } = this.options;
     const running = claims.onKeyOf(wanted);
     if (running !== null)
       return running.body === wanted.body ? { kind: 'running', claim: running } : { kind: 'reused' };
@@ -51,11 +49,11 @@ export class SqliteIdempotencyStore implements IdempotencyStore {
   }
 
   async replace(held: KeyClaim, next: KeyClaim): Promise<boolean> {
-    return this.#options.claims.replace(held, next);
+    return this.options.claims.replace(held, next);
   }
 
   async complete(held: KeyClaim): Promise<boolean> {
-    const { writer, claims } = this.#options;
+    const { writer, claims } = this.options;
     if (!claims.isRunning(held)) return false;
     try {
       await writer.run('completeKey', claims.completedKey(held), () => claims.remove(held));
@@ -66,7 +64,7 @@ export class SqliteIdempotencyStore implements IdempotencyStore {
   }
 
   async release(held: KeyClaim): Promise<void> {
-    this.#options.claims.remove(held);
+    this.options.claims.remove(held);
   }
 
   #lookUp({ org, key, claimedAt }: KeyClaim): { readonly body: string; readonly code: string } | null {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import { joinTexts } from '../../../adapters/eventstoredb/texts.js';
-import { MongoLogTiles } from '../../../adapters/mongodb/records/log-tiles.js';
+import { mongoLogTiles } from '../../../adapters/mongodb/records/log-tiles.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { assertUndamaged } from '../../../application/log/damaged-log.js';
 import { notarizeNow, runNotary, scrubNow, type Notarizing } from '../../../application/log/notarize.js';
@@ -178,7 +178,7 @@ describeWithEngines(
     isSeen(() => {
       const { database, end } = freshDatabase(url);
       made.push(end);
-      return new MongoLogTiles(database);
+      return mongoLogTiles(database);
     });
   },
 );

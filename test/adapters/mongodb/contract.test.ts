@@ -3,15 +3,15 @@ import { VirtualClock } from '../../support/memory/clock.js';
 import { MongoArtwork } from '../../../adapters/mongodb/records/artwork.js';
 import { batchSize } from '../../../adapters/mongodb/client/chunks.js';
 import { MongoDeliveries } from '../../../adapters/mongodb/deliveries/deliveries.js';
-import { MongoLogTiles } from '../../../adapters/mongodb/records/log-tiles.js';
+import { mongoLogTiles } from '../../../adapters/mongodb/records/log-tiles.js';
 import { logTilesContract } from '../../contract/log-tiles.js';
 import { MongoHookCalls } from '../../../adapters/mongodb/records/hook-calls.js';
 import { MongoIdempotencyStore } from '../../../adapters/mongodb/records/idempotency-store.js';
 import { MongoPersonalKeys } from '../../../adapters/mongodb/records/personal-keys.js';
-import { MongoProjectionStore } from '../../../adapters/mongodb/read/projection-store.js';
+import { mongoProjectionStore } from '../../../adapters/mongodb/read/projection-store.js';
 import type { MongoDatabase } from '../../../adapters/mongodb/client/database.js';
 import { mongoImportRecords, mongoSignInRecords } from '../../../adapters/mongodb/records/records.js';
-import { MongoReadModels } from '../../../adapters/mongodb/read/read-models.js';
+import { mongoReadModels } from '../../../adapters/mongodb/read/read-models.js';
 import { MongoCheckpoints } from '../../../adapters/mongodb/records/checkpoints.js';
 import { mongoKeyUses } from '../../../adapters/mongodb/records/key-uses.js';
 import { makeIndexes } from '../../../adapters/mongodb/client/indexes.js';
@@ -122,8 +122,8 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
   const openReadModels = async () => {
     const { database, end } = fresh();
     const clock = standingClock(0);
-    const readModels = new MongoReadModels({ database, clock });
-    const store = new MongoProjectionStore({ database, clock });
+    const readModels = mongoReadModels({ database, clock });
+    const store = mongoProjectionStore({ database, clock });
     return { readModels, store, later: () => clock.sleep(5_000), close: end };
   };
   readModelsContract('MongoDB', openReadModels);
@@ -157,7 +157,7 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
   describe('the tiles of the log in MongoDB', () =>
     logTilesContract(async () => {
       const { database, end } = fresh();
-      return { tiles: new MongoLogTiles(database), close: end };
+      return { tiles: mongoLogTiles(database), close: end };
     }));
 
   hookCallsContract('MongoDB', async () => {

@@ -7,9 +7,9 @@ import { MongoDeliveries } from '../../../adapters/mongodb/deliveries/deliveries
 import { MongoHookCalls } from '../../../adapters/mongodb/records/hook-calls.js';
 import { MongoIdempotencyStore } from '../../../adapters/mongodb/records/idempotency-store.js';
 import { mongoKeyUses } from '../../../adapters/mongodb/records/key-uses.js';
-import { MongoProjectionStore } from '../../../adapters/mongodb/read/projection-store.js';
+import { mongoProjectionStore } from '../../../adapters/mongodb/read/projection-store.js';
 import { MongoRateLimiter } from '../../../adapters/mongodb/records/rate-limiter.js';
-import { MongoReadModels } from '../../../adapters/mongodb/read/read-models.js';
+import { mongoReadModels } from '../../../adapters/mongodb/read/read-models.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { LocalRateLimiter } from '../../../adapters/system/rate-limiter.js';
@@ -18,7 +18,7 @@ import { DeliveriesUnavailable } from '../../../application/ports/deliveries.js'
 import type { DeliveryId } from '../../../application/ports/delivery-log.js';
 import { HookCallsUnavailable } from '../../../application/ports/hook-calls.js';
 import { IdempotencyUnavailable, type KeyClaim } from '../../../application/ports/idempotency-store.js';
-import { ReadModelsUnavailable } from '../../../application/ports/read-models.js';
+import { ReadModelsUnavailable, type ProjectionStore } from '../../../application/ports/read-models.js';
 import { CommandId, Instant, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookUrl } from '../../../domain/webhook-url.js';
 import { eventually } from '../../support/time/eventually.js';
@@ -328,12 +328,12 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
     it(
       'keep a late projector from moving a checkpoint, and from changing a document',
       using(async (database) => {
-        const [old, next] = [1, 2].map(
-          (epoch) => new MongoProjectionStore({ database, clock, epoch: () => epoch }),
+        const [old, next] = [1, 2].map((epoch) =>
+          mongoProjectionStore({ database, clock, epoch: () => epoch }),
         );
         if (old === undefined || next === undefined) throw new Error('two stores were made');
         const { generation } = await old.active(notes);
-        const save = (store: MongoProjectionStore, position: number, text: string) =>
+        const save = (store: ProjectionStore, position: number, text: string) =>
           store.save([
             {
               projection: notes,
@@ -354,7 +354,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
     it(
       'come out the same when two projectors write at once',
       using(async (database) => {
-        const stores = [1, 2].map(() => new MongoProjectionStore({ database, clock }));
+        const stores = [1, 2].map(() => mongoProjectionStore({ database, clock }));
         const builds = await Promise.all(stores.map((store) => store.active(notes)));
         const [build] = builds;
         if (build === undefined) throw new Error('a build was begun');
@@ -362,7 +362,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
         const documents = Array.from({ length: 700 }, (_, index) =>
           storedNote(`n${index}`, index + 1, { org: 'o' }, index + 1 + (index % 3)),
         );
-        const save = (store: MongoProjectionStore) =>
+        const save = (store: ProjectionStore) =>
           store.save([{ projection: notes, generation: build.generation, documents, checkpoint: 703n }]);
         await Promise.all(stores.map(save));
         const found = await stores[0]?.load(
@@ -386,8 +386,8 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
           instant: () => clock.instant(),
           sleep: (time: number) => Promise.resolve(void (now += time)),
         };
-        const store = new MongoProjectionStore({ database, clock: passing });
-        const readModels = new MongoReadModels({ database, clock: passing });
+        const store = mongoProjectionStore({ database, clock: passing });
+        const readModels = mongoReadModels({ database, clock: passing });
         const old = await store.active(notes);
         await store.save([
           {
@@ -422,8 +422,8 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
     it(
       'take what comes from outside as strings, never as operators',
       using(async (database) => {
-        const store = new MongoProjectionStore({ database, clock });
-        const readModels = new MongoReadModels({ database, clock });
+        const store = mongoProjectionStore({ database, clock });
+        const readModels = mongoReadModels({ database, clock });
         const { generation } = await store.active(notes);
         const odd = storedNote('$where', 1, { org: '$gt', tag: '{"$ne":null}', text: '$set' });
         await store.save([
@@ -464,8 +464,8 @@ describe('MongoDB away', () => {
       claimedAt: Instant.parse('2026-03-01T12:00:00.000Z'),
     };
     try {
-      await fails(ReadModelsUnavailable, new MongoReadModels({ database, clock }).get(notes, 'a'));
-      await fails(ReadModelsUnavailable, new MongoProjectionStore({ database, clock }).active(notes));
+      await fails(ReadModelsUnavailable, mongoReadModels({ database, clock }).get(notes, 'a'));
+      await fails(ReadModelsUnavailable, mongoProjectionStore({ database, clock }).active(notes));
       const keys = new MongoIdempotencyStore({ database, clock });
       for (const attempt of [
         () => keys.claim(claim),

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { MongoDatabase } from '../../../adapters/mongodb/client/database.js';
 import { MongoDeliveries } from '../../../adapters/mongodb/deliveries/deliveries.js';
-import { MongoProjectionStore } from '../../../adapters/mongodb/read/projection-store.js';
+import { mongoProjectionStore } from '../../../adapters/mongodb/read/projection-store.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { DeliveriesUnavailable } from '../../../application/ports/deliveries.js';
@@ -75,7 +75,7 @@ describeWithEngines(['MONGODB_URL'], 'MongoDB that stalls while much is written 
   it(
     'is away for the read models in time, and takes the same again when it is back',
     using(async (database, proxy) => {
-      const store = new MongoProjectionStore({ database, clock });
+      const store = mongoProjectionStore({ database, clock });
       const { generation } = await store.active(notes);
       const save = () =>
         store.save([{ projection: notes, generation, documents, checkpoint: BigInt(count) }]);
@@ -105,7 +105,7 @@ describeWithEngines(['MONGODB_URL'], 'MongoDB that stalls while much is written 
     const proxy = await Proxy.before(url, 27_017);
     const database = new MongoDatabase(proxy.urlFor(freshUrl(url)), clock, { find: 400, respond: 3_600_000 });
     try {
-      const store = new MongoProjectionStore({ database, clock });
+      const store = mongoProjectionStore({ database, clock });
       const { generation } = await store.active(notes);
       const stalled = proxy.trap(large.slice(0, 100), 'stalled', { arrives: false });
       const outcome = outcomeOf(store.save([{ projection: notes, generation, documents, checkpoint: 1n }]));
@@ -122,7 +122,7 @@ describeWithEngines(['MONGODB_URL'], 'MongoDB that stalls while much is written 
     await database.ping();
     await database.close();
     expect(await outcomeOf(database.ping())).to.be.instanceOf(Error);
-    expect(await outcomeOf(new MongoProjectionStore({ database, clock }).active(notes))).to.be.instanceOf(
+    expect(await outcomeOf(mongoProjectionStore({ database, clock }).active(notes))).to.be.instanceOf(
       ReadModelsUnavailable,
     );
   });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import { MongoDatabase } from '../../../adapters/mongodb/client/database.js';
-import { MongoLogTiles } from '../../../adapters/mongodb/records/log-tiles.js';
+import { mongoLogTiles } from '../../../adapters/mongodb/records/log-tiles.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { notarizeNow } from '../../../application/log/notarize.js';
@@ -58,14 +58,14 @@ describeWithEngines(['MONGODB_URL'], 'a log in EventStoreDB', (mongo) => {
     if (log === undefined) throw new Error('there is a store');
     await notarizeNow({
       log,
-      tiles: new MongoLogTiles(database),
+      tiles: mongoLogTiles(database),
       macs,
       clock,
       sign: ({ size }) => `signed ${size}`,
       scrubEvery: 86_400_000,
       restoreHint: 'the event store',
     });
-    root = (await new MongoLogTiles(database).newest())?.root.toString('base64') ?? '';
+    root = (await mongoLogTiles(database).newest())?.root.toString('base64') ?? '';
   });
   after(async () => {
     for (const store of stores) await store.close();

@@ -5,7 +5,7 @@ import { MongoDeliveries } from '../../../../adapters/mongodb/deliveries/deliver
 import { MongoHookCalls } from '../../../../adapters/mongodb/records/hook-calls.js';
 import { MongoIdempotencyStore } from '../../../../adapters/mongodb/records/idempotency-store.js';
 import { makeIndexes } from '../../../../adapters/mongodb/client/indexes.js';
-import { MongoProjectionStore } from '../../../../adapters/mongodb/read/projection-store.js';
+import { mongoProjectionStore } from '../../../../adapters/mongodb/read/projection-store.js';
 import { MongoRateLimiter } from '../../../../adapters/mongodb/records/rate-limiter.js';
 import { LocalRateLimiter } from '../../../../adapters/system/rate-limiter.js';
 import { SystemEntropy } from '../../../../adapters/system/entropy.js';
@@ -66,7 +66,7 @@ describeWithEngines(['MONGODB_URL'], 'the indexes of a database in MongoDB', (ur
     const options = { database, clock, entropy: new SystemEntropy(), attemptTime: 1, keep: 1 };
     await new MongoDeliveries(options).log.depth(0);
     await new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter() }).hit('a key', 0);
-    await new MongoProjectionStore({ database, clock }).active(notes);
+    await mongoProjectionStore({ database, clock }).active(notes);
     expect(made).to.deep.equal(['documents_notes_v1_g1']);
   });
 

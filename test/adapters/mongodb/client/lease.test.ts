@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { MongoDatabase } from '../../../../adapters/mongodb/client/database.js';
 import { MongoLease, type MongoLeaseOptions } from '../../../../adapters/mongodb/client/lease.js';
-import { MongoProjectionStore } from '../../../../adapters/mongodb/read/projection-store.js';
+import { mongoProjectionStore } from '../../../../adapters/mongodb/read/projection-store.js';
 import {
   watchProjector,
   type ProjectorWatchOptions,
@@ -278,7 +278,7 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
       );
       await pass(500);
       expect(down()).to.equal(null);
-      const store = new MongoProjectionStore({ database, clock, epoch: () => 1 });
+      const store = mongoProjectionStore({ database, clock, epoch: () => 1 });
       const builds = { notes: await store.active(notes), counts: await store.active(counts) };
       const passed: string[] = [];
       void board.waitUntilProjected(7n).then(() => passed.push('7'));

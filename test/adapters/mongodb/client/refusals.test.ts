@@ -4,7 +4,7 @@ import { MongoDatabase } from '../../../../adapters/mongodb/client/database.js';
 import { MongoDeliveries } from '../../../../adapters/mongodb/deliveries/deliveries.js';
 import { MongoHookCalls } from '../../../../adapters/mongodb/records/hook-calls.js';
 import { MongoIdempotencyStore } from '../../../../adapters/mongodb/records/idempotency-store.js';
-import { MongoProjectionStore } from '../../../../adapters/mongodb/read/projection-store.js';
+import { mongoProjectionStore } from '../../../../adapters/mongodb/read/projection-store.js';
 import { MongoRateLimiter } from '../../../../adapters/mongodb/records/rate-limiter.js';
 import { SystemClock } from '../../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../../adapters/system/entropy.js';
@@ -264,7 +264,7 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
     for (const { what, times, refusal } of everyRefusal({ documents: true }))
       it(`moves no checkpoint past documents whose writes are ${what}`, async () => {
         const projection = { ...notes, name: `notes_${round}` };
-        const store = new MongoProjectionStore({ database, clock });
+        const store = mongoProjectionStore({ database, clock });
         const { generation } = await store.active(projection);
         const documents = ['a', 'b'].map((key, index) => storedNote(key, index + 1, { org: 'o', text: key }));
         const collection = `documents_${projection.name}_v${projection.version}_g${generation}`;

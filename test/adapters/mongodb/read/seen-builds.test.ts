@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { MongoDatabase } from '../../../../adapters/mongodb/client/database.js';
-import { MongoProjectionStore } from '../../../../adapters/mongodb/read/projection-store.js';
-import { MongoReadModels } from '../../../../adapters/mongodb/read/read-models.js';
+import { mongoProjectionStore } from '../../../../adapters/mongodb/read/projection-store.js';
+import { mongoReadModels } from '../../../../adapters/mongodb/read/read-models.js';
 import { SeenBuilds } from '../../../../adapters/mongodb/read/seen-builds.js';
 import { notes, storedNote } from '../../../support/fixtures/notes.js';
 import { VirtualClock } from '../../../support/memory/clock.js';
@@ -46,8 +46,8 @@ describeWithEngines(['MONGODB_URL'], 'the builds that a process of MongoDB reads
   it(
     'change while nothing is saved: a rebuilt one has all that was acknowledged because of the one before',
     using(async ({ database, clock, pass }) => {
-      const store = new MongoProjectionStore({ database, clock });
-      const readModels = new MongoReadModels({ database, clock });
+      const store = mongoProjectionStore({ database, clock });
+      const readModels = mongoReadModels({ database, clock });
       const batch = (generation: number, ...ids: readonly string[]) => ({
         projection: notes,
         generation,
@@ -81,7 +81,7 @@ describeWithEngines(['MONGODB_URL'], 'the builds that a process of MongoDB reads
   it(
     'are of a release alone: another shape of the same version neither shows nor retires them',
     using(async ({ database, clock, pass }) => {
-      const store = new MongoProjectionStore({ database, clock });
+      const store = mongoProjectionStore({ database, clock });
       const other = { ...notes, indexes: {} };
       const seen = new SeenBuilds(database, clock);
       const read = async (projection: typeof notes) => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { MongoLogTiles } from '../../../../adapters/mongodb/records/log-tiles.js';
+import { mongoLogTiles } from '../../../../adapters/mongodb/records/log-tiles.js';
 import { frontierAt } from '../../../../application/log/log-proofs.js';
 import type { OrganizationId } from '../../../../domain/ids.js';
 import { emptyFrontier, grow, rootOf } from '../../../../domain/merkle.js';
@@ -25,12 +25,12 @@ describeWithEngines(['MONGODB_URL'], 'the tiles of the log in MongoDB, whose not
       // One call later each time, until an extension gets through.
       for (let dies = 0; !isOver; dies += 1) {
         let calls = 0;
-        const dying = new MongoLogTiles(refusing(database, () => (calls += 1) > dies));
+        const dying = mongoLogTiles(refusing(database, () => (calls += 1) > dies));
         const leaves = leavesFrom(size, 200);
         isOver = await dying
           .extend(size, leaves, leaves.at(-1)?.position ?? 0n, 2 * dies + 1)
           .catch(() => false);
-        const tiles = new MongoLogTiles(database);
+        const tiles = mongoLogTiles(database);
         const tree = await tiles.tree();
         expect([size, size + 200], `death at call ${dies}`).to.include(tree.size);
         expect(rootOf(tree).equals(rootAt(tree.size))).to.equal(true);
@@ -56,7 +56,7 @@ describeWithEngines(['MONGODB_URL'], 'the tiles of the log in MongoDB, whose not
     try {
       let calls = 0;
       // The first notary dies once its tile is written: nothing of it counts.
-      const dying = new MongoLogTiles(
+      const dying = mongoLogTiles(
         refusing(database, (call) => call.endsWith('log_tree') && (calls += 1) > 1),
       );
       const others = leavesFrom(1_000, 90);
@@ -64,7 +64,7 @@ describeWithEngines(['MONGODB_URL'], 'the tiles of the log in MongoDB, whose not
         () => expect.fail('it should have died'),
         () => undefined,
       );
-      const tiles = new MongoLogTiles(database);
+      const tiles = mongoLogTiles(database);
       const leaves = leavesFrom(0, 40);
       expect(await tiles.extend(0, leaves, 400n, 1)).to.equal(true);
       expect(rootOf(await frontierAt(tiles, 40)).equals(rootAt(40))).to.equal(true);
