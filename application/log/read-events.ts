@@ -218,7 +218,7 @@ export const followEvents = async (
 
 /** Remembers the first events of cards, and opens them each time. */
 const sources = ({ store, clock }: Pick<ReadEventsDeps, 'store' | 'clock'>) => {
-  const known = new LRUCache<StreamName, RecordedEvent>(lazilySized(maxKnown));
+  const known = knownOf(store);
   return async (logged: LoggedEvent): Promise<Sources> => {
     const { stream, revision, metadata } = logged;
     if (Date.parse(metadata.occurredAt) + young < clock.now()) {
@@ -229,4 +229,13 @@ const sources = ({ store, clock }: Pick<ReadEventsDeps, 'store' | 'clock'>) => {
     if (first !== undefined) known.set(stream, first);
     return [first && (await openedNow(first)), logged];
   };
+};
+
+const caches = new WeakMap<EventStore, LRUCache<StreamName, RecordedEvent>>();
+
+/** One for all followers of a process. */
+const knownOf = (store: EventStore): LRUCache<StreamName, RecordedEvent> => {
+  const known = caches.get(store) ?? new LRUCache(lazilySized(maxKnown));
+  caches.set(store, known);
+  return known;
 };

@@ -1,6 +1,12 @@
 import { expect } from 'chai';
+import { cancelCard } from '../../../application/cards/change-card.js';
 import { sendCard } from '../../../application/cards/send-card.js';
-import { followEvents, listEvents, readEvent } from '../../../application/log/read-events.js';
+import {
+  followEvents,
+  listEvents,
+  readEvent,
+  type ReadEventsDeps,
+} from '../../../application/log/read-events.js';
 import { ReadModelsUnavailable } from '../../../application/ports/read-models.js';
 import { Projector } from '../../../application/projecting/project.js';
 import { ProjectionBoard, waitTimeout } from '../../../application/projecting/projection-board.js';
@@ -75,5 +81,33 @@ describe('an event that the log has and the projections do not', () => {
       expect(await answer).to.be.instanceOf(ReadModelsUnavailable);
       await end();
     }
+  });
+});
+
+describe('those who follow the events of an organization', () => {
+  it('read the first event of a card once for all of them', async () => {
+    const world = await makeWorld({ atomic: true, credits: 5 });
+    const { code } = await sendCard(world, sendRequest(world));
+    const { position } = await world.store.head();
+    const actor = { kind: 'key', id: 'a-key' } as const;
+    await cancelCard(world, { code, org }, { ...world.command(), actor });
+    const readModels = { get: () => Promise.resolve({ document: { org }, created: position }) };
+    const deps = {
+      ...world,
+      readModels: readModels as unknown as ReadEventsDeps['readModels'],
+      readYourWrites: { afterWrite: () => Promise.resolve(), lateFor: () => null },
+    };
+    const next = async (): Promise<string> => {
+      const over = new AbortController();
+      const filter = { type: null, card: null };
+      for await (const { type } of await followEvents(deps, org, filter, 'evt_1', over.signal)) {
+        over.abort();
+        return type;
+      }
+      return 'nothing';
+    };
+    world.store.reads.clear();
+    expect([await next(), await next()]).to.deep.equal(['card.cancelled', 'card.cancelled']);
+    expect(world.store.reads.get(cardStream(code))?.times).to.equal(1);
   });
 });
