@@ -69,7 +69,7 @@ import { registerCount } from '../metrics/measured.js';
 import { spotCheckReports } from '../metrics/spot-checks.js';
 import { allProjections } from '../../projections/all.js';
 import { plays } from './roles.js';
-import { senderOnDemand } from './sender.js';
+import { senderOnDemand, sendsNothing } from './sender.js';
 import { hold, tokens } from './tokens.js';
 import { version } from '../settings/version.js';
 import { politePace, urlRules } from './webhooks.js';
@@ -122,7 +122,7 @@ const buildGraph = (context: ProcessContext) => {
   // Webhooks
   const policy = { backoff: webhookSettings.backoff, disableAfter: webhookSettings.disableAfter };
   const rules = urlRules(webhookSettings.allowPorts, baseUrl, context.listening);
-  const sender =
+  const open =
     context.sender ??
     senderOnDemand({
       clock,
@@ -131,6 +131,7 @@ const buildGraph = (context: ProcessContext) => {
       timeout: webhookSettings.timeout,
       extraCertificates: context.extraCertificates,
     });
+  const sender = webhookSettings.delivery ? open : { ...open, send: sendsNothing };
   const webhooks = keys && {
     ...writing,
     deliveries,

@@ -17,3 +17,11 @@ export const senderOnDemand = (options: SenderOptions): WebhookSender => {
     close: async () => (await loading)?.close(),
   };
 };
+
+/** Sends nothing, not even test events: for a sender while deliveries wait. */
+export const sendsNothing: WebhookSender['send'] = async () => ({
+  httpStatus: null,
+  error: 'nothing is sent: WEBHOOK_DELIVERY is off',
+  body: null,
+  duration: 0,
+});

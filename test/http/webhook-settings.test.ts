@@ -19,7 +19,18 @@ describe('webhooks with WEBHOOK_DELIVERY=off and WEBHOOK_ENDPOINTS=2', () => {
 
   it('keeps deliveries, and sends nothing', async () => {
     const tenant = await service.tenant();
-    expect((await tenant.api('/api/v1/webhooks', { body: { url: receiver.url } })).status).to.equal(201);
+    const endpoint = await tenant.api('/api/v1/webhooks', { body: { url: receiver.url } });
+    expect(endpoint.status).to.equal(201);
+    for (const test of [
+      await tenant.api(`/api/v1/webhooks/${endpoint.id}/test`, { body: {} }),
+      await service.operator(`/operator/v1/organizations/${tenant.org}/webhooks/${endpoint.id}/test`, {
+        body: {},
+      }),
+    ])
+      expect(test.body).to.include({
+        http_status: null,
+        error: 'nothing is sent: WEBHOOK_DELIVERY is off',
+      });
     await tenant.api('/api/v1/cards', { body: aCard() });
     const rows = await eventually(async () => {
       const log = await service.operator(`/operator/v1/organizations/${tenant.org}/deliveries`);
