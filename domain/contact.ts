@@ -114,16 +114,22 @@ export const saveContactOnce =
 const erasedAlready = (): DomainError =>
   new DomainError('invalid_transition', 'This contact was erased. Make a new one instead.');
 
-/**
- * The same for a row of a file: saving unchanged values records nothing, and an erased contact stays erased.
- * Throws `invalid_transition`.
- */
-export const importContact =
-  (org: OrganizationId, details: ContactDetails, at: Instant) =>
-  (state: Contact): ContactEvent[] => {
+type Save = (org: OrganizationId, details: ContactDetails, at: Instant) => (state: Contact) => ContactEvent[];
+
+/** As a save, but an erased contact stays erased. Throws `invalid_transition`. */
+const unlessErased =
+  (save: Save): Save =>
+  (...saved) =>
+  (state) => {
     if (state !== null && state.erasedAt !== null && state.deletedAt === null) throw erasedAlready();
-    return saveContactOnce(org, details, at)(state);
+    return save(...saved)(state);
   };
+
+/** For those who run the service: their files may be older than an erasure. */
+export const saveUnerased = unlessErased(saveContact);
+
+/** The same for a row of a file: saving unchanged values records nothing. */
+export const importContact = unlessErased(saveContactOnce);
 
 const noSuchContact = (): DomainError =>
   new DomainError('not_found', 'There is no such contact in this organization.');

@@ -33,20 +33,23 @@ const searchedForForm = 10;
 /**
  * Creates a contact, or replaces the one with the same `external_id`; of two concurrent creates, the second
  * replaces. `once`: the command is that of a form, and a repeat of it changes nothing, whatever was saved
- * since. Reads show it when this returns. Throws `create_failed` or `update_failed` if nothing was written,
- * and OutcomeUnknown. (decision 45: two saves at once)
+ * since. `decide`: how it is saved. Reads show it when this returns. Throws `create_failed` or `update_failed`
+ * if nothing was written, and OutcomeUnknown. (decision 45: two saves at once)
  */
 export const saveContactRecord = async (
   deps: SaveContactDeps,
   org: OrganizationId,
   command: Command,
   details: ContactDetails,
-  { once = false }: { readonly once?: boolean } = {},
+  {
+    once = false,
+    decide = saveContact,
+  }: { readonly once?: boolean; readonly decide?: typeof saveContact } = {},
 ): Promise<SavedContact> => {
   const { externalId } = details;
   const save = async (id: Uuid): Promise<ExecutedOnce<Contact, ContactEvent>> => {
     if (once) return executeOnce(deps, contact, id, command, saveContactOnce(org, details, command.at));
-    const saved = await execute(deps, contact, id, command, saveContact(org, details, command.at));
+    const saved = await execute(deps, contact, id, command, decide(org, details, command.at));
     return { ...saved, recorded: null };
   };
   for (let deleted = 0; ;) {

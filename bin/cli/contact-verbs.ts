@@ -40,7 +40,7 @@ const saver = (
       } catch (error) {
         if (isWorthRetrying(error) && attempt < maxTries && !signal.aborted)
           await clock.sleep(firstPause * 2 ** attempt, signal);
-        else if (error instanceof ServiceRefused && [400, 413, 422].includes(error.status))
+        else if (error instanceof ServiceRefused && [400, 409, 413, 422].includes(error.status))
           return { kind: 'refused', reason: error.message };
         else throw error;
       }

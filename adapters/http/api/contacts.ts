@@ -136,8 +136,9 @@ export const answerSaved = async (
   by: Initiator,
   org: OrganizationId,
   wanted: ContactDetails,
+  how: Parameters<typeof saveContactRecord>[4] = {},
 ): Promise<JsonResponse> => {
-  const { id, contact, created } = await saveContactRecord(deps, org, newCommand(deps, by, org), wanted);
+  const { id, contact, created } = await saveContactRecord(deps, org, newCommand(deps, by, org), wanted, how);
   const saved = bodyOf(id, contact);
   return created
     ? { status: 201, body: saved, headers: receiptFor(streamName('contact', id), 0) }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { listContactsAt } from '../../../application/contacts/list-contacts.js';
 import { organizationOf } from '../../../application/organizations/administer.js';
+import { saveUnerased } from '../../../domain/contact.js';
 import { contactRecord, readContact } from '../api/contact-fields.js';
 import {
   answerSaved,
@@ -20,7 +21,7 @@ import { byOperator, officeAccess, orgParam, orgPath } from './route.js';
 
 const ofOrganization = z.object({ org: orgParam });
 
-/** The same for the operator, without a rate limit: for imports. */
+/** The same for the operator, without a rate limit: for imports, which leave erased contacts erased. */
 export const operatorContactRoutes = (deps: ContactRouteDeps): readonly Route[] => [
   route(`POST ${orgPath}/contacts`, {
     id: 'saveOrganizationContact',
@@ -30,10 +31,11 @@ export const operatorContactRoutes = (deps: ContactRouteDeps): readonly Route[] 
     body: { schema: contactRecord, read: readContact },
     failure: 'create_failed',
     ...saveContactOperation,
+    errors: ['invalid_transition'],
     handle: async (request, contact) => {
       const { org } = request.params;
       await organizationOf(deps, org);
-      return answerSaved(deps, byOperator(request), org, contact);
+      return answerSaved(deps, byOperator(request), org, contact, { decide: saveUnerased });
     },
   }),
   route(`GET ${orgPath}/contacts`, {

@@ -311,6 +311,22 @@ describe('the contact and hook commands', () => {
       ).to.deep.equal([]);
     }));
 
+  it('bring back no contact that was erased', () =>
+    inDirectory(async (directory) => {
+      const other = await service.tenant({ credits: 0, designs: false });
+      const path = join(directory, 'contacts.csv');
+      await writeFile(path, 'external_id,name\nkept,Bo\ngone,Ada\n');
+      expect((await importing(path, '--org', other.org)).code).to.equal(0);
+      const { rows } = await other.api('/api/v1/contacts?external_id=gone');
+      const erasures = `/operator/v1/organizations/${other.org}/erasures`;
+      await service.operator(erasures, { body: { contacts: [rows[0]?.['id']], reason: 'a request' } });
+      const again = await importing(path, '--org', other.org);
+      expect([again.code, again.out]).to.deep.equal([1, '0 created, 1 updated, 1 bad.\n']);
+      expect(again.error).to.contain('line 3: invalid_transition: This contact was erased.');
+      const names = (await other.api('/api/v1/contacts')).rows.map(({ name }) => name);
+      expect(names).to.deep.equal([null, 'Bo']);
+    }));
+
   it('refuse a file or an organization that does not exist', async () => {
     expect((await importing('nowhere.csv', '--org', tenant.org)).code).to.equal(2);
     const path = new URL(import.meta.url).pathname;
