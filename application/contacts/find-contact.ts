@@ -4,7 +4,7 @@ import type { Streams } from '../writing/streams.js';
 
 /**
  * The next number for which this is false; it is true for all before that one. Asks for few of them, however
- * many there are: somebody may save and delete a contact all day.
+ * many there are: one may be saved and deleted all day.
  */
 const nextThatIsNot = async (
   isTrue: (number: number) => Promise<boolean>,
