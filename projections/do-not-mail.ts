@@ -5,7 +5,7 @@ import { projection } from './projection.js';
 export interface DoNotMailDocument {
   readonly id: string;
   readonly org: string | null;
-  /** Null if it was erased or can't be read any more. */
+  /** Null if it was removed, or can't be read any more. */
   readonly email: string | null;
   readonly addedAt: Instant;
   readonly listed: boolean;
@@ -17,11 +17,11 @@ export const listedAddresses = { listed: 'yes' };
 /** The addresses that must not be mailed, of each organization. */
 export const doNotMailList = projection({
   name: 'do_not_mail',
-  version: 1,
+  version: 2,
   from: doNotMail,
   key: ({ stream }) => idOf(stream),
   evolve: (document: DoNotMailDocument | null, event): DoNotMailDocument | null => {
-    if (event.type === 'DoNotMailRemoved') return document && { ...document, listed: false };
+    if (event.type === 'DoNotMailRemoved') return document && { ...document, email: null, listed: false };
     const { stream, metadata } = event.envelope;
     return {
       id: idOf(stream),

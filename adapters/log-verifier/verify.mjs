@@ -279,7 +279,7 @@ const checkSealed = (/** @type {Fields} */ { name, id, personal, key }) => {
   parsed(Buffer.concat([box.update(bytes.subarray(0, -16)), box.final()]).toString());
 };
 
-const erasures = ['CardErased', 'ContactErased', 'ContactDeleted'];
+const erasures = ['CardErased', 'ContactErased', 'ContactDeleted', 'DoNotMailRemoved'];
 
 /** Personal data that is shown is what was recorded. Without a key it is erased only if an event says so. */
 const personalChecker = () => {

@@ -1,5 +1,6 @@
 import { card } from '../../domain/card.js';
 import { contact } from '../../domain/contact.js';
+import { doNotMail } from '../../domain/do-not-mail.js';
 import { erasures } from '../../domain/erasures.js';
 import { schemaOf, type LoggedEvent, type RecordedEvent } from '../../domain/events.js';
 import { categoryOf } from '../../domain/ids.js';
@@ -59,6 +60,7 @@ const assertKnown = (event: LoggedEvent): void => {
   const category = categoryOf(event.stream);
   if (category === 'card') schemaOf(card, event);
   if (category === 'contact') schemaOf(contact, event);
+  if (category === 'do-not-mail') schemaOf(doNotMail, event);
 };
 
 /** Rows are searched first: the data that names their contact can't be read without the keys. */

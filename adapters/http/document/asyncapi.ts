@@ -89,7 +89,8 @@ const meanings: Readonly<Record<string, string>> = {
   ApiKeyIssued: 'An API key was created.',
   ApiKeyRevoked: 'An API key was revoked.',
   DoNotMailAdded: 'An e-mail address was added to the do-not-mail list.',
-  DoNotMailRemoved: 'An e-mail address was removed from the do-not-mail list.',
+  DoNotMailRemoved:
+    'An e-mail address was removed from the do-not-mail list: erase what you keep of it, too.',
   HookCreated: 'An inbound hook was created.',
   HookChanged: 'Settings of an inbound hook were changed; these are all of them.',
   HookPaused: 'An inbound hook was paused.',

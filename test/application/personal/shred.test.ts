@@ -30,6 +30,7 @@ import {
   saveContact,
   type ContactDetails,
 } from '../../../domain/contact.js';
+import { addToDoNotMail, doNotMail, doNotMailId, removeFromDoNotMail } from '../../../domain/do-not-mail.js';
 import { UnknownEvent } from '../../../domain/events.js';
 import { OrganizationId, streamName } from '../../../domain/ids.js';
 import type { MasterKeys } from '../../../domain/webhook-signing.js';
@@ -178,6 +179,22 @@ describe('the shredder', () => {
     expect(JSON.stringify(await firstData(world, after, cardStream(kept)))).to.include('Ada Lovelace');
     const log = (await world.store.readLog(0n, 100)).slice(0, -1);
     expect(JSON.stringify(log.map(({ data, metadata }) => [data, metadata]))).to.equal(before);
+  });
+
+  it('destroys the key of an address that was removed from the do-not-mail list, and none of one added since', async () => {
+    const { world, sealed, keys, ringOver } = await sealedWorld();
+    const id = doNotMailId(org, 'ada@example.com');
+    const add = addToDoNotMail('ada@example.com');
+    for (const decide of [add, removeFromDoNotMail, add])
+      await execute(sealed, doNotMail, id, world.command(), decide);
+    await shredded(world, keys, ringOver(keys, 2));
+    const opened = openedEvents(world.store, ringOver(keys, 3), world.clock);
+    const at = async (revision: number) =>
+      (await opened.readStream(streamName('do-not-mail', id), revision, 1))[0]?.data;
+    expect([await at(0), await at(2)]).to.deep.equal([
+      { personal: null },
+      { personal: { email: 'ada@example.com' } },
+    ]);
   });
 
   for (const bytesPerEvent of [1, 437])
