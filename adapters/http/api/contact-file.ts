@@ -58,17 +58,15 @@ const textIn = ({ field, isDayFirst }: Columns['columns'][number], cell = ''): s
   return readings[field]?.(isDayFirst === true ? monthFirst(text) : text) ?? text;
 };
 
-/** Where ZIP codes begin with a zero, which spreadsheets drop. */
-const zeroStates = new Set(['CT', 'MA', 'ME', 'NH', 'NJ', 'RI', 'VT', 'PR', 'VI', 'AE']);
-const lostZeros = /^\d{3,4}(?=(?:-\d{4})?$)/;
+/** State and ZIP code where those begin with one zero, or with two, which spreadsheets drop. */
+const lostZeros = /^(?:(?:AE|CT|MA|ME|NH|NJ|RI|VT) [1-9]\d|(?:PR|VI) [1-9])\d\d(?:-\d{4})?$/i;
 
 /** A street on several lines goes on in `line2`. */
 const addressIn = (parts: Texts): Texts => {
-  const { zip, state = '' } = parts;
-  const address =
-    zip !== undefined && zeroStates.has(state.toUpperCase())
-      ? { ...parts, zip: zip.replace(lostZeros, (digits) => digits.padStart(5, '0')) }
-      : parts;
+  const { zip = '', state } = parts;
+  const address = lostZeros.test(`${state} ${zip}`)
+    ? { ...parts, zip: zip.replace(/^\d+/, (digits) => digits.padStart(5, '0')) }
+    : parts;
   const [line1 = '', ...more] = parts['line1']?.split(/[\r\n]+/).map((line) => line.trim()) ?? [];
   if (more.length === 0) return address;
   return { ...address, line1, line2: [...more, parts['line2'] ?? []].flat().join(', ') };

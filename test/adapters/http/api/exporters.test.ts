@@ -598,6 +598,8 @@ describe('a cell of a file of contacts', () => {
     ['2139', 'ma', '02139'],
     ['2139-1234', 'Massachusetts', '02139-1234'],
     ['901', 'US-PR', '00901'],
+    ['802-1234', 'VI', '00802-1234'],
+    ['9614', 'AE', '09614'],
     ['="02139"', 'MA', '02139'],
     [`"=""02139"""`, 'MA', '02139'],
     ["'02139", 'MA', '02139'],
@@ -712,10 +714,21 @@ describe('a cell of a file of contacts', () => {
     expect(unread).to.deep.equal({ 'Home Email': 'email is read from Work Email first' });
   });
 
-  it('has no ZIP code that lacks another digit', async () => {
-    const contact = await read({ zip: '2701', state: 'IL' });
-    expect(() => readContact(contact)).to.throw('ZIP');
-  });
+  for (const [zip, state] of [
+    ['2701', 'IL'],
+    ['213', 'MA'],
+    ['0213', 'MA'],
+    ['213-1234', 'Massachusetts'],
+    ['0901', 'PR'],
+    ['090', 'PR'],
+    ['9011', 'PR'],
+    ['80', 'VI'],
+    ['961', 'AE'],
+  ] as const)
+    it(`has no ZIP code that is guessed: ${zip} in ${state}`, async () => {
+      const contact = await read({ zip, state });
+      expect(() => readContact(contact)).to.throw('ZIP');
+    });
 
   it('loses the apostrophe before what looks like a formula, and no other', async () =>
     expect(await read({ external_id: "'=1+1", name: "'O" })).to.include({ external_id: '=1+1', name: "'O" }));
