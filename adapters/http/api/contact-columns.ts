@@ -42,13 +42,24 @@ export interface Column {
   readonly isDayFirst?: boolean;
 }
 
-/** Places of a contact by the names of columns, the preferred names first. */
-const places = new Map<string, Omit<Column, 'index'>>();
+/** What a column means, under the name that it has in the tables. */
+type Place = Omit<Column, 'index'> & { readonly name: string };
+
+const withoutMarks = (text: string): string =>
+  text.normalize('NFD').replaceAll(/\p{M}/gu, '').replaceAll(/ß/giu, 'ss');
+
+/** However its words are joined, and with accents or without: `ZIPCode` is `zip_code`, `STRASSE` is `straße`. */
+const spelled = (name: string): string => withoutMarks(name).replaceAll('_', '');
+
+/** Places of a contact by the spelling of columns, the preferred names first. */
+const places = new Map<string, Place>();
 const addPlaces = (names: Texts, address: string | null, prefix: string): void => {
   for (const [field, all] of Object.entries(names))
-    for (const name of all.split(' '))
-      if (!places.has(prefix + name))
-        places.set(prefix + name, { field, address, isDayFirst: dayFirst.test(name) });
+    for (const each of all.split(' ')) {
+      const [name, spelling] = [prefix + each, spelled(prefix + each)];
+      if (!places.has(spelling))
+        places.set(spelling, { name, field, address, isDayFirst: dayFirst.test(each) });
+    }
 };
 addPlaces(fieldNames, null, '');
 for (const address of addresses)
@@ -65,14 +76,13 @@ const needsCity = /(?<!(?:email|street|extended|state|country)_)(?:address|adres
  * `Person - Email - Work` is `work_email`.
  */
 const plainName = (heading: string): string => {
-  const words = heading.match(/\p{Lu}?\p{Ll}+|\p{Lu}+|\p{N}+/gu) ?? [];
+  const words = withoutMarks(heading).match(/\p{Lu}?\p{Ll}+|\p{Lu}+|\p{N}+/gu) ?? [];
   return words
     .join('_')
     .toLowerCase()
     .replace(/^(?:person|contact|customer)_/, '')
-    .replace(/^e_mail/, 'email')
     .replace(/_privat$/, '_home')
-    .replace(/_geschäftlich$/, '_work')
+    .replace(/_gesch(?:a|ae)ftlich$/, '_work')
     .replace(/^(.+)_(home|work|mobile|business|other|mailing|shipping|billing)$/, '$2_$1');
 };
 
@@ -98,17 +108,16 @@ const isSame = (heading: string, other: string): boolean =>
 interface Header {
   /** As they are shown. */
   readonly headings: readonly string[];
-  readonly names: readonly string[];
-  /** The place that each name means, if it means one. */
-  readonly meant: readonly (Omit<Column, 'index'> | undefined)[];
+  /** The place that each means, if it means one. */
+  readonly meant: readonly (Place | undefined)[];
 }
 
 const readHeader = (cells: readonly string[]): Header => {
   const width = cells.findLastIndex((cell) => cell.trim() !== '') + 1;
   const headings = cells.slice(0, width).map((cell, at) => shown(cell) || `column ${at + 1}`);
   // BigCommerce has `City - 1`.
-  const names = headings.map(plainName).map((name) => (places.has(name) ? name : name.replace(/_1$/, '')));
-  return { headings, names, meant: names.map((name) => places.get(name)) };
+  const placeOf = (name: string) => places.get(spelled(name)) ?? places.get(spelled(name.replace(/_1$/, '')));
+  return { headings, meant: headings.map((heading) => placeOf(plainName(heading))) };
 };
 
 /**
@@ -129,18 +138,17 @@ const matchAddresses = ({ meant }: Header) => {
 
 /** Every column that means a field of a contact, those of the preferred names and addresses first. */
 const meantColumns = (header: Header): readonly Column[] => {
-  const { names, meant } = header;
+  const { meant } = header;
   const { withCity, unnamedIs } = matchAddresses(header);
-  const addressOf = ({ address }: Omit<Column, 'index'>, name: string): string | null => {
+  const addressOf = ({ address, name }: Place): string | null => {
     const [, ofName] = nameAt.exec(name) ?? [];
     const named = ofName !== undefined && meant.some((place) => place?.address === ofName) ? ofName : address;
     return named === '' ? (unnamedIs ?? named) : named;
   };
   return [...places.values()].flatMap((place) =>
     meant.flatMap((one, index) => {
-      const name = names[index] ?? '';
-      if (one !== place || (needsCity.test(name) && !withCity.has(place.address))) return [];
-      return [{ ...place, index, address: addressOf(place, name) }];
+      if (one !== place || (needsCity.test(place.name) && !withCity.has(place.address))) return [];
+      return [{ ...place, index, address: addressOf(place) }];
     }),
   );
 };
@@ -151,7 +159,8 @@ const meantColumns = (header: Header): readonly Column[] => {
  */
 export const readColumns = (cells: readonly string[], { key, keyIsNamed, unread }: FileOptions) => {
   const header = readHeader(cells);
-  const { headings, names, meant } = header;
+  const { headings, meant } = header;
+  const named = (name: string): number => meant.findIndex((place) => place?.name === name);
   const lacks = (column: string, next = '') =>
     new UnreadableFile(
       `The file has no column ${column}. ${next}Its columns are: ${headings.slice(0, 20).join(', ')}.`,
@@ -173,9 +182,9 @@ export const readColumns = (cells: readonly string[], { key, keyIsNamed, unread 
   }
   const isFirst = (column: Column): boolean => columnOf(column.field, column.address) === column;
   // Shopify's orders have their numbers as `Name`, and rows for more items have no other name.
-  const nameOf = headings[names.indexOf('shipping_name')] ?? headings[names.indexOf('billing_name')];
+  const nameOf = headings[named('shipping_name')] ?? headings[named('billing_name')];
   const isNumber = ({ field, index }: Column): boolean =>
-    field === 'name' && names[index] === 'name' && nameOf !== undefined && !columnOf('line1', '');
+    field === 'name' && meant[index]?.name === 'name' && nameOf !== undefined && !columnOf('line1', '');
   const columns = found.filter(
     (column) => (isFirst(column) || inTurn.has(column.field)) && !isNumber(column),
   );

@@ -697,6 +697,31 @@ describe('a cell of a file of contacts', () => {
       expect(row).to.deep.include({ contact: { external_id: '1', address: springfield } });
     });
 
+  const whole = {
+    external_id: '1',
+    first_name: 'Ada',
+    last_name: 'Lovelace',
+    phone: '217',
+    email: 'ada@example.com',
+    address: { ...springfield, country: 'US' },
+  };
+  for (const columns of [
+    'Prenom,Nom,Telephone,Email,Adresse,Ville,Etat,Code postal,Pays',
+    'NOMBRE,APELLIDOS,TELEFONO,CORREO ELECTRONICO,DIRECCION,CIUDAD,ESTADO,CODIGO POSTAL,PAIS',
+    'vorname,nachname,TELEFON,E-MAIL,STRASSE,ORT,BUNDESLAND,PLZ,LAND',
+    'Vorname,Nachname,Telefon,EMail,Strasse,Ort,Bundesland,Postleitzahl,Land',
+    'Vorname,Nachname,Telefon,email,STRAẞE,Ort,Bundesland,PLZ,Land',
+    'FIRSTNAME,LASTNAME,PHONENUMBER,EMAILADDRESS,ADDRESS1,CITY,STATECODE,ZIPCODE,COUNTRYCODE',
+    'firstName,lastName,phoneNumber,eMail,streetAddress,city,stateProvince,postalCode,countryCode',
+    'FirstName,LastName,Phone,E-Mail,HOMESTREET,HomeCity,HomeState,HomeZIP,HomeCountry',
+    'First_Name,Last_Name,Phone_,E_Mail,MailingStreet,MAILINGCITY,MailingState,MAILINGZIPCode,MailingCountry',
+  ])
+    it(`is known however its column is spelled: ${columns}`, async () => {
+      const cells = '1,Ada,Lovelace,217,ada@example.com,2 Elm St,Springfield,IL,62701,US';
+      for (const form of ['NFC', 'NFD'] as const)
+        expect(await rowOf(`id,${columns}`.normalize(form), cells)).to.deep.include({ contact: whole });
+    });
+
   it('is in no address that is a mixture of three', async () => {
     const row = await rowOf('id,Home Street,Work Street,City', '1,2 Elm St,1 Main St,Springfield');
     expect(row).to.deep.include({ contact: { external_id: '1', address: { line1: '2 Elm St' } } });
