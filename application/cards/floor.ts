@@ -59,7 +59,7 @@ export const queueDueCards = async (deps: FloorDeps, pendingFor: Milliseconds): 
   }
 };
 
-/** Null if the card refuses. It is held if its design was withdrawn or erased after the last look at its cards. */
+/** Null if the card refuses. It is held if its design went out of use after the last look at its cards. */
 const queueOne = async (deps: FloorDeps, { org, code, design }: CardDocument) => {
   const queued = await changeAs(deps, 'due-cards', code, queue);
   if (queued !== null) return queued;

@@ -39,8 +39,8 @@ async function* waitingCards(
 }
 
 /**
- * Holds the cards of withdrawn and erased designs that no machine has started on, to be done again and again. A
- * withdrawal or erasure is carried out once a pass that began when it had settled, over rows that were not late, has
+ * Holds the cards of withdrawn and erased designs that no machine has started on, to be done again and
+ * again. Either is carried out once a pass that began when it had settled, over rows that were not late, has
  * come to its end, and the design has not changed since: a pass that breaks off is repeated.
  */
 export const holdWithdrawn = async (deps: FloorDeps, signal: AbortSignal): Promise<void> => {

@@ -42,13 +42,13 @@ export interface Column {
   readonly isDayFirst?: boolean;
 }
 
-/** What a column means, under the name that it has in the tables. */
+/** A place of a contact, and the name of its column in the tables. */
 type Place = Omit<Column, 'index'> & { readonly name: string };
 
 const withoutMarks = (text: string): string =>
   text.normalize('NFD').replaceAll(/\p{M}/gu, '').replaceAll(/ß/giu, 'ss');
 
-/** However its words are joined, and with accents or without: `ZIPCode` is `zip_code`, `STRASSE` is `straße`. */
+/** However its words are joined, with accents or without: `ZIPCode` is `zip_code`, `STRASSE` is `straße`. */
 const spelled = (name: string): string => withoutMarks(name).replaceAll('_', '');
 
 /** Places of a contact by the spelling of columns, the preferred names first. */
@@ -154,7 +154,7 @@ const meantColumns = (header: Header): readonly Column[] => {
 };
 
 /**
- * The columns that are read, and how many columns have names. The key column is the external_id, and also
+ * The columns that are read, and the names of all. The key column is the external_id, and also
  * the field that its name means. Throws UnreadableFile.
  */
 export const readColumns = (cells: readonly string[], { key, keyIsNamed, unread }: FileOptions) => {
@@ -202,6 +202,6 @@ export const readColumns = (cells: readonly string[], { key, keyIsNamed, unread 
   for (const [index, heading] of headings.entries())
     if (!columns.some((column) => column.index === index && isFirst(column)))
       unread[heading] = whyUnread(index);
-  return { columns, width: headings.length };
+  return { columns, headings };
 };
 export type Columns = ReturnType<typeof readColumns>;

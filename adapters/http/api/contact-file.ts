@@ -91,8 +91,21 @@ const namesIn = (names: Texts): Texts => {
     : { first_name: first ?? name, last_name: last ?? name };
 };
 
+/** As Excel and others write it in any language; `####` is a number in a narrow column. */
+const spreadsheetError = /^#(?:#+|\p{Lu}\/\p{Lu}|NV|[¡¿]?[\p{Lu}\p{N}/_-]+[!?])$/u;
+const rounded = /^\d(?:[.,]?\d*E\+|[.,]\d+E)\d+$/i;
+
+/** How a spreadsheet has spoiled a text; null if it has not. */
+const spoiledIn = (heading: string, text: string): string | null => {
+  if (spreadsheetError.test(text)) return `a spreadsheet has an error in place of its ${heading}: ${text}`;
+  return rounded.test(text)
+    ? `a spreadsheet has rounded its ${heading}: ${text}. Keep that column as text`
+    : null;
+};
+
 /** The contact of a row, or why it has none. */
-const contactIn = ({ columns, width }: Columns, cells: readonly string[]) => {
+const contactIn = ({ columns, headings }: Columns, cells: readonly string[]) => {
+  const width = headings.length;
   if (cells.slice(width).some((cell) => cell.trim() !== ''))
     return { problem: `it has ${cells.length} cells, but the header has ${width}` };
   const contact: Record<string, string> = {};
@@ -102,6 +115,8 @@ const contactIn = ({ columns, width }: Columns, cells: readonly string[]) => {
     const { index, field, address } = column;
     const text = textIn(column, cells[index]);
     if (text === '') continue;
+    const problem = spoiledIn(headings[index] ?? field, text);
+    if (problem !== null) return { problem };
     const all = field.endsWith('name') ? names : addresses;
     const parts = all === addresses && address === null ? contact : (all.get(address) ?? {});
     parts[field] ??= text;
@@ -109,10 +124,6 @@ const contactIn = ({ columns, width }: Columns, cells: readonly string[]) => {
   }
   const { external_id: externalId } = contact;
   if (externalId === undefined) return { problem: 'it has no external_id' };
-  if (/^#(?:N\/A|REF!|VALUE!|NAME\?|DIV\/0!|NUM!|NULL!)$/.test(externalId))
-    return { problem: `a spreadsheet has an error in place of its external_id: ${externalId}` };
-  if (/^\d(?:[.,]?\d*E\+|[.,]\d+E)\d+$/i.test(externalId))
-    return { problem: `a spreadsheet has rounded its external_id: ${externalId}. Keep that column as text` };
   const filled = [...addresses];
   const [where = null, address] = filled.find(([, { line1 }]) => line1 !== undefined) ?? filled[0] ?? [];
   // The name of one address is not written on another.

@@ -111,7 +111,7 @@ export const SheetLine = ({ hand, layout: { lines, size } }: SheetProps) => (
   </svg>
 );
 
-/** What of a message is not written as it is shown, in words. */
+/** Reasons why a message is not written as it is shown, in words. */
 const Doubts = ({ layout: { lines, fits, unknown } }: Pick<SheetProps, 'layout'>) => {
   const beyond = unwritable(unknown.join(''), { lineFeed: false });
   const others = unknown.filter((character) => !beyond.includes(character));

@@ -758,11 +758,39 @@ describe('a cell of a file of contacts', () => {
   it('loses the apostrophe before what looks like a formula, and no other', async () =>
     expect(await read({ external_id: "'=1+1", name: "'O" })).to.include({ external_id: '=1+1', name: "'O" }));
 
-  for (const spoiled of ['9,0072E+16', '9.00719925474099E16', '#N/A', '#REF!', '#NAME?', '#DIV/0!'])
-    it(`with an external_id that a spreadsheet spoiled spoils its row: ${spoiled}`, async () =>
-      expect(await read({ external_id: spoiled }))
+  for (const [column, spoiled, how] of [
+    ['external_id', '9,0072E+16', 'rounded'],
+    ['external_id', '9.00719925474099E16', 'rounded'],
+    ['Record ID', '#N/A', 'an error in place of'],
+    ['Name', '#N/A', 'an error in place of'],
+    ['Vorname', '#NV', 'an error in place of'],
+    ['Nom', '#VALEUR!', 'an error in place of'],
+    ['Calle', '#¡REF!', 'an error in place of'],
+    ['Apellidos', '#¿NOMBRE?', 'an error in place of'],
+    ['City', '#REF!', 'an error in place of'],
+    ['State', '#N/D', 'an error in place of'],
+    ['Work Email', '#NAME?', 'an error in place of'],
+    ['ZIP', '#DIV/0!', 'an error in place of'],
+    ['Birthday', '########', 'an error in place of'],
+    ['Phone', '1.22E+10', 'rounded'],
+    ['Mobile', '4,91512E+11', 'rounded'],
+  ] as const)
+    it(`that a spreadsheet spoiled spoils its row: ${column} ${spoiled}`, async () => {
+      const [head, cells] = /id$/i.test(column) ? [column, spoiled] : [`id;${column}`, `1;${spoiled}`];
+      expect(await rowOf(`${head};x`, `${cells};`))
         .to.have.property('problem')
-        .that.includes(spoiled));
+        .that.matches(new RegExp(`^a spreadsheet has ${how} its ${column}: .`))
+        .and.includes(spoiled);
+    });
+
+  it('that a spreadsheet spoiled spoils nothing where it is not read', async () => {
+    const row = await rowOf('id;Name;Shoe size', '1;Ada;#N/A');
+    expect(row).to.deep.include({ contact: { external_id: '1', name: 'Ada' } });
+  });
+
+  for (const name of ['#1', 'Yes!', '#N/A Ltd', 'E+', '7E', '#Party!'])
+    it(`has the company ${name}`, async () =>
+      expect(await rowOf('id;Company', `1;${name}`)).to.have.nested.property('contact.company', name));
 
   for (const whole of ['9007199254740993', '12E5', '#1001', '#N/A-1'])
     it(`has the external_id ${whole}`, async () =>
