@@ -202,6 +202,10 @@ const passwordsChanged = async (log: Pick<LogReader, 'readLog'>, after: bigint) 
   return changed;
 };
 
+const restoredFrom = (from: string): string => `it was restored from ${from}`;
+
+const unfinishedRestore = 'its restore is unfinished';
+
 const restoreServers = (from: string, servers: Servers, settings: Settings): Promise<Restored> =>
   withServers(servers, settings, async ({ log, database }) => {
     const [{ loadRecords }, { setMark }] = await Promise.all([
@@ -209,11 +213,12 @@ const restoreServers = (from: string, servers: Servers, settings: Settings): Pro
       import('../../adapters/mongodb/records/rehearsal.js'),
     ]);
     const { files } = openBackup(from);
-    await setMark(database, { why: restoredFrom(from) });
+    await setMark(database, { why: unfinishedRestore, state: 'unfinished' });
     const { position, hash } = manifestIn(from);
     const changed = await passwordsChanged(log, BigInt(position));
     await loadRecords(database, from, files, { changed, head: (await log.head()).position });
     const notes = putBack(from, kept(settings));
+    await setMark(database, { why: restoredFrom(from) });
     return { path: 'MONGODB_URL', files, position, hash, notes };
   });
 
@@ -308,10 +313,6 @@ const openBackup = (from: string): { readonly log: string; readonly files: reado
   }
   return { log: join(from, logName), files: Object.keys(files) };
 };
-
-const restoredFrom = (from: string): string => `it was restored from ${from}`;
-
-const unfinishedRestore = 'its restore is unfinished';
 
 /**
  * Makes a data directory from a backup, which is read back first. Replaces nothing: DATA_DIR may hold secret

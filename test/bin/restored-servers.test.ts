@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
+import { runCommandLine } from '../../bin/cli/program.js';
 import { explain } from '../../bin/wiring/exit.js';
 import { giveUpKeysOf } from '../../bin/offline/personal-data.js';
 import { startService, type Service } from '../../bin/wiring/service.js';
@@ -200,6 +201,30 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'servers that are restored 
     });
     standIn.replace(whole);
     await restore(client, today);
+    await running(allShown);
+  }).timeout(60_000);
+
+  it('that were restored in part are not promoted until they are restored again', async () => {
+    const cli = async (args: readonly string[], more: Readonly<Record<string, string>> = {}) => {
+      let error = '';
+      const code = await runCommandLine(args, {
+        environment: { ...environment(), ...more },
+        write: () => undefined,
+        complain: (text) => void (error += text),
+      });
+      return { code, error };
+    };
+    const copy = join(directory, 'copy');
+    expect(await cli(['backup', copy])).to.include({ code: 0, error: '' });
+    // Records are copied before secret files.
+    const cut = await cli(['restore', copy], { SECRET_KEY_FILE: join(directory, 'none', 'secret.key') });
+    expect(cut.code).to.not.equal(0);
+    expect(await cli(['promote'])).to.include({
+      code: 1,
+      error: 'This is an unfinished copy. Run `log copy`, or `restore`, again first.\n',
+    });
+    expect(await cli(['restore', copy])).to.include({ code: 0, error: '' });
+    expect(await cli(['promote'])).to.include({ code: 0, error: '' });
     await running(allShown);
   }).timeout(60_000);
 

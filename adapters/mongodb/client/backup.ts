@@ -117,6 +117,16 @@ export interface SinceBackup {
   readonly head: bigint;
 }
 
+/** Moves the shredder's position back to one, unless it is there or earlier. */
+const moveMarkBack = async (database: MongoDatabase, position: bigint): Promise<void> => {
+  const keys = new MongoPersonalKeys(database);
+  for (;;) {
+    const mark = await keys.mark();
+    if (mark === null || mark.position <= position) return;
+    if (await keys.saveMark({ position, event: null }, mark, [])) return;
+  }
+};
+
 /**
  * Restores missing records; replaces nothing. The shredder's position goes back to the copy's, so that later
  * erasures are repeated.
@@ -127,8 +137,10 @@ export const loadRecords = async (
   files: readonly string[],
   { changed, head }: SinceBackup,
 ): Promise<void> => {
-  const keys = new MongoPersonalKeys(database);
-  const before = await keys.mark();
+  const markFile = files.find((name) => name === `${markName}${extension}`);
+  // Before any key is back, so that the shredder destroys it again, wherever the restore is cut off.
+  for (const { position } of markFile === undefined ? [] : documentsIn(join(folder, markFile)))
+    await moveMarkBack(database, BigInt(String(position ?? 0)));
   for (const file of files.filter((name) => name.endsWith(extension))) {
     const [name, documents] = [file.slice(0, -extension.length), documentsIn(join(folder, file))];
     const whole =
@@ -141,8 +153,4 @@ export const loadRecords = async (
             : documents;
     await insertMissing(database, name, whole);
   }
-  if (before === null || !files.includes(`${markName}${extension}`)) return;
-  const [mark] = documentsIn(join(folder, `${markName}${extension}`));
-  const position = BigInt(String(mark?.['position'] ?? before.position));
-  if (position < before.position) await keys.saveMark({ position, event: null }, before, []);
 };

@@ -7,6 +7,7 @@ import { dumpRecords, loadRecords } from '../../../../adapters/mongodb/client/ba
 import { makeIndexes } from '../../../../adapters/mongodb/client/indexes.js';
 import { MongoArtwork } from '../../../../adapters/mongodb/records/artwork.js';
 import { MongoCheckpoints } from '../../../../adapters/mongodb/records/checkpoints.js';
+import { MongoPersonalKeys } from '../../../../adapters/mongodb/records/personal-keys.js';
 import { mongoSignInRecords } from '../../../../adapters/mongodb/records/records.js';
 import { SystemClock } from '../../../../adapters/system/clock.js';
 import { isRebuilt } from '../../../../application/webhooks/relay.js';
@@ -98,6 +99,25 @@ describeWithEngines(['MONGODB_URL'], 'a copy of what lies in MongoDB', (url) => 
       expect(await isRebuilt({ checkpoints: restored })).to.equal(false);
       expect(await restored.load('relay')).to.deep.equal({ ...saved, state: { rebuiltTo: '90' } });
       expect(await restored.load('reconciler')).to.deep.equal(saved);
+    } finally {
+      rmSync(folder, { recursive: true });
+      await from.end();
+      await to.end();
+    }
+  });
+
+  it('lets the shredder destroy again what comes back, even if the restore is cut off', async () => {
+    const [from, to] = [freshDatabase(url), freshDatabase(url)];
+    const folder = mkdtempSync(join(tmpdir(), 'cards-'));
+    try {
+      const [copied, later] = [new MongoPersonalKeys(from.database), new MongoPersonalKeys(to.database)];
+      await copied.saveMark({ position: 3n, event: null }, null, []);
+      await later.saveMark({ position: 9n, event: null }, null, []);
+      const files = await dumpRecords(from.database, folder, { onlyKeys: false });
+      const since = { changed: new Set<string>(), head: 0n };
+      const cutOff = loadRecords(to.database, folder, ['missing.bson', ...files], since);
+      expect(await cutOff.catch(String)).to.include('missing.bson');
+      expect((await later.mark())?.position).to.equal(3n);
     } finally {
       rmSync(folder, { recursive: true });
       await from.end();
