@@ -1,4 +1,4 @@
-import { Argument, Command, CommanderError } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { EventStoreUnavailable } from '../../application/ports/event-store.js';
 import { messageOf } from '../../domain/errors.js';
@@ -13,7 +13,6 @@ import {
   WrongUsage,
   type OperatorClient,
 } from './client.js';
-import { completion, shells, type Words } from './completion.js';
 import { contactLongVerbs } from './contact-verbs.js';
 import { serverVerbs } from './server-verbs.js';
 import { exportVerbs } from './export-verbs.js';
@@ -193,25 +192,6 @@ const addCommands = (program: Command, { client, print, environment }: Session):
   );
 };
 
-/** Every word that can be completed. */
-const wordsOf = (program: Command): Words =>
-  program.commands.map((noun) => ({
-    name: noun.name(),
-    options: noun.options.flatMap(({ long }) => long ?? []),
-    verbs: noun.commands.map((verb) => ({
-      name: verb.name(),
-      options: verb.options.flatMap(({ long }) => long ?? []),
-    })),
-  }));
-
-const addCompletion = (program: Command, { print }: Session): void => {
-  program
-    .command('completion')
-    .addArgument(new Argument('<shell>', 'which shell').choices(shells))
-    .description('Print a completion script for the shell: source <(… completion bash)')
-    .action((shell: (typeof shells)[number]) => print(completion(shell, wordsOf(program))));
-};
-
 export const allVerbs: readonly (Verb | LongVerb)[] = [
   ...verbs,
   ...longVerbs,
@@ -238,7 +218,6 @@ const commandsOf = (session: Session): Command => {
     .configureOutput({ writeOut: session.write, writeErr: session.complain });
   for (const verb of allVerbs) add(program, verb, session);
   addCommands(program, session);
-  addCompletion(program, session);
   for (const noun of program.commands) {
     noun.exitOverride().summary(noun.commands.map((verb) => verb.name()).join(', ') || noun.description());
     for (const verb of noun.commands) verb.exitOverride();

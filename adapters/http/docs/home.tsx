@@ -4,34 +4,8 @@ import { firstRequest, firstResponse } from '../document/first-card.js';
 import type { Group } from './groups.js';
 import { Call } from './guides/call.js';
 import type { Context, DocsPage, Part } from './page.js';
-import {
-  errorsPlace,
-  eventsPlace,
-  guideNames,
-  guidePlace,
-  homePlace,
-  operatorPlace,
-  type GuideName,
-} from './places.js';
+import { errorsPlace, eventsPlace, guideNames, guidePlace, homePlace, operatorPlace } from './places.js';
 import { line, text } from './text.js';
-
-/** Where parts of the documentation once stood on this page: links from elsewhere still lead to them here. */
-const formerly: Readonly<Record<GuideName, readonly string[]>> = {
-  'quick-start': ['first-card'],
-  authentication: ['authentication'],
-  idempotency: ['sending-safely'],
-  cards: ['arrival', 'held-cards'],
-  contacts: [],
-  hooks: ['inbound-hooks'],
-  webhooks: ['events'],
-  feeds: [],
-  lists: ['lists'],
-  clients: [],
-  testing: [],
-  changelog: [],
-};
-
-const anchors = (ids: readonly string[]): Html => ids.map((id) => <span id={id} />);
 
 const guideCards = (
   <ul class="tiles">
@@ -39,7 +13,6 @@ const guideCards = (
       const { path, title, about } = guidePlace(name);
       return (
         <li>
-          {anchors(formerly[name])}
           <a href={path}>{title}</a>
           <p>{about}</p>
         </li>
@@ -50,12 +23,11 @@ const guideCards = (
 
 const operations = ({ path, title, about, routes }: Group): Html => (
   <li>
-    {anchors([`tag-${path.slice(path.lastIndexOf('/') + 1)}`])}
     <a href={path}>{title}</a>
     <p>{about}</p>
     <ul class="operations">
       {routes.map(({ operation: { operationId, summary } }) => (
-        <li id={operationId}>
+        <li>
           <a href={`${path}#${operationId}`}>{summary}</a>
         </li>
       ))}
@@ -66,13 +38,8 @@ const operations = ({ path, title, about, routes }: Group): Html => (
 const forOperators: Part = {
   id: 'event-stream',
   title: operatorPlace.title,
-  body: (
-    <>
-      {anchors(['tag-operator'])}
-      {text(
-        `The people who run the service have [pages of their own](${operatorPlace.path}): their API, and how services of theirs follow every event on the RabbitMQ exchange \`cards.events\` or over HTTP. [The AsyncAPI document](/asyncapi.json) has the schema of each.`,
-      )}
-    </>
+  body: text(
+    `The people who run the service have [pages of their own](${operatorPlace.path}): their API, and how services of theirs follow every event on the RabbitMQ exchange \`cards.events\` or over HTTP. [The AsyncAPI document](/asyncapi.json) has the schema of each.`,
   ),
 };
 

@@ -89,34 +89,6 @@ describe('the command line at a terminal', () => {
     expect(error).to.match(/^MongoDB: .*127\.0\.0\.1:1\n$/);
   });
 
-  const completed = (script: string, ...words: readonly string[]): readonly string[] => {
-    const line = words.map((word) => `'${word}'`).join(' ');
-    const ask = `COMP_WORDS=(handwritten-cards ${line}); COMP_CWORD=${words.length}; _handwritten_cards; echo "\${COMPREPLY[@]}"`;
-    const { stdout, stderr } = spawnSync('bash', ['-c', `${script}\n${ask}`], { encoding: 'utf8' });
-    expect(stderr).to.equal('');
-    return stdout.trim().split(' ');
-  };
-
-  it('completes nouns, verbs and options in bash', async () => {
-    const { code, out } = await command(['completion', 'bash'], {});
-    expect(code).to.equal(0);
-    expect(completed(out, 'web')).to.deep.equal(['webhook']);
-    expect(completed(out, 'webhook', 'l')).to.deep.equal(['list', 'listen']);
-    expect(completed(out, 'webhook', 'listen', '--en')).to.deep.equal(['--endpoint']);
-    expect(completed(out, 'key', 'revoke', 'id', '--'))
-      .to.include('--yes')
-      .and.include('--base-url');
-    expect(completed(out, 'backup', '--j')).to.deep.equal(['--json']);
-  });
-
-  it('completes in zsh by its emulation of bash, and in no other shell', async () => {
-    const { out } = await command(['completion', 'zsh'], {});
-    const [first, ...rest] = out.split('\n');
-    expect(first).to.equal('autoload -U +X bashcompinit && bashcompinit');
-    expect(rest.join('\n')).to.equal((await command(['completion', 'bash'], {})).out);
-    expect((await command(['completion', 'fish'], {})).code).to.equal(2);
-  });
-
   it('is npx handwritten-cards in the checkout', async () => {
     const { stdout, status } = spawnSync('npx', ['--no-install', 'handwritten-cards', '--version'], {
       cwd: checkout,

@@ -89,16 +89,6 @@ describe('the pages of the documentation', () => {
     expect((await load('/docs/search.json')).packed).to.be.below(32 * 1024);
   });
 
-  it('keep the places on the first page to which links from elsewhere lead', () => {
-    const { ids = new Set() } = pages.get('/docs') ?? {};
-    const formerly = [
-      'first-card', 'authentication', 'sending-safely', 'arrival', 'held-cards', 'lists', 'inbound-hooks', 'events',
-      'event-stream', 'errors', 'tag-cards', 'tag-contacts', 'tag-hooks', 'tag-webhooks', 'tag-account', 'tag-operator',
-      'sendCard', 'listCards', 'getCard', 'cancelCard', 'saveContact', 'fireHook', 'registerWebhookEndpoint', 'getCredits',
-    ]; // prettier-ignore
-    expect(formerly.filter((id) => !ids.has(id))).to.deep.equal([]);
-  });
-
   it('lead from each to the next, through all guides and groups of operations', () => {
     const seen: string[] = [];
     let path: string | undefined = '/docs';
