@@ -176,7 +176,7 @@ describe('the OpenAPI documents', () => {
     for (const [id, type, example] of shown)
       if (type === 'text/event-stream')
         expect((example as { readonly event: string }).event, id).to.equal(
-          id.endsWith('Deliveries') ? 'delivery' : id === 'followEvents' ? 'CardScheduled' : 'card.created',
+          id.endsWith('Deliveries') ? 'attempt' : id === 'followEvents' ? 'CardScheduled' : 'card.created',
         );
   });
 

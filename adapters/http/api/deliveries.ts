@@ -19,6 +19,7 @@ import { optionalChoice, optionalText, pageCursor, pageLimit, text } from '../sc
 import { cardCode, examples, idOf, objectKind, shownNumber, shownText, nullText } from '../schema/shown.js';
 import { ClientGone } from '../server/errors.js';
 import { placeFrom } from './as-of.js';
+import { eventExample } from '../schema/outbound.js';
 import { instant, listOf, pageOf, timestampAt } from './responses.js';
 import type { JsonResponse, ServerSentEvent, TextResponse } from '../server/route.js';
 
@@ -48,7 +49,9 @@ export const delivery = z
     type: shownText('The type of the event.', 'card.created'),
     endpoint: idOf('endpoint'),
     card: cardCode,
-    status: z.enum(deliveryStatuses).describe('`exhausted` is a dead letter.'),
+    status: z
+      .enum(deliveryStatuses)
+      .meta({ description: '`exhausted` is a dead letter.', examples: ['delivered'] }),
     attempts: z.array(attempt).describe('What was tried, oldest first.'),
     next_attempt_at: instant('When the next attempt is due; null once the delivery has ended.').nullable(),
     drop_reason: nullText('Why the delivery was dropped.'),
@@ -57,29 +60,6 @@ export const delivery = z
   .meta({
     id: 'Delivery',
     description: 'An event on its way to an endpoint, with its attempts.',
-    examples: [
-      {
-        id: 'dlv_8e1c7a52b0d94f6c9a3b5d7f1e2c4a60',
-        object: 'delivery',
-        event: 'evt_2c5d4f6a8b1e4d0f9a7c3b5e6d8f0a12',
-        type: 'card.created',
-        endpoint: '4f9d1c1e-7f0b-4f0a-9a53-0d2f6b7c8e91',
-        card: 'HC-7K3M9QX',
-        status: 'delivered',
-        attempts: [
-          {
-            at: '2026-03-02T15:04:06.012+00:00',
-            http_status: 204,
-            error: null,
-            duration_ms: 87,
-            body: '',
-          },
-        ],
-        next_attempt_at: null,
-        drop_reason: null,
-        created_at: '2026-03-02T15:04:05.678+00:00',
-      },
-    ],
   });
 
 export const deliveryList = listOf(delivery, 'DeliveryList');
@@ -168,7 +148,9 @@ export const deliveryEvents = async function* (
 
 const deliveryChange = z
   .object({
-    change: z.enum(['made', 'attempted', 'changed']).describe('What has happened to the delivery.'),
+    change: z
+      .enum(['made', 'attempted', 'changed'])
+      .meta({ description: 'What has happened to the delivery.', examples: ['attempted'] }),
     delivery,
     attempt: attempt.nullable().describe('The attempt, if one was made.'),
     request: z
@@ -177,7 +159,7 @@ const deliveryChange = z
           description: 'The headers of a webhook, signed now.',
           examples: [{ 'service-delivery': examples.delivery }],
         }),
-        body: shownText('The body of a webhook.', '{}'),
+        body: shownText('The body of a webhook.', JSON.stringify(eventExample)),
       })
       .nullable()
       .describe('What to pass on; null if the endpoint is deleted.'),

@@ -1,7 +1,7 @@
 import { penReason } from '../../../domain/pen.js';
 import { publicEventTypes, type PublicEventType } from '../../../domain/public-events.js';
 import { jsonSchemaOf } from '../schema/json-schema.js';
-import { webhookEvent } from '../schema/outbound.js';
+import { eventExample, webhookEvent } from '../schema/outbound.js';
 import { Json } from './code.js';
 import type { DocsPage } from './page.js';
 import { eventsPlace } from './places.js';
@@ -25,17 +25,10 @@ const meanings: Readonly<Record<PublicEventType, readonly [when: string, of: str
   'card.cancelled': ['The card was stopped before it was made.', 'Cards cancelled through the API.'],
 };
 
-const exampleOf = (type: PublicEventType): object => ({
-  id: 'evt_2c5d4f6a8b9e4f1d8a6c7f3b1e9d2c40',
-  type,
-  created: '2026-03-02T15:04:05.678Z',
-  data: {
-    card: 'HC-7K3M9QX',
-    recipient: 'Ada Lovelace',
-    reference: 'order-1001',
-    heldReason: type === 'card.held' ? penReason(['🎉'], 'message') : null,
-  },
-});
+const exampleOf = (type: PublicEventType): object => {
+  const heldReason = type === 'card.held' ? penReason(['🎉'], 'message') : null;
+  return { ...eventExample, type, data: { ...eventExample.data, heldReason } };
+};
 
 export const eventsPage = (): DocsPage => ({
   ...eventsPlace,

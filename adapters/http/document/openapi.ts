@@ -195,8 +195,8 @@ const textContent = (type: string, operationId: string): Node => ({
 });
 
 /** One event of a stream: the fields that `data:` and the like send, once a reader has put them together. */
-const eventContent = (operationId: string, contentSchema: JsonSchema): Node => {
-  const example = eventExampleOf(operationId);
+const eventContent = (eventData: z.ZodType, contentSchema: JsonSchema): Node => {
+  const example = eventExampleOf(exampleOf(jsonSchemaOf(eventData), 'left out'));
   const field = (name: keyof typeof example, meaning: string) => ({
     type: 'string',
     description: meaning,
@@ -227,8 +227,8 @@ const otherContent = (
   { eventData }: DocumentedResponse,
   schemaOf: SchemaOf,
 ): Node =>
-  type === 'text/event-stream'
-    ? eventContent(operationId, eventData === undefined ? {} : schemaOf(eventData))
+  type === 'text/event-stream' && eventData !== undefined
+    ? eventContent(eventData, schemaOf(eventData))
     : textContent(type, operationId);
 
 const success = (route: Route, response: DocumentedResponse, schemaOf: SchemaOf): Node => ({

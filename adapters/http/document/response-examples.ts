@@ -10,20 +10,14 @@ export const responseExamples: Readonly<Record<string, Readonly<Record<string, u
   'reportStep 200': { status: 'in_production', steps: stepsExample('in_progress') },
 };
 
-/** Times that are null until something happens: in the examples it has not. */
+/** Times that are null in the examples. */
 export const notYet: ReadonlySet<string> = new Set([
   'mailed_at',
   'completed_at',
   'suspended_at',
   'revoked_at',
+  'next_attempt_at',
 ]);
-
-const sent = {
-  id: 'evt_2c5d4f6a8b1e4d0f9a7c3b5e6d8f0a12',
-  type: 'card.created',
-  created: '2026-03-02T15:04:05.678Z',
-  data: { card: 'HC-7K3M9QX', recipient: 'Ada Lovelace', reference: 'order-1001', heldReason: null },
-};
 
 /** An event of the log without its subject. */
 const recorded = {
@@ -38,42 +32,11 @@ const recorded = {
   metadata: {},
 };
 
-const delivered = {
-  change: 'made',
-  delivery: {
-    id: 'dlv_8e1c7a52b0d94f6c9a3b5d7f1e2c4a60',
-    object: 'delivery',
-    event: sent.id,
-    type: sent.type,
-    endpoint: '4f9d1c1e-7f0b-4f0a-9a53-0d2f6b7c8e91',
-    card: sent.data.card,
-    status: 'pending',
-    attempts: [],
-    next_attempt_at: '2026-03-02T15:04:05.678+00:00',
-    drop_reason: null,
-    created_at: '2026-03-02T15:04:05.678+00:00',
-  },
-  attempt: null,
-  request: {
-    headers: { 'service-delivery': 'dlv_8e1c7a52b0d94f6c9a3b5d7f1e2c4a60' },
-    body: JSON.stringify(sent),
-  },
+/** An example of an event that an operation streams, with an example of its data. */
+export const eventExampleOf = (data: unknown) => {
+  const { id, position = id, type = 'attempt' } = data as Readonly<Record<string, string | undefined>>;
+  return { ...(position !== undefined && { id: position }), event: type, data: JSON.stringify(data) };
 };
-const deliveries = { event: 'delivery', data: JSON.stringify(delivered) };
-
-/** Events of streams, by operation. */
-const streamed: Readonly<
-  Record<string, Readonly<Record<'event' | 'data', string>> & { readonly id?: string }>
-> = {
-  listEvents: { id: sent.id, event: sent.type, data: JSON.stringify(sent) },
-  followDeliveries: deliveries,
-  followOrganizationDeliveries: deliveries,
-  followEvents: { id: recorded.position, event: recorded.type, data: JSON.stringify(recorded) },
-};
-
-/** An example of an event that an operation streams. */
-export const eventExampleOf = (operationId: string) =>
-  streamed[operationId] ?? { event: 'message', data: '{}' };
 
 const checkpoint =
   'cards.example/log\n1043\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n— cards.example/log AAAA\n';

@@ -6,11 +6,15 @@ import { templateOf, type DocumentedResponse, type Route } from '../server/route
 /** Fields without which an example is an example, too. */
 type Optional = 'with an example' | 'left out';
 
-const exampleIn = (schema: JsonSchema, optional: Optional): unknown => {
+/**
+ * An example of a schema's values: its own example, else one made from its fields' examples. Optional fields
+ * without an example are left out, or all of them.
+ */
+export const exampleOf = (schema: JsonSchema, optional: Optional = 'with an example'): unknown => {
   if (schema.examples?.[0] !== undefined) return schema.examples[0];
   if (schema.const !== undefined) return schema.const;
   if (schema.enum?.[0] !== undefined) return schema.enum[0];
-  if (schema.anyOf?.[0] !== undefined) return exampleIn(schema.anyOf[0], optional);
+  if (schema.anyOf?.[0] !== undefined) return exampleOf(schema.anyOf[0], optional);
   const [type] = [schema.type ?? 'string'].flat();
   switch (type) {
     case 'object': {
@@ -20,11 +24,11 @@ const exampleIn = (schema: JsonSchema, optional: Optional): unknown => {
           (examples !== undefined && optional === 'with an example'),
       );
       return Object.fromEntries(
-        wanted.map(([name, property]) => [name, notYet.has(name) ? null : exampleIn(property, optional)]),
+        wanted.map(([name, property]) => [name, notYet.has(name) ? null : exampleOf(property, optional)]),
       );
     }
     case 'array': {
-      const item = exampleIn(schema.items ?? {}, optional);
+      const item = exampleOf(schema.items ?? {}, optional);
       return Array.from({ length: schema.minItems ?? 1 }, () => item);
     }
     case 'integer':
@@ -37,18 +41,12 @@ const exampleIn = (schema: JsonSchema, optional: Optional): unknown => {
   }
 };
 
-/**
- * An example of a schema's values: its own example, else one made from its fields' examples. Optional fields
- * without an example are left out.
- */
-export const exampleOf = (schema: JsonSchema): unknown => exampleIn(schema, 'with an example');
-
 /** An example of the JSON of a response, without fields that may be absent; undefined if it isn't JSON. */
 export const responseExampleOf = (route: Route, response: DocumentedResponse): unknown => {
   if (response.schema === null) return undefined;
   const { operationId, responses } = route.operation;
   const status = Object.entries(responses).find(([, each]) => each === response)?.[0];
-  const example = exampleIn(jsonSchemaOf(response.schema), 'left out');
+  const example = exampleOf(jsonSchemaOf(response.schema), 'left out');
   const otherwise = responseExamples[`${operationId} ${status}`];
   return otherwise === undefined || !isPlainObject(example) ? example : { ...example, ...otherwise };
 };

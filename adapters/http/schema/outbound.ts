@@ -30,6 +30,13 @@ export const webhookEvent = z
   })
   .meta({ id: 'WebhookEvent', description: 'What happened to a card.' });
 
+export const eventExample = {
+  id: examples.event,
+  type: 'card.created',
+  created: '2026-03-02T15:04:05.678Z',
+  data: { card: examples.card, recipient: 'Ada Lovelace', reference: 'order-1001', heldReason: null },
+};
+
 interface SentHeader {
   readonly name: string;
   readonly description: string;
