@@ -11,6 +11,7 @@ import {
 import { DomainError } from '../../domain/errors.js';
 import type { Command } from '../../domain/events.js';
 import { derivedUuid, type OrganizationId, type Uuid } from '../../domain/ids.js';
+import { nextDeleted } from './find-contact.js';
 import { execute, executeOnce, type ExecutedOnce, type WriteDeps } from '../writing/execute.js';
 import { TooContended } from '../writing/outcome.js';
 import { EventStoreUnavailable } from '../ports/event-store.js';
@@ -26,11 +27,14 @@ export interface SavedContact {
   readonly created: boolean;
 }
 
+/** In so many of those with its `external_id` that were deleted last, a form looks for what it has saved. */
+const searchedForForm = 10;
+
 /**
  * Creates a contact, or replaces the one with the same `external_id`; of two concurrent creates, the second
  * replaces. `once`: the command is that of a form, and a repeat of it changes nothing, whatever was saved
- * since. `decide`: how it is saved. Reads show it when this returns. Throws `create_failed` or
- * `update_failed` if nothing was written, and OutcomeUnknown. (decision 45: two saves at once)
+ * since. `decide`: how it is saved. Reads show it when this returns. Throws `create_failed` or `update_failed`
+ * if nothing was written, and OutcomeUnknown. (decision 45: two saves at once)
  */
 export const saveContactRecord = async (
   deps: SaveContactDeps,
@@ -48,13 +52,17 @@ export const saveContactRecord = async (
     const saved = await execute(deps, contact, id, command, decide(org, details, command.at));
     return { ...saved, recorded: null };
   };
-  for (let deleted = 0; ; deleted += 1) {
+  for (let deleted = 0; ;) {
     const id =
       externalId === null ? derivedUuid('contact', command.id) : contactIdOf(org, externalId, deleted);
     try {
       const { state, events, position, recorded } = await save(id);
       if (state === null) throw new Error(`contact ${id} was not saved`);
-      if (recorded === null && state.deletedAt !== null && externalId !== null) continue;
+      if (recorded === null && state.deletedAt !== null && externalId !== null) {
+        const next = once && deleted > 0 ? 0 : await nextDeleted(deps.streams, org, externalId, deleted);
+        deleted = Math.max(deleted + 1, once ? next - searchedForForm : next);
+        continue;
+      }
       if (position !== null) await deps.readYourWrites.afterWrite(position);
       return { id, contact: state, created: events[0]?.type === 'ContactCreated' };
     } catch (error) {
