@@ -50,6 +50,7 @@ const row = (number: number): NewDelivery => ({
 });
 
 const failed: DeliveryAttempt = { at: 5_000, httpStatus: 500, error: null, duration: 5, body: null };
+const succeeded: DeliveryAttempt = { ...failed, httpStatus: 200 };
 const exhausted = { status: 'exhausted' } as const;
 
 describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processes', (url) => {
@@ -413,6 +414,73 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
       const later = { status: 'pending', due: 9_000 } as const;
       expect((await worker.claims.record(one, failed, later, 1_000)).recorded).to.equal(true);
       expect((await claim(process(), 9_000, 5)).claimed.map(({ number }) => number)).to.deep.equal([2]);
+    }),
+  );
+
+  it(
+    'make nothing due that an attempt has ended meanwhile',
+    using(async (database, process) => {
+      const worker = process();
+      await worker.log.insert([row(1)]);
+      const [one] = (await claim(worker, 9_000, 1)).claimed;
+      if (one === undefined) throw new Error('one is due');
+      const late = overtaken(database, () =>
+        worker.claims.record(one, succeeded, { status: 'delivered' }, 1_000),
+      );
+      expect(await late.log.retry(org, 'dlv_1', 9_000, 9e15)).to.equal('refused');
+      expect((await worker.log.get(org, one.delivery))?.due).to.equal(null);
+    }),
+  );
+
+  for (const [what, drop] of [
+    ['expired', (log) => log.log.dropExpired(9e15)],
+    ['of a deleted endpoint', (log) => log.gates.deleteEndpoint(org, endpoint, 'it was deleted', 9_000)],
+  ] as const satisfies readonly (readonly [string, (of: MongoDeliveries) => Promise<unknown>])[])
+    it(
+      `drop nothing that is ${what} and that an attempt has ended meanwhile`,
+      using(async (database, process) => {
+        const worker = process();
+        await worker.log.insert([row(1)]);
+        const [one] = (await claim(worker, 9_000, 1)).claimed;
+        if (one === undefined) throw new Error('one is due');
+        await process().gates.upsertEndpoint({ ...target, active: false, version: 1 }, 9_000);
+        let isFirst = true;
+        const late = new MongoDeliveries({
+          database: delaying(database, (call) => {
+            if (call !== 'updateMany deliveries' || !isFirst) return null;
+            isFirst = false;
+            return worker.claims.record(one, succeeded, { status: 'delivered' }, 1_000);
+          }),
+          clock,
+          entropy: new SystemEntropy(),
+        });
+        await drop(late);
+        expect(isFirst).to.equal(false);
+        const found = await worker.log.get(org, one.delivery);
+        expect([found?.status, found?.dropReason]).to.deep.equal(['delivered', null]);
+      }),
+    );
+
+  it(
+    'open no endpoint that was disabled meanwhile',
+    using(async (database, process) => {
+      const disabled = { ...target, active: false };
+      await process().gates.upsertEndpoint({ ...disabled, version: 1 }, 9_000);
+      let writes = 0;
+      const late = new MongoDeliveries({
+        // The first one stores the endpoint, and the second opens it.
+        database: delaying(database, (call) =>
+          call === 'updateOne delivery_targets' && (writes += 1) === 2
+            ? process().gates.upsertEndpoint({ ...disabled, version: 3 }, 9_000)
+            : null,
+        ),
+        clock,
+        entropy: new SystemEntropy(),
+      });
+      await late.gates.upsertEndpoint({ ...target, version: 2, enabledAt: 2 }, 9_000);
+      expect(writes).to.equal(2);
+      await process().log.insert([row(1)]);
+      expect((await claim(process(), 9_000, 5)).claimed).to.deep.equal([]);
     }),
   );
 
