@@ -278,7 +278,10 @@ export const setPassword = async (
   return { account: id, epoch };
 };
 
-/** Ends every other session of the owner of this one, which is an event if there are any. Returns the epoch in which this one goes on. */
+/**
+ * Ends every other session of the owner of this one, which is an event if there are any. Returns the epoch in
+ * which this one goes on.
+ */
 export const signOutOthers = async (
   deps: PeopleDeps,
   initiator: Initiator,

@@ -33,8 +33,8 @@ const searchedForForm = 10;
 /**
  * Creates a contact, or replaces the one with the same `external_id`; of two concurrent creates, the second
  * replaces. `once`: the command is that of a form, and a repeat of it changes nothing, whatever was saved
- * since. `decide`: how it is saved. Reads show it when this returns. Throws `create_failed` or `update_failed`
- * if nothing was written, and OutcomeUnknown. (decision 45: two saves at once)
+ * since. `decide`: how it is saved. Reads show it when this returns. Throws `create_failed` or
+ * `update_failed` if nothing was written, and OutcomeUnknown. (decision 45: two saves at once)
  */
 export const saveContactRecord = async (
   deps: SaveContactDeps,

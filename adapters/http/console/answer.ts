@@ -3,11 +3,11 @@ import { countTries } from '../../../application/access/count-tries.js';
 import { newToken } from '../../../application/access/sessions.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Permission } from '../../../domain/permissions.js';
-import { clientAddress, retryAfter } from '../server/caller.js';
+import { retryAfter } from '../server/caller.js';
 import { ClientGone, statusOf } from '../server/errors.js';
-import type { HttpRequest, LinesResponse, TextResponse } from '../server/route.js';
+import type { LinesResponse, TextResponse } from '../server/route.js';
 import type { ShownRefusal } from '../web/form.js';
-import { pageUrl, placeOf } from '../web/url.js';
+import { contextOf, type PageRequest } from './context.js';
 import { assertMay, requireSignedIn, roleAt, staffRoleOf } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
 import { drawn, placeIn, redirect, shownAfterForm, waiting, withPageHeaders } from './rendered.js';
@@ -16,42 +16,7 @@ import type { Here } from './frame.js';
 import { assertHost, assertSafeWay, assertSameOrigin, PageRefusal } from './gates.js';
 import type { Context, Outcome, Page, Sent } from './page.js';
 import { runOnce } from './run-once.js';
-import { actorOf, browserIn, visitorOf, type SignedIn, type Visitor } from './visitor.js';
-
-export type PageRequest = HttpRequest<unknown, Readonly<Record<string, string>>, object>;
-
-const contextOf = (
-  deps: ConsoleDeps,
-  request: PageRequest,
-  { path, query }: Pick<Page, 'path' | 'query'>,
-  visitor: Visitor,
-): Context => {
-  const { origin, prefix } = placeOf(deps.baseUrl());
-  const sent: Readonly<Record<string, unknown>> = { ...request.query };
-  const valueOf = (name: string): string => {
-    const value = query.includes(name) ? sent[name] : undefined;
-    return typeof value === 'string' ? value.trim() : '';
-  };
-  const given = query.map((name) => [name, valueOf(name)] as const).filter(([, value]) => value !== '');
-  return {
-    deps,
-    visitor,
-    path,
-    params: request.params,
-    query: valueOf,
-    self: pageUrl(prefix, path, request.params, Object.fromEntries(given)),
-    requestId: request.id,
-    isRehearsal: false,
-    traceparent: request.traceparent,
-    origin,
-    browser: browserIn(request.header('user-agent')[0]),
-    cookies: request.header('cookie').join('; '),
-    address: clientAddress(request, deps.trustedProxies),
-    url: (path, params, values) => pageUrl(prefix, path, params, values),
-    signal: request.signal,
-    timeZone: deps.timeZone,
-  };
-};
+import { actorOf, visitorOf, type SignedIn } from './visitor.js';
 
 /** The context that a page's functions get, and the organization for its frame. */
 const admitted = async (

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { pathParameters, type Route, route } from '../server/route.js';
-import type { PageRequest } from './answer.js';
+import type { PageRequest } from './context.js';
 import type { ConsoleDeps } from './deps.js';
 import { parameters, paths } from '../web/paths.js';
 import { pageUrl, placeOf } from '../web/url.js';

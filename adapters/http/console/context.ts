@@ -1,0 +1,42 @@
+import { clientAddress } from '../server/caller.js';
+import type { HttpRequest } from '../server/route.js';
+import { pageUrl, placeOf } from '../web/url.js';
+import type { ConsoleDeps } from './deps.js';
+import type { Context, Page } from './page.js';
+import { browserIn, type Visitor } from './visitor.js';
+
+export type PageRequest = HttpRequest<unknown, Readonly<Record<string, string>>, object>;
+
+/** What a page learns of a request, before its visitor is admitted. */
+export const contextOf = (
+  deps: ConsoleDeps,
+  request: PageRequest,
+  { path, query }: Pick<Page, 'path' | 'query'>,
+  visitor: Visitor,
+): Context => {
+  const { origin, prefix } = placeOf(deps.baseUrl());
+  const sent: Readonly<Record<string, unknown>> = { ...request.query };
+  const valueOf = (name: string): string => {
+    const value = query.includes(name) ? sent[name] : undefined;
+    return typeof value === 'string' ? value.trim() : '';
+  };
+  const given = query.map((name) => [name, valueOf(name)] as const).filter(([, value]) => value !== '');
+  return {
+    deps,
+    visitor,
+    path,
+    params: request.params,
+    query: valueOf,
+    self: pageUrl(prefix, path, request.params, Object.fromEntries(given)),
+    requestId: request.id,
+    isRehearsal: false,
+    traceparent: request.traceparent,
+    origin,
+    browser: browserIn(request.header('user-agent')[0]),
+    cookies: request.header('cookie').join('; '),
+    address: clientAddress(request, deps.trustedProxies),
+    url: (path, params, values) => pageUrl(prefix, path, params, values),
+    signal: request.signal,
+    timeZone: deps.timeZone,
+  };
+};
