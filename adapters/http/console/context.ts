@@ -7,7 +7,7 @@ import { browserIn, type Visitor } from './visitor.js';
 
 export type PageRequest = HttpRequest<unknown, Readonly<Record<string, string>>, object>;
 
-/** What a page learns of a request, before its visitor is admitted. */
+/** The context of a request, before its visitor is admitted. */
 export const contextOf = (
   deps: ConsoleDeps,
   request: PageRequest,
