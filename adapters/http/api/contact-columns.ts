@@ -6,28 +6,28 @@ type Texts = Readonly<Record<string, string>>;
 /** The columns in which exporters keep a field. Of several in a file, the first one here is read. */
 const fieldNames: Texts = {
   external_id: 'external_id id record_id user_id klaviyo_id euid square_customer_id',
-  name: 'recipient_name shipping_name ship_name ship_to_name billing_name name full_name display_name buyer_name',
-  first_name: 'first_name firstname fname first given_name forename vorname prénom nombre shipping_first_name billing_first_name',
-  last_name: 'last_name lastname lname last family_name surname nachname nom apellidos shipping_last_name billing_last_name',
-  company: 'company company_name organization organization_name organization_1_name account_name associated_company default_address_company shipping_company billing_company firma société empresa',
+  name: 'shipping_name ship_name ship_to_name billing_name name full_name display_name buyer_name nome naam',
+  first_name: 'first_name firstname fname first given_name forename vorname prénom nombre voornaam shipping_first_name billing_first_name',
+  last_name: 'last_name lastname lname last family_name surname nachname nom apellidos cognome sobrenome achternaam shipping_last_name billing_last_name',
+  company: 'company company_name organization organization_name organization_1_name account_name associated_company default_address_company shipping_company billing_company firma société empresa azienda bedrijf',
   job_title: 'job_title jobtitle organization_title organization_1_title position title fonction cargo',
-  email: 'email email_address email_1_value email_1 user_email primary_email primary_email_address main_email from_email_address billing_email buyer_email work_email home_email email_adresse adresse_e_mail correo_electrónico',
-  phone: 'phone phone_number phone_1_value phone_1 mobile_phone mobile_phone_number mobile_number mobile home_phone business_phone work_phone cell_phone main_phone default_address_phone billing_phone mobiltelefon telefon téléphone teléfono',
-  birthday: 'birthday birthdate birth_date date_of_birth dob geburtstag geburtsdatum anniversaire date_de_naissance cumpleaños fecha_de_nacimiento',
+  email: 'email email_address email_1_value email_1 user_email primary_email primary_email_address main_email from_email_address billing_email buyer_email work_email home_email email_adresse adresse_e_mail correo_electrónico email_adres',
+  phone: 'phone phone_number phone_1_value phone_1 mobile_phone mobile_phone_number mobile_number mobile home_phone business_phone work_phone cell_phone main_phone default_address_phone billing_phone mobiltelefon telefon téléphone teléfono telefone telefoon',
+  birthday: 'birthday birthdate birth_date date_of_birth dob geburtstag geburtsdatum anniversaire date_de_naissance cumpleaños fecha_de_nacimiento data_di_nascita data_de_nascimento geboortedatum',
   work_anniversary: 'work_anniversary hire_date',
 }; // prettier-ignore
 
 /** The same for each address in a file, whose names begin with one of `addresses`. */
 const partNames: Texts = {
-  line1: 'line_1 address_1 street street_1 street_address street_address_1 street_address_line_1 straße rue calle adresse dirección address',
+  line1: 'line_1 address_1 street street_1 street_address street_address_1 street_address_line_1 straße rue calle adresse dirección indirizzo endereço adres address',
   line2: 'line_2 address_2 street_2 street_address_2 street_line_2 street_address_line_2 line_2_district_neighborhood extended_address',
-  city: 'city town town_city city_town suburb_city city_suburb ort ville ciudad',
-  state: 'state state_code st province_code province state_region state_region_province state_province province_state state_province_region_county_territory_prefecture_republic bundesland bundesland_kanton état estado estado_provincia region',
-  zip: 'zip zip_code zipcode postal_code postcode post_code zip_postal_code zip_post_code zip_postcode postal_zip_code plz postleitzahl code_postal código_postal',
-  country: 'country country_code country_region land land_region pays país',
+  city: 'city town town_city city_town suburb_city city_suburb ort ville ciudad città cidade plaats woonplaats',
+  state: 'state state_code st province_code province state_region state_region_province state_province province_state state_province_region_county_territory_prefecture_republic bundesland bundesland_kanton état estado estado_provincia provincia provincie region',
+  zip: 'zip zip_code zip_4 postal_code postcode post_code zip_postal_code zip_post_code zip_postcode postal_zip_code plz postleitzahl code_postal código_postal cap cep',
+  country: 'country country_code country_region land land_region pays país paese',
 }; // prettier-ignore
 /** Under these names 6/5 is in May. */
-const dayFirst = /^(?:geburts|anniversaire|date_de|cumpleaños|fecha_de)/;
+const dayFirst = /^(?:geburts|anniversaire|date_de|cumpleaños|fecha_de|data_d|geboorte)/;
 /** Where the column of one of these has nothing in a row, the next one is read. */
 const inTurn = new Set(['name', 'email', 'phone']);
 
@@ -69,7 +69,8 @@ for (const address of addresses)
 const nameAt = /^(shipping_|ship_|ship_to_|billing_)(?:first_|last_)?name$/;
 
 /** Where no column has the city, these are a whole address, or where a person was online. */
-const needsCity = /(?<!(?:email|street|extended|state|country)_)(?:address|adresse|dirección|region)$/;
+const needsCity =
+  /(?<!(?:email|street|extended|state|country)_)(?:address|adresse|dirección|indirizzo|endereço|adres|region)$/;
 
 /**
  * `E-mail 1 - Value` is `email_1_value`, `MailingCity` is `mailing_city`, `City (home)` is `home_city`, and
@@ -81,6 +82,8 @@ const plainName = (heading: string): string => {
     .join('_')
     .toLowerCase()
     .replace(/^(?:person|contact|customer)_/, '')
+    .replace(/^(?:recipient|delivery)_/, 'shipping_')
+    .replace(/_required$/, '')
     .replace(/_privat$/, '_home')
     .replace(/_gesch(?:a|ae)ftlich$/, '_work')
     .replace(/^(.+)_(home|work|mobile|business|other|mailing|shipping|billing)$/, '$2_$1');
