@@ -8,11 +8,14 @@ import { replayEvents } from '../../../application/webhooks/replay-events.js';
 import {
   listDeliveries,
   readDelivery,
+  retryDelivery,
+  rotateSecret,
   sendTestEvent,
   watchDeliveries,
   type WebhookDeps,
 } from '../../../application/webhooks/webhooks.js';
 import { parseCardCode } from '../../../domain/card-code.js';
+import type { Command } from '../../../domain/events.js';
 import type { OrganizationId } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 import { optionalChoice, optionalText, pageCursor, pageLimit, text } from '../schema/fields.js';
@@ -227,6 +230,21 @@ export const tested = async (
 ): Promise<JsonResponse> => {
   const { httpStatus, error, duration } = await sendTestEvent(deps, org, id, type ?? undefined);
   return { status: 200, body: { http_status: httpStatus, error, duration_ms: Math.round(duration) } };
+};
+
+export const withNewSecret = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  endpoint: string,
+  command: Command,
+): Promise<JsonResponse> => ({
+  status: 200,
+  body: { signing_secret: await rotateSecret(deps, org, endpoint, command) },
+});
+
+export const dueNow = async (deps: WebhookDeps, org: OrganizationId, id: string): Promise<JsonResponse> => {
+  await retryDelivery(deps, org, id);
+  return { status: 202, body: { id } };
 };
 
 export const oneDelivery = async (

@@ -7,14 +7,14 @@ import {
   listEndpoints,
   readEndpoint,
   registerEndpoint,
-  retryDelivery,
-  rotateSecret,
   type EndpointChange,
   type Registration,
   type WebhookDeps,
   type ListedEndpoint,
 } from '../../../application/webhooks/webhooks.js';
 import { capture, unwrap } from '../../../domain/errors.js';
+import type { Command } from '../../../domain/events.js';
+import type { OrganizationId } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 import { isActive, type Endpoint } from '../../../domain/webhook-endpoints.js';
 import { countCharacters } from '../../../domain/text.js';
@@ -22,6 +22,7 @@ import { readWebhookUrl } from '../../../domain/webhook-url.js';
 import {
   counted,
   delivery,
+  dueNow,
   deliveryList,
   deliveryEvents,
   deliveryPage,
@@ -35,6 +36,7 @@ import {
   tested,
   testQuery,
   testResult,
+  withNewSecret,
 } from './deliveries.js';
 import { byKey } from './cards.js';
 import {
@@ -48,7 +50,7 @@ import {
 import { alwaysTrue, idOf, objectKind, shownNumber, shownText, nullText } from '../schema/shown.js';
 import { parseValues, parseFields, type JsonObject, whole } from '../schema/read.js';
 import { instant, listOf, timestampAt, wholeList } from './responses.js';
-import { route, type HttpRequest, type Route } from '../server/route.js';
+import { route, type HttpRequest, type JsonResponse, type Route } from '../server/route.js';
 import type { KeyCaller } from '../server/access.js';
 
 const shared = { access: { kind: 'key', scope: 'webhooks:manage' }, tags: ['webhooks'] } as const;
@@ -191,6 +193,13 @@ export const listedBody = ({
   disabled_reason: endpoint.disabledReason,
 });
 
+export const enabled = async (
+  deps: WebhookDeps,
+  org: OrganizationId,
+  id: string,
+  command: Command,
+): Promise<JsonResponse> => ({ status: 200, body: listedBody(await enableEndpoint(deps, org, id, command)) });
+
 /**
  * Any text is accepted as an id, even a blank: an unknown endpoint counts as deleted. (decision 57: deleting
  * and listing endpoints)
@@ -310,12 +319,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     ...shared,
     params: one,
     answers: { 200: listedEndpoint },
-    handle: async (request) => ({
-      status: 200,
-      body: listedBody(
-        await enableEndpoint(deps, request.caller.org, request.params.id, commandOf(deps, request)),
-      ),
-    }),
+    handle: (request) => enabled(deps, request.caller.org, request.params.id, commandOf(deps, request)),
   }),
   route('POST /api/v1/webhooks/:id/rotate', {
     id: 'rotateWebhookSecret',
@@ -323,11 +327,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     ...shared,
     params: one,
     answers: { 200: rotated },
-    handle: async (request) => {
-      const { caller, params } = request;
-      const secret = await rotateSecret(deps, caller.org, params.id, commandOf(deps, request));
-      return { status: 200, body: { signing_secret: secret } };
-    },
+    handle: (request) => withNewSecret(deps, request.caller.org, request.params.id, commandOf(deps, request)),
   }),
   route('POST /api/v1/webhooks/:id/replay', {
     id: 'replayEvents',
@@ -373,9 +373,6 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     description: 'Makes it due now. One that was out of attempts or dropped gets one more.',
     answers: { 202: retried },
     errors: ['invalid_transition'],
-    handle: async ({ caller, params }) => {
-      await retryDelivery(deps, caller.org, params.id);
-      return { status: 202, body: { id: params.id } };
-    },
+    handle: ({ caller, params }) => dueNow(deps, caller.org, params.id),
   }),
 ];

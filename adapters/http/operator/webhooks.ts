@@ -4,13 +4,10 @@ import { invalidCursor } from '../../../application/requests/invalid-cursor.js';
 import { newCommand } from '../../../application/writing/commands.js';
 import { unusedEndpoint } from '../../../application/ports/endpoint-gates.js';
 import {
-  enableEndpoint,
   listDeadLetters,
   listEndpoints,
   listEndpointsAt,
   redriveDeliveries,
-  retryDelivery,
-  rotateSecret,
   type WebhookDeps,
 } from '../../../application/webhooks/webhooks.js';
 import {
@@ -22,6 +19,7 @@ import {
   deliveryPage,
   deliveryQuery,
   deliveryStream,
+  dueNow,
   oneDelivery,
   place,
   replay,
@@ -31,6 +29,7 @@ import {
   tested,
   testQuery,
   testResult,
+  withNewSecret,
 } from '../api/deliveries.js';
 import { optionalChoice, optionalText, pageCursor, text } from '../schema/fields.js';
 import {
@@ -47,7 +46,7 @@ import { byOperator, operatorRoute, pageQuery } from './route.js';
 import { asOfBody, asOfField, atQuery, momentFrom, placeFrom } from '../api/as-of.js';
 import { instant, listOf, pageOf, timestampAt, wholeList } from '../api/responses.js';
 import { type Route } from '../server/route.js';
-import { listedBody, listedEndpoint } from '../api/webhooks.js';
+import { enabled, listedBody, listedEndpoint } from '../api/webhooks.js';
 import type { Uuid } from '../../../domain/ids.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 
@@ -186,10 +185,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     summary: 'Retry a delivery',
     answers: { 202: retried },
     errors: ['invalid_transition'],
-    handle: async ({ params }) => {
-      await retryDelivery(deps, params.org, params.id);
-      return { status: 202, body: { id: params.id } };
-    },
+    handle: ({ params }) => dueNow(deps, params.org, params.id),
   }),
 ];
 
@@ -234,39 +230,19 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
   operatorRoute(`POST /organizations/:org/webhooks/:id/enable`, {
     id: 'enableOrganizationWebhook',
     summary: 'Enable a webhook endpoint',
-    answers: {
-      200: listedEndpoint,
-    },
-    handle: async (request) => {
-      const { org } = request.params;
-      const listed = await enableEndpoint(
-        deps,
-        org,
-        request.params.id,
-        newCommand(deps, byOperator(request), org),
-      );
-      return { status: 200, body: listedBody(listed) };
+    answers: { 200: listedEndpoint },
+    handle: (request) => {
+      const { org, id } = request.params;
+      return enabled(deps, org, id, newCommand(deps, byOperator(request), org));
     },
   }),
   operatorRoute(`POST /organizations/:org/webhooks/:id/rotate`, {
     id: 'rotateOrganizationWebhookSecret',
     summary: 'Rotate a signing secret; the old one also signs for 24 hours',
-    answers: {
-      200: rotated,
-    },
-    handle: async (request) => {
-      const { org } = request.params;
-      return {
-        status: 200,
-        body: {
-          signing_secret: await rotateSecret(
-            deps,
-            org,
-            request.params.id,
-            newCommand(deps, byOperator(request), org),
-          ),
-        },
-      };
+    answers: { 200: rotated },
+    handle: (request) => {
+      const { org, id } = request.params;
+      return withNewSecret(deps, org, id, newCommand(deps, byOperator(request), org));
     },
   }),
   operatorRoute('POST /organizations/:org/webhooks/:id/replay', {
