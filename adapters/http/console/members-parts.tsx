@@ -3,7 +3,7 @@ import { Instant } from '../../../domain/ids.js';
 import type { Member } from '../../../domain/members.js';
 import type { Role } from '../../../domain/permissions.js';
 import { Choice, Field, Form, Submit } from '../web/form.js';
-import { Badge, Panel } from '../web/parts.js';
+import { Badge, ButtonLink, Panel } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import type { Html } from '../web/prose.js';
 import type { Url } from '../web/url.js';
@@ -145,10 +145,6 @@ export const linkShown = ({ title, link, ends, back, context }: LinkProps): Html
     <p class="secret">
       <code>{link}</code>
     </p>
-    <p class="actions">
-      <a class="button" href={back}>
-        I have passed it on
-      </a>
-    </p>
+    <ButtonLink to={back}>I have passed it on</ButtonLink>
   </div>
 );

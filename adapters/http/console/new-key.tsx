@@ -4,6 +4,7 @@ import { newKey } from '../operator/customers.js';
 import { parseValues } from '../schema/read.js';
 import { Field, Form, Group, type ShownRefusal } from '../web/form.js';
 import { block, type Html } from '../web/prose.js';
+import { ButtonLink } from '../web/parts.js';
 import { Secret } from '../web/sample.js';
 import type { Url } from '../web/url.js';
 import type { Sent } from './page.js';
@@ -98,11 +99,7 @@ export const keyMade = ({ secret, base, back }: MadeProps): Html => (
       <h2>Try it</h2>
       <p>This asks which organization the key belongs to. It sends nothing, and costs nothing.</p>
       {block(`curl ${base}/api/v1/account \\\n  -H 'Authorization: Bearer ${secret}'`)}
-      <p class="actions">
-        <a class="button" href={back}>
-          I have stored it
-        </a>
-      </p>
+      <ButtonLink to={back}>I have stored it</ButtonLink>
     </section>
   </>
 );

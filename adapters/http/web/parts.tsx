@@ -124,14 +124,27 @@ export const Table = <Row,>({ label, columns, rows }: TableProps<Row>) => (
   </div>
 );
 
+interface ButtonLinkProps {
+  readonly to: Url;
+  readonly kind?: 'second';
+  readonly children: ComponentChildren;
+}
+
+/** A link that leads on, as a button of its own line. */
+export const ButtonLink = ({ to, kind, children }: ButtonLinkProps) => (
+  <p class="actions">
+    <a class={kind === undefined ? 'button' : `button ${kind}`} href={to}>
+      {children}
+    </a>
+  </p>
+);
+
 /** The way to the older rows of a list, if there are any. */
 export const Older = ({ to }: { readonly to: Url | undefined }) =>
   to === undefined ? null : (
-    <p class="actions">
-      <a class="button second" href={to}>
-        Older
-      </a>
-    </p>
+    <ButtonLink kind="second" to={to}>
+      Older
+    </ButtonLink>
   );
 
 interface DangerProps {

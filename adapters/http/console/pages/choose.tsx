@@ -1,4 +1,4 @@
-import { Empty, PageHeading } from '../../web/parts.js';
+import { ButtonLink, Empty, PageHeading } from '../../web/parts.js';
 import { choicesOf, houseOf } from '../choices.js';
 import { page } from '../page.js';
 import { paths, pathTo } from '../../web/paths.js';
@@ -16,11 +16,9 @@ export const choosePage = page({
     <>
       <PageHeading title="Organizations" />
       {house === null ? null : (
-        <p class="actions">
-          <a class="button second" href={url(house)}>
-            Run the service
-          </a>
-        </p>
+        <ButtonLink kind="second" to={url(house)}>
+          Run the service
+        </ButtonLink>
       )}
       {choices.length === 0 ? (
         <Empty title="You belong to no organization">An owner of an organization can invite you.</Empty>

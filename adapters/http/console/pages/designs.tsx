@@ -7,7 +7,7 @@ import {
 } from '../../../../application/organizations/administer.js';
 import { readAccount } from '../../../../application/organizations/read-accounts.js';
 import { listCollection } from '../../../../application/organizations/read-collection.js';
-import { may } from '../../../../domain/permissions.js';
+import { may, type Permission } from '../../../../domain/permissions.js';
 import { withReason } from '../../operator/cards.js';
 import { newDesign } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
@@ -18,13 +18,26 @@ import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { Erase, Withdraw, Withdrawn } from '../design-parts.js';
 import type { NoticeName } from '../notice.js';
-import { go, type OrgContext, page, type Sent } from '../page.js';
+import { go, type Action, type OrgContext, page, type Sent } from '../page.js';
 import { paths } from '../../web/paths.js';
 
 const maxOffered = 100;
 const perPage = 60;
 
 const back = ({ url, org }: OrgContext, done: NoticeName) => go(url(paths.designs, { org }, { done }));
+
+/** A form about one design. */
+const changing = (
+  need: Permission,
+  done: NoticeName,
+  change: (context: OrgContext, design: string, sent: Sent) => Promise<unknown>,
+): Action<OrgContext> => ({
+  may: need,
+  run: async (context, sent) => {
+    await change(context, sent('design'), sent);
+    return back(context, done);
+  },
+});
 
 const nameIn = (sent: Sent): string => parseValues(newDesign, { name: sent('name') }).name;
 
@@ -150,41 +163,21 @@ export const designsPage = page({
         return back(context, 'designSaved');
       },
     },
-    rename: {
-      may: 'designs.write',
-      run: async (context, sent) => {
-        await renameDesign(context.deps, context.by, context.org, sent('design'), nameIn(sent));
-        return back(context, 'designRenamed');
-      },
-    },
-    erase: {
-      may: 'designs.write',
-      run: async (context, sent) => {
-        await erasePicture(context.deps, context.by, context.org, sent('design'));
-        return back(context, 'designErased');
-      },
-    },
-    withdraw: {
-      may: 'organizations.manage',
-      run: async (context, sent) => {
-        const { reason } = parseValues(withReason, { reason: sent('reason') });
-        await withdrawDesign(context.deps, context.by, context.org, sent('design'), reason);
-        return back(context, 'designWithdrawn');
-      },
-    },
-    reinstate: {
-      may: 'organizations.manage',
-      run: async (context, sent) => {
-        await withdrawDesign(context.deps, context.by, context.org, sent('design'), null);
-        return back(context, 'designReinstated');
-      },
-    },
-    archive: {
-      may: 'designs.write',
-      run: async (context, sent) => {
-        await removeDesign(context.deps, context.by, context.org, sent('design'));
-        return back(context, 'designArchived');
-      },
-    },
+    rename: changing('designs.write', 'designRenamed', ({ deps, by, org }, design, sent) =>
+      renameDesign(deps, by, org, design, nameIn(sent)),
+    ),
+    erase: changing('designs.write', 'designErased', ({ deps, by, org }, design) =>
+      erasePicture(deps, by, org, design),
+    ),
+    withdraw: changing('organizations.manage', 'designWithdrawn', ({ deps, by, org }, design, sent) => {
+      const { reason } = parseValues(withReason, { reason: sent('reason') });
+      return withdrawDesign(deps, by, org, design, reason);
+    }),
+    reinstate: changing('organizations.manage', 'designReinstated', ({ deps, by, org }, design) =>
+      withdrawDesign(deps, by, org, design, null),
+    ),
+    archive: changing('designs.write', 'designArchived', ({ deps, by, org }, design) =>
+      removeDesign(deps, by, org, design),
+    ),
   },
 });

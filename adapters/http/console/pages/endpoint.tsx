@@ -13,7 +13,7 @@ import {
 import { may } from '../../../../domain/permissions.js';
 import { ClientGone } from '../../server/errors.js';
 import { readEndpointChange } from '../../api/webhooks.js';
-import { PageHeading } from '../../web/parts.js';
+import { ButtonLink, PageHeading } from '../../web/parts.js';
 import { DeliveriesTable } from '../delivery-parts.js';
 import { newForm } from '../answer.js';
 import { EndpointForms } from '../endpoint-forms.js';
@@ -149,11 +149,7 @@ export const endpointPage = page({
               <h1>The secret is rotated</h1>
               <p>For 24 hours deliveries are signed with the old one, too: take both until then.</p>
               <Secret secret={secret} />
-              <p class="actions">
-                <a class="button" href={url(paths.endpoint, { org, endpoint: id })}>
-                  I have stored it
-                </a>
-              </p>
+              <ButtonLink to={url(paths.endpoint, { org, endpoint: id })}>I have stored it</ButtonLink>
             </div>
           ),
         };

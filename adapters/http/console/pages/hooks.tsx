@@ -4,7 +4,7 @@ import { may } from '../../../../domain/permissions.js';
 import { newHook } from '../../operator/hooks.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
-import { Badge, Empty, Older, Panel, Table } from '../../web/parts.js';
+import { Badge, ButtonLink, Empty, Older, Panel, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { newForm } from '../answer.js';
 import { Tabs } from '../tabs.js';
@@ -33,11 +33,7 @@ const hookMade = (address: string, next: Url): Html => (
       <h2>Try it</h2>
       <p>This sends a card, and spends 1 credit.</p>
       {block(curlOf(address))}
-      <p class="actions">
-        <a class="button" href={next}>
-          I have stored it: write its message
-        </a>
-      </p>
+      <ButtonLink to={next}>I have stored it: write its message</ButtonLink>
     </section>
   </>
 );

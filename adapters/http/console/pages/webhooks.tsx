@@ -4,7 +4,7 @@ import { listEndpoints, registerEndpoint } from '../../../../application/webhook
 import { may } from '../../../../domain/permissions.js';
 import { readRegistration } from '../../api/webhooks.js';
 import { Field, Form, Submit } from '../../web/form.js';
-import { Empty, Panel } from '../../web/parts.js';
+import { ButtonLink, Empty, Panel } from '../../web/parts.js';
 import { newForm } from '../answer.js';
 import { chosenEvents, EndpointState, EventChoices, eventsLine, Health, Secret } from '../endpoint-parts.js';
 import { Tabs } from '../tabs.js';
@@ -125,11 +125,7 @@ export const webhooksPage = page({
                 Deliveries to <code>{endpoint.url}</code> are signed with this secret.
               </p>
               <Secret secret={secret} />
-              <p class="actions">
-                <a class="button" href={here}>
-                  I have stored it
-                </a>
-              </p>
+              <ButtonLink to={here}>I have stored it</ButtonLink>
             </div>
           ),
         };

@@ -10,7 +10,7 @@ import {
 import { handwritingName, slugAndTitle } from '../../../operator/catalogue.js';
 import { parseValues } from '../../../schema/read.js';
 import { Field, Form, Submit } from '../../../web/form.js';
-import { Badge, PageHeading, Panel } from '../../../web/parts.js';
+import { Badge, ButtonLink, PageHeading, Panel } from '../../../web/parts.js';
 import { newForm } from '../../answer.js';
 import { confirmed, type HouseContext, page, type Sent } from '../../page.js';
 import { paths } from '../../../web/paths.js';
@@ -107,11 +107,9 @@ export const cataloguePage = page({
                 </li>
               ))}
             </ul>
-            <p class="actions">
-              <a class="button second" href={context.url(paths.newCollectionCard)}>
-                New card
-              </a>
-            </p>
+            <ButtonLink kind="second" to={context.url(paths.newCollectionCard)}>
+              New card
+            </ButtonLink>
           </Panel>
         </div>
         <p class="quiet">Cards that were sent with what is withdrawn keep it.</p>

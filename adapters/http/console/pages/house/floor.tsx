@@ -1,5 +1,5 @@
 import { Field } from '../../../web/form.js';
-import { Badge, Empty, PageHeading, Table } from '../../../web/parts.js';
+import { Badge, ButtonLink, Empty, PageHeading, Table } from '../../../web/parts.js';
 import { Day } from '../../../web/time.js';
 import { codeIn, floorList, nextOf } from '../../floor-data.js';
 import { stepName } from '../../happenings.js';
@@ -55,11 +55,9 @@ export const floorPage = page({
           </li>
         ))}
       </ul>
-      <p class="actions">
-        <a class="button second" href={url(paths.run)}>
-          Print today’s run
-        </a>
-      </p>
+      <ButtonLink kind="second" to={url(paths.run)}>
+        Print today’s run
+      </ButtonLink>
       {first.length === 0 ? (
         <Empty title="Nothing is on the floor">Cards come here on the day they are due.</Empty>
       ) : (

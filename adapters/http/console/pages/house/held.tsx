@@ -6,7 +6,7 @@ import { codeFrom } from '../../../../../application/cards/read-cards.js';
 import { release } from '../../../../../domain/card.js';
 import { Instant, OrganizationId } from '../../../../../domain/ids.js';
 import { Form } from '../../../web/form.js';
-import { Danger, Empty, PageHeading } from '../../../web/parts.js';
+import { ButtonLink, Danger, Empty, PageHeading } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
 import { newForm } from '../../answer.js';
 import { addressee, SmallFront } from '../../cards-table.js';
@@ -101,11 +101,9 @@ export const heldPage = page({
           })
         )}
         {last === undefined ? null : (
-          <p class="actions">
-            <a class="button second" href={url(paths.held, {}, { from: last })}>
-              Newer
-            </a>
-          </p>
+          <ButtonLink kind="second" to={url(paths.held, {}, { from: last })}>
+            Newer
+          </ButtonLink>
         )}
       </>
     );
