@@ -87,6 +87,9 @@ describe('the events as CloudEvents', () => {
       }
       for (const [at, webhook] of (await plain()).entries())
         isToldAs(events[at] as CloudEvent<Fields>, webhook);
+      // Of this client's responses every header has to be in the OpenAPI document.
+      const { headers } = await tenant.api('/api/v1/events?limit=1', { headers: { accept } });
+      expect(headers.has('link')).to.equal(true);
       expect(events.map(({ subject }) => subject)).to.deep.equal(codes.toReversed());
     });
 

@@ -102,9 +102,19 @@ export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [
     },
     responses: {
       200: {
-        description:
-          'A page of events. As a batch of CloudEvents it is a JSON array, and the header `Link` has the next page.',
+        description: 'A page of events. As a batch of CloudEvents it is a JSON array.',
         schema: listOf(listedEvent, 'ListedEventList'),
+        headers: {
+          Link: {
+            description: 'The next page of a batch, if there is one.',
+            schema: {
+              type: 'string',
+              examples: [
+                `<https://cards.example/api/v1/events?starting_after=${examples.event}>; rel="next"`,
+              ],
+            },
+          },
+        },
         eventData: listedEvent,
         alsoAs: ['text/event-stream', { type: batchType, schema: z.array(listedEvent) }],
       },

@@ -109,6 +109,7 @@ const references = (headers: Readonly<Record<string, DocumentedHeader>>) =>
   Object.fromEntries(Object.keys(headers).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 const headerReferences = references(everyHeader);
 const keyedReferences = references({ ...everyHeader, ...toldHeaders });
+const { 'x-read-model-late': _, ...refusalReferences } = keyedReferences;
 const hasKey = ({ access }: Route): boolean => access.kind === 'key' || access.kind === 'operator';
 
 const preferHeader = {
@@ -167,10 +168,10 @@ const extraErrorHeaders = (status: number): Node => {
   return {};
 };
 
-const errorResponse = (status: number, codes: readonly ErrorCode[]): Node => ({
+const errorResponse = (route: Route, status: number, codes: readonly ErrorCode[]): Node => ({
   description: codes.map((code) => `\`${code}\`: ${errorPages[code].means}`).join('\n\n'),
   headers: {
-    ...headerReferences,
+    ...(hasKey(route) ? refusalReferences : headerReferences),
     ...extraErrorHeaders(status),
     ...(codes.includes('request_in_progress')
       ? {
@@ -336,7 +337,9 @@ const operationOf = (route: Route, schemaOf: SchemaOf, baseUrl: string): Node =>
           success(route, response, schemaOf),
         ]),
       ),
-      ...Object.fromEntries([...errors].map(([status, codes]) => [status, errorResponse(status, codes)])),
+      ...Object.fromEntries(
+        [...errors].map(([status, codes]) => [status, errorResponse(route, status, codes)]),
+      ),
     },
   };
 };
@@ -346,7 +349,7 @@ export const description = [
   'Send physical handwritten greeting cards, look them up, keep an address book, accept sends through URLs with a secret token, and get signed webhooks about your cards.',
   'One request sends exactly one card and spends one credit. There are no test keys: to try things out, run a service of your own, which mails nothing. A request that gets a 4xx creates nothing and charges nothing; after a 500 it is safe to try again.',
   'Strings are trimmed. Null counts as omitted, and so does a blank unless a field says otherwise. Unknown fields and query parameters are ignored, and `x-ignored-fields` names them. If several fields are wrong, one is reported: `error.param` names it.',
-  'Times end with `+00:00`. A value that is absent from a response is null.',
+  'Times end with `+00:00`. A field without a value is null, or absent if the schema does not require it.',
 ].join('\n\n');
 
 /** Describes the operator API, in paragraphs. */

@@ -2,6 +2,7 @@ import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js';
 import { validator } from './document-examples.js';
 
 interface Documented {
+  readonly headers?: object;
   readonly 'x-error-codes'?: readonly string[];
   readonly content?: Readonly<Record<string, { readonly schema: object }>>;
 }
@@ -46,6 +47,22 @@ const everywhere: ReadonlySet<string> = new Set([
   'method_not_allowed',
   'invalid_request',
   'rate_limited',
+]);
+
+/** Headers of HTTP itself, and for proxies and browsers: no operation documents them. */
+const usual: ReadonlySet<string> = new Set([
+  'allow',
+  'cache-control',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'date',
+  'keep-alive',
+  'transfer-encoding',
+  'vary',
+  'x-accel-buffering',
+  'x-content-type-options',
 ]);
 
 const segmentsOf = (path: string): readonly string[] => path.split('/');
@@ -133,18 +150,18 @@ const checkerOf = (document: Document): BySchema => {
     const template = Object.keys(document.paths)
       .filter((candidate) => matches(candidate, plain))
       .sort((a, b) => a.split('{').length - b.split('{').length)[0];
-    if (
-      template === undefined ||
-      !/^application\/json(;|$)/.test(headers.get('content-type') ?? '') ||
-      text === ''
-    )
-      return null;
+    if (template === undefined) return null;
+    const documented = document.paths[template]?.[method]?.responses[status];
+    const known = new Set(Object.keys(documented?.headers ?? {}).map((name) => name.toLowerCase()));
+    const stray = [...headers.keys()].find((name) => !usual.has(name) && !known.has(name));
+    if (documented !== undefined && stray !== undefined)
+      return `has the header ${stray}, which is not documented`;
+    if (!/^application\/json(;|$)/.test(headers.get('content-type') ?? '') || text === '') return null;
     const code = status < 400 ? null : String(errorIn(text)?.code);
     if (code !== null && everywhere.has(code)) return null;
     const name = `${method} ${template} ${status}`;
-    const documented = document.paths[template]?.[method]?.responses[status];
-    const known = validators.get(name);
-    const validate = known === undefined ? compile(documented) : known;
+    const seen = validators.get(name);
+    const validate = seen === undefined ? compile(documented) : seen;
     validators.set(name, validate);
     if (validate === null) return 'is not documented';
     if (code !== null && documented?.['x-error-codes']?.includes(code) !== true)
