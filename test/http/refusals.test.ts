@@ -53,9 +53,10 @@ describe('a refusal', () => {
   });
 
   it('is invalid_cursor in every list for a cursor that names nothing in it', async () => {
-    const hook = await service.operator(`/operator/v1/organizations/${tenant.org}/hooks`, { body: {} });
-    const card = (await tenant.api('/api/v1/cards', { body: aCard(later) })).id;
-    const known: Readonly<Record<string, string>> = { org: tenant.org, id: hook.id };
+    const asking = await service.tenant();
+    const hook = await service.operator(`/operator/v1/organizations/${asking.org}/hooks`, { body: {} });
+    const card = (await asking.api('/api/v1/cards', { body: aCard(later) })).id;
+    const known: Readonly<Record<string, string>> = { org: asking.org, id: hook.id };
     const documents = ['/openapi.json', '/operator/openapi.json'];
     const operations = await Promise.all(
       documents.map(async (path) => operationsOf(await readDocument(service.baseUrl, path))),
@@ -67,7 +68,7 @@ describe('a refusal', () => {
     for (const { path, operationId } of lists) {
       const address = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => known[name] ?? '');
       const query = `?starting_after=zzz${operationId === 'listRequests' ? `&subject=${card}` : ''}`;
-      const ask = path.startsWith('/operator') ? service.operator : tenant.api;
+      const ask = path.startsWith('/operator') ? service.operator : asking.api;
       const { status, code, param } = await ask(`${address}${query}`);
       expect([status, code, param], path).to.deep.equal([400, 'invalid_cursor', 'starting_after']);
     }
