@@ -24,8 +24,14 @@ export class SystemClock implements Clock {
   /** By how much `now` is ahead of the monotonic clock, if it was agreed on. */
   #agreed: Milliseconds | null = null;
 
+  readonly #began: Milliseconds = Date.now() - performance.now();
+
   now(): Milliseconds {
-    return this.#agreed === null ? Date.now() : Math.floor(this.#agreed + performance.now());
+    return this.#agreed === null ? Date.now() : this.steady();
+  }
+
+  steady(): Milliseconds {
+    return Math.floor((this.#agreed ?? this.#began) + performance.now());
   }
 
   agree(by: Milliseconds): void {

@@ -8,6 +8,11 @@ export interface Clock {
    * never set back: use it for every time limit and every duration within this process.
    */
   monotonic(): Milliseconds;
+  /**
+   * As `now`, but at the pace of `monotonic` since this process began, whatever the machine's clock is set
+   * to: for counts by the minute, and for ages that no jump of it may change.
+   */
+  steady(): Milliseconds;
   instant(): Instant;
   /**
    * Moves `now` by this, and keeps it at the pace of `monotonic` from then on, whatever the machine's clock

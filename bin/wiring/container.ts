@@ -47,7 +47,7 @@ import { twoStreamPayments } from '../../application/money/two-streams.js';
 import type { RequestRecord } from '../../application/ports/requests.js';
 import type { HookCall } from '../../application/ports/hook-calls.js';
 import type { TrippedEndpoint } from '../../application/ports/endpoint-gates.js';
-import { forwardClock } from '../../application/timing/steady-clock.js';
+import { forwardClock } from '../../application/timing/forward-clock.js';
 import { claimsOfActive } from '../../application/webhooks/claims-of-active.js';
 import { Suspensions } from '../../application/organizations/suspensions.js';
 import { organizationsOf, RememberedOrganizations } from '../../application/organizations/organizations.js';

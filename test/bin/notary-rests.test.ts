@@ -19,6 +19,7 @@ describe('the notary of a log on servers', () => {
     const rests = new Map<number, number>();
     const clock: Clock = {
       now: () => now,
+      steady: () => now,
       monotonic: () => now,
       instant: () => Instant.parse(new Date(now).toISOString()),
       sleep: (time) => {

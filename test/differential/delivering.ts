@@ -18,6 +18,10 @@ export class HandClock implements Clock {
     return this.#at;
   }
 
+  steady(): Milliseconds {
+    return this.#at;
+  }
+
   monotonic(): Milliseconds {
     return this.#at - this.#start;
   }

@@ -94,7 +94,7 @@ const record = async (
  */
 const limitRate = async (deps: HookRouteDeps, called: CalledHook): Promise<void> => {
   const { rateLimiter, callsPerMinute, clock, metrics } = deps;
-  const calls = await rateLimiter.hit(`hook:${called.id}`, clock.now());
+  const calls = await rateLimiter.hit(`hook:${called.id}`, clock.steady());
   if (calls <= callsPerMinute) return;
   const refusal = new DomainError(
     'rate_limited',

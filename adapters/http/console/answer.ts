@@ -1,5 +1,4 @@
 import { assertService } from '../../../application/writing/rehearsal.js';
-import { countTries } from '../../../application/access/count-tries.js';
 import { newToken } from '../../../application/access/sessions.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Permission } from '../../../domain/permissions.js';
@@ -13,9 +12,9 @@ import type { ConsoleDeps } from './deps.js';
 import { drawn, placeIn, redirect, shownAfterForm, waiting, withPageHeaders } from './rendered.js';
 import { errorPage } from './error-page.js';
 import type { Here } from './frame.js';
-import { assertHost, assertSafeWay, assertSameOrigin, PageRefusal } from './gates.js';
+import { assertHost, assertSafeWay, assertSameOrigin, downloadsAtOnce, PageRefusal } from './gates.js';
 import type { Context, Outcome, Page, Sent } from './page.js';
-import { runOnce } from './run-once.js';
+import { countForm, runOnce } from './run-once.js';
 import { actorOf, visitorOf, type SignedIn } from './visitor.js';
 
 /** The context that a page's functions get, and the organization for its frame. */
@@ -79,7 +78,7 @@ const refusedPage = async (
     sent,
   };
   const response = await drawn(context, here, page, refused, status);
-  return status === 429 ? waiting(response, retryAfter(context.deps.clock.now())) : response;
+  return status === 429 ? waiting(response, retryAfter(context.deps.clock.steady())) : response;
 };
 
 /** A form with a file: the visitor is admitted before any of it is read. */
@@ -107,10 +106,6 @@ const takeUpload = async (page: Page, request: PageRequest, context: Context): P
   }
 };
 
-/** How many forms an account may send in a clock minute: as many as a key may send requests. */
-const formsPerMinute = 120;
-const tooManyForms = `Within a minute, ${formsPerMinute} forms may be sent. Wait a minute.`;
-
 const act = async (page: Page, request: PageRequest, context: Context): Promise<TextResponse> => {
   const sent = sentBy(await request.readForm());
   const action = Object.hasOwn(page.actions, sent('do')) ? page.actions[sent('do')] : undefined;
@@ -120,8 +115,7 @@ const act = async (page: Page, request: PageRequest, context: Context): Promise<
   try {
     // To sign in, or out, changes nothing of the service.
     if (action.may !== 'anyone' && action.may !== 'signed-in') await assertService(context.deps.rehearsal);
-    if (visitor.kind !== 'anonymous')
-      await countTries(context.deps, { [`forms of ${visitor.session.owner}`]: formsPerMinute }, tooManyForms);
+    if (visitor.kind !== 'anonymous') await countForm(context.deps, visitor.session.owner);
     const once = action.once !== false && visitor.kind !== 'anonymous';
     const outcome = once
       ? await runOnce(inside, visitor.session.owner, sent, action)
@@ -133,9 +127,6 @@ const act = async (page: Page, request: PageRequest, context: Context): Promise<
   }
 };
 
-/** How many files of a page an organization may have under way at a time. */
-const maxFiles = 3;
-
 const look = async (
   page: Page,
   request: PageRequest,
@@ -143,7 +134,7 @@ const look = async (
 ): Promise<TextResponse | LinesResponse> => {
   const { context: inside, here } = await admitted(request, context, page);
   if (page.file === undefined) return drawn(inside, here, page, null);
-  request.takePlace(here?.org ?? '', maxFiles);
+  request.takePlace(here?.org ?? '', downloadsAtOnce);
   return withPageHeaders(inside, await page.file(inside));
 };
 
@@ -162,8 +153,7 @@ export const answer =
         context = { ...context, visitor: await visitorOf(deps, context.origin, context.cookies) };
       context = { ...context, isRehearsal: (await deps.rehearsal()) !== null };
       if (!isForm) return await look(page, request, context);
-      const type = request.header('content-type')[0];
-      const hasFile = type?.trimStart().toLowerCase().startsWith('multipart/form-data') === true;
+      const hasFile = /^\s*multipart\/form-data/i.test(request.header('content-type')[0] ?? '');
       return hasFile ? await takeUpload(page, request, context) : await act(page, request, context);
     } catch (error) {
       if (error instanceof ClientGone) throw error;

@@ -63,7 +63,7 @@ export const errorPage = async (context: Context, error: unknown): Promise<TextR
     return waiting(told(503, 'Try again soon', "Uploads can't be reached just now."), 5);
   const refusal = refusalOf(error);
   if (refusal?.status === 429)
-    return waiting(told(429, 'Too many tries', refusal.message), retryAfter(deps.clock.now()));
+    return waiting(told(429, 'Too many tries', refusal.message), retryAfter(deps.clock.steady()));
   if (refusal !== null && refusal.status < 500)
     return told(refusal.status, refusal.status === 404 ? 'Not found' : 'Refused', refusal.message);
   deps.log.error({ err: error, request: requestId }, 'a page failed');

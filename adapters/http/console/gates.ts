@@ -59,3 +59,6 @@ export const assertSafeWay = (origin: string): void => {
       'Put TLS in front of the service, then set BASE_URL to its https address. Nothing was done.',
     );
 };
+
+/** How many files of a page an organization may have on their way at a time. */
+export const downloadsAtOnce = 3;

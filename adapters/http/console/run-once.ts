@@ -1,3 +1,4 @@
+import { countTries } from '../../../application/access/count-tries.js';
 import { claimForm, completeForm, releaseForm } from '../../../application/access/forms.js';
 import { refusalOf } from '../server/errors.js';
 import type { Url } from '../web/url.js';
@@ -16,6 +17,17 @@ export const formIn = (sent: Sent): string => {
     );
   return form;
 };
+
+/** How many forms an account may send in a clock minute: as many as a key may send requests. */
+const formsPerMinute = 120;
+
+/** Throws `rate_limited` if the owner of a session has sent too many. */
+export const countForm = (deps: Context['deps'], owner: string): Promise<void> =>
+  countTries(
+    deps,
+    { [`forms of ${owner}`]: formsPerMinute },
+    `Within a minute, ${formsPerMinute} forms may be sent. Wait a minute.`,
+  );
 
 /** Runs an action once for its form, however often that is sent. */
 export const runOnce = async (

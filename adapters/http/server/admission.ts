@@ -79,7 +79,7 @@ export const admission = ({
       .identify(route.access, authorization, exchange.address)
       .catch((error: unknown) => refuseWith(error, exchange));
     exchange.caller = caller;
-    const now = clock.now();
+    const now = clock.steady();
     exchange.reset = windowEnd(now);
     exchange.allowance = await count(caller, now);
     if (exchange.allowance.remaining < 0)

@@ -22,7 +22,7 @@ export const isOneTooMany = async (
   { rateLimiter, clock }: { readonly rateLimiter: RateLimiter; readonly clock: Clock },
   address: string,
 ): Promise<boolean> =>
-  (await rateLimiter.hit(`address:${household(address)}`, clock.now())) > failuresPerMinute;
+  (await rateLimiter.hit(`address:${household(address)}`, clock.steady())) > failuresPerMinute;
 
 /** The end of the clock minute of `now`, in Unix seconds. */
 export const windowEnd = (now: number): number =>

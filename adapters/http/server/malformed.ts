@@ -74,7 +74,7 @@ export const parserFailures = (options: Options) => {
       rawResponse(
         refusal.status,
         json,
-        flow.envelope({ id, allowance: keyless, reset: windowEnd(clock.now()), close: true }),
+        flow.envelope({ id, allowance: keyless, reset: windowEnd(clock.steady()), close: true }),
       ),
     );
     // Cutting at once could take the response away from a client that is still sending.

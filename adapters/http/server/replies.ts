@@ -136,7 +136,7 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
   /** A key waits for the minute after that in which it was counted, a failed attempt for the next one. */
   const secondsToWait = ({ allowance, reset }: Exchange, error: unknown): number => {
     if (error instanceof TooManyGuesses) return error.seconds;
-    return retryAfter(clock.now(), allowance.remaining < 0 ? reset : undefined);
+    return retryAfter(clock.steady(), allowance.remaining < 0 ? reset : undefined);
   };
 
   /**

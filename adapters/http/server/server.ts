@@ -268,7 +268,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
       needsCredential: false,
       subject: null,
       allowance: guard.keyless,
-      reset: windowEnd(clock.now()),
+      reset: windowEnd(clock.steady()),
       ignored: [],
       strict: false,
       stop: null,

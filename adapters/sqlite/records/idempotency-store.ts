@@ -6,7 +6,6 @@ import {
   type IdempotencyStore,
 } from '../../../application/ports/idempotency-store.js';
 import type { Clock } from '../../../application/ports/system.js';
-import { steadyClock } from '../../../application/timing/steady-clock.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { Database, Statement } from '../database.js';
 import { NotWritten } from '../errors.js';
@@ -28,7 +27,7 @@ export class SqliteIdempotencyStore implements IdempotencyStore {
   readonly clock: IdempotencyStore['clock'];
 
   constructor(private readonly options: SqliteIdempotencyStoreOptions) {
-    this.clock = steadyClock(options.clock);
+    this.clock = { now: () => options.clock.steady() };
     this.#completed = options.database.prepare(
       'select body, code from idempotency_keys where org = ? and key = ? and accepted_at > ?',
     );

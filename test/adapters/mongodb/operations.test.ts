@@ -382,6 +382,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
         let now = 0;
         const passing = {
           now: () => now,
+          steady: () => now,
           monotonic: () => now,
           instant: () => clock.instant(),
           sleep: (time: number) => Promise.resolve(void (now += time)),

@@ -12,6 +12,21 @@ describe('the system clock', () => {
     expect(clock.instant()).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
+  it('goes on steadily while the machine’s clock is set, until a time is agreed on', () => {
+    const clock = new SystemClock();
+    const { now } = Date;
+    const hour = 3_600_000;
+    const inHours = (time: number) => Math.round((time - now()) / hour);
+    Date.now = () => now() + 2 * hour;
+    try {
+      expect([clock.now(), clock.steady()].map(inHours)).to.deep.equal([2, 0]);
+      clock.agree(-hour);
+      expect([clock.now(), clock.steady()].map(inHours)).to.deep.equal([1, 1]);
+    } finally {
+      Date.now = now;
+    }
+  });
+
   it('sleeps for the given time', async () => {
     const clock = new SystemClock();
     const before = performance.now();

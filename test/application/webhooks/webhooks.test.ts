@@ -15,7 +15,7 @@ import {
 } from '../../../application/webhooks/webhooks.js';
 import { expiredReason } from '../../../application/ports/delivery-log.js';
 import type { DeliveryQueue, Hint } from '../../../application/ports/delivery-queue.js';
-import { forwardClock } from '../../../application/timing/steady-clock.js';
+import { forwardClock } from '../../../application/timing/forward-clock.js';
 import { cancel } from '../../../domain/card.js';
 import type { CardCode } from '../../../domain/card-code.js';
 import type { Uuid } from '../../../domain/ids.js';

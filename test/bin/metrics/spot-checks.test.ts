@@ -24,6 +24,7 @@ const system = new SystemClock();
 /** Rests are short, so that rows are looked at one after the other; an engine still has time to respond. */
 const hurried: Clock = {
   now: () => system.now(),
+  steady: () => system.steady(),
   instant: () => system.instant(),
   monotonic: () => system.monotonic(),
   sleep: (time, signal) => system.sleep(Math.min(time, 200), signal),

@@ -72,6 +72,8 @@ export const mapLimiter = (): RateLimiter => {
 /** Its time is set by the test; sleeps and time limits run for real. */
 export interface SettableClock extends Clock {
   set(instant: string): void;
+  /** Sets the machine's clock. */
+  jump(time: Milliseconds): void;
   /** Lets time pass, by the monotonic clock, too. */
   pass(time: Milliseconds): void;
 }
@@ -79,11 +81,16 @@ export interface SettableClock extends Clock {
 export const settableClock = (start: string): SettableClock => {
   let now = Date.parse(start);
   let passed = 0;
+  let jumped = 0;
   const system = new SystemClock();
   return {
-    now: () => now,
+    now: () => now + jumped,
+    steady: () => now,
     monotonic: () => system.monotonic() + passed,
-    instant: () => Instant.parse(new Date(now).toISOString()),
+    instant: () => Instant.parse(new Date(now + jumped).toISOString()),
+    jump: (time) => {
+      jumped += time;
+    },
     sleep: (time, signal) => system.sleep(time, signal),
     set: (instant) => {
       now = Date.parse(instant);

@@ -65,8 +65,11 @@ export class VirtualClock implements Clock {
   #slept = 0;
   #sleeping = 0;
 
+  readonly #began: Milliseconds;
+
   constructor(start = '2026-03-02T15:00:00.000Z') {
     this.#start = Date.parse(start);
+    this.#began = this.#start;
   }
 
   now(): Milliseconds {
@@ -75,6 +78,10 @@ export class VirtualClock implements Clock {
 
   instant(): Instant {
     return new Date(this.now()).toISOString() as Instant;
+  }
+
+  steady(): Milliseconds {
+    return this.#began + this.#elapsed;
   }
 
   monotonic(): Milliseconds {

@@ -155,6 +155,7 @@ export const startProcess = (
 ): Process => {
   const clock: Clock = {
     now: () => world.clock.now(),
+    steady: () => world.clock.steady(),
     monotonic: () => world.clock.monotonic(),
     instant: () => world.clock.instant(),
     sleep: (time, signal) => life.call(() => world.clock.sleep(time, signal)),

@@ -7,6 +7,10 @@ export class RealClock implements Clock {
     return Date.now();
   }
 
+  steady(): Milliseconds {
+    return Date.now();
+  }
+
   instant(): Instant {
     return new Date().toISOString() as Instant;
   }

@@ -9,6 +9,7 @@ export const skippingClock = (): Clock & { readonly skip: (time: Milliseconds) =
   return {
     now: () => system.now() + skipped,
     instant: () => new Date(system.now() + skipped).toISOString() as Instant,
+    steady: () => system.steady() + skipped,
     monotonic: () => system.monotonic(),
     sleep: (time, signal) => system.sleep(time, signal),
     skip: (time) => void (skipped += time),

@@ -11,6 +11,7 @@ export const standingClock = (start: Milliseconds): Clock & { readonly set: (now
   return {
     now: () => now,
     instant: () => new Date(now).toISOString() as Instant,
+    steady: () => start + slept,
     monotonic: () => start + slept,
     sleep: (time) => Promise.resolve(void (slept += time)),
     set: (next) => void (now = next),

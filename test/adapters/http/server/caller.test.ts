@@ -227,6 +227,23 @@ describe('callers', () => {
       service.clock.set('2026-03-02T15:01:00.000Z');
       expect(await remaining({ path: '/api/v1/cards', key: keys.all })).to.equal('119');
     });
+    it('gives no more for a clock that is set to another minute', async () => {
+      const slow = { path: '/api/v1/account', key: keys.slow };
+      for (let at = 0; at < 2; at++) await call(service, slow);
+      for (const jump of [60_000, -3_600_000]) {
+        service.clock.jump(jump);
+        const { status, headers } = await call(service, slow);
+        expect([status, headers['x-ratelimit-reset'], headers['retry-after']]).to.deep.equal([
+          429,
+          String(Date.parse('2026-03-02T15:01:00.000Z') / 1000),
+          '50',
+        ]);
+      }
+      const unknown = { path: '/api/v1/account', key: keys.unknown };
+      for (let at = 0; at < 300; at++) await call(service, unknown);
+      service.clock.jump(60_000);
+      expect((await call(service, unknown)).status).to.equal(429);
+    });
     it('does not count requests that need no key: 404 for the path, 405 and OPTIONS', async () => {
       for (const [method, path] of [
         ['GET', '/api/v1/nothing'],

@@ -18,7 +18,7 @@ import type { Clock, Entropy } from '../../../../application/ports/system.js';
 import { ProjectionBoard } from '../../../../application/projecting/projection-board.js';
 import { Projector } from '../../../../application/projecting/project.js';
 import { watchHead } from '../../../../application/projecting/watch-head.js';
-import { steadyClock } from '../../../../application/timing/steady-clock.js';
+import { steadyClock } from '../../time/steady-clock.js';
 import { untilAborted } from '../../../../application/timing/until-aborted.js';
 import { readsWait, writesWait } from '../../../../application/projecting/read-your-writes.js';
 import { watchClock } from '../../../../adapters/mongodb/client/clock-watch.js';
@@ -78,8 +78,10 @@ const mortalClock = (house: House, life: Life, ahead: () => number): Clock => {
   let agreed: number | null = null;
   const apart = (): number => house.clock.now() + ahead() - house.clock.monotonic();
   const now = (): number => (agreed ?? apart()) + house.clock.monotonic();
+  const began = apart();
   return {
     now,
+    steady: () => (agreed ?? began) + house.clock.monotonic(),
     agree: (by) => void (agreed = (agreed ?? apart()) + by),
     monotonic: () => house.clock.monotonic(),
     instant: () => new Date(now()).toISOString() as Instant,
