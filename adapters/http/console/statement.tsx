@@ -69,6 +69,7 @@ interface Period {
   readonly from: string;
   readonly to: string;
   readonly dayOf: (at: string) => string;
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -78,8 +79,7 @@ interface Period {
 export async function* statementCsv(
   deps: WriteDeps,
   org: OrganizationId,
-  { from, to, dayOf }: Period,
-  signal: AbortSignal,
+  { from, to, dayOf, signal }: Period,
 ): AsyncGenerator<string> {
   const giveWay = givingWay(deps.clock);
   yield csvOf(columns, []);

@@ -18,7 +18,12 @@ const counting = (store: EventStore, read: number[]): EventStore =>
     },
   });
 
-const whole = { from: '', to: '', dayOf: (at: string) => at.slice(0, 10) };
+const whole = {
+  from: '',
+  to: '',
+  dayOf: (at: string) => at.slice(0, 10),
+  signal: new AbortController().signal,
+};
 
 describe('the statement as CSV', () => {
   let world: Awaited<ReturnType<typeof makeWorld>>;
@@ -30,7 +35,7 @@ describe('the statement as CSV', () => {
   it('reads a ledger of any length page by page, and none before it is wanted', async () => {
     const read: number[] = [];
     const deps = { ...world, store: counting(world.store, read) };
-    const pieces = statementCsv(deps, org, whole, new AbortController().signal);
+    const pieces = statementCsv(deps, org, whole);
     const head = await pieces.next();
     const first = await pieces.next();
     expect([head.value, read]).to.deep.equal(['at,what,change,balance,card,reason,reference\r\n', [200]]);
@@ -45,9 +50,9 @@ describe('the statement as CSV', () => {
       ['', '2000-01-01', true],
     ] as const) {
       const read: number[] = [];
-      const signal = isGone ? AbortSignal.abort() : new AbortController().signal;
+      const signal = isGone ? AbortSignal.abort() : whole.signal;
       const deps = { ...world, store: counting(world.store, read) };
-      const pieces = statementCsv(deps, org, { ...whole, from, to }, signal);
+      const pieces = statementCsv(deps, org, { ...whole, from, to, signal });
       let count = 0;
       for await (const piece of pieces) count += piece.length > 0 ? 1 : 0;
       expect([count, read]).to.deep.equal([1, [200]]);

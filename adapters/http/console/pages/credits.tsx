@@ -145,15 +145,11 @@ export const creditsCsv = filePage({
       status: 200,
       type: 'text/csv; charset=utf-8',
       headers: { 'content-disposition': 'attachment; filename="credits.csv"' },
-      lines: statementCsv(
-        deps,
-        org,
-        {
-          from: dayIn('from', query('from')),
-          to: dayIn('to', query('to')),
-          dayOf: (at) => today(Instant.parse(at), timeZone),
-        },
+      lines: statementCsv(deps, org, {
+        from: dayIn('from', query('from')),
+        to: dayIn('to', query('to')),
+        dayOf: (at) => today(Instant.parse(at), timeZone),
         signal,
-      ),
+      }),
     }),
 });
