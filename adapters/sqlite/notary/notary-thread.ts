@@ -190,11 +190,14 @@ const loadMeter = (head: SharedArrayBuffer, clock: Clock) => {
   };
 };
 
+/** The lowest would starve it on a machine that is always busy, and nothing would be signed. */
+const niceness = 10;
+
 /** Only Linux has a priority per thread. Elsewhere the pauses have to do. */
 const lowerPriority = (): void => {
   try {
     const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1));
-    setPriority(thread, 19);
+    setPriority(thread, niceness);
   } catch {
     return;
   }

@@ -109,7 +109,7 @@ describe('the documentation', () => {
       ['fireHook', '/docs/reference/hooks'],
       ['getAccount', '/docs/reference/account'],
     ] as const) {
-      expect(text).to.include(`<li id="${id}"><a href="${path}#${id}"`);
+      expect(text).to.include(`<li><a href="${path}#${id}"`);
       expect((await call(service, { path })).text).to.include(`<section id="${id}"`);
     }
     expect((await call(service, { path: '/docs/reference/health' })).text).to.include(
