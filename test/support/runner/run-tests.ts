@@ -144,7 +144,7 @@ const sameOnServers = [
 const long = new Set(longFiles.map((name) => join('dist/test', `${name}.test.js`)));
 
 /** How many files with tests over HTTP a run repeats on servers: continuous integration has half an hour. */
-const usuallyOnServers = isIntegration() ? 18 : 12;
+const usuallyOnServers = isIntegration() ? 15 : 12;
 
 /** Whether nothing is left out. */
 const isEverythingWanted = (): boolean => process.env[effortVariable] === 'thorough';
