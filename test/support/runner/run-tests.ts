@@ -143,6 +143,9 @@ const sameOnServers = [
 
 const long = new Set(longFiles.map((name) => join('dist/test', `${name}.test.js`)));
 
+/** It takes minutes: only a run of everything has it on servers, too. */
+const pulse = join('dist/test/http/pulse.test.js');
+
 /** How many files with tests over HTTP a run repeats on servers: continuous integration has half an hour. */
 const usuallyOnServers = isIntegration() ? 15 : 12;
 
@@ -158,7 +161,8 @@ const runDistributed = async (all: readonly string[]): Promise<Results> => {
     (file) =>
       file.startsWith(join('dist/test/http') + sep) &&
       !sameOnServers.includes(file) &&
-      (isThorough() || !long.has(file)),
+      (isThorough() || !long.has(file)) &&
+      (isEverythingWanted() || file !== pulse),
   );
   const results = await runTests({
     files: isEverythingWanted()
