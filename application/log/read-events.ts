@@ -14,6 +14,7 @@ import { invalidCursor } from '../requests/invalid-cursor.js';
 import type { EventStore } from '../ports/event-store.js';
 import { ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
 import type { Clock } from '../ports/system.js';
+import { cacheTtl } from '../personal/key-ring.js';
 import { openedNow } from '../personal/personal.js';
 import { announcedBy } from '../webhooks/public-deliveries.js';
 import { LogWatch } from './watch-log.js';
@@ -47,8 +48,6 @@ export interface EventQuery {
 const readsAtOnce = 50;
 /** Cards that a follower of events need not read again. */
 const maxKnown = 1_000;
-/** The card of an event that is as young was not erased before: a process may know a key for as long. */
-const young: Milliseconds = 5_000;
 
 /** The first event of a card, and the one that is public. */
 type Sources = readonly [RecordedEvent | undefined, RecordedEvent | undefined];
@@ -221,7 +220,8 @@ const sources = ({ store, clock }: Pick<ReadEventsDeps, 'store' | 'clock'>) => {
   const known = knownOf(store);
   return async (logged: LoggedEvent): Promise<Sources> => {
     const { stream, revision, metadata } = logged;
-    if (Date.parse(metadata.occurredAt) + young < clock.now()) {
+    // The key of a card that was erased since may still be known here for this long.
+    if (Date.parse(metadata.occurredAt) + cacheTtl < clock.now()) {
       const events = await store.readStream(stream, 0);
       return [events[0], events[revision]];
     }

@@ -90,7 +90,7 @@ const maxOpened = 1_000;
 /** Followers read sealed events a moment later: notes of the last thousand are enough. */
 const maxNoted = 1_000;
 /** Another process may have destroyed keys of a block: after this time it is read again. */
-const cacheTtl: Milliseconds = 5_000;
+export const cacheTtl: Milliseconds = 5_000;
 /** While the store is away or slow, a block is still trusted for this long. */
 const fallbackTtl: Milliseconds = 600_000;
 const refreshTimeout: Milliseconds = 500;
