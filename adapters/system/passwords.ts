@@ -144,10 +144,20 @@ export class ScryptPasswords implements Passwords {
 
   /**
    * The client whose network had a turn least recently comes first, so that many tries of few clients delay
-   * only those few. Among equals the newest comes first: under a flood, the oldest have been given up.
+   * only those few. Among networks that had none, the first try of each comes before any second one. Among
+   * equals the newest comes first: under a flood, the oldest have been given up.
    */
   #inOrder(): readonly Waiting[] {
-    const turnOf = ({ from }: Waiting): number => this.#turns.peek(from) ?? 0;
-    return this.#waiting.toReversed().sort((one, other) => turnOf(one) - turnOf(other));
+    const tries = new Map<string, number>();
+    const ranked = this.#waiting.map((waiting) => {
+      const { from } = waiting;
+      const before = tries.get(from) ?? 0;
+      tries.set(from, before + 1);
+      return { waiting, turn: this.#turns.peek(from) ?? 0, before };
+    });
+    return ranked
+      .toReversed()
+      .sort((one, other) => one.turn - other.turn || one.before - other.before)
+      .map(({ waiting }) => waiting);
   }
 }

@@ -105,6 +105,10 @@ describe('passwords', () => {
     expect(await turnsOf(['x', 'y', 'a', 'b', 'c', 'd'])).to.deep.equal(['x', 'y', 'd', 'c', 'a', 'b']);
     const crowd = Array.from({ length: 43 }, (_, at) => (at === 2 ? 'b' : `${at}`));
     expect((await turnsOf(crowd)).at(-1)).to.equal('b refused');
+    // Twenty networks that had no turn yet, with many tries each, before and after the one of a member.
+    const tries = (): readonly string[] => Array.from({ length: 60 }, (_, at) => `flood ${at % 20}`);
+    const turns = await turnsOf([...tries(), 'member', ...tries()]);
+    expect(turns.slice(0, 3)).to.deep.equal(['flood 0', 'flood 1', 'member']);
   });
 
   it('cost 32 MiB and some hundred milliseconds with the usual settings', async () => {
