@@ -82,7 +82,10 @@ describe('the page that sends a card', () => {
     const { body } = await tenant.api('/api/v1/contacts', { body: known });
     const list = `/operator/v1/organizations/${tenant.org}/do-not-mail`;
     await service.operator(list, { body: { email: known.email } });
-    const { location } = await send({ contact: String(body['id']) });
+    const sent = { do: 'send', contact: String(body['id']) };
+    const preview = await send({ ...sent, do: 'preview' });
+    expect(preview.text).to.include('Will be held').and.to.include('is on the do-not-mail list');
+    const { location } = await send(sent);
     const card = await tenant.api(`/api/v1/cards/${location?.split('/').at(-1)}`);
     expect(card.body['held_reason']).to.include('is on the do-not-mail list');
   });
