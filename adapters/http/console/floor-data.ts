@@ -1,11 +1,13 @@
 import { cardForOperator, type CardForOperator } from '../../../application/cards/card-for-operator.js';
 import { codeFrom } from '../../../application/cards/read-cards.js';
+import { readAccount } from '../../../application/organizations/read-accounts.js';
 import { today } from '../../../domain/calendar.js';
 import { steps, type CardStatus, type StepName } from '../../../domain/card.js';
 import { parseCardCode } from '../../../domain/card-code.js';
 import { DomainError } from '../../../domain/errors.js';
-import type { LocalDate } from '../../../domain/ids.js';
+import { OrganizationId, type LocalDate } from '../../../domain/ids.js';
 import { cards, onTheFloor, type CardDocument } from '../../../projections/cards.js';
+import type { OrganizationDocument } from '../../../projections/organizations.js';
 import { nothingHere } from './admit.js';
 import type { HouseContext } from './page.js';
 
@@ -53,9 +55,21 @@ export interface FloorList {
   readonly counts: readonly { readonly status: CardStatus; readonly count: string }[];
   /** The cards that came to the floor first. */
   readonly first: readonly CardDocument[];
+  /** The organizations of those cards. */
+  readonly owners: ReadonlyMap<string, OrganizationDocument>;
 }
 
 const countOf = (count: number): string => (count >= maxCounted ? `${maxCounted}+` : String(count));
+
+/** The organizations of cards, each loaded once. */
+export const ownersOf = async <T>(
+  shown: readonly CardDocument[],
+  load: (org: OrganizationId) => Promise<T>,
+): Promise<ReadonlyMap<string, T>> => {
+  const orgs = new Set(shown.map(({ org }) => org));
+  const loaded = [...orgs].map(async (org) => [org, await load(OrganizationId.parse(org))] as const);
+  return new Map(await Promise.all(loaded));
+};
 
 export const floorList = async ({ deps, timeZone }: HouseContext): Promise<FloorList> => {
   const { readModels, clock } = deps;
@@ -68,10 +82,12 @@ export const floorList = async ({ deps, timeZone }: HouseContext): Promise<Floor
     }),
     ...counted.map((status) => readModels.pageAcross(cards, { where: { status }, limit: maxCounted })),
   ]);
+  const first = onFloor.slice(0, maxShown).map(({ document }) => document);
   return {
     due: countOf(onFloor.filter(({ document: { due } }) => due <= day).length),
     today: day,
-    first: onFloor.slice(0, maxShown).map(({ document }) => document),
+    first,
+    owners: await ownersOf(first, (org) => readAccount(deps, org)),
     counts: counted.map((status, at) => ({ status, count: countOf(pages[at]?.length ?? 0) })),
   };
 };

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { uploadCollectionPicture } from '../../support/artwork/upload.js';
 import { house } from '../../../domain/members.js';
 import { aCard, startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
+import { eventually } from '../../support/time/eventually.js';
 import { memberOf, operatorOf, password, Visitor } from '../../support/http/visitor.js';
 
 describe('the pages of those who run the service', () => {
@@ -73,6 +74,9 @@ describe('the pages of those who run the service', () => {
     });
     expect((await tenant.api('/api/v1/designs')).rows).to.have.length(rows.length - 1);
     expect(await shown()).to.include(`${picture}thumbnail.webp`);
+    await service.operator(`/operator/v1/cards/${id}/queue`, { method: 'POST' });
+    const list = async () => (await floor.get('/console/house/floor')).text;
+    await eventually(async () => (await list()).includes(`${picture}thumbnail.webp`));
   });
 
   it('lead a card through its six steps, one large button at a time', async () => {

@@ -1,6 +1,7 @@
 import { Field } from '../../../web/form.js';
 import { Badge, ButtonLink, Empty, PageHeading, Table } from '../../../web/parts.js';
 import { Day } from '../../../web/time.js';
+import { SmallFront } from '../../cards-table.js';
 import { codeIn, floorList, nextOf } from '../../floor-data.js';
 import { stepName } from '../../happenings.js';
 import { page, RedirectTo } from '../../page.js';
@@ -31,7 +32,7 @@ export const floorPage = page({
     return { scanned, ...(await floorList(context)) };
   },
   title: () => 'Floor',
-  view: ({ scanned, counts, due: dueToday, today, first }, { url }) => (
+  view: ({ scanned, counts, due: dueToday, today, first, owners }, { url }) => (
     <>
       <PageHeading title="Floor" />
       {scanned === '' ? null : (
@@ -69,7 +70,12 @@ export const floorPage = page({
               {
                 name: 'Card',
                 kind: 'head',
-                cell: ({ code }) => <a href={url(paths.floorCard, { code })}>{code}</a>,
+                cell: (card) => (
+                  <>
+                    <SmallFront card={card} owner={owners.get(card.org)} url={url} />{' '}
+                    <a href={url(paths.floorCard, { code: card.code })}>{card.code}</a>
+                  </>
+                ),
               },
               { name: 'Status', cell: ({ status }) => <Status status={status} /> },
               { name: 'Next', cell: nextWords },

@@ -4,12 +4,13 @@ import { listAllCards } from '../../../../../application/cards/list-all-cards.js
 import { readAccount, readBalance } from '../../../../../application/organizations/read-accounts.js';
 import { codeFrom } from '../../../../../application/cards/read-cards.js';
 import { release } from '../../../../../domain/card.js';
-import { Instant, OrganizationId } from '../../../../../domain/ids.js';
+import { Instant } from '../../../../../domain/ids.js';
 import { Form } from '../../../web/form.js';
 import { ButtonLink, Danger, Empty, PageHeading } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
 import { newForm } from '../../answer.js';
 import { addressee, SmallFront } from '../../cards-table.js';
+import { ownersOf } from '../../floor-data.js';
 import { confirmed, type HouseContext, page } from '../../page.js';
 import { paths } from '../../../web/paths.js';
 import { reasonInWords } from '../../happenings.js';
@@ -32,22 +33,17 @@ const oldestHeld = async ({ deps }: HouseContext, last: string) => {
   return { shown: cards.slice(from, from + perPage), more: cards.length > from + perPage };
 };
 
-/** The organizations beside their cards, each loaded once. */
-const ownersOf = async ({ deps }: HouseContext, ids: ReadonlySet<string>) => {
-  const known = [...ids].map(async (id) => {
-    const org = OrganizationId.parse(id);
-    return [id, { ...(await readAccount(deps, org)), balance: await readBalance(deps, org) }] as const;
-  });
-  return new Map(await Promise.all(known));
-};
-
 export const heldPage = page({
   path: paths.held,
   may: 'cards.release',
   query: ['from', 'done'],
   load: async (context) => {
     const { shown, more } = await oldestHeld(context, context.query('from'));
-    const owners = await ownersOf(context, new Set(shown.map(({ org }) => org)));
+    const { deps } = context;
+    const owners = await ownersOf(shown, async (org) => ({
+      ...(await readAccount(deps, org)),
+      balance: await readBalance(deps, org),
+    }));
     return { shown, owners, last: more ? shown.at(-1)?.code : undefined };
   },
   title: () => 'Held cards',
