@@ -2,7 +2,14 @@ import { z } from 'zod';
 import { card } from '../../domain/card.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { parseEvent, schemaOf } from '../../domain/events.js';
-import { categoryOf, idOf, streamName, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
+import {
+  categoryOf,
+  idOf,
+  streamName,
+  type Milliseconds,
+  type OrganizationId,
+  type StreamName,
+} from '../../domain/ids.js';
 import {
   isActive,
   subscribes,
@@ -19,7 +26,7 @@ import { markOf, type EventMark, type EventStore } from '../ports/event-store.js
 import type { ReadModels } from '../ports/read-models.js';
 import type { Clock } from '../ports/system.js';
 import { announcedBy, deliveryOf, PublicEvents, windowOf, type DeliveryPolicy } from './public-deliveries.js';
-import { streamAt } from '../history/as-of.js';
+import { larger } from '../log/positions.js';
 import { assertSameLog } from '../log/same-log.js';
 import { untilAborted } from '../timing/until-aborted.js';
 
@@ -77,26 +84,47 @@ interface RelayProgress {
   readonly endpoints: Map<OrganizationId, WebhookEndpoints>;
 }
 
+const readAtOnce = 1_000;
+
+/** The revision of each stream's first event between two positions, for streams of endpoints. */
+const firstBetween = async (
+  { store }: Pick<RelayDeps, 'store'>,
+  from: bigint,
+  to: bigint,
+): Promise<ReadonlyMap<StreamName, number>> => {
+  const first = new Map<StreamName, number>();
+  for (let at = from; at < to;) {
+    const events = await store.readLog(at, readAtOnce);
+    for (const { stream, revision } of events)
+      if (categoryOf(stream) === webhookEndpoints.category && !first.has(stream)) first.set(stream, revision);
+    at = events.at(-1)?.position ?? to;
+  }
+  return first;
+};
+
 /**
  * The endpoints as they were at a position. What is remembered may be ahead of it: it is stored before the
  * relay's position, and copied after it by a backup. No event may be folded twice, nor sent to an endpoint
- * that was registered later.
+ * that was registered later. Times don't tell the order of the log, and not every event store gives the
+ * positions of a stream's events: revisions count.
  */
 const endpointsAt = async (
-  { store, deliveries }: RelayDeps,
-  { position, event }: Handled,
+  deps: RelayDeps,
+  { position }: Handled,
 ): Promise<Map<OrganizationId, WebhookEndpoints>> => {
+  const remembered = await deps.deliveries.relayMemory.rememberedEndpoints();
+  const furthest = [...remembered.values()].reduce((most, each) => larger(most, each.position), position);
+  const later = await firstBetween(deps, position, furthest);
   const found = new Map<OrganizationId, WebhookEndpoints>();
-  for (const [org, remembered] of await deliveries.relayMemory.rememberedEndpoints()) {
-    let { state } = remembered;
-    if (remembered.position > position) {
-      const stream = streamName(webhookEndpoints.category, org);
-      const events = await streamAt(store, stream, { position, at: event?.at ?? null });
-      state = events
-        .map((recorded) => parseEvent(webhookEndpoints, recorded))
-        .reduce(webhookEndpoints.evolve, webhookEndpoints.initial);
+  for (const [org, { state }] of remembered) {
+    const stream = streamName(webhookEndpoints.category, org);
+    const end = later.get(stream);
+    if (end === undefined) found.set(org, state);
+    else {
+      const events = end === 0 ? [] : await deps.store.readStream(stream, 0, end);
+      const before = events.map((event) => parseEvent(webhookEndpoints, event));
+      found.set(org, before.reduce(webhookEndpoints.evolve, webhookEndpoints.initial));
     }
-    found.set(org, state);
   }
   return found;
 };
