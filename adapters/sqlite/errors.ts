@@ -1,4 +1,5 @@
-import { NamedError } from '../../domain/errors.js';
+import { eachPromise } from '../../application/timing/each-promise.js';
+import { messageOf, NamedError } from '../../domain/errors.js';
 
 /** The data directory is in use by another process. */
 export class DataDirectoryInUse extends NamedError {
@@ -34,3 +35,13 @@ export class NotWritten extends NamedError {}
  * start learns the outcome from the log. (docs/operations.md#exit-codes)
  */
 export class UnknownOutcome extends NamedError {}
+
+export type Unavailable = new (message: string, options: ErrorOptions) => Error;
+
+/** The same port, whose failures are all its own error. */
+export const reachable = <Port extends object>(Unavailable: Unavailable, port: Port): Port =>
+  eachPromise(port, (promise) =>
+    promise.catch((error: unknown) => {
+      throw new Unavailable(messageOf(error), { cause: error });
+    }),
+  );

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { FileArtwork } from '../../adapters/artwork/files.js';
 import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
-import { SqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
+import { sqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
 import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import { openEventsFile, type EventsFile } from '../../adapters/sqlite/log/events-file.js';
-import { SqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
+import { sqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
 import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
 import { sqliteImportRecords, sqliteSignInRecords } from '../../adapters/sqlite/records/records.js';
@@ -176,10 +176,10 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     idempotency: events.idempotencyStore,
     readModels: projected.readModels,
     readYourWrites: projected.readYourWrites,
-    checkpoints: new SqliteCheckpoints(events.writer, events.database),
+    checkpoints: sqliteCheckpoints(events.writer, events.database),
     keyUses,
     requests,
-    hookCalls: new SqliteHookCalls(events),
+    hookCalls: sqliteHookCalls(events),
     signInRecords: sqliteSignInRecords({ ...events, clock }),
     importRecords: sqliteImportRecords({ ...events, clock }),
     artwork: new FileArtwork(join(dataDir, 'artwork'), clock),

@@ -68,7 +68,7 @@ export const kinds: readonly Kind[] = [
       change: 'made',
       changedAt: occurredAt,
     }),
-    row: ({ removeAt }, keep) => ({ ended_at: removeAt instanceof Date ? removeAt.getTime() - keep : null }),
+    row: ({ removeAt }, keep) => ({ endedAt: removeAt instanceof Date ? removeAt.getTime() - keep : null }),
   },
   {
     name: 'idempotency_keys',
@@ -81,7 +81,7 @@ export const kinds: readonly Kind[] = [
       completed: true,
       until: dateOf(Number(acceptedAt) + answerTtl),
     }),
-    row: ({ claimedAt }) => ({ accepted_at: Date.parse(text(claimedAt)) }),
+    row: ({ claimedAt }) => ({ acceptedAt: Date.parse(text(claimedAt)) }),
     // A process that has died may not have said that the card was made.
     carries: async ({ completed, code, key }, keyOf) =>
       completed === true || (await keyOf(text(code))) === key,
@@ -104,10 +104,6 @@ export const kinds: readonly Kind[] = [
   },
 ];
 
-const camelCase = (name: string): string =>
-  name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-const snakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-
 export function* documentsOf(
   { id, json = [], document }: Kind,
   rows: Iterable<Fields>,
@@ -116,7 +112,7 @@ export function* documentsOf(
   for (const row of rows) {
     const named = Object.fromEntries(
       Object.entries(row).map(([name, value]) => [
-        camelCase(name),
+        name,
         json.includes(name) ? (JSON.parse(text(value)) as unknown) : value,
       ]),
     );
@@ -133,7 +129,7 @@ export async function* rowsOf(
 ): AsyncGenerator<Fields> {
   for await (const document of documents)
     yield {
-      ...Object.fromEntries(Object.entries(document).map(([name, value]) => [snakeCase(name), value])),
+      ...document,
       ...(typeof id === 'string' && { [id]: document['_id'] }),
       ...row?.(document, keep),
     };

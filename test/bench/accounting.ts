@@ -21,7 +21,7 @@ const faultsOf = async (rig: Rig, events: number): Promise<Readonly<Record<strin
     missing: Math.max(0, events - pairs),
     'made twice': countOf(rig, 'true') - pairs,
     'not ended': countOf(rig, `status = 'pending'`),
-    'dropped without a reason': countOf(rig, `status = 'dropped' and drop_reason is null`),
+    'dropped without a reason': countOf(rig, `status = 'dropped' and dropReason is null`),
     'given up early': countOf(rig, `status = 'exhausted' and made <> ${attempts}`),
     'never received': Math.max(0, countOf(rig, `status = 'delivered'`) - (answered - duplicates)),
   };

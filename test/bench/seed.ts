@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { masterKeys } from '../../bin/settings/secret-files.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
-import { SqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
+import { sqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
 import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import { openEventsFile, type EventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { stockCatalogue, type AdministrationDeps } from '../../application/organizations/administer.js';
@@ -108,7 +108,7 @@ export const seed = async (
     for (let done = 0; done < cards; done += wave)
       await seeder.wave(done, Math.min(wave, cards - done), stepsDone(produced, done / wave));
     const { position } = await store.head();
-    await new SqliteCheckpoints(file.writer, file.database).save('relay', {
+    await sqliteCheckpoints(file.writer, file.database).save('relay', {
       position,
       state: { rebuiltTo: '0' },
     });

@@ -22,7 +22,7 @@ const fill = (directory: string, deliveries: number, now: number): void => {
   try {
     database.exec('pragma synchronous = off; begin');
     const insert = database.prepare(`
-      insert into deliveries (id, org, endpoint, event, type, card, position, occurred_at, body, status, allowed, due, expires)
+      insert into deliveries (id, org, endpoint, event, type, card, position, occurredAt, body, status, allowed, due, expires)
       with recursive numbers (n) as (select 0 union all select n + 1 from numbers where n + 1 < ?2)
       select ?1 || '-' || n, 'org', ?1, 'evt_' || n, 'card.created', 'HC-' || n, n, ?3, '{"id":"evt"}', 'pending', 6, ?4 + n, ?5 + n
       from numbers`);

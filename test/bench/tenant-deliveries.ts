@@ -20,7 +20,7 @@ const age = (directory: string): { readonly deadLetters: number; readonly ended:
     const now = Date.now();
     const deadLetters = database
       .prepare(
-        "update deliveries set status = 'exhausted', due = null, made = allowed, ended_at = ? where status = 'pending' and seq % 3 = 0",
+        "update deliveries set status = 'exhausted', due = null, made = allowed, endedAt = ? where status = 'pending' and seq % 3 = 0",
       )
       .run(now).changes;
     const ended = database

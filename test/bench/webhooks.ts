@@ -12,7 +12,7 @@ import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
 import { MongoDeliveries } from '../../adapters/mongodb/deliveries/deliveries.js';
 import { RabbitDeliveryQueue } from '../../adapters/rabbitmq/delivery-queue.js';
 import { topologyOf } from '../../adapters/rabbitmq/topology.js';
-import { SqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
+import { sqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
 import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
 import { openEventsFile, type EventsFile } from '../../adapters/sqlite/log/events-file.js';
 import { SystemClock } from '../../adapters/system/clock.js';
@@ -106,7 +106,7 @@ interface Kept {
 
 const keptInFiles = (file: EventsFile): Kept => ({
   deliveries: new SqliteDeliveries(file),
-  checkpoints: new SqliteCheckpoints(file.writer, file.database),
+  checkpoints: sqliteCheckpoints(file.writer, file.database),
   queue: new InProcessDeliveryQueue(),
   close: () => Promise.resolve(),
 });

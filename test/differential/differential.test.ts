@@ -19,9 +19,9 @@ import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-
 import { SqliteLogTiles } from '../../adapters/sqlite/notary/log-tiles.js';
 import { SqliteProjectionStore } from '../../adapters/sqlite/read/projection-store.js';
 import { SqliteReadModels } from '../../adapters/sqlite/read/read-models.js';
-import { SqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
+import { sqliteCheckpoints } from '../../adapters/sqlite/records/checkpoints.js';
 import { SqliteDeliveries } from '../../adapters/sqlite/records/deliveries.js';
-import { SqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
+import { sqliteHookCalls } from '../../adapters/sqlite/records/hook-calls.js';
 import { sqliteKeyUses } from '../../adapters/sqlite/records/key-uses.js';
 import { sqliteImportRecords, sqliteSignInRecords } from '../../adapters/sqlite/records/records.js';
 import { sqliteRequests } from '../../adapters/sqlite/records/requests.js';
@@ -168,7 +168,7 @@ describe('random operations on SQLite', () => {
   agrees(
     hookCalls,
     memory.hookCalls,
-    inFile((file) => new SqliteHookCalls(file)),
+    inFile((file) => sqliteHookCalls(file)),
   );
   agrees(deliveries, memory.deliveries(false), async () => {
     const file = await openNew();
@@ -183,7 +183,7 @@ describe('random operations on SQLite', () => {
   agrees(
     checkpoints,
     memory.checkpoints,
-    inFile(({ writer, database }) => new SqliteCheckpoints(writer, database)),
+    inFile(({ writer, database }) => sqliteCheckpoints(writer, database)),
   );
   agrees(
     logTiles,

@@ -13,6 +13,7 @@ import {
 } from 'mongodb';
 import { uncounted, type CountCall } from '../../../application/ports/count-call.js';
 import type { Clock } from '../../../application/ports/system.js';
+import { eachPromise } from '../../../application/timing/each-promise.js';
 import { withTimeout } from '../../../application/timing/with-timeout.js';
 import { WriteHealth } from '../../../application/writing/write-health.js';
 import { messageOf } from '../../../domain/errors.js';
@@ -369,17 +370,7 @@ export const guarded = async <T>(
 export const guardedPort = <Port extends object>(
   Unavailable: Parameters<typeof guarded>[0],
   port: Port,
-): Port =>
-  new Proxy(port, {
-    get: (target, property) => {
-      const value: unknown = Reflect.get(target, property);
-      if (typeof value !== 'function') return value;
-      return (...args: unknown[]): unknown => {
-        const result: unknown = Reflect.apply(value, target, args);
-        return result instanceof Promise ? guarded(Unavailable, () => result) : result;
-      };
-    },
-  });
+): Port => eachPromise(port, (promise) => guarded(Unavailable, () => promise));
 
 /**
  * Sends writes that may be repeated and reordered. Sends them again if upserts of the same document have

@@ -22,11 +22,11 @@ const schema = `
   create table if not exists blocks (
     number integer primary key,
     version integer not null,
-    wrapped_by text not null,
+    wrappedBy text not null,
     iv blob not null,
     sealed blob not null
   ) strict;
-  create index if not exists blocks_by_wrapper on blocks (wrapped_by);
+  create index if not exists blocks_by_wrapper on blocks (wrappedBy);
   create table if not exists uses (number integer primary key) strict;
   create table if not exists shredder (one integer primary key check (one = 1), position integer not null, event text) strict;
 `;
@@ -34,7 +34,7 @@ const schema = `
 const Row = z.object({
   number: z.int(),
   version: z.int(),
-  wrapped_by: z.string(),
+  wrappedBy: z.string(),
   iv: z.instanceof(Uint8Array),
   sealed: z.instanceof(Uint8Array),
 });
@@ -101,8 +101,8 @@ export const openPersonalKeys = (
       .prepare(`select * from blocks where ${where}`)
       .all(...parameters)
       .map((row: unknown) => {
-        const { number, version, wrapped_by: wrappedBy, iv, sealed } = Row.parse(row);
-        return { number, version, wrappedBy, iv: Buffer.from(iv), sealed: Buffer.from(sealed) };
+        const { iv, sealed, ...block } = Row.parse(row);
+        return { ...block, iv: Buffer.from(iv), sealed: Buffer.from(sealed) };
       });
 
   const mark = (): ShredderMark | null => {
@@ -128,7 +128,7 @@ export const openPersonalKeys = (
       run(() => {
         const { changes } = database
           .prepare(
-            'update blocks set version = version + 1, wrapped_by = ?, iv = ?, sealed = ? where number = ? and version = ?',
+            'update blocks set version = version + 1, wrappedBy = ?, iv = ?, sealed = ? where number = ? and version = ?',
           )
           .run(wrappedBy, iv, sealed, number, version);
         return Number(changes) === 1;
@@ -157,10 +157,10 @@ export const openPersonalKeys = (
       }),
     wrappers: () =>
       run(() => {
-        const rows: readonly { readonly wrapped_by: string }[] = database
-          .prepare('select distinct wrapped_by from blocks')
+        const rows: readonly { readonly wrappedBy: string }[] = database
+          .prepare('select distinct wrappedBy from blocks')
           .all();
-        return rows.map(({ wrapped_by: id }) => id);
+        return rows.map(({ wrappedBy }) => wrappedBy);
       }),
     close: () =>
       inGate(() => {

@@ -9,13 +9,13 @@ import type {
   TrippedEndpoint,
   WatchedEndpoint,
 } from '../../../application/ports/endpoint-gates.js';
-import type { DeliveryId } from '../../../application/ports/delivery-log.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { Database, Statement } from '../database.js';
 import {
   endpointOf,
   healthOf,
+  type ChangedDelivery,
   type DeliveryRow,
   type EndpointRow,
   type EndpointState,
@@ -50,10 +50,7 @@ interface PendingRow {
 }
 
 /** The columns of a delivery's row that a claim needs. */
-type ClaimedRow = Pick<
-  DeliveryRow,
-  'id' | 'event' | 'type' | 'card' | 'occurred_at' | 'traceparent' | 'body' | 'made' | 'allowed'
->;
+const claimed = 'id, type, event, card, occurredAt, traceparent, body, made, allowed';
 
 /**
  * The endpoints, and the claims on their deliveries. Claims are only in memory: this process is the only one,
@@ -70,9 +67,7 @@ export class ClaimBook {
     this.#pending = database.prepare(
       `select seq, due from deliveries where endpoint = ? and status = 'pending' order by due limit ?`,
     );
-    this.#bySeq = database.prepare(
-      'select id, event, type, card, occurred_at, traceparent, body, made, allowed from deliveries where seq = ?',
-    );
+    this.#bySeq = database.prepare(`select ${claimed} from deliveries where seq = ?`);
     const rows: readonly EndpointRow[] = database
       .prepare("select * from delivery_targets where state <> 'closed'")
       .all();
@@ -81,11 +76,11 @@ export class ClaimBook {
 
   /** Adopts the writer's stored row of an endpoint. A deletion that is under way still counts. */
   setEndpoint(row: EndpointRow): void {
-    const known = this.#endpoints.get(row.endpoint as Uuid);
-    const lastFailure = row.last_failure ?? '';
+    const known = this.#endpoints.get(row.endpoint);
+    const lastFailure = row.lastFailure ?? '';
     if (known === undefined) {
       if (row.state === 'closed') return;
-      this.#endpoints.set(row.endpoint as Uuid, {
+      this.#endpoints.set(row.endpoint, {
         endpoint: endpointOf(row),
         state: row.state,
         health: healthOf(row),
@@ -156,9 +151,9 @@ export class ClaimBook {
   }
 
   /** Revokes claims of deliveries whose body has changed: they are not sent any more. */
-  revoke(changed: readonly { readonly id: string; readonly endpoint: string }[]): void {
+  revoke(changed: readonly ChangedDelivery[]): void {
     for (const { id, endpoint } of changed) {
-      const claim = this.#endpoints.get(endpoint as Uuid)?.claims.get(id);
+      const claim = this.#endpoints.get(endpoint)?.claims.get(id);
       if (claim !== undefined) claim.isRevoked = true;
     }
   }
@@ -170,8 +165,8 @@ export class ClaimBook {
   }
 
   /** The endpoint with its health, unless it is unknown or deleted. */
-  watched(id: string): WatchedEndpoint | null {
-    const known = this.#endpoints.get(id as Uuid);
+  watched(id: Uuid): WatchedEndpoint | null {
+    const known = this.#endpoints.get(id);
     if (known === undefined || known.state === 'closed') return null;
     const { endpoint, org, url } = known.endpoint;
     const lastFailure = known.lastFailure === '' ? null : known.lastFailure;
@@ -195,13 +190,7 @@ export class ClaimBook {
     if (known?.state !== 'tripped') return null;
     const { health, lastFailure } = known;
     const { org, enabledAt } = known.endpoint;
-    return {
-      org,
-      endpoint,
-      enabledAt,
-      consecutiveFailures: health.consecutiveFailures,
-      lastFailure,
-    };
+    return { org, endpoint, enabledAt, consecutiveFailures: health.consecutiveFailures, lastFailure };
   }
 
   health(org: OrganizationId): ReadonlyMap<Uuid, EndpointHealth> {
@@ -241,26 +230,13 @@ export class ClaimBook {
   }
 
   #claimRow({ endpoint, claims }: KnownEndpoint, seq: number): DeliveryClaim[] {
-    const row: ClaimedRow | undefined = this.#bySeq.get(seq);
+    const row: DeliveryRow | undefined = this.#bySeq.get(seq);
     if (row === undefined) return [];
     const id = String(++this.#made);
-    const { type, event, card, body, allowed } = row;
-    claims.set(row.id, { id, seq, isRevoked: false });
-    return [
-      {
-        id,
-        delivery: row.id as DeliveryId,
-        type,
-        event,
-        card,
-        body,
-        occurredAt: row.occurred_at,
-        ...(row.traceparent !== null && { traceparent: row.traceparent }),
-        number: row.made + 1,
-        allowed,
-        endpoint,
-      },
-    ];
+    const { id: delivery, made, traceparent, ...rest } = row;
+    claims.set(delivery, { id, seq, isRevoked: false });
+    const traced = traceparent !== null && { traceparent };
+    return [{ ...rest, ...traced, id, delivery, number: made + 1, endpoint }];
   }
 
   /** The first pending rows without a claim. Rows with a claim are mostly the first, so few more are read. */

@@ -1,185 +1,105 @@
-import type { Deliveries, RelayMemory } from '../../../application/ports/deliveries.js';
-import type { Milliseconds, OrganizationId, Uuid } from '../../../domain/ids.js';
+import {
+  DeliveriesUnavailable,
+  type Deliveries,
+  type RelayMemory,
+} from '../../../application/ports/deliveries.js';
+import type { DeliveryClaims } from '../../../application/ports/delivery-claims.js';
+import type { DeliveryLog } from '../../../application/ports/delivery-log.js';
+import type { EndpointGates } from '../../../application/ports/endpoint-gates.js';
+import { eachPromise } from '../../../application/timing/each-promise.js';
+import type { OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookEndpoints } from '../../../domain/webhook-endpoints.js';
-import type { Database, Statement } from '../database.js';
-import { DeliveryWrites, idsOf } from './delivery-writes.js';
-import type { SqliteWriter } from '../writer/writer.js';
+import { NotWritten } from '../errors.js';
 import { ClaimBook } from './claim-book.js';
-import { SqliteDeliveryLog } from './delivery-log.js';
-import type {
-  AttemptOutcome,
-  DeliveryClaim,
-  DeliveryClaims,
-  EndpointClaims,
-  Recorded,
-} from '../../../application/ports/delivery-claims.js';
-import type { DeliveryAttempt, Page } from '../../../application/ports/delivery-log.js';
-import type {
-  DeliveryEndpoint,
-  EndpointAddress,
-  EndpointGates,
-  EndpointHealth,
-  TrippedEndpoint,
-  WatchedEndpoint,
-} from '../../../application/ports/endpoint-gates.js';
+import { sqliteDeliveryLog } from './delivery-log.js';
+import { DeliveryReports, type DeliveryStore } from './delivery-reports.js';
+import { rowsPerStep } from './delivery-rows.js';
 
 /** The endpoints in events.db, and in memory as the claims need them. */
-class SqliteEndpointGates implements EndpointGates {
-  readonly #all: Statement;
-  readonly #inactive: Statement;
-
-  constructor(
-    database: Database,
-    private readonly writes: DeliveryWrites,
-    private readonly book: ClaimBook,
-  ) {
-    this.#all = database.prepare(
-      "select endpoint from delivery_targets where endpoint > ? and state <> 'closed' order by endpoint limit ?",
-    );
-    this.#inactive = database.prepare(
-      "select endpoint from delivery_targets where endpoint > ? and state in ('off', 'tripped') order by endpoint limit ?",
-    );
-  }
-
-  async upsertEndpoint(wanted: DeliveryEndpoint, now: Milliseconds): Promise<void> {
-    const { secrets, ...rest } = wanted;
-    const input = { ...rest, secrets: JSON.stringify(secrets), now };
-    const { dropped } = await this.writes.run('upsertEndpoint', input, ({ endpoint }) => {
-      if (endpoint !== null) this.book.setEndpoint(endpoint);
-    });
-    this.writes.publish('changed', idsOf(dropped));
-  }
-
-  async addresses(endpoints: readonly Uuid[]): Promise<ReadonlyMap<Uuid, EndpointAddress>> {
-    return new Map(
-      endpoints.flatMap((id) => {
-        const known = this.book.endpoint(id);
-        return known === null ? [] : [[id, { org: known.org, url: known.url }]];
-      }),
-    );
-  }
-
-  async resetFailures(endpoint: Uuid): Promise<void> {
-    await this.writes.run('resetFailures', endpoint, () => this.book.resetFailures(endpoint));
-  }
-
-  async deleteEndpoint(
-    org: OrganizationId,
-    endpoint: Uuid,
-    reason: string,
-    now: Milliseconds,
-  ): Promise<void> {
-    this.book.deleteEndpoint(org, endpoint);
-    const dropped = await this.writes.run('deleteEndpoint', { org, endpoint, reason, now }, () =>
-      this.book.forget(endpoint),
-    );
-    this.writes.publish('changed', idsOf(dropped));
-  }
-
-  async tripped(): Promise<readonly TrippedEndpoint[]> {
-    return this.book.tripped();
-  }
-
-  async health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> {
-    return this.book.health(org);
-  }
-
-  async watched(inactiveOnly: boolean, { startingAfter, limit }: Page): Promise<readonly WatchedEndpoint[]> {
-    const rows: readonly { readonly endpoint: string }[] = (inactiveOnly ? this.#inactive : this.#all).all(
-      startingAfter ?? '',
-      limit,
-    );
-    return rows.flatMap(({ endpoint }) => this.book.watched(endpoint) ?? []);
-  }
-}
+const endpointGates = ({ writer, database, book, reports }: DeliveryStore): EndpointGates => {
+  const all = database.prepare(
+    "select endpoint from delivery_targets where endpoint > ? and state <> 'closed' order by endpoint limit ?",
+  );
+  const inactive = database.prepare(
+    "select endpoint from delivery_targets where endpoint > ? and state in ('off', 'tripped') order by endpoint limit ?",
+  );
+  const resetFailures = 'update delivery_targets set consecutive = 0 where endpoint = ?';
+  return {
+    upsertEndpoint: async (endpoint, now) => {
+      const { dropped } = await writer.run('upsertEndpoint', { ...endpoint, now }, ({ endpoint: row }) => {
+        if (row !== null) book.setEndpoint(row);
+      });
+      reports.changed(dropped);
+    },
+    addresses: async (endpoints) =>
+      new Map(
+        endpoints.flatMap((id) => {
+          const known = book.endpoint(id);
+          return known === null ? [] : [[id, { org: known.org, url: known.url }]];
+        }),
+      ),
+    resetFailures: async (endpoint) => {
+      await writer.run('write', [[resetFailures, endpoint]], () => book.resetFailures(endpoint));
+    },
+    deleteEndpoint: async (org, endpoint, reason, now) => {
+      book.deleteEndpoint(org, endpoint);
+      const dropped = await writer.run('deleteEndpoint', { org, endpoint, reason, now }, () =>
+        book.forget(endpoint),
+      );
+      reports.changed(dropped);
+    },
+    tripped: async () => book.tripped(),
+    health: async (org) => book.health(org),
+    watched: async (inactiveOnly, { startingAfter, limit }) => {
+      const statement = inactiveOnly ? inactive : all;
+      const rows: readonly { readonly endpoint: Uuid }[] = statement.all(startingAfter ?? '', limit);
+      return rows.flatMap(({ endpoint }) => book.watched(endpoint) ?? []);
+    },
+  };
+};
 
 /** Claims in memory; the attempts made under them in events.db. */
-class SqliteDeliveryClaims implements DeliveryClaims {
-  constructor(
-    private readonly writes: DeliveryWrites,
-    private readonly book: ClaimBook,
-  ) {}
-
-  async dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>> {
-    return this.book.dueTimes();
-  }
-
-  async hasten(now: Milliseconds, latest: Milliseconds): Promise<void> {
-    while (await this.writes.run('hastenDeliveries', { now, latest }));
-  }
-
-  async claim(
-    limits: ReadonlyMap<Uuid, number>,
-    now: Milliseconds,
-  ): Promise<ReadonlyMap<Uuid, EndpointClaims>> {
-    return new Map([...limits].map(([endpoint, limit]) => [endpoint, this.book.claim(endpoint, now, limit)]));
-  }
-
-  mayStart(claim: DeliveryClaim): boolean {
-    return this.book.mayStart(claim);
-  }
-
-  async release(claim: DeliveryClaim): Promise<void> {
-    if (this.book.holds(claim)) this.book.remove(claim);
-  }
-
-  async record(
-    claim: DeliveryClaim,
-    attempt: DeliveryAttempt,
-    outcome: AttemptOutcome,
-    disableAfter: number,
-  ): Promise<Recorded> {
-    if (!this.book.holds(claim)) return { recorded: false, tripped: null };
-    const { delivery, number } = claim;
-    const { endpoint, enabledAt } = claim.endpoint;
-    const input = {
-      delivery,
-      endpoint,
-      number,
-      attempt: JSON.stringify(attempt),
-      at: attempt.at,
-      failure: attempt.error ?? `HTTP ${attempt.httpStatus}`,
-      outcome,
-      enabledAt,
-      disableAfter,
-    };
-    const recorded = await this.writes.run('recordAttempt', input, (row) => {
-      this.book.remove(claim);
-      if (row !== null) this.book.setEndpoint(row);
-    });
-    if (recorded === null) return { recorded: false, tripped: null };
-    this.writes.publish('attempted', [delivery]);
-    const tripped = recorded.state === 'tripped' ? this.book.trippedEndpoint(endpoint) : null;
-    return { recorded: true, tripped };
-  }
-}
-
-/** Deliveries in events.db. Writes share the commits of the log; reads run on the calling thread. */
-export class SqliteDeliveries implements Deliveries {
-  readonly log: SqliteDeliveryLog;
-  readonly gates: SqliteEndpointGates;
-  readonly claims: SqliteDeliveryClaims;
-  readonly relayMemory: RelayMemory;
-
-  constructor({ writer, database }: { readonly writer: SqliteWriter; readonly database: Database }) {
-    const writes = new DeliveryWrites(writer, database);
-    const book = new ClaimBook(database);
-    this.log = new SqliteDeliveryLog(database, writes, book);
-    this.gates = new SqliteEndpointGates(database, writes, book);
-    this.claims = new SqliteDeliveryClaims(writes, book);
-    this.relayMemory = relayMemoryIn(database, writes);
-  }
-}
-
-const relayMemoryIn = (database: Database, writes: DeliveryWrites): RelayMemory => {
-  const select = database.prepare('select org, position, endpoints from relayed_endpoints');
+const deliveryClaims = ({ writer, book, reports }: DeliveryStore): DeliveryClaims => {
+  const hasten = `
+    update deliveries set due = ? where seq in (
+      select seq from delivery_targets t cross join deliveries d indexed by deliveries_waiting
+      where d.endpoint = t.endpoint and d.status = 'pending' and d.due > ? limit ?)`;
   return {
-    rememberEndpoints: (org, position, endpoints) =>
-      writes.run('rememberEndpoints', {
-        org,
-        position: Number(position),
-        endpoints: JSON.stringify(endpoints),
-      }),
+    dueTimes: () => book.dueTimes(),
+    hasten: async (now, latest) => {
+      while ((await writer.write([hasten, now, latest, rowsPerStep])) === rowsPerStep);
+    },
+    claim: async (limits, now) =>
+      new Map([...limits].map(([endpoint, limit]) => [endpoint, book.claim(endpoint, now, limit)])),
+    mayStart: (claim) => book.mayStart(claim),
+    release: async (claim) => {
+      if (book.holds(claim)) book.remove(claim);
+    },
+    record: async (claim, attempt, outcome, disableAfter) => {
+      if (!book.holds(claim)) return { recorded: false, tripped: null };
+      const { delivery, number } = claim;
+      const { endpoint, enabledAt } = claim.endpoint;
+      const input = { delivery, endpoint, number, enabledAt, attempt, outcome, disableAfter };
+      const recorded = await writer.run('recordAttempt', input, (row) => {
+        book.remove(claim);
+        if (row !== null) book.setEndpoint(row);
+      });
+      if (recorded === null) return { recorded: false, tripped: null };
+      reports.publish('attempted', [delivery]);
+      const tripped = recorded.state === 'tripped' ? book.trippedEndpoint(endpoint) : null;
+      return { recorded: true, tripped };
+    },
+  };
+};
+
+const relayMemory = ({ writer, database }: DeliveryStore): RelayMemory => {
+  const select = database.prepare('select org, position, endpoints from relayed_endpoints');
+  const remember = `
+    insert into relayed_endpoints (org, position, endpoints) values (?, ?, ?)
+    on conflict (org) do update set position = excluded.position, endpoints = excluded.endpoints where position < excluded.position`;
+  return {
+    rememberEndpoints: async (org, position, endpoints) =>
+      void (await writer.write([remember, org, Number(position), JSON.stringify(endpoints)])),
     rememberedEndpoints: async () => {
       const rows: readonly {
         readonly org: OrganizationId;
@@ -195,3 +115,29 @@ const relayMemoryIn = (database: Database, writes: DeliveryWrites): RelayMemory 
     },
   };
 };
+
+/** A port whose writes throw DeliveriesUnavailable if nothing was written. */
+const guarded = <Port extends object>(port: Port): Port =>
+  eachPromise(port, (promise) =>
+    promise.catch((error: unknown) => {
+      if (!(error instanceof NotWritten)) throw error;
+      throw new DeliveriesUnavailable(`Nothing was written: ${error.message}`, { cause: error });
+    }),
+  );
+
+/** Deliveries in events.db. Writes share the commits of the log; reads run on the calling thread. */
+export class SqliteDeliveries implements Deliveries {
+  readonly log: DeliveryLog;
+  readonly gates: EndpointGates;
+  readonly claims: DeliveryClaims;
+  readonly relayMemory: RelayMemory;
+
+  constructor({ writer, database }: Pick<DeliveryStore, 'writer' | 'database'>) {
+    const book = new ClaimBook(database);
+    const store = { writer, database, book, reports: new DeliveryReports(database) };
+    this.log = guarded(sqliteDeliveryLog(store));
+    this.gates = guarded(endpointGates(store));
+    this.claims = guarded(deliveryClaims(store));
+    this.relayMemory = guarded(relayMemory(store));
+  }
+}

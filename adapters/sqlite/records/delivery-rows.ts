@@ -1,39 +1,18 @@
-import type {
-  Delivery,
-  DeliveryAttempt,
-  DeliveryId,
-  DeliveryStatus,
-  NewDelivery,
-} from '../../../application/ports/delivery-log.js';
+import type { Delivery } from '../../../application/ports/delivery-log.js';
 import type { DeliveryEndpoint, EndpointHealth } from '../../../application/ports/endpoint-gates.js';
-import type { OrganizationId, Uuid } from '../../../domain/ids.js';
-import type { DatedSecret } from '../../../domain/webhook-endpoints.js';
-import type { WebhookUrl } from '../../../domain/webhook-url.js';
 
 /** How many rows one step of a large change touches: some 20 ms, for which other writes wait. */
 export const rowsPerStep = 100;
 
-export interface DeliveryRow {
+/** A delivery as it is stored: its columns have the names of the fields. */
+export type DeliveryRow = Omit<Delivery, 'position' | 'attempts' | 'traceparent'> & {
   readonly seq: number;
-  readonly id: string;
-  readonly org: string;
-  readonly endpoint: string;
-  readonly event: string;
-  readonly type: string;
-  readonly card: string;
   readonly position: number;
-  readonly occurred_at: number;
-  readonly body: string;
-  readonly status: string;
   /** JSON. */
   readonly attempts: string;
-  readonly made: number;
-  readonly allowed: number;
-  readonly due: number | null;
-  readonly expires: number;
-  readonly drop_reason: string | null;
+  readonly endedAt: number | null;
   readonly traceparent: string | null;
-}
+};
 
 /**
  * As the column `state` has it. `opening`: enabled, but rows whose window ended before are
@@ -42,66 +21,46 @@ export interface DeliveryRow {
  */
 export type EndpointState = 'open' | 'opening' | 'off' | 'tripped' | 'closed';
 
-export interface EndpointRow {
-  readonly endpoint: string;
-  readonly org: string;
-  readonly url: string;
+export interface EndpointRow extends Omit<DeliveryEndpoint, 'secrets' | 'active'> {
   /** JSON. */
   readonly secrets: string;
   readonly state: EndpointState;
-  readonly closed_because: string | null;
-  readonly version: number;
-  readonly enabled_at: number;
+  readonly closedBecause: string | null;
   /** When it was last opened, disabled or deleted. */
-  readonly changed_at: number;
+  readonly changedAt: number;
   readonly failures: number;
   readonly consecutive: number;
-  readonly last_success: number | null;
-  readonly last_failure: string | null;
+  readonly lastSuccess: number | null;
+  readonly lastFailure: string | null;
 }
 
-/** A delivery as it crosses to the writer's thread. Positions are exact as numbers. */
-export type DeliveryInput = Omit<NewDelivery, 'position'> & { readonly position: number };
+/** A delivery that a write has changed. */
+export type ChangedDelivery = Pick<DeliveryRow, 'id' | 'endpoint'>;
 
-export const inputOf = ({ position, ...delivery }: NewDelivery): DeliveryInput => ({
-  ...delivery,
-  position: Number(position),
-});
+export const deliveryOf = ({ seq: _seq, endedAt: _endedAt, ...row }: DeliveryRow): Delivery => {
+  const { position, attempts, traceparent, ...delivery } = row;
+  return {
+    ...delivery,
+    position: BigInt(position),
+    attempts: JSON.parse(attempts) as Delivery['attempts'],
+    ...(traceparent !== null && { traceparent }),
+  };
+};
 
-export const deliveryOf = (row: DeliveryRow): Delivery => ({
-  id: row.id as DeliveryId,
-  org: row.org as OrganizationId,
-  endpoint: row.endpoint as Uuid,
-  event: row.event,
-  type: row.type,
-  card: row.card,
-  position: BigInt(row.position),
-  occurredAt: row.occurred_at,
-  body: row.body,
-  status: row.status as DeliveryStatus,
-  attempts: JSON.parse(row.attempts) as readonly DeliveryAttempt[],
-  made: row.made,
-  allowed: row.allowed,
-  due: row.due,
-  expires: row.expires,
-  dropReason: row.drop_reason,
-  ...(row.traceparent !== null && { traceparent: row.traceparent }),
-});
-
-export const endpointOf = (row: EndpointRow): DeliveryEndpoint => ({
-  endpoint: row.endpoint as Uuid,
-  org: row.org as OrganizationId,
-  url: row.url as WebhookUrl,
-  secrets: JSON.parse(row.secrets) as readonly DatedSecret[],
-  active: row.state !== 'off' && row.state !== 'closed',
-  version: row.version,
-  enabledAt: row.enabled_at,
+export const endpointOf = ({ endpoint, org, url, version, enabledAt, state, secrets }: EndpointRow) => ({
+  endpoint,
+  org,
+  url,
+  version,
+  enabledAt,
+  active: state !== 'off' && state !== 'closed',
+  secrets: JSON.parse(secrets) as DeliveryEndpoint['secrets'],
 });
 
 export const healthOf = (row: EndpointRow): EndpointHealth => ({
   failureCount: row.failures,
   consecutiveFailures: row.consecutive,
-  lastSuccessAt: row.last_success,
+  lastSuccessAt: row.lastSuccess,
 });
 
 export interface RedriveInput {
@@ -125,13 +84,9 @@ export const whichOf = (
 
 /** The next dead letters of a redrive. The index has all that it reads. */
 export const deadLettersQuery = `
-  select seq, occurred_at, endpoint from deliveries indexed by deliveries_dead
-  where org = ?1 and status = 'exhausted' and (occurred_at, seq) > (?2, ?3) and occurred_at <= ?4
-    and position between ?5 and ?6 and endpoint = ifnull(?7, endpoint) and ifnull(ended_at, 0) <= ?8
-  order by occurred_at, seq limit ?9`;
+  select seq, occurredAt, endpoint from deliveries indexed by deliveries_dead
+  where org = ?1 and status = 'exhausted' and (occurredAt, seq) > (?2, ?3) and occurredAt <= ?4
+    and position between ?5 and ?6 and endpoint = ifnull(?7, endpoint) and ifnull(endedAt, 0) <= ?8
+  order by occurredAt, seq limit ?9`;
 
-export interface DeadLetter {
-  readonly seq: number;
-  readonly occurred_at: number;
-  readonly endpoint: string;
-}
+export type DeadLetter = Pick<DeliveryRow, 'seq' | 'occurredAt' | 'endpoint'>;

@@ -3,126 +3,95 @@ import {
   newestKept,
   type HookCall,
   type HookCalls,
-  type HookUse,
 } from '../../../application/ports/hook-calls.js';
-import { messageOf } from '../../../domain/errors.js';
 import { Instant, type Milliseconds, type Uuid } from '../../../domain/ids.js';
-import type { Database, Statement } from '../database.js';
+import { numberFrom, type Database } from '../database.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
-import type { InputOf } from '../writer/operations.js';
+import { reachable } from '../errors.js';
 import type { SqliteWriter } from '../writer/writer.js';
 
-const columns = 'id, hook, org, at, status, code, card, request_id as requestId';
-
-const unavailable = (error: unknown): HookCallsUnavailable =>
-  new HookCallsUnavailable(messageOf(error), { cause: error });
+const columns = 'id, hook, org, at, status, code, card, requestId';
 
 /** Removing this many at a time doesn't delay other writes. */
 const removedAtOnce = 200;
 
-/** The call log in events.db. Recording a call shares the commit of other writes at that time. */
-export class SqliteHookCalls implements HookCalls {
-  readonly #writer: SqliteWriter;
-  readonly #numberOf: Statement;
-  readonly #page: Statement;
-  readonly #use: Statement;
-  readonly #nextHook: Statement;
-  readonly #oldest: Statement;
+const insert = `insert into hook_calls (${columns}) values (?, ?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing`;
+/** A call that made a card is a fire of its hook, if it was inserted just now. */
+const fire = `
+  insert into hook_uses (hook, fires, lastFiredAt) select ?, 1, ? where changes() > 0
+  on conflict (hook) do update set fires = fires + 1, lastFiredAt = excluded.lastFiredAt`;
+const remove = 'delete from hook_calls where number = ?';
 
-  constructor({ writer, database }: { readonly writer: SqliteWriter; readonly database: Database }) {
-    this.#writer = writer;
-    this.#numberOf = database.prepare('select number from hook_calls where id = ? and hook = ?');
-    this.#page = database.prepare(
-      `select ${columns} from hook_calls where hook = ? and number < ? order by number desc limit ?`,
-    );
-    this.#nextHook = database.prepare(
-      'select hook from hook_calls where hook > ? order by hook, number limit 1',
-    );
-    this.#oldest = database.prepare(
-      `select number, at from hook_calls where hook = ? and number <=
+/** The call log in events.db. Recording a call shares the commit of other writes at that time. */
+export const sqliteHookCalls = ({
+  writer,
+  database,
+}: {
+  readonly writer: SqliteWriter;
+  readonly database: Database;
+}): HookCalls => {
+  const numberOf = database.prepare('select number from hook_calls where id = ? and hook = ?');
+  const calls = database.prepare(
+    `select ${columns} from hook_calls where hook = ? and number < ? order by number desc limit ?`,
+  );
+  const nextHook = database.prepare(
+    'select hook from hook_calls where hook > ? order by hook, number limit 1',
+  );
+  const oldest = database.prepare(
+    `select number, at from hook_calls where hook = ? and number <=
        (select number from hook_calls where hook = ? order by number desc limit 1 offset ?)
        order by number limit ?`,
-    );
-    this.#use = database.prepare('select fires, last_fired_at from hook_uses where hook = ?');
-  }
-
-  async record(call: HookCall): Promise<void> {
-    await this.#write('recordHookCall', call);
-  }
-
-  async page(
-    hook: Uuid,
-    { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
-  ): Promise<readonly HookCall[] | null> {
-    return this.#read(() => {
-      const before = startingAfter === null ? Number.MAX_SAFE_INTEGER : this.#number(hook, startingAfter);
-      if (before === null) return null;
-      const calls: readonly HookCall[] = this.#page.all(hook, before, limit);
-      return calls;
-    });
-  }
-
-  async use(hooks: readonly Uuid[]): Promise<ReadonlyMap<Uuid, HookUse>> {
-    return this.#read(() => new Map(hooks.flatMap((hook) => this.#useOf(hook))));
-  }
-
-  async removeOld(before: Milliseconds, signal: AbortSignal): Promise<void> {
-    for (let hook = this.#hookAfter(''); hook !== null && !signal.aborted; hook = this.#hookAfter(hook)) {
-      for (let old = this.#oldOf(hook, before); old.length > 0 && !signal.aborted;) {
-        await this.#write('removeHookCalls', old);
-        old = old.length < removedAtOnce ? [] : this.#oldOf(hook, before);
-      }
-      await nextTurn();
-    }
-  }
-
-  async #write<Name extends 'recordHookCall' | 'removeHookCalls'>(name: Name, input: InputOf<Name>) {
-    try {
-      await this.#writer.run(name, input);
-    } catch (error) {
-      throw unavailable(error);
-    }
-  }
-
-  /** The first hook with calls whose id is greater. */
-  #hookAfter(hook: string): string | null {
-    return this.#read(() => {
-      const row: { readonly hook: string } | undefined = this.#nextHook.get(hook);
-      return row?.hook ?? null;
-    });
-  }
+  );
+  const useOf = database.prepare('select fires, lastFiredAt from hook_uses where hook = ?');
 
   /** The numbers of a hook's old calls that are not among its newest, oldest first. */
-  #oldOf(hook: string, before: Milliseconds): readonly number[] {
-    const rows = this.#read(() => {
-      const found: readonly { readonly number: number; readonly at: string }[] = this.#oldest.all(
-        hook,
-        hook,
-        newestKept,
-        removedAtOnce,
-      );
-      return found;
-    });
+  const oldOf = (hook: string, before: Milliseconds): readonly number[] => {
+    const rows: readonly { readonly number: number; readonly at: string }[] = oldest.all(
+      hook,
+      hook,
+      newestKept,
+      removedAtOnce,
+    );
     return rows.filter(({ at }) => Date.parse(at) < before).map(({ number }) => number);
-  }
+  };
 
-  #number(hook: Uuid, id: string): number | null {
-    const row: { readonly number: number } | undefined = this.#numberOf.get(id, hook);
-    return row?.number ?? null;
-  }
+  /** The first hook with calls whose id is greater. */
+  const hookAfter = (hook: string): string | null => {
+    const row: { readonly hook: string } | undefined = nextHook.get(hook);
+    return row?.hook ?? null;
+  };
 
-  #useOf(hook: Uuid): readonly (readonly [Uuid, HookUse])[] {
-    const row: { readonly fires: number; readonly last_fired_at: string } | undefined = this.#use.get(hook);
-    return row === undefined
-      ? []
-      : [[hook, { fireCount: row.fires, lastFiredAt: Instant.parse(row.last_fired_at) }]];
-  }
+  return reachable<HookCalls>(HookCallsUnavailable, {
+    record: async ({ id, hook, org, at, status, code, card, requestId }) => {
+      const inserting = [insert, id, hook, org, at, status, code, card, requestId] as const;
+      await writer.write(inserting, ...(card === null ? [] : [[fire, hook, at] as const]));
+    },
 
-  #read<T>(query: () => T): T {
-    try {
-      return query();
-    } catch (error) {
-      throw unavailable(error);
-    }
-  }
-}
+    page: async (hook, { startingAfter, limit }) => {
+      const before =
+        startingAfter === null ? Number.MAX_SAFE_INTEGER : numberFrom(numberOf, startingAfter, hook);
+      if (before === null) return null;
+      const found: readonly HookCall[] = calls.all(hook, before, limit);
+      return found;
+    },
+
+    use: async (hooks) =>
+      new Map(
+        hooks.flatMap((hook): [Uuid, { fireCount: number; lastFiredAt: Instant }][] => {
+          const row: { readonly fires: number; readonly lastFiredAt: string } | undefined = useOf.get(hook);
+          if (row === undefined) return [];
+          return [[hook, { fireCount: row.fires, lastFiredAt: Instant.parse(row.lastFiredAt) }]];
+        }),
+      ),
+
+    removeOld: async (before, signal) => {
+      for (let hook = hookAfter(''); hook !== null && !signal.aborted; hook = hookAfter(hook)) {
+        for (let old = oldOf(hook, before); old.length > 0 && !signal.aborted;) {
+          await writer.write(...old.map((number) => [remove, number] as const));
+          old = old.length < removedAtOnce ? [] : oldOf(hook, before);
+        }
+        await nextTurn();
+      }
+    },
+  });
+};

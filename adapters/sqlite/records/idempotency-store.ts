@@ -29,7 +29,7 @@ export class SqliteIdempotencyStore implements IdempotencyStore {
   constructor(private readonly options: SqliteIdempotencyStoreOptions) {
     this.clock = { now: () => options.clock.steady() };
     this.#completed = options.database.prepare(
-      'select body, code from idempotency_keys where org = ? and key = ? and accepted_at > ?',
+      'select body, code from idempotency_keys where org = ? and key = ? and acceptedAt > ?',
     );
   }
 

@@ -3,17 +3,20 @@ import { Instant, type Uuid } from '../../../domain/ids.js';
 import type { Database } from '../database.js';
 import type { SqliteWriter } from '../writer/writer.js';
 
+const save =
+  'insert into key_uses (key, at) values (?, ?) on conflict (key) do update set at = excluded.at where at < excluded.at';
+
 /** The last use of each key, in events.db. */
 export const sqliteKeyUses = (writer: SqliteWriter, database: Database): KeyUseRows => {
   const select = database.prepare('select at from key_uses where key = ?');
   return {
-    save: (uses) => writer.run('saveKeyUses', uses),
-    read: (keyIds) => {
-      const known = keyIds.flatMap((id): [Uuid, Instant][] => {
-        const row: { at: unknown } | undefined = select.get(id);
-        return row === undefined ? [] : [[id, Instant.parse(row.at)]];
-      });
-      return Promise.resolve(new Map(known));
-    },
+    save: async (uses) => void (await writer.write(...uses.map((use) => [save, ...use] as const))),
+    read: async (keyIds) =>
+      new Map(
+        keyIds.flatMap((id): [Uuid, Instant][] => {
+          const row: { at: unknown } | undefined = select.get(id);
+          return row === undefined ? [] : [[id, Instant.parse(row.at)]];
+        }),
+      ),
   };
 };

@@ -9,6 +9,11 @@ const removedAtOnce = 200;
 /** After every time as it is stored. */
 const endOfTime = '9999';
 
+const insert = 'insert into requests (id, at, record) values (?, ?, ?) on conflict (id) do nothing';
+const insertSubject =
+  'insert into request_subjects (id, subject, at, org) values (?, ?, ?, ?) on conflict do nothing';
+const removals = ['delete from requests where id = ?', 'delete from request_subjects where id = ?'];
+
 export const sqliteRequests = (writer: SqliteWriter, database: Database): RequestRows => {
   const select = database.prepare('select record from requests where id = ?');
   const oldest = database.prepare('select id from requests where at < ? order by at limit ?');
@@ -16,36 +21,31 @@ export const sqliteRequests = (writer: SqliteWriter, database: Database): Reques
     select record from request_subjects s join requests r on r.id = s.id
     where s.subject = ?1 and (s.at, s.id) < (?2, ?3) and (?4 is null or s.org = ?4) order by s.at desc, s.id desc limit ?5`);
   return {
-    save: (records) =>
-      writer.run(
-        'saveRequests',
-        records.map(
-          (record) => [record.id, record.at, record.org, JSON.stringify(record), record.subjects] as const,
-        ),
-      ),
-    find: (id) => {
-      const row: { readonly record: string } | undefined = select.get(id);
-      return Promise.resolve(row === undefined ? null : (JSON.parse(row.record) as RequestRecord));
+    save: async (records) => {
+      const statements = records.flatMap((record) => {
+        const { id, at, org, subjects } = record;
+        return [
+          [insert, id, at, JSON.stringify(record)] as const,
+          ...subjects.map((subject) => [insertSubject, id, subject, at, org] as const),
+        ];
+      });
+      await writer.write(...statements);
     },
-    about: (subject, org, after, limit) => {
-      const rows: readonly { readonly record: string }[] = bySubject.all(
-        subject,
-        after?.at ?? endOfTime,
-        after?.id ?? '',
-        org,
-        limit,
-      );
-      return Promise.resolve(rows.map(({ record }) => JSON.parse(record) as RequestRecord));
+    find: async (id) => {
+      const row: { readonly record: string } | undefined = select.get(id);
+      return row === undefined ? null : (JSON.parse(row.record) as RequestRecord);
+    },
+    about: async (subject, org, after, limit) => {
+      const { at, id } = after ?? { at: endOfTime, id: '' };
+      const rows: readonly { readonly record: string }[] = bySubject.all(subject, at, id, org, limit);
+      return rows.map(({ record }) => JSON.parse(record) as RequestRecord);
     },
     removeOld: async (before, signal) => {
       const end = new Date(before).toISOString();
       while (!signal.aborted) {
         const rows: readonly { readonly id: string }[] = oldest.all(end, removedAtOnce);
         if (rows.length === 0) return;
-        await writer.run(
-          'removeRequests',
-          rows.map(({ id }) => id),
-        );
+        await writer.write(...rows.flatMap(({ id }) => removals.map((sql) => [sql, id] as const)));
         await nextTurn();
       }
     },

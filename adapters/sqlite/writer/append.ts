@@ -60,10 +60,10 @@ const schema = `
     key text not null,
     body text not null,
     code text not null,
-    accepted_at integer not null,
+    acceptedAt integer not null,
     primary key (org, key)
   ) strict, without rowid;
-  create index if not exists idempotency_keys_by_age on idempotency_keys (accepted_at);
+  create index if not exists idempotency_keys_by_age on idempotency_keys (acceptedAt);
 `;
 
 const maxKnownHeads = 50_000;
@@ -87,12 +87,12 @@ export const appendOperations = (database: Database, onHead: (position: number) 
     'select position, id from events where stream = ? and revision > ? order by revision limit ?',
   );
   const insertKey = database.prepare(`
-    insert into idempotency_keys (org, key, body, code, accepted_at) values (?, ?, ?, ?, ?)
-    on conflict (org, key) do update set body = excluded.body, code = excluded.code, accepted_at = excluded.accepted_at
-    where accepted_at <= excluded.accepted_at - ${answerTtl}`);
+    insert into idempotency_keys (org, key, body, code, acceptedAt) values (?, ?, ?, ?, ?)
+    on conflict (org, key) do update set body = excluded.body, code = excluded.code, acceptedAt = excluded.acceptedAt
+    where acceptedAt <= excluded.acceptedAt - ${answerTtl}`);
   const sameCard = database.prepare('select 1 from idempotency_keys where org = ? and key = ? and code = ?');
   const purge = database.prepare(
-    `delete from idempotency_keys where (org, key) in (select org, key from idempotency_keys where accepted_at <= ? order by accepted_at limit ${purgedPerKey})`,
+    `delete from idempotency_keys where (org, key) in (select org, key from idempotency_keys where acceptedAt <= ? order by acceptedAt limit ${purgedPerKey})`,
   );
   /** The last revision of a stream, in the open transaction. */
   const heads = new LRUCache<string, number>(lazilySized(maxKnownHeads));

@@ -1,12 +1,8 @@
 import { appendOperations } from './append.js';
-import { checkpointOperations } from '../records/checkpoint-operations.js';
-import type { Database } from '../database.js';
+import type { Database, Statement } from '../database.js';
 import { deliveryOperations } from '../records/delivery-operations.js';
+import { recordTables } from '../records/tables.js';
 import { tileOperations } from '../notary/tile-operations.js';
-import { hookCallOperations } from '../records/hook-call-operations.js';
-import { requestOperations } from '../records/request-operations.js';
-import { keyUseOperations } from '../records/key-use-operations.js';
-import { recordOperations } from '../records/record-operations.js';
 
 /** A write whose only purpose is to succeed. */
 const probeOperations = (database: Database) => {
@@ -17,6 +13,25 @@ const probeOperations = (database: Database) => {
   return { operations: { probe: (bytes: number): void => void write.run(bytes) } };
 };
 
+/** A write in SQL. Its text is a constant of a store, and is kept prepared. */
+export type SqlWrite = readonly [sql: string, ...values: readonly (string | number | null)[]];
+
+/** For stores whose writes need nothing that was read before. Returns how many rows were changed in all. */
+const statementOperations = (database: Database) => {
+  database.exec(recordTables);
+  const prepared = new Map<string, Statement>();
+  const write = (statements: readonly SqlWrite[]): number => {
+    let changed = 0;
+    for (const [sql, ...values] of statements) {
+      const statement = prepared.get(sql) ?? database.prepare(sql);
+      prepared.set(sql, statement);
+      changed += Number(statement.run(...values).changes);
+    }
+    return changed;
+  };
+  return { operations: { write, removeRows: write } };
+};
+
 /**
  * Every write to events.db. They share one queue, one thread and its commits. Each set is in a file apart
  * from its store, because the thread loads the sets alone. `onHead` is called with the position of the log's
@@ -25,13 +40,9 @@ const probeOperations = (database: Database) => {
 export const openOperationSets = (database: Database, onHead: (position: number) => void) =>
   [
     appendOperations(database, onHead),
-    checkpointOperations(database),
-    keyUseOperations(database),
+    statementOperations(database),
     deliveryOperations(database),
-    hookCallOperations(database),
-    requestOperations(database),
     tileOperations(database),
-    recordOperations(database),
     probeOperations(database),
   ] as const;
 

@@ -4,7 +4,7 @@ import { isDamage } from '../database.js';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
 import { NotWritten, UnknownOutcome } from '../errors.js';
 import type { Gate } from '../gate.js';
-import type { InputOf, OperationName, OutputOf } from './operations.js';
+import type { InputOf, OperationName, OutputOf, SqlWrite } from './operations.js';
 import type { FromWriter, ToWriter, WriteReply, WriteRequest, WriterStart } from './writer-messages.js';
 
 export interface WriterOptions {
@@ -80,6 +80,12 @@ export class SqliteWriter {
       this.#unsent.push({ name, input });
       if (this.#unsent.length === 1) setImmediate(() => this.#send());
     });
+  }
+
+  /** Runs writes in SQL, in one transaction. Returns how many rows they changed. */
+  write(...statements: readonly SqlWrite[]): Promise<number> {
+    const removes = statements.some(([sql]) => sql.startsWith('delete'));
+    return this.run(removes ? 'removeRows' : 'write', statements);
   }
 
   /** Calls `listener` after every commit, when its requests have settled. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { SqliteCheckpoints } from '../../../adapters/sqlite/records/checkpoints.js';
+import { sqliteCheckpoints } from '../../../adapters/sqlite/records/checkpoints.js';
 import { Instant, Uuid } from '../../../domain/ids.js';
 import { inNewDirectory, openDirectory } from './setup.js';
 
@@ -11,7 +11,7 @@ describe('the checkpoints of the events file', () => {
       for (let start = 0; start < 2; start += 1) {
         const file = await openDirectory(directory);
         try {
-          const checkpoints = new SqliteCheckpoints(file.writer, file.database);
+          const checkpoints = sqliteCheckpoints(file.writer, file.database);
           expect(await checkpoints.load('none')).to.equal(null);
           await checkpoints.save('relay', { position: 9n, event, state: null });
           await checkpoints.save('relay', { position: 8n, state: 'late' });

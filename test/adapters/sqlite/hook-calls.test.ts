@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SqliteHookCalls } from '../../../adapters/sqlite/records/hook-calls.js';
+import { sqliteHookCalls } from '../../../adapters/sqlite/records/hook-calls.js';
 import { newestKept, type HookCall } from '../../../application/ports/hook-calls.js';
 import type { Instant, OrganizationId, Uuid } from '../../../domain/ids.js';
 import { hookCallsContract } from '../../contract/hook-calls.js';
@@ -12,11 +12,11 @@ hookCallsContract('SQLite', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'cards-sqlite-'));
   let file = await openDirectory(directory);
   return {
-    calls: new SqliteHookCalls(file),
+    calls: sqliteHookCalls(file),
     reopen: async () => {
       await file.close();
       file = await openDirectory(directory);
-      return new SqliteHookCalls(file);
+      return sqliteHookCalls(file);
     },
     close: async () => {
       await file.close();
@@ -42,7 +42,7 @@ describe('hook calls in SQLite', () => {
   it('are removed once they are old and 1,000 later ones of their hook are there, and stay counted', () =>
     inNewDirectory(async (directory) => {
       const file = await openDirectory(directory);
-      const calls = new SqliteHookCalls(file);
+      const calls = sqliteHookCalls(file);
       const [many, fewOld] = hooks;
       await Promise.all([
         ...Array.from({ length: newestKept + 450 }, (_, number) => calls.record(call(many, number, old))),

@@ -155,7 +155,7 @@ describeWithEngines(['MONGODB_URL'], 'a move between files and servers', (mongo)
     expect(await move()).to.include({ code: 0 });
     const keys = (): unknown => {
       const database = new DatabaseSync(join(directory, 'keys.db'), { readOnly: true });
-      const blocks: unknown = database.prepare('select number, wrapped_by, iv, sealed from blocks').all();
+      const blocks: unknown = database.prepare('select number, wrappedBy, iv, sealed from blocks').all();
       database.close();
       return blocks;
     };
