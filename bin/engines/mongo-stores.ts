@@ -1,11 +1,11 @@
 import { hostname } from 'node:os';
-import { MongoArtwork } from '../../adapters/mongodb/records/artwork.js';
-import { MongoCheckpoints } from '../../adapters/mongodb/records/checkpoints.js';
+import { mongoArtwork } from '../../adapters/mongodb/records/artwork.js';
+import { mongoCheckpoints } from '../../adapters/mongodb/records/checkpoints.js';
 import { watchClock } from '../../adapters/mongodb/client/clock-watch.js';
 import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
 import { MongoDeliveries } from '../../adapters/mongodb/deliveries/deliveries.js';
 import { mongoImportRecords, mongoSignInRecords } from '../../adapters/mongodb/records/records.js';
-import { MongoHookCalls } from '../../adapters/mongodb/records/hook-calls.js';
+import { mongoHookCalls } from '../../adapters/mongodb/records/hook-calls.js';
 import { MongoIdempotencyStore } from '../../adapters/mongodb/records/idempotency-store.js';
 import { mongoLogTiles } from '../../adapters/mongodb/records/log-tiles.js';
 import { mongoRequests } from '../../adapters/mongodb/records/requests.js';
@@ -13,7 +13,7 @@ import { mongoKeyUses } from '../../adapters/mongodb/records/key-uses.js';
 import { markIn } from '../../adapters/mongodb/records/rehearsal.js';
 import { makeIndexes } from '../../adapters/mongodb/client/indexes.js';
 import { MongoLease, type HeldLease } from '../../adapters/mongodb/client/lease.js';
-import { MongoPersonalKeys } from '../../adapters/mongodb/records/personal-keys.js';
+import { mongoPersonalKeys } from '../../adapters/mongodb/records/personal-keys.js';
 import { mongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
 import { watchProjector } from '../../adapters/mongodb/read/projector-watch.js';
 import { MongoRateLimiter } from '../../adapters/mongodb/records/rate-limiter.js';
@@ -66,7 +66,7 @@ export const openMongoStores = (
   let why: string | null | undefined = settings.rehearsal ? 'REHEARSAL is on' : undefined;
   const rehearsal: Rehearsal = () =>
     why === undefined ? markIn(database).then((mark) => (why = mark?.why ?? null)) : why;
-  const personalKeyStore = new MongoPersonalKeys(database);
+  const personalKeyStore = mongoPersonalKeys(database);
   const masters = options.personalMasters();
   const failIfFinal = (error: unknown): never => {
     if (error instanceof FinalError) fail(error);
@@ -163,14 +163,14 @@ export const openMongoStores = (
     idempotency: new MongoIdempotencyStore({ database, clock }),
     readModels: mongoReadModels({ database, clock, seen }),
     readYourWrites: writesWait(board),
-    checkpoints: new MongoCheckpoints(database),
+    checkpoints: mongoCheckpoints(database),
     tiles: mongoLogTiles(database),
     keyUses,
     requests,
-    hookCalls: new MongoHookCalls({ database, keep: settings.hookCallKeep }),
+    hookCalls: mongoHookCalls({ database, keep: settings.hookCallKeep }),
     signInRecords: mongoSignInRecords({ database, clock }),
     importRecords: mongoImportRecords({ database, clock }),
-    artwork: new MongoArtwork({ database, clock }),
+    artwork: mongoArtwork(database, clock),
     deliveries: new MongoDeliveries({
       database,
       clock,

@@ -21,7 +21,7 @@ const mastersOf = ({ personalKeyFile }: Settings): MasterKeys =>
 
 const openKeys = async ({ servers, dataDir }: Settings, make = false) => {
   if (servers !== null) {
-    const [{ MongoDatabase }, { MongoPersonalKeys }] = await Promise.all([
+    const [{ MongoDatabase }, { mongoPersonalKeys }] = await Promise.all([
       import('../../adapters/mongodb/client/database.js'),
       import('../../adapters/mongodb/records/personal-keys.js'),
     ]);
@@ -30,7 +30,7 @@ const openKeys = async ({ servers, dataDir }: Settings, make = false) => {
       await database.close();
       throw error;
     });
-    return { store: new MongoPersonalKeys(database), close: () => database.close() };
+    return { store: mongoPersonalKeys(database), close: () => database.close() };
   }
   const path = keysPath(dataDir);
   if (!make && !existsSync(path)) throw new Error(`There is no ${path}. Set DATA_DIR.`);

@@ -61,7 +61,7 @@ const inFiles = ({ dataDir, webhooks }: Settings, log: OpenedLog, database: Data
 const numbered = { deliveries: 'seq', hook_calls: 'number' };
 
 const onServers = async (log: OpenedLog, { log: store, database }: OpenedServers): Promise<Place> => {
-  const [{ insertMissing }, marks, { MongoPersonalKeys }, { MongoArtwork }] = await Promise.all([
+  const [{ insertMissing }, marks, { mongoPersonalKeys }, { mongoArtwork }] = await Promise.all([
     import('../../adapters/mongodb/client/backup.js'),
     import('../../adapters/mongodb/records/rehearsal.js'),
     import('../../adapters/mongodb/records/personal-keys.js'),
@@ -69,8 +69,8 @@ const onServers = async (log: OpenedLog, { log: store, database }: OpenedServers
   ]);
   return {
     ...log,
-    personalKeyStore: new MongoPersonalKeys(database),
-    artwork: new MongoArtwork({ database, clock }),
+    personalKeyStore: mongoPersonalKeys(database),
+    artwork: mongoArtwork(database, clock),
     mark: () => marks.markIn(database),
     setMark: (mark) => marks.setMark(database, mark),
     hasRecords: async () => (await database.collectionNames('')).length > 0,

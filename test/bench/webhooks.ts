@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { InProcessDeliveryQueue } from '../../adapters/memory/delivery-queue.js';
-import { MongoCheckpoints } from '../../adapters/mongodb/records/checkpoints.js';
+import { mongoCheckpoints } from '../../adapters/mongodb/records/checkpoints.js';
 import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
 import { MongoDeliveries } from '../../adapters/mongodb/deliveries/deliveries.js';
 import { RabbitDeliveryQueue } from '../../adapters/rabbitmq/delivery-queue.js';
@@ -125,7 +125,7 @@ const keptOnServers = async (
   await eventually(() => queue.down === null, { within: 60_000, what: 'RabbitMQ' });
   return {
     deliveries: new MongoDeliveries({ database, clock, entropy: new SystemEntropy() }),
-    checkpoints: new MongoCheckpoints(database),
+    checkpoints: mongoCheckpoints(database),
     queue,
     close: async () => {
       await queue.close();

@@ -10,7 +10,7 @@ import { pino } from 'pino';
 import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
 import { verifyExport } from '../../adapters/log-verifier/verify.mjs';
 import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
-import { MongoPersonalKeys } from '../../adapters/mongodb/records/personal-keys.js';
+import { mongoPersonalKeys } from '../../adapters/mongodb/records/personal-keys.js';
 import { topologyOf } from '../../adapters/rabbitmq/topology.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
@@ -87,7 +87,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'after an erasure on server
     ...wiring.environment,
   });
 
-  const blocks = (): Promise<readonly StoredBlock[]> => new MongoPersonalKeys(database).after(-1, 1_000);
+  const blocks = (): Promise<readonly StoredBlock[]> => mongoPersonalKeys(database).after(-1, 1_000);
 
   /** A ring that knows nothing yet. */
   const ringOver = (keys: PersonalKeys): KeyRing =>
@@ -98,7 +98,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'after an erasure on server
       entropy,
     });
   const areDestroyed = async (ids: readonly string[]): Promise<boolean> => {
-    const ring = ringOver(new MongoPersonalKeys(database));
+    const ring = ringOver(mongoPersonalKeys(database));
     await ring.load(ids);
     return ids.every((id) => ring.keyOf(id) === null);
   };
@@ -255,7 +255,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'after an erasure on server
 
   it('the other keys are encrypted anew by `personal rotate`; older copies of them can’t be opened then', async () => {
     const path = join(directory, 'personal.key');
-    const inMongo = new MongoPersonalKeys(database);
+    const inMongo = mongoPersonalKeys(database);
     const was = ringOver(inMongo);
     await was.load(kept);
     const older = new MemoryPersonalKeys();

@@ -2,14 +2,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
-import { MongoCheckpoints } from '../../adapters/mongodb/records/checkpoints.js';
+import { mongoCheckpoints } from '../../adapters/mongodb/records/checkpoints.js';
 import { mongoKeyUses } from '../../adapters/mongodb/records/key-uses.js';
 import type { MongoDatabase } from '../../adapters/mongodb/client/database.js';
 import { MongoDeliveries } from '../../adapters/mongodb/deliveries/deliveries.js';
-import { MongoHookCalls } from '../../adapters/mongodb/records/hook-calls.js';
+import { mongoHookCalls } from '../../adapters/mongodb/records/hook-calls.js';
 import { MongoIdempotencyStore } from '../../adapters/mongodb/records/idempotency-store.js';
 import { mongoLogTiles } from '../../adapters/mongodb/records/log-tiles.js';
-import { MongoPersonalKeys } from '../../adapters/mongodb/records/personal-keys.js';
+import { mongoPersonalKeys } from '../../adapters/mongodb/records/personal-keys.js';
 import { mongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
 import { MongoRateLimiter } from '../../adapters/mongodb/records/rate-limiter.js';
 import { mongoReadModels } from '../../adapters/mongodb/read/read-models.js';
@@ -268,7 +268,7 @@ describeWithEngines(['MONGODB_URL'], 'random operations on MongoDB', (url) => {
   agrees(
     hookCalls,
     memory.hookCalls,
-    inDatabase((database) => new MongoHookCalls({ database, keep: 86_400_000 })),
+    inDatabase((database) => mongoHookCalls({ database, keep: 86_400_000 })),
   );
   agrees(deliveries, memory.deliveries(true), () => {
     const { database, end } = freshDatabase(url);
@@ -282,7 +282,7 @@ describeWithEngines(['MONGODB_URL'], 'random operations on MongoDB', (url) => {
   agrees(
     checkpoints,
     memory.checkpoints,
-    inDatabase((database) => new MongoCheckpoints(database)),
+    inDatabase((database) => mongoCheckpoints(database)),
   );
   agrees(
     rateLimits,
@@ -305,7 +305,7 @@ describeWithEngines(['MONGODB_URL'], 'random operations on MongoDB', (url) => {
   agrees(
     personalKeys,
     memory.personalKeys,
-    inDatabase((database) => new MongoPersonalKeys(database)),
+    inDatabase((database) => mongoPersonalKeys(database)),
   );
   agrees(
     readModels,

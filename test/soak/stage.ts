@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { EventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.js';
 import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
-import { MongoPersonalKeys } from '../../adapters/mongodb/records/personal-keys.js';
+import { mongoPersonalKeys } from '../../adapters/mongodb/records/personal-keys.js';
 import { newGate } from '../../adapters/sqlite/gate.js';
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
 import { openLogReader } from '../../adapters/sqlite/log/log-reader.js';
@@ -70,7 +70,7 @@ export const onServers = async (directory: string): Promise<Stage> => {
   const prefix = `soak.${namespace}`;
   const store = new EventStoreDbEventStore({ url: eventStore.url, prefix, clock, entropy });
   const database = new MongoDatabase(environment['MONGODB_URL'] ?? '', clock);
-  const keys = new MongoPersonalKeys(database);
+  const keys = mongoPersonalKeys(database);
   const file = environment['SECRET_KEY_FILE'] ?? '';
   return {
     environment: {

@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { BSON, type Document } from 'mongodb';
 import type { MongoDatabase } from './database.js';
-import { MongoPersonalKeys } from '../records/personal-keys.js';
+import { mongoPersonalKeys } from '../records/personal-keys.js';
 import { batchSize } from './chunks.js';
 import { duplicatesOf } from './refusals.js';
 
@@ -119,7 +119,7 @@ export interface SinceBackup {
 
 /** Moves the shredder's position back to one, unless it is there or earlier. */
 const moveMarkBack = async (database: MongoDatabase, position: bigint): Promise<void> => {
-  const keys = new MongoPersonalKeys(database);
+  const keys = mongoPersonalKeys(database);
   for (;;) {
     const mark = await keys.mark();
     if (mark === null || mark.position <= position) return;

@@ -2,19 +2,12 @@ import {
   deliveryStatuses,
   erasedReason,
   expiredReason,
-  type DeadLetterFilter,
-  type Delivery,
-  type DeliveryChange,
   type DeliveryFilter,
-  type Page,
   type DeliveryId,
   type DeliveryLog,
-  type NewDelivery,
-  type QueueDepth,
-  type Redriven,
 } from '../../../application/ports/delivery-log.js';
 import type { Entropy } from '../../../application/ports/system.js';
-import { Uuid, type Milliseconds, type OrganizationId } from '../../../domain/ids.js';
+import { Uuid, type Milliseconds } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 import type { MongoAttempts } from './attempts.js';
 import { batchSize, chunks } from '../client/chunks.js';
@@ -35,221 +28,206 @@ const indexFor = ({ endpoint, status, type, card }: DeliveryFilter): string => {
   return status === null && type === null ? 'by_org' : 'by_kind';
 };
 
-/** The rows of deliveries. Every change is one guarded update of one document. */
-export class MongoDeliveryLog implements DeliveryLog {
-  readonly #redrives: MongoRedrives;
-
-  constructor(
-    private readonly options: MongoDeliveryWritesOptions & {
-      readonly entropy: Entropy;
-      readonly attempts: MongoAttempts;
-      readonly writes: MongoDeliveryWrites;
-    },
-  ) {
-    this.#redrives = new MongoRedrives(options);
-  }
-
-  async insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
-    const added: DeliveryId[] = [];
-    for (const some of chunks(rows)) added.push(...(await this.options.writes.insert(some)));
-    await this.options.watch.announce(added);
-    return added;
-  }
-
-  async erase(card: string, now: Milliseconds): Promise<void> {
-    await rememberErased(this.options.database, card, now);
-    const of = { card: { $eq: card } };
-    while ((await this.options.writes.dropSome(of, erasedReason)) === batchSize);
-    await eraseRows(this.options.database, [card]);
-    await this.options.attempts.revokeClaims(of);
-  }
-
-  async dropExpired(now: Milliseconds, only?: Uuid): Promise<number> {
-    // Deliveries of a process that died before it could see that their card had been erased meanwhile.
-    const recently = { at: { $gt: now - certainlyInserted } };
-    await eraseRows(
-      this.options.database,
-      await erasedCards(this.options.database).distinct('_id', recently),
-    );
-    let count = 0;
-    for (const { _id, state, closedBecause, changedAt } of await this.options.endpoints.inactive(only)) {
-      const of = { endpoint: { $eq: _id } };
-      const which = state === 'closed' ? of : { ...of, expires: { $lte: state === 'off' ? now : changedAt } };
-      const reason = (state === 'closed' ? closedBecause : null) ?? expiredReason;
-      let dropped: number;
-      do {
-        dropped = await this.options.writes.dropSome(which, reason);
-        count += dropped;
-      } while (dropped === batchSize);
-      if (state === 'opening') await this.options.endpoints.open(_id);
-      // Rows may still be inserted by a process that read the endpoint before it was deleted.
-      if (state === 'closed' && changedAt + certainlyInserted <= now)
-        await this.options.endpoints.markClean(_id);
-    }
-    return count;
-  }
-
-  async removeEnded(before: Milliseconds): Promise<number> {
-    const deliveries = await deliveryRows(this.options.database);
-    // The server removes them too, if it can; this is for servers that can't.
-    const ended = { removeAt: { $lte: new Date(before + this.options.keep) } };
-    let count = 0;
-    for (;;) {
-      const rows = await deliveries
-        .find(ended)
-        .project<{ _id: string }>({ _id: 1 })
-        .limit(batchSize)
-        .toArray();
-      if (rows.length === 0) break;
-      await deliveries.deleteMany({ ...ended, _id: { $in: rows.map(({ _id }) => _id) } });
-      count += rows.length;
-    }
-    await this.options.endpoints.forget(before);
-    await erasedCards(this.options.database).deleteMany({ at: { $lte: before } });
-    return count;
-  }
-
-  async continueRedrives(): Promise<ReadonlySet<Uuid>> {
-    const endpoints = new Set<Uuid>();
-    for (;;) {
-      const open = await this.#redrives.first();
-      if (open === null) return endpoints;
-      for (const endpoint of (await this.#redrives.step(open)).counts.keys()) endpoints.add(endpoint);
-    }
-  }
-
-  async retry(
-    org: OrganizationId,
-    id: string,
-    now: Milliseconds,
-    expires: Milliseconds,
-  ): Promise<{ readonly endpoint: Uuid } | 'unknown' | 'refused'> {
-    const deliveries = await deliveryRows(this.options.database);
-    for (;;) {
-      const row = await deliveries.findOne({ _id: { $eq: id }, org: { $eq: org as string } });
-      if (row === null) return 'unknown';
-      const endpoint = Uuid.parse(row.endpoint);
-      const known = await this.options.endpoints.find(endpoint);
-      if (row.status === 'delivered' || known === null || known.state === 'closed') return 'refused';
-      const done =
-        row.status === 'pending'
-          ? await this.options.writes.makeDue(row, now, row.expires <= now ? expires : row.expires)
-          : await this.options.writes.revive(row, now, expires, 0);
-      if (!done) continue;
-      await this.options.watch.announce([row._id as DeliveryId]);
-      return { endpoint };
-    }
-  }
-
-  async redrive(
-    org: OrganizationId,
-    which: DeadLetterFilter,
-    now: Milliseconds,
-    expires: Milliseconds,
-  ): Promise<Redriven> {
-    const redrive = await this.#redrives.begin(org, which, now, expires);
-    return this.#redrives.step(redrive, 'all');
-  }
-
-  async replay(rows: readonly NewDelivery[]): Promise<number> {
-    const deliveries = await deliveryRows(this.options.database);
-    let count = 0;
-    for (const some of chunks(rows)) {
-      const deleted = await this.options.endpoints.deleted(some.map(({ endpoint }) => endpoint));
-      const open = some.filter(({ endpoint }) => !deleted.has(endpoint));
-      const existing = await deliveries.find({ _id: { $in: open.map(({ id }) => id as string) } }).toArray();
-      const known = new Map(existing.map((row) => [row._id, row]));
-      const added = await this.options.writes.insert(open.filter(({ id }) => !known.has(id)));
-      const revived: DeliveryId[] = [];
-      for (const { id, due, expires, allowed } of open) {
-        let row = known.get(id) ?? null;
-        while (row?.status === 'exhausted' || row?.status === 'dropped') {
-          if (await this.options.writes.revive(row, due, expires, allowed)) {
-            revived.push(id);
-            break;
-          }
-          row = await deliveries.findOne({ _id: { $eq: id as string } });
-        }
-      }
-      await this.options.watch.announce([...added, ...revived]);
-      count += added.length + revived.length;
-    }
-    return count;
-  }
-
-  async page(
-    org: OrganizationId,
-    { endpoint, status, type, card }: DeliveryFilter,
-    { startingAfter, limit }: Page,
-  ): Promise<readonly Delivery[] | null> {
-    const deliveries = await deliveryRows(this.options.database);
-    const own = { org: { $eq: org as string } };
-    const last =
-      startingAfter === null ? null : await deliveries.findOne({ _id: { $eq: startingAfter }, ...own });
-    if (startingAfter !== null && last === null) return null;
-    const wanted = Object.entries({ endpoint, card }).flatMap(([field, value]) =>
-      value === null ? [] : [[field, { $eq: value }] as const],
-    );
-    // Whatever is not asked for is listed, so that an index yields the rows in order for each of them.
-    const kind =
-      card === null && endpoint === null && status === null && type === null
-        ? {}
-        : {
-            status: { $in: status === null ? [...deliveryStatuses] : [status] },
-            type: { $in: type === null ? [...publicEventTypes] : [type] },
-          };
-    const filter = {
-      ...own,
-      ...Object.fromEntries(wanted),
-      ...kind,
-      ...(last !== null && { seq: { $lt: last.seq } }),
-    };
-    const rows =
-      limit < 1
-        ? []
-        : await deliveries
-            .find(filter)
-            .hint(indexFor({ endpoint, status, type, card }))
-            .sort({ seq: -1 })
-            .limit(limit)
-            .toArray();
-    return rows.map(deliveryOf);
-  }
-
-  async deadLetters({ startingAfter, limit }: Page): Promise<readonly Delivery[] | null> {
-    const deliveries = await deliveryRows(this.options.database);
-    const last = startingAfter === null ? null : await deliveries.findOne({ _id: { $eq: startingAfter } });
-    if (startingAfter !== null && last === null) return null;
-    const rows = await deliveries
-      .find({ ...dead, ...(last !== null && { seq: { $lt: last.seq } }) })
-      .hint('all_dead_letters')
-      .sort({ seq: -1 })
-      .limit(limit)
-      .toArray();
-    return rows.map(deliveryOf);
-  }
-
-  async get(org: OrganizationId, id: string): Promise<Delivery | null> {
-    const deliveries = await deliveryRows(this.options.database);
-    const row = await deliveries.findOne({ _id: { $eq: id }, org: { $eq: org as string } });
-    return row && deliveryOf(row);
-  }
-
-  async depth(now: Milliseconds): Promise<QueueDepth> {
-    const deliveries = await deliveryRows(this.options.database);
-    const disabled = await this.options.endpoints.allDisabled();
-    const counting = { limit: maxCounted, hint: 'by_status' };
-    const [pending, deadLetters, first] = await Promise.all([
-      deliveries.countDocuments({ status: 'pending', endpoint: { $nin: [...disabled] } }, counting),
-      deliveries.countDocuments({ status: 'exhausted' }, counting),
-      earliestOf(this.options.database, this.options.endpoints),
-    ]);
-    const due = [...first.values()].filter((delivery) => delivery.due <= now);
-    const oldestDue = new Map(due.toSorted((a, b) => b.due - a.due).map((each) => [each.org, each.due]));
-    return { pending, deadLetters, oldestDue, disabledEndpoints: disabled.length };
-  }
-
-  watch(org: OrganizationId, signal: AbortSignal): AsyncIterable<DeliveryChange> {
-    return this.options.watch.watch(org, signal);
-  }
+/** Shared by the ports of the delivery store. */
+export interface DeliveryParts extends MongoDeliveryWritesOptions {
+  readonly entropy: Entropy;
+  readonly attempts: MongoAttempts;
+  readonly writes: MongoDeliveryWrites;
 }
+
+/** The rows of deliveries. Every change is one guarded update of one document. */
+export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
+  const { database, endpoints, watch, writes, attempts, keep } = parts;
+  const redrives = new MongoRedrives(parts);
+
+  return {
+    insert: async (rows) => {
+      const added: DeliveryId[] = [];
+      for (const some of chunks(rows)) added.push(...(await writes.insert(some)));
+      await watch.announce(added);
+      return added;
+    },
+
+    erase: async (card, now) => {
+      await rememberErased(database, card, now);
+      const of = { card: { $eq: card } };
+      while ((await writes.dropSome(of, erasedReason)) === batchSize);
+      await eraseRows(database, [card]);
+      await attempts.revokeClaims(of);
+    },
+
+    dropExpired: async (now, only) => {
+      // Deliveries of a process that died before it could see that their card had been erased meanwhile.
+      const recently = { at: { $gt: now - certainlyInserted } };
+      await eraseRows(database, await erasedCards(database).distinct('_id', recently));
+      let count = 0;
+      for (const { _id, state, closedBecause, changedAt } of await endpoints.inactive(only)) {
+        const of = { endpoint: { $eq: _id } };
+        const which =
+          state === 'closed' ? of : { ...of, expires: { $lte: state === 'off' ? now : changedAt } };
+        const reason = (state === 'closed' ? closedBecause : null) ?? expiredReason;
+        let dropped: number;
+        do {
+          dropped = await writes.dropSome(which, reason);
+          count += dropped;
+        } while (dropped === batchSize);
+        if (state === 'opening') await endpoints.open(_id);
+        // Rows may still be inserted by a process that read the endpoint before it was deleted.
+        if (state === 'closed' && changedAt + certainlyInserted <= now) await endpoints.markClean(_id);
+      }
+      return count;
+    },
+
+    removeEnded: async (before) => {
+      const deliveries = await deliveryRows(database);
+      // The server removes them too, if it can; this is for servers that can't.
+      const ended = { removeAt: { $lte: new Date(before + keep) } };
+      let count = 0;
+      for (;;) {
+        const rows = await deliveries
+          .find(ended)
+          .project<{ _id: string }>({ _id: 1 })
+          .limit(batchSize)
+          .toArray();
+        if (rows.length === 0) break;
+        await deliveries.deleteMany({ ...ended, _id: { $in: rows.map(({ _id }) => _id) } });
+        count += rows.length;
+      }
+      await endpoints.forget(before);
+      await erasedCards(database).deleteMany({ at: { $lte: before } });
+      return count;
+    },
+
+    continueRedrives: async () => {
+      const endpoints = new Set<Uuid>();
+      for (;;) {
+        const open = await redrives.first();
+        if (open === null) return endpoints;
+        for (const endpoint of (await redrives.step(open)).counts.keys()) endpoints.add(endpoint);
+      }
+    },
+
+    retry: async (org, id, now, expires) => {
+      const deliveries = await deliveryRows(database);
+      for (;;) {
+        const row = await deliveries.findOne({ _id: { $eq: id }, org: { $eq: org as string } });
+        if (row === null) return 'unknown';
+        const endpoint = Uuid.parse(row.endpoint);
+        const known = await endpoints.find(endpoint);
+        if (row.status === 'delivered' || known === null || known.state === 'closed') return 'refused';
+        const done =
+          row.status === 'pending'
+            ? await writes.makeDue(row, now, row.expires <= now ? expires : row.expires)
+            : await writes.revive(row, now, expires, 0);
+        if (!done) continue;
+        await watch.announce([row._id as DeliveryId]);
+        return { endpoint };
+      }
+    },
+
+    redrive: async (org, which, now, expires) => {
+      const redrive = await redrives.begin(org, which, now, expires);
+      return redrives.step(redrive, 'all');
+    },
+
+    replay: async (rows) => {
+      const deliveries = await deliveryRows(database);
+      let count = 0;
+      for (const some of chunks(rows)) {
+        const deleted = await endpoints.deleted(some.map(({ endpoint }) => endpoint));
+        const open = some.filter(({ endpoint }) => !deleted.has(endpoint));
+        const existing = await deliveries
+          .find({ _id: { $in: open.map(({ id }) => id as string) } })
+          .toArray();
+        const known = new Map(existing.map((row) => [row._id, row]));
+        const added = await writes.insert(open.filter(({ id }) => !known.has(id)));
+        const revived: DeliveryId[] = [];
+        for (const { id, due, expires, allowed } of open) {
+          let row = known.get(id) ?? null;
+          while (row?.status === 'exhausted' || row?.status === 'dropped') {
+            if (await writes.revive(row, due, expires, allowed)) {
+              revived.push(id);
+              break;
+            }
+            row = await deliveries.findOne({ _id: { $eq: id as string } });
+          }
+        }
+        await watch.announce([...added, ...revived]);
+        count += added.length + revived.length;
+      }
+      return count;
+    },
+
+    page: async (org, { endpoint, status, type, card }, { startingAfter, limit }) => {
+      const deliveries = await deliveryRows(database);
+      const own = { org: { $eq: org as string } };
+      const last =
+        startingAfter === null ? null : await deliveries.findOne({ _id: { $eq: startingAfter }, ...own });
+      if (startingAfter !== null && last === null) return null;
+      const wanted = Object.entries({ endpoint, card }).flatMap(([field, value]) =>
+        value === null ? [] : [[field, { $eq: value }] as const],
+      );
+      // Whatever is not asked for is listed, so that an index yields the rows in order for each of them.
+      const kind =
+        card === null && endpoint === null && status === null && type === null
+          ? {}
+          : {
+              status: { $in: status === null ? [...deliveryStatuses] : [status] },
+              type: { $in: type === null ? [...publicEventTypes] : [type] },
+            };
+      const filter = {
+        ...own,
+        ...Object.fromEntries(wanted),
+        ...kind,
+        ...(last !== null && { seq: { $lt: last.seq } }),
+      };
+      const rows =
+        limit < 1
+          ? []
+          : await deliveries
+              .find(filter)
+              .hint(indexFor({ endpoint, status, type, card }))
+              .sort({ seq: -1 })
+              .limit(limit)
+              .toArray();
+      return rows.map(deliveryOf);
+    },
+
+    deadLetters: async ({ startingAfter, limit }) => {
+      const deliveries = await deliveryRows(database);
+      const last = startingAfter === null ? null : await deliveries.findOne({ _id: { $eq: startingAfter } });
+      if (startingAfter !== null && last === null) return null;
+      const rows = await deliveries
+        .find({ ...dead, ...(last !== null && { seq: { $lt: last.seq } }) })
+        .hint('all_dead_letters')
+        .sort({ seq: -1 })
+        .limit(limit)
+        .toArray();
+      return rows.map(deliveryOf);
+    },
+
+    get: async (org, id) => {
+      const deliveries = await deliveryRows(database);
+      const row = await deliveries.findOne({ _id: { $eq: id }, org: { $eq: org as string } });
+      return row && deliveryOf(row);
+    },
+
+    depth: async (now) => {
+      const deliveries = await deliveryRows(database);
+      const disabled = await endpoints.allDisabled();
+      const counting = { limit: maxCounted, hint: 'by_status' };
+      const [pending, deadLetters, first] = await Promise.all([
+        deliveries.countDocuments({ status: 'pending', endpoint: { $nin: [...disabled] } }, counting),
+        deliveries.countDocuments({ status: 'exhausted' }, counting),
+        earliestOf(database, endpoints),
+      ]);
+      const due = [...first.values()].filter((delivery) => delivery.due <= now);
+      const oldestDue = new Map(due.toSorted((a, b) => b.due - a.due).map((each) => [each.org, each.due]));
+      return { pending, deadLetters, oldestDue, disabledEndpoints: disabled.length };
+    },
+
+    watch: (org, signal) => {
+      return watch.watch(org, signal);
+    },
+  };
+};

@@ -1,13 +1,9 @@
 import type { Collection, IndexDescription, UpdateFilter } from 'mongodb';
-import { z } from 'zod';
-import {
-  deliveryStatuses,
-  type DeliveryAttempt,
-  type Delivery,
-  type DeliveryChange,
-  type DeliveryId,
-  type DeliveryStatus,
-  type NewDelivery,
+import type {
+  Delivery,
+  DeliveryChange,
+  DeliveryId,
+  NewDelivery,
 } from '../../../application/ports/delivery-log.js';
 import type {
   EndpointHealth,
@@ -37,29 +33,15 @@ export interface Uncounted {
   readonly disableAfter: number;
 }
 
-export interface DeliveryRow {
+/** A delivery as it is stored. `traceparent` is absent if there is none. */
+export type DeliveryRow = Omit<Delivery, 'id' | 'org' | 'endpoint'> & {
   readonly _id: string;
   /** Its place in the order of insertion. */
   readonly seq: number;
   readonly org: string;
   readonly endpoint: string;
-  readonly event: string;
-  readonly type: string;
-  readonly card: string;
-  readonly position: bigint;
-  readonly occurredAt: Milliseconds;
-  /** Absent if there is none. */
-  readonly traceparent?: string;
-  readonly body: string;
   /** Its card was erased: neither this body nor the bodies of attempts hold anything personal ever again. */
   readonly erased: boolean;
-  readonly status: DeliveryStatus;
-  readonly attempts: readonly DeliveryAttempt[];
-  readonly made: number;
-  readonly allowed: number;
-  readonly due: Milliseconds | null;
-  readonly expires: Milliseconds;
-  readonly dropReason: string | null;
   /** When the server may remove it; null while it is pending. */
   readonly removeAt: Date | null;
   readonly claim: string | null;
@@ -70,7 +52,7 @@ export interface DeliveryRow {
   readonly revision: number;
   readonly change: DeliveryChange['kind'];
   readonly changedAt: Milliseconds;
-}
+};
 
 /**
  * `opening`: enabled, but rows whose window ended before are still being dropped. `off`: disabled. `tripped`:
@@ -78,7 +60,7 @@ export interface DeliveryRow {
  */
 export type EndpointState = 'open' | 'opening' | 'off' | 'tripped' | 'closed';
 
-export interface EndpointRow {
+export interface EndpointRow extends Pick<DeliveryEndpoint, 'version' | 'enabledAt'> {
   readonly _id: string;
   readonly org: string;
   readonly url: string;
@@ -86,8 +68,6 @@ export interface EndpointRow {
   readonly secrets: string;
   readonly state: EndpointState;
   readonly closedBecause: string | null;
-  readonly version: number;
-  readonly enabledAt: number;
   /** When it was last opened, disabled or deleted; 0 if it never was. */
   readonly changedAt: Milliseconds;
   /** Deleted, and nothing is pending for it. */
@@ -151,8 +131,6 @@ export const changed = (
   $inc: { revision: 1 },
 });
 
-const status = z.enum(deliveryStatuses);
-
 export const newDeliveryRow = (
   delivery: NewDelivery,
   seq: number,
@@ -161,29 +139,19 @@ export const newDeliveryRow = (
   now: Milliseconds,
   keep: Milliseconds,
 ): DeliveryRow => {
-  const { id, due, org, endpoint, event, type, card, position, occurredAt, traceparent } = delivery;
-  const { body, allowed, expires } = delivery;
+  const { id, due, body, ...fields } = delivery;
   return {
+    ...fields,
     _id: id,
     seq,
-    org,
-    endpoint,
-    event,
-    type,
-    card,
-    position,
-    occurredAt,
-    ...(traceparent !== undefined && { traceparent }),
     body: erased ? erasedPayload(body) : body,
     erased,
-    allowed,
-    expires,
     dropReason,
     status: dropReason === null ? 'pending' : 'dropped',
     attempts: [],
     made: 0,
     due: dropReason === null ? due : null,
-    removeAt: dropReason === null ? null : new Date(occurredAt + keep),
+    removeAt: dropReason === null ? null : new Date(fields.occurredAt + keep),
     claim: null,
     claimedUntil: 0,
     revision: 0,
@@ -192,31 +160,24 @@ export const newDeliveryRow = (
   };
 };
 
-export const deliveryOf = (row: DeliveryRow): Delivery => ({
-  id: row._id as DeliveryId,
-  org: OrganizationId.parse(row.org),
-  endpoint: Uuid.parse(row.endpoint),
-  event: row.event,
-  type: row.type,
-  card: row.card,
-  position: row.position,
-  occurredAt: row.occurredAt,
-  ...(row.traceparent !== undefined && { traceparent: row.traceparent }),
-  body: row.body,
-  status: status.parse(row.status),
-  attempts: row.attempts.map(({ at, httpStatus, error, duration, body }) => ({
-    at,
-    httpStatus,
-    error,
-    duration,
-    body,
-  })),
-  made: row.made,
-  allowed: row.allowed,
-  due: row.due,
-  expires: row.expires,
-  dropReason: row.dropReason,
-});
+/** Without the fields that only this store needs. */
+export const deliveryOf = ({ _id, org, endpoint, ...row }: DeliveryRow): Delivery => {
+  const {
+    seq: _seq,
+    erased: _erased,
+    removeAt: _removeAt,
+    claim: _claim,
+    claimedUntil: _until,
+    ...more
+  } = row;
+  const { uncounted: _uncounted, revision: _revision, change: _change, changedAt: _at, ...delivery } = more;
+  return {
+    ...delivery,
+    id: _id as DeliveryId,
+    org: OrganizationId.parse(org),
+    endpoint: Uuid.parse(endpoint),
+  };
+};
 
 export const deliveryEndpointOf = (row: EndpointRow): DeliveryEndpoint => {
   const secrets: readonly DatedSecret[] = JSON.parse(row.secrets);
@@ -231,23 +192,12 @@ export const deliveryEndpointOf = (row: EndpointRow): DeliveryEndpoint => {
   };
 };
 
-export const newEndpointRow = ({
-  endpoint,
-  org,
-  url,
-  secrets,
-  active,
-  version,
-  enabledAt,
-}: DeliveryEndpoint): EndpointRow => ({
+export const newEndpointRow = ({ endpoint, secrets, active, ...fields }: DeliveryEndpoint): EndpointRow => ({
+  ...fields,
   _id: endpoint,
-  org,
-  url,
   secrets: JSON.stringify(secrets),
   state: active ? 'open' : 'off',
   closedBecause: null,
-  version,
-  enabledAt,
   changedAt: 0,
   failures: 0,
   consecutive: 0,
@@ -270,16 +220,10 @@ export const watchedOf = (row: EndpointRow): WatchedEndpoint => ({
   ...healthOf(row),
 });
 
-export const trippedOf = ({
-  _id,
-  org,
-  enabledAt,
-  consecutive,
-  lastFailure,
-}: EndpointRow): TrippedEndpoint => ({
+export const trippedOf = ({ _id, org, consecutive, ...row }: EndpointRow): TrippedEndpoint => ({
   org: OrganizationId.parse(org),
   endpoint: Uuid.parse(_id),
-  enabledAt,
+  enabledAt: row.enabledAt,
   consecutiveFailures: consecutive,
-  lastFailure,
+  lastFailure: row.lastFailure,
 });

@@ -4,16 +4,12 @@ import type { Clock } from '../../../application/ports/system.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { batchSize } from '../client/chunks.js';
 import type { MongoDatabase } from '../client/database.js';
-import { duplicatesOf, isDuplicate } from '../client/refusals.js';
+import { duplicatesOf } from '../client/refusals.js';
+import { takeNumbers } from '../client/sequences.js';
 import { changed, deliveryRows, newDeliveryRow, type DeliveryRow } from './delivery-rows.js';
 import { erasedAmong, eraseRows } from './erased-cards.js';
 import type { MongoDeliveryEndpoints } from './delivery-endpoints.js';
 import type { MongoDeliveryWatch } from './delivery-watch.js';
-
-interface Sequence {
-  readonly _id: string;
-  readonly last: number;
-}
 
 export interface MongoDeliveryWritesOptions {
   readonly database: MongoDatabase;
@@ -35,16 +31,16 @@ export class MongoDeliveryWrites {
     if (rows.length === 0) return [];
     const deliveries = await deliveryRows(this.options.database);
     const cards = rows.map(({ card }) => card);
-    const [deleted, erased, last] = await Promise.all([
+    const [deleted, erased, first] = await Promise.all([
       this.options.endpoints.deleted(rows.map(({ endpoint }) => endpoint)),
       erasedAmong(this.options.database, cards),
-      this.#reserveNumbers(rows.length),
+      takeNumbers(this.options.database, 'deliveries', rows.length),
     ]);
     const now = this.options.clock.now();
     const inserted = rows.map((row, index) =>
       newDeliveryRow(
         row,
-        last - rows.length + 1 + index,
+        first + index,
         row.dropReason ?? deleted.get(row.endpoint) ?? null,
         erased.has(row.card),
         now,
@@ -140,21 +136,5 @@ export class MongoDeliveryWrites {
       changed('changed', set, this.options.clock.now()),
     );
     return matchedCount === 1;
-  }
-
-  /** Reserves consecutive numbers and returns the last of them. */
-  async #reserveNumbers(count: number): Promise<number> {
-    const sequences = this.options.database.collection<Sequence>('sequences');
-    const advance = () =>
-      sequences.findOneAndUpdate(
-        { _id: { $eq: 'deliveries' } },
-        { $inc: { last: count } },
-        { upsert: true, returnDocument: 'before' },
-      );
-    const before = await advance().catch((error: unknown) => {
-      if (isDuplicate(error)) return advance();
-      throw error;
-    });
-    return (before?.last ?? 0) + count;
   }
 }

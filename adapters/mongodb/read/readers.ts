@@ -1,6 +1,6 @@
 import type { LogReading } from '../../../application/log/same-log.js';
 import { builds, eventAtCheckpoint } from './builds.js';
-import { MongoCheckpoints } from '../records/checkpoints.js';
+import { mongoCheckpoints } from '../records/checkpoints.js';
 import type { MongoDatabase } from '../client/database.js';
 
 /** All readers of the log: the builds of all projections, and the processes with checkpoints. */
@@ -11,7 +11,7 @@ export const readingsOf = async (database: MongoDatabase): Promise<readonly LogR
     position: row.checkpoint,
     ...eventAtCheckpoint(row),
   }));
-  const processes = await new MongoCheckpoints(database).all();
+  const processes = await mongoCheckpoints(database).all();
   return [
     ...projections,
     ...processes.map(({ name, ...progress }) => ({ reader: `The process ${name}`, ...progress })),

@@ -1,16 +1,9 @@
 import { once } from 'node:events';
-import { Binary, ObjectId, type Collection, type Document } from 'mongodb';
-import {
-  ArtworkUnavailable,
-  type Artwork,
-  type Pictures,
-  type PictureSize,
-  type StoredArtwork,
-} from '../../../application/ports/artwork.js';
+import { Binary, ObjectId, type Collection } from 'mongodb';
+import { ArtworkUnavailable, type Artwork } from '../../../application/ports/artwork.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { ArtworkDigest } from '../../../domain/artwork.js';
-import type { Milliseconds } from '../../../domain/ids.js';
-import { guarded, type MongoDatabase } from '../client/database.js';
+import { guarded, guardedPort, type MongoDatabase } from '../client/database.js';
 
 /** As GridFS keeps it. Its chunks are the print master. */
 interface FileDocument {
@@ -42,91 +35,75 @@ const bytesOf = ({ buffer, position }: Binary): Buffer => Buffer.from(buffer).su
  * Pictures in GridFS. A front is there once its document in `artwork.files` is, which comes last and goes
  * first; puts of one digest at the same time may make two, which are removed together.
  */
-export class MongoArtwork implements Artwork {
-  constructor(private readonly options: { readonly database: MongoDatabase; readonly clock: Clock }) {}
+export const mongoArtwork = (database: MongoDatabase, clock: Clock): Artwork => {
+  const files = (): Collection<FileDocument> => database.collection('artwork.files');
+  const unfinished = (): Collection<UnfinishedDocument> => database.collection('artwork.unfinished');
 
-  put(digest: ArtworkDigest, { master, preview, thumbnail }: Pictures): Promise<void> {
-    return this.#guarded(async () => {
-      const putAt = new Date(this.options.clock.now());
+  const begin = async (id: ObjectId): Promise<ObjectId> => {
+    const at = new Date(clock.now());
+    await unfinished().updateOne({ _id: { $eq: id } }, { $set: { at } }, { upsert: true });
+    return id;
+  };
+
+  /** Removes the chunks of a file that is not there. */
+  const end = async (id: ObjectId): Promise<void> => {
+    const file = await files().findOne({ _id: { $eq: id } }, { projection: { _id: 1 } });
+    if (file === null) await database.collection('artwork.chunks').deleteMany({ files_id: { $eq: id } });
+    await unfinished().deleteOne({ _id: { $eq: id } });
+  };
+
+  return guardedPort<Artwork>(ArtworkUnavailable, {
+    put: async (digest, { master, preview, thumbnail }) => {
+      const putAt = new Date(clock.now());
       const renewed = { $max: { 'metadata.putAt': putAt } };
-      const { matchedCount } = await this.#files().updateMany({ filename: { $eq: digest } }, renewed);
+      const { matchedCount } = await files().updateMany({ filename: { $eq: digest } }, renewed);
       if (matchedCount > 0) return;
-      const id = await this.#begin(new ObjectId());
+      const id = await begin(new ObjectId());
       const metadata = { putAt, preview: new Binary(preview), thumbnail: new Binary(thumbnail) };
-      const file = this.options.database.bucket('artwork').openUploadStreamWithId(id, digest, { metadata });
+      const file = database.bucket('artwork').openUploadStreamWithId(id, digest, { metadata });
       const written = once(file, 'finish');
       file.end(master);
       await written;
-      await this.#end(id);
-    });
-  }
+      await end(id);
+    },
 
-  get(digest: ArtworkDigest, size: PictureSize): Promise<Buffer | null> {
-    return this.#guarded(async () => {
+    get: async (digest, size) => {
       const projection = { [`metadata.${size}`]: 1 };
-      const file = await this.#files().findOne({ filename: { $eq: digest } }, { projection });
+      const file = await files().findOne({ filename: { $eq: digest } }, { projection });
       if (file === null) return null;
       if (size !== 'master') return bytesOf(file.metadata[size]);
-      const chunks = await this.options.database.bucket('artwork').openDownloadStream(file._id).toArray();
+      const chunks = await database.bucket('artwork').openDownloadStream(file._id).toArray();
       return Buffer.concat(chunks);
-    });
-  }
+    },
 
-  remove(digest: ArtworkDigest, putBefore: Milliseconds): Promise<boolean> {
-    return this.#guarded(async () => {
+    remove: async (digest, putBefore) => {
       const old = { filename: { $eq: digest }, 'metadata.putAt': { $lt: new Date(putBefore) } };
-      const files = await this.#files()
-        .find(old, { projection: { _id: 1 } })
-        .toArray();
       let removed = 0;
-      for (const { _id } of files) {
-        await this.#begin(_id);
-        removed += (await this.#files().deleteOne({ ...old, _id: { $eq: _id } })).deletedCount;
-        await this.#end(_id);
+      for (const { _id } of await files()
+        .find(old, { projection: { _id: 1 } })
+        .toArray()) {
+        await begin(_id);
+        removed += (await files().deleteOne({ ...old, _id: { $eq: _id } })).deletedCount;
+        await end(_id);
       }
       return removed > 0;
-    });
-  }
+    },
 
-  async *list(): AsyncGenerator<StoredArtwork> {
-    const files = await this.#guarded(() =>
-      this.#files()
-        .find({}, { projection: { filename: 1, 'metadata.putAt': 1 } })
-        .toArray(),
-    );
-    for (const { filename, metadata } of files)
-      yield { digest: ArtworkDigest.parse(filename), putAt: metadata.putAt.getTime() };
-  }
+    async *list() {
+      const found = await guarded(ArtworkUnavailable, () =>
+        files()
+          .find({}, { projection: { filename: 1, 'metadata.putAt': 1 } })
+          .toArray(),
+      );
+      for (const { filename, metadata } of found)
+        yield { digest: ArtworkDigest.parse(filename), putAt: metadata.putAt.getTime() };
+    },
 
-  removeUnfinished(before: Milliseconds): Promise<void> {
-    return this.#guarded(async () => {
-      const old = await this.#unfinished()
+    removeUnfinished: async (before) => {
+      const old = await unfinished()
         .find({ at: { $lt: new Date(before) } })
         .toArray();
-      for (const { _id } of old) await this.#end(_id);
-    });
-  }
-
-  async #begin(id: ObjectId): Promise<ObjectId> {
-    const at = new Date(this.options.clock.now());
-    await this.#unfinished().updateOne({ _id: { $eq: id } }, { $set: { at } }, { upsert: true });
-    return id;
-  }
-
-  /** Removes the chunks of a file that is not there. */
-  async #end(id: ObjectId): Promise<void> {
-    const file = await this.#files().findOne({ _id: { $eq: id } }, { projection: { _id: 1 } });
-    if (file === null) await this.#of('artwork.chunks').deleteMany({ files_id: { $eq: id } });
-    await this.#unfinished().deleteOne({ _id: { $eq: id } });
-  }
-
-  #guarded<T>(work: () => Promise<T>): Promise<T> {
-    return guarded(ArtworkUnavailable, work);
-  }
-
-  #of<Row extends Document>(name: string): Collection<Row> {
-    return this.options.database.collection<Row>(name);
-  }
-  #files = () => this.#of<FileDocument>('artwork.files');
-  #unfinished = () => this.#of<UnfinishedDocument>('artwork.unfinished');
-}
+      for (const { _id } of old) await end(_id);
+    },
+  });
+};

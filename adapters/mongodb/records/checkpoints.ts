@@ -1,4 +1,4 @@
-import type { ProcessCheckpoint, Checkpoints } from '../../../application/ports/checkpoints.js';
+import type { Checkpoints } from '../../../application/ports/checkpoints.js';
 import type { EventMark } from '../../../application/ports/event-store.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { MongoDatabase } from '../client/database.js';
@@ -19,38 +19,36 @@ const progressOf = ({ position, event, openSince }: Omit<CheckpointRow, 'state'>
 });
 
 /** The positions up to which processes have handled the log, one document each. */
-export class MongoCheckpoints implements Checkpoints {
-  constructor(private readonly database: MongoDatabase) {}
+export const mongoCheckpoints = (database: MongoDatabase): Checkpoints => {
+  const rows = () => database.collection<CheckpointRow>('checkpoints');
 
-  async load(name: string): Promise<ProcessCheckpoint | null> {
-    const row = await this.#rows().findOne({ _id: { $eq: name } });
-    if (row === null) return null;
-    const state: unknown = JSON.parse(row.state);
-    return { ...progressOf(row), state };
-  }
+  return {
+    load: async (name) => {
+      const row = await rows().findOne({ _id: { $eq: name } });
+      if (row === null) return null;
+      const state: unknown = JSON.parse(row.state);
+      return { ...progressOf(row), state };
+    },
 
-  async all(): ReturnType<Checkpoints['all']> {
-    const rows = await this.#rows()
-      .find({}, { projection: { state: 0 } })
-      .toArray();
-    return rows.map((row) => ({ name: row._id, ...progressOf(row) }));
-  }
+    all: async () => {
+      const found = await rows()
+        .find({}, { projection: { state: 0 } })
+        .toArray();
+      return found.map((row) => ({ name: row._id, ...progressOf(row) }));
+    },
 
-  async save(name: string, { position, event, openSince, state }: ProcessCheckpoint): Promise<void> {
-    const row = {
-      position,
-      event: event ?? null,
-      openSince: openSince ?? null,
-      state: JSON.stringify(state ?? null),
-    };
-    const advance = () =>
-      this.#rows().updateOne({ _id: { $eq: name }, position: { $lte: position } }, { $set: row });
-    if ((await advance()).matchedCount === 1) return;
-    // Another process may have inserted an earlier one just now.
-    if (!(await isInserted(this.#rows().insertOne({ _id: name, ...row })))) await advance();
-  }
-
-  #rows() {
-    return this.database.collection<CheckpointRow>('checkpoints');
-  }
-}
+    save: async (name, { position, event, openSince, state }) => {
+      const row = {
+        position,
+        event: event ?? null,
+        openSince: openSince ?? null,
+        state: JSON.stringify(state ?? null),
+      };
+      const advance = () =>
+        rows().updateOne({ _id: { $eq: name }, position: { $lte: position } }, { $set: row });
+      if ((await advance()).matchedCount === 1) return;
+      // Another process may have inserted an earlier one just now.
+      if (!(await isInserted(rows().insertOne({ _id: name, ...row })))) await advance();
+    },
+  };
+};

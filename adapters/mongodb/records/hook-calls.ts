@@ -1,36 +1,24 @@
 import type { Collection, IndexDescription } from 'mongodb';
-import type { ErrorCode } from '../../../domain/errors.js';
-import { Instant, OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
+import { Instant, Uuid, type Milliseconds } from '../../../domain/ids.js';
 import {
   HookCallsUnavailable,
   newestKept,
   type HookCall,
   type HookCalls,
-  type HookUse,
 } from '../../../application/ports/hook-calls.js';
 import { batchSize } from '../client/chunks.js';
-import { guarded, type MongoDatabase } from '../client/database.js';
+import { guardedPort, type MongoDatabase } from '../client/database.js';
 import { isDuplicate, isInserted } from '../client/refusals.js';
+import { takeNumbers } from '../client/sequences.js';
 
-interface CallRow {
+type CallRow = Omit<HookCall, 'id' | 'hook'> & {
   readonly _id: string;
+  readonly hook: string;
   /** Its place in the order in which calls were recorded. */
   readonly number: number;
-  readonly hook: string;
-  readonly org: string;
-  readonly at: string;
-  readonly status: number;
-  readonly code: string | null;
-  readonly card: string | null;
-  readonly requestId: string;
   /** When the server may remove it; absent while it is among the newest of its hook. */
   readonly endsAt?: Date;
-}
-
-interface SequenceRow {
-  readonly _id: string;
-  readonly last: number;
-}
+};
 
 /** The uses of a hook. They outlive the calls. */
 export interface UseRow {
@@ -42,15 +30,10 @@ export interface UseRow {
   readonly counted: readonly string[];
 }
 
-const callOf = ({ _id, hook, org, at, status, code, card, requestId }: CallRow): HookCall => ({
+const callOf = ({ _id, hook, number: _number, endsAt: _endsAt, ...call }: CallRow): HookCall => ({
+  ...call,
   id: Uuid.parse(_id),
   hook: Uuid.parse(hook),
-  org: OrganizationId.parse(org),
-  at: Instant.parse(at),
-  status,
-  code: code as ErrorCode | null,
-  card,
-  requestId,
 });
 
 export const hookCallIndexes: readonly IndexDescription[] = [
@@ -74,58 +57,15 @@ export interface MongoHookCallsOptions {
  * The call log of the inbound hooks, one document per call, and one per hook with its uses. A call that is no
  * longer among the newest of its hook gets the time of its end, after which the server removes it.
  */
-export class MongoHookCalls implements HookCalls {
-  constructor(private readonly options: MongoHookCallsOptions) {}
-
-  record({ id, ...call }: HookCall): Promise<void> {
-    return this.#with(async (calls) => {
-      const count = await this.#count(id, call);
-      const number = await this.#nextNumber();
-      await isInserted(calls.insertOne({ _id: id, number, ...call }));
-      if (count !== null && count % endedTogether === 0) await this.#endOldest(calls, call.hook);
-    });
-  }
-
-  page(
-    hook: Uuid,
-    { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
-  ): Promise<readonly HookCall[] | null> {
-    return this.#with(async (calls) => {
-      const of = { hook: { $eq: hook as string } };
-      const after =
-        startingAfter === null ? null : await calls.findOne({ _id: { $eq: startingAfter }, ...of });
-      if (startingAfter !== null && after === null) return null;
-      if (limit < 1) return [];
-      const filter = after === null ? of : { ...of, number: { $lt: after.number } };
-      const rows = await calls.find(filter).sort({ number: -1 }).limit(limit).toArray();
-      return rows.map(callOf);
-    });
-  }
-
-  use(hooks: readonly Uuid[]): Promise<ReadonlyMap<Uuid, HookUse>> {
-    return guarded(HookCallsUnavailable, async () => {
-      const uses = await this.#uses()
-        .find({ _id: { $in: [...hooks] } })
-        .project<Omit<UseRow, 'counted'>>({ counted: 0 })
-        .toArray();
-      return new Map(
-        uses.map(({ _id, fires, lastFiredAt }) => [
-          Uuid.parse(_id),
-          { fireCount: fires, lastFiredAt: lastFiredAt === null ? null : Instant.parse(lastFiredAt) },
-        ]),
-      );
-    });
-  }
-
-  async removeOld(): Promise<void> {
-    // The index `ended` does.
-  }
+export const mongoHookCalls = ({ database, keep }: MongoHookCallsOptions): HookCalls => {
+  const indexed = (): Promise<Collection<CallRow>> => database.indexed('hook_calls', hookCallIndexes);
+  const uses = (): Collection<UseRow> => database.collection('hook_uses');
 
   /** Counts a call for its hook, once. Returns how many there are now, or null if it was counted before. */
-  async #count(id: Uuid, { hook, card, at }: Omit<HookCall, 'id'>): Promise<number | null> {
+  const countOf = async ({ id, hook, card, at }: HookCall): Promise<number | null> => {
     const made = card !== null;
     const count = () =>
-      this.#uses().findOneAndUpdate(
+      uses().findOneAndUpdate(
         { _id: { $eq: hook as string }, counted: { $nin: [id] } },
         {
           $inc: { calls: 1, fires: made ? 1 : 0 },
@@ -141,10 +81,15 @@ export class MongoHookCalls implements HookCalls {
     // Another call may have made the document meanwhile; if it is still there, this one was counted in it.
     const counted = (await count().catch(unlessPresent)) ?? (await count().catch(unlessPresent));
     return counted?.calls ?? null;
-  }
+  };
+
+  const endOf = ({ _id, at }: CallRow) => {
+    const endsAt = new Date(Date.parse(at) + keep);
+    return { updateOne: { filter: { _id: { $eq: _id } }, update: { $set: { endsAt } } } };
+  };
 
   /** Gives ends to the calls that are no longer among the newest of their hook, and have none yet. */
-  async #endOldest(calls: Collection<CallRow>, hook: Uuid): Promise<void> {
+  const endOldest = async (calls: Collection<CallRow>, hook: Uuid): Promise<void> => {
     const of = { hook: { $eq: hook as string } };
     const [newest] = await calls.find(of).sort({ number: -1 }).skip(newestKept).limit(1).toArray();
     for (let number = newest?.number; number !== undefined;) {
@@ -154,39 +99,48 @@ export class MongoHookCalls implements HookCalls {
         .limit(batchSize)
         .toArray();
       const endless = rows.filter(({ endsAt }) => endsAt === undefined);
-      if (endless.length > 0) await calls.bulkWrite(endless.map((row) => this.#end(row)));
+      if (endless.length > 0) await calls.bulkWrite(endless.map(endOf));
       number = endless.length < batchSize ? undefined : endless.at(-1)?.number;
     }
-  }
+  };
 
-  #end({ _id, at }: CallRow) {
-    const endsAt = new Date(Date.parse(at) + this.options.keep);
-    return { updateOne: { filter: { _id: { $eq: _id } }, update: { $set: { endsAt } } } };
-  }
+  return guardedPort<HookCalls>(HookCallsUnavailable, {
+    record: async (call) => {
+      const { id, ...fields } = call;
+      const calls = await indexed();
+      const count = await countOf(call);
+      const number = await takeNumbers(database, 'hook_calls', 1);
+      await isInserted(calls.insertOne({ _id: id, number, ...fields }));
+      if (count !== null && count % endedTogether === 0) await endOldest(calls, call.hook);
+    },
 
-  #uses(): Collection<UseRow> {
-    return this.options.database.collection<UseRow>('hook_uses');
-  }
+    page: async (hook, { startingAfter, limit }) => {
+      const calls = await indexed();
+      const of = { hook: { $eq: hook as string } };
+      const after =
+        startingAfter === null ? null : await calls.findOne({ _id: { $eq: startingAfter }, ...of });
+      if (startingAfter !== null && after === null) return null;
+      if (limit < 1) return [];
+      const filter = after === null ? of : { ...of, number: { $lt: after.number } };
+      const rows = await calls.find(filter).sort({ number: -1 }).limit(limit).toArray();
+      return rows.map(callOf);
+    },
 
-  /** A number that no other call has; gaps don't matter. */
-  async #nextNumber(): Promise<number> {
-    const sequences = this.options.database.collection<SequenceRow>('sequences');
-    const advance = () =>
-      sequences.findOneAndUpdate(
-        { _id: { $eq: 'hook_calls' } },
-        { $inc: { last: 1 } },
-        { upsert: true, returnDocument: 'before' },
+    use: async (hooks) => {
+      const used = await uses()
+        .find({ _id: { $in: [...hooks] } })
+        .project<Omit<UseRow, 'counted'>>({ counted: 0 })
+        .toArray();
+      return new Map(
+        used.map(({ _id, fires, lastFiredAt }) => [
+          Uuid.parse(_id),
+          { fireCount: fires, lastFiredAt: lastFiredAt === null ? null : Instant.parse(lastFiredAt) },
+        ]),
       );
-    const row = await advance().catch((error: unknown) => {
-      if (isDuplicate(error)) return advance();
-      throw error;
-    });
-    return (row?.last ?? 0) + 1;
-  }
+    },
 
-  #with<T>(work: (calls: Collection<CallRow>) => Promise<T>): Promise<T> {
-    return guarded(HookCallsUnavailable, async () =>
-      work(await this.options.database.indexed<CallRow>('hook_calls', hookCallIndexes)),
-    );
-  }
-}
+    removeOld: async () => {
+      // The index `ended` does.
+    },
+  });
+};

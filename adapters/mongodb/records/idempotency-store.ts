@@ -8,27 +8,21 @@ import {
   type IdempotencyStore,
 } from '../../../application/ports/idempotency-store.js';
 import type { Clock } from '../../../application/ports/system.js';
-import { CommandId, Instant, OrganizationId } from '../../../domain/ids.js';
+import { CommandId } from '../../../domain/ids.js';
 import { Batcher } from '../client/batcher.js';
 import { guarded, type MongoDatabase } from '../client/database.js';
 import { duplicatesOf } from '../client/refusals.js';
 
-interface KeyRow {
+type KeyRow = Omit<KeyClaim, 'owner'> & {
   /** Organization and key as JSON. */
   readonly _id: string;
-  readonly org: string;
-  readonly key: string;
-  readonly body: string;
-  readonly code: string;
   readonly owner: string;
-  readonly ledgerRevision: number;
-  readonly claimedAt: string;
   readonly completed: boolean;
   /** The command that completed it; absent while it runs. */
   readonly completedBy?: string;
   /** The server deletes the row some time after this. */
   readonly until: Date;
-}
+};
 
 export const keyIndexes: readonly IndexDescription[] = [
   { key: { until: 1 }, name: 'until', expireAfterSeconds: keptLonger / 1_000 },
@@ -36,24 +30,16 @@ export const keyIndexes: readonly IndexDescription[] = [
 
 const idOf = ({ org, key }: Pick<KeyClaim, 'org' | 'key'>): string => JSON.stringify([org, key]);
 
-const fieldsOf = ({ org, key, body, code, owner, ledgerRevision, claimedAt }: KeyClaim) => ({
-  org,
-  key,
-  body,
-  code,
+const claimOf = ({
+  _id,
   owner,
-  ledgerRevision,
-  claimedAt,
-});
-
-const claimOf = ({ org, key, body, code, owner, ledgerRevision, claimedAt }: KeyRow): KeyClaim => ({
-  org: OrganizationId.parse(org),
-  key,
-  body,
-  code,
+  completed: _completed,
+  completedBy: _by,
+  until: _until,
+  ...claim
+}: KeyRow): KeyClaim => ({
+  ...claim,
   owner: CommandId.parse(owner),
-  ledgerRevision,
-  claimedAt: Instant.parse(claimedAt),
 });
 
 /** Whether this very claim wrote a row. */
@@ -80,7 +66,7 @@ export class MongoIdempotencyStore implements IdempotencyStore {
     return this.#with(async (keys) => {
       const row: KeyRow = {
         _id: idOf(wanted),
-        ...fieldsOf(wanted),
+        ...wanted,
         completed: false,
         until: new Date(Date.parse(wanted.claimedAt) + answerTtl),
       };
@@ -105,7 +91,7 @@ export class MongoIdempotencyStore implements IdempotencyStore {
 
   replace(held: KeyClaim, next: KeyClaim): Promise<boolean> {
     return this.#with(async (keys) => {
-      const { body, code, owner, ledgerRevision, claimedAt } = fieldsOf(next);
+      const { body, code, owner, ledgerRevision, claimedAt } = next;
       const { matchedCount } = await keys.updateOne(this.#running(held), {
         $set: { body, code, owner, ledgerRevision, claimedAt },
       });

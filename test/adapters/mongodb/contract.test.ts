@@ -1,18 +1,18 @@
 import { expect } from 'chai';
 import { VirtualClock } from '../../support/memory/clock.js';
-import { MongoArtwork } from '../../../adapters/mongodb/records/artwork.js';
+import { mongoArtwork } from '../../../adapters/mongodb/records/artwork.js';
 import { batchSize } from '../../../adapters/mongodb/client/chunks.js';
 import { MongoDeliveries } from '../../../adapters/mongodb/deliveries/deliveries.js';
 import { mongoLogTiles } from '../../../adapters/mongodb/records/log-tiles.js';
 import { logTilesContract } from '../../contract/log-tiles.js';
-import { MongoHookCalls } from '../../../adapters/mongodb/records/hook-calls.js';
+import { mongoHookCalls } from '../../../adapters/mongodb/records/hook-calls.js';
 import { MongoIdempotencyStore } from '../../../adapters/mongodb/records/idempotency-store.js';
-import { MongoPersonalKeys } from '../../../adapters/mongodb/records/personal-keys.js';
+import { mongoPersonalKeys } from '../../../adapters/mongodb/records/personal-keys.js';
 import { mongoProjectionStore } from '../../../adapters/mongodb/read/projection-store.js';
 import type { MongoDatabase } from '../../../adapters/mongodb/client/database.js';
 import { mongoImportRecords, mongoSignInRecords } from '../../../adapters/mongodb/records/records.js';
 import { mongoReadModels } from '../../../adapters/mongodb/read/read-models.js';
-import { MongoCheckpoints } from '../../../adapters/mongodb/records/checkpoints.js';
+import { mongoCheckpoints } from '../../../adapters/mongodb/records/checkpoints.js';
 import { mongoKeyUses } from '../../../adapters/mongodb/records/key-uses.js';
 import { makeIndexes } from '../../../adapters/mongodb/client/indexes.js';
 import { MongoLease } from '../../../adapters/mongodb/client/lease.js';
@@ -153,7 +153,7 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
 
   personalKeysContract('MongoDB', async () => {
     const { database, end } = fresh();
-    return { keys: new MongoPersonalKeys(database), close: end };
+    return { keys: mongoPersonalKeys(database), close: end };
   });
   describe('the tiles of the log in MongoDB', () =>
     logTilesContract(async () => {
@@ -164,8 +164,8 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
   hookCallsContract('MongoDB', async () => {
     const { database, end } = fresh();
     return {
-      calls: new MongoHookCalls({ database, keep: 86_400_000 }),
-      reopen: () => Promise.resolve(new MongoHookCalls({ database, keep: 86_400_000 })),
+      calls: mongoHookCalls({ database, keep: 86_400_000 }),
+      reopen: () => Promise.resolve(mongoHookCalls({ database, keep: 86_400_000 })),
       close: end,
     };
   });
@@ -188,11 +188,11 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
   artworkContract('MongoDB', async () => {
     const { database, end } = fresh();
     const clock = new VirtualClock();
-    const artwork = new MongoArtwork({ database, clock });
+    const artwork = mongoArtwork(database, clock);
     return {
       artwork,
       clock,
-      reopen: () => new MongoArtwork({ database, clock }),
+      reopen: () => mongoArtwork(database, clock),
       breakOff: (digest, pictures) => {
         const refusal = { refuses: { code: 2, codeName: 'BadValue' } };
         server.refuse({ commands: ['insert'], collection: 'artwork.files', times: 1, refusal });
@@ -240,7 +240,7 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
       const clock = new VirtualClock();
       await new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter() }).hit('a key', 0);
       await mongoKeyUses(database).read([Uuid.parse('6c0f6a3e-0000-4000-8000-000000000001')]);
-      const checkpoints = new MongoCheckpoints(database);
+      const checkpoints = mongoCheckpoints(database);
       await checkpoints.save('relay', { position: 1n, state: null });
       await checkpoints.load('relay');
       await readingsOf(database);

@@ -1,5 +1,6 @@
+import type { PersonalKeys } from '../../../application/ports/personal-keys.js';
 import { expect } from 'chai';
-import { MongoPersonalKeys } from '../../../adapters/mongodb/records/personal-keys.js';
+import { mongoPersonalKeys } from '../../../adapters/mongodb/records/personal-keys.js';
 import { eachKeyLost, examples } from '../../support/fixtures/sealed-examples.js';
 import { describeWithEngines } from '../../support/runner/engines.js';
 import { freshDatabase } from './support.js';
@@ -7,10 +8,10 @@ import { freshDatabase } from './support.js';
 describeWithEngines(['MONGODB_URL'], 'keys of personal data in MongoDB', (url) => {
   it('are lost one by one: each time its event alone becomes unreadable', async () => {
     const made: (() => Promise<void>)[] = [];
-    const fresh = (): MongoPersonalKeys => {
+    const fresh = (): PersonalKeys => {
       const { database, end } = freshDatabase(url);
       made.push(end);
-      return new MongoPersonalKeys(database);
+      return mongoPersonalKeys(database);
     };
     const whole = examples.map(([, data]) => data);
     let keys = 0;

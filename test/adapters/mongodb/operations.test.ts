@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { createServer, type AddressInfo } from 'node:net';
 import { VirtualClock } from '../../support/memory/clock.js';
-import { MongoCheckpoints } from '../../../adapters/mongodb/records/checkpoints.js';
+import { mongoCheckpoints } from '../../../adapters/mongodb/records/checkpoints.js';
 import { MongoDatabase } from '../../../adapters/mongodb/client/database.js';
 import { MongoDeliveries } from '../../../adapters/mongodb/deliveries/deliveries.js';
-import { MongoHookCalls } from '../../../adapters/mongodb/records/hook-calls.js';
+import { mongoHookCalls } from '../../../adapters/mongodb/records/hook-calls.js';
 import { MongoIdempotencyStore } from '../../../adapters/mongodb/records/idempotency-store.js';
 import { mongoKeyUses } from '../../../adapters/mongodb/records/key-uses.js';
 import { mongoProjectionStore } from '../../../adapters/mongodb/read/projection-store.js';
@@ -61,7 +61,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
     it(
       'are kept with their state, and never taken back',
       using(async (database) => {
-        const checkpoints = new MongoCheckpoints(database);
+        const checkpoints = mongoCheckpoints(database);
         expect(await checkpoints.load('relay')).to.equal(null);
         const event = {
           id: Uuid.parse('an-id'),
@@ -74,7 +74,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
         await checkpoints.save('relay', far);
         await checkpoints.save('relay', { position: 6n, state: 'late' });
         await checkpoints.save('other', { position: 1n, state: 1 });
-        expect(await new MongoCheckpoints(database).load('relay')).to.deep.equal(far);
+        expect(await mongoCheckpoints(database).load('relay')).to.deep.equal(far);
         await checkpoints.save('relay', { ...far, state: 'same position' });
         expect((await checkpoints.load('relay'))?.state).to.equal('same position');
       }),
@@ -83,7 +83,7 @@ describeWithEngines(['MONGODB_URL'], 'operational state in MongoDB', (url) => {
     it(
       'come out right when several are saved at once',
       using(async (database) => {
-        const checkpoints = new MongoCheckpoints(database);
+        const checkpoints = mongoCheckpoints(database);
         await Promise.all(
           Array.from({ length: 20 }, (_, index) =>
             checkpoints.save('relay', { position: BigInt(index + 1), state: index + 1 }),
@@ -477,7 +477,7 @@ describe('MongoDB away', () => {
         await fails(IdempotencyUnavailable, attempt());
       await fails(
         HookCallsUnavailable,
-        new MongoHookCalls({ database, keep: 86_400_000 }).page(Uuid.parse('h'), {
+        mongoHookCalls({ database, keep: 86_400_000 }).page(Uuid.parse('h'), {
           startingAfter: null,
           limit: 1,
         }),

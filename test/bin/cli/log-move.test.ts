@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { FileArtwork } from '../../../adapters/artwork/files.js';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import { MongoDatabase } from '../../../adapters/mongodb/client/database.js';
-import { MongoArtwork } from '../../../adapters/mongodb/records/artwork.js';
+import { mongoArtwork } from '../../../adapters/mongodb/records/artwork.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { pictureSizes } from '../../../application/ports/artwork.js';
@@ -191,7 +191,7 @@ describeWithEngines(['MONGODB_URL'], 'a move between files and servers', (mongo)
     expect(await move()).to.include({ code: 0, error: '' });
     const database = new MongoDatabase(environment['MONGODB_URL'] ?? '', clock);
     const copied = await Promise.all(
-      pictureSizes.map((size) => new MongoArtwork({ database, clock }).get(digest, size)),
+      pictureSizes.map((size) => mongoArtwork(database, clock).get(digest, size)),
     );
     await database.close();
     expect(copied).to.deep.equal(Object.values(pictures(bytes)));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { EventStoreDbEventStore } from '../../../adapters/eventstoredb/event-store.js';
 import { MongoDatabase } from '../../../adapters/mongodb/client/database.js';
-import { MongoPersonalKeys } from '../../../adapters/mongodb/records/personal-keys.js';
+import { mongoPersonalKeys } from '../../../adapters/mongodb/records/personal-keys.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
 import { keyRing } from '../../../application/personal/key-ring.js';
@@ -83,7 +83,7 @@ export const startCluster = async ({
   const database = new MongoDatabase(wiring.environment['MONGODB_URL'] ?? '', clock);
   const { personalKeyFile } = readSettings(common);
   const keys = keyRing({
-    store: new MongoPersonalKeys(database),
+    store: mongoPersonalKeys(database),
     masters: masterKeys(personalKeyFile, entropy, true, 'PERSONAL_KEY_FILE'),
     clock,
     entropy,

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dumpRecords, loadRecords } from '../../../../adapters/mongodb/client/backup.js';
 import { makeIndexes } from '../../../../adapters/mongodb/client/indexes.js';
-import { MongoArtwork } from '../../../../adapters/mongodb/records/artwork.js';
-import { MongoCheckpoints } from '../../../../adapters/mongodb/records/checkpoints.js';
-import { MongoPersonalKeys } from '../../../../adapters/mongodb/records/personal-keys.js';
+import { mongoArtwork } from '../../../../adapters/mongodb/records/artwork.js';
+import { mongoCheckpoints } from '../../../../adapters/mongodb/records/checkpoints.js';
+import { mongoPersonalKeys } from '../../../../adapters/mongodb/records/personal-keys.js';
 import { mongoSignInRecords } from '../../../../adapters/mongodb/records/records.js';
 import { SystemClock } from '../../../../adapters/system/clock.js';
 import { isRebuilt } from '../../../../application/webhooks/relay.js';
@@ -92,10 +92,10 @@ describeWithEngines(['MONGODB_URL'], 'a copy of what lies in MongoDB', (url) => 
     const folder = mkdtempSync(join(tmpdir(), 'cards-'));
     try {
       const saved = { position: 7n, state: { rebuiltTo: '3' } };
-      for (const name of ['relay', 'reconciler']) await new MongoCheckpoints(from.database).save(name, saved);
+      for (const name of ['relay', 'reconciler']) await mongoCheckpoints(from.database).save(name, saved);
       const files = await dumpRecords(from.database, folder, { onlyKeys: false });
       await loadRecords(to.database, folder, files, { changed: new Set(), head: 90n });
-      const restored = new MongoCheckpoints(to.database);
+      const restored = mongoCheckpoints(to.database);
       expect(await isRebuilt({ checkpoints: restored })).to.equal(false);
       expect(await restored.load('relay')).to.deep.equal({ ...saved, state: { rebuiltTo: '90' } });
       expect(await restored.load('reconciler')).to.deep.equal(saved);
@@ -110,7 +110,7 @@ describeWithEngines(['MONGODB_URL'], 'a copy of what lies in MongoDB', (url) => 
     const [from, to] = [freshDatabase(url), freshDatabase(url)];
     const folder = mkdtempSync(join(tmpdir(), 'cards-'));
     try {
-      const [copied, later] = [new MongoPersonalKeys(from.database), new MongoPersonalKeys(to.database)];
+      const [copied, later] = [mongoPersonalKeys(from.database), mongoPersonalKeys(to.database)];
       await copied.saveMark({ position: 3n, event: null }, null, []);
       await later.saveMark({ position: 9n, event: null }, null, []);
       const files = await dumpRecords(from.database, folder, { onlyKeys: false });
@@ -134,12 +134,12 @@ describeWithEngines(['MONGODB_URL'], 'a copy of what lies in MongoDB', (url) => 
       // A picture in several pieces of GridFS.
       const master = Buffer.alloc(600_000, 'dots of a front');
       const [preview, thumbnail] = [Buffer.from('preview'), Buffer.from('thumbnail')];
-      await new MongoArtwork({ database: from.database, clock }).put(digest, { master, preview, thumbnail });
+      await mongoArtwork(from.database, clock).put(digest, { master, preview, thumbnail });
       const unfinished = { files_id: new ObjectId(), n: 0, data: new Binary(master) };
       await from.database.collection('artwork.chunks').insertOne(unfinished);
       const files = await dumpRecords(from.database, folder, { onlyKeys: false });
       await loadRecords(to.database, folder, files, { changed: new Set(), head: 0n });
-      const restored = new MongoArtwork({ database: to.database, clock });
+      const restored = mongoArtwork(to.database, clock);
       expect((await restored.get(digest, 'master'))?.equals(master)).to.equal(true);
       expect((await restored.get(digest, 'thumbnail'))?.equals(thumbnail)).to.equal(true);
       const chunks = to.database.collection('artwork.chunks');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { MongoClient, type Document } from 'mongodb';
 import { MongoDatabase, type IndexReport } from '../../../../adapters/mongodb/client/database.js';
 import { MongoDeliveries } from '../../../../adapters/mongodb/deliveries/deliveries.js';
-import { MongoHookCalls } from '../../../../adapters/mongodb/records/hook-calls.js';
+import { mongoHookCalls } from '../../../../adapters/mongodb/records/hook-calls.js';
 import { MongoIdempotencyStore } from '../../../../adapters/mongodb/records/idempotency-store.js';
 import { makeIndexes } from '../../../../adapters/mongodb/client/indexes.js';
 import { mongoProjectionStore } from '../../../../adapters/mongodb/read/projection-store.js';
@@ -62,7 +62,7 @@ describeWithEngines(['MONGODB_URL'], 'the indexes of a database in MongoDB', (ur
     made.length = 0;
     const database = open(1_000);
     await new MongoIdempotencyStore({ database, clock }).release(claim);
-    await new MongoHookCalls({ database, keep: 1 }).use([Uuid.parse('a hook')]);
+    await mongoHookCalls({ database, keep: 1 }).use([Uuid.parse('a hook')]);
     const options = { database, clock, entropy: new SystemEntropy(), attemptTime: 1, keep: 1 };
     await new MongoDeliveries(options).log.depth(0);
     await new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter() }).hit('a key', 0);

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { MongoCheckpoints } from '../../../../adapters/mongodb/records/checkpoints.js';
+import { mongoCheckpoints } from '../../../../adapters/mongodb/records/checkpoints.js';
 import { MongoDatabase } from '../../../../adapters/mongodb/client/database.js';
 import { MongoDeliveries } from '../../../../adapters/mongodb/deliveries/deliveries.js';
-import { MongoHookCalls } from '../../../../adapters/mongodb/records/hook-calls.js';
+import { mongoHookCalls } from '../../../../adapters/mongodb/records/hook-calls.js';
 import { MongoIdempotencyStore } from '../../../../adapters/mongodb/records/idempotency-store.js';
 import { mongoProjectionStore } from '../../../../adapters/mongodb/read/projection-store.js';
 import { MongoRateLimiter } from '../../../../adapters/mongodb/records/rate-limiter.js';
@@ -101,7 +101,7 @@ describeWithEngines(
         'readPreference=secondary&readPreferenceTags=dc:ny&maxStalenessSeconds=120&readConcernLevel=local&w=1&journal=false';
       const database = new MongoDatabase(`${server.urlFor(freshUrl(url))}?${less}`, clock);
       try {
-        const checkpoints = new MongoCheckpoints(database);
+        const checkpoints = mongoCheckpoints(database);
         const heard: unknown[] = [];
         server.heard = ({ find, insert, readConcern, writeConcern, $readPreference }) => {
           if (find ?? insert) heard.push([readConcern ?? writeConcern, $readPreference ?? 'primary']);
@@ -287,8 +287,8 @@ describeWithEngines(['MONGODB_URL'], 'a MongoDB that refuses', (url) => {
 
     for (const { what, times, refusal } of everyRefusal({ documents: true }))
       it(`keeps a hook's call and a checkpoint once whose inserts are ${what}`, async () => {
-        const calls = new MongoHookCalls({ database, keep: 86_400_000 });
-        const checkpoints = new MongoCheckpoints(database);
+        const calls = mongoHookCalls({ database, keep: 86_400_000 });
+        const checkpoints = mongoCheckpoints(database);
         const hook = Uuid.parse(`h_${round}`);
         const call = {
           id: Uuid.parse(`c_${round}`),

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { MongoHookCalls, type UseRow } from '../../../../adapters/mongodb/records/hook-calls.js';
+import { mongoHookCalls, type UseRow } from '../../../../adapters/mongodb/records/hook-calls.js';
 import { newestKept, type HookCall } from '../../../../application/ports/hook-calls.js';
 import type { Instant, OrganizationId, Uuid } from '../../../../domain/ids.js';
 import { describeWithEngines } from '../../../support/runner/engines.js';
@@ -41,7 +41,7 @@ describeWithEngines(['MONGODB_URL'], 'hook calls in MongoDB', (url) => {
         lastFiredAt: at,
         counted: [],
       });
-      const calls = new MongoHookCalls({ database, keep: 30 * day });
+      const calls = mongoHookCalls({ database, keep: 30 * day });
       expect((await calls.use([hook])).get(hook)).to.deep.equal({
         fireCount: earlier.length / 2,
         lastFiredAt: at,

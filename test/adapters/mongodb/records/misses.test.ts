@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { MongoArtwork } from '../../../../adapters/mongodb/records/artwork.js';
+import { mongoArtwork } from '../../../../adapters/mongodb/records/artwork.js';
 import { MongoIdempotencyStore } from '../../../../adapters/mongodb/records/idempotency-store.js';
 import { answerTtl, type KeyClaim } from '../../../../application/ports/idempotency-store.js';
 import { ArtworkDigest } from '../../../../domain/artwork.js';
@@ -47,12 +47,12 @@ describeWithEngines(['MONGODB_URL'], 'a write in MongoDB that another process is
       const digest = ArtworkDigest.parse('ab'.repeat(32));
       const master = Buffer.alloc(600_000, 'dots of a front');
       const pictures = { master, preview: Buffer.from('preview'), thumbnail: Buffer.from('thumbnail') };
-      const putAt = (now: number) => new MongoArtwork({ database, clock: standingClock(now) });
+      const putAt = (now: number) => mongoArtwork(database, standingClock(now));
       await putAt(500).put(digest, pictures);
       const late = delaying(database, (call) =>
         call === 'deleteOne artwork.files' ? putAt(2_000).put(digest, pictures) : null,
       );
-      const removing = new MongoArtwork({ database: late, clock: standingClock(2_000) });
+      const removing = mongoArtwork(late, standingClock(2_000));
       expect(await removing.remove(digest, 1_000)).to.equal(false);
       expect((await putAt(2_000).get(digest, 'master'))?.equals(master)).to.equal(true);
     } finally {
