@@ -4,7 +4,6 @@ import type { FileOptions } from '../../adapters/http/api/contact-columns.js';
 import {
   importContacts,
   type ImportResult,
-  type ImportProgress,
   type RowOutcome,
 } from '../../application/contacts/import-contacts.js';
 import { SystemClock } from '../../adapters/system/clock.js';
@@ -12,9 +11,10 @@ import { readContact } from '../../adapters/http/api/contact-fields.js';
 import { capture, messageOf } from '../../domain/errors.js';
 import { ServiceRefused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
 import { contactsIn } from './contact-file.js';
-import { untilInterrupted, type LongVerb, type VerbContext } from './long-verbs.js';
+import { untilInterrupted } from './long-verbs.js';
 import { readable } from './print.js';
-import { org, orgPath } from './verb.js';
+import { progressOn } from './progress.js';
+import { longVerb, option, org, orgPath, type VerbContext } from './verb.js';
 
 const maxTries = 6;
 const firstPause = 250;
@@ -45,33 +45,6 @@ const saver = (
         else throw error;
       }
     }
-  };
-};
-
-const barWidth = 30;
-
-/** One line that is overwritten again and again, on a terminal only. */
-const progressBar = (
-  size: number,
-): { readonly show: (progress: ImportProgress) => void; readonly clear: () => void } => {
-  if (!process.stderr.isTTY) return { show: () => undefined, clear: () => undefined };
-  const clock = new SystemClock();
-  const began = clock.now();
-  let shown = 0;
-  return {
-    show: ({ created, updated, bad, bytes }) => {
-      const now = clock.now();
-      if (now - shown < 100 && bytes < size) return;
-      shown = now;
-      const part = size === 0 ? 1 : Math.min(1, bytes / size);
-      const saved = created + updated;
-      const rate = Math.round((saved * 1000) / Math.max(1, now - began));
-      const bar = '█'.repeat(Math.round(part * barWidth)).padEnd(barWidth, '░');
-      process.stderr.write(
-        `\r\u001b[K${bar} ${Math.floor(part * 100)} %  ${saved} saved  ${rate}/s  ${bad} bad`,
-      );
-    },
-    clear: () => void process.stderr.write('\r\u001b[K'),
   };
 };
 
@@ -130,47 +103,39 @@ const summaryOf = ({ created, updated, bad, resumeAt }: ImportResult, unread: ob
       : [`Stopped. Continue with --from-line ${resumeAt}, or run it again from the start.`]),
   ].join('\n');
 
-const importFile: LongVerb = {
-  noun: 'contact',
-  verb: 'import',
-  description:
-    'Import contacts from a CSV file. Running it again creates no duplicates: rows are matched by external_id',
-  argument: 'file',
-  options: [
+export const importVerb = longVerb(
+  'contact import <file>',
+  'Import contacts from a CSV file. Running it again creates no duplicates: rows are matched by external_id',
+  [
     org,
-    { name: 'key', description: 'the column that holds the external_id' },
-    { name: 'from-line', description: 'start at this line of the file', kind: 'number' },
-    { name: 'preview', description: 'true to check the file and send nothing', kind: 'flag' },
+    option('key', 'the column that holds the external_id'),
+    option('from-line', 'start at this line of the file', 'number'),
+    option('preview', 'true to check the file and send nothing', 'flag'),
   ],
-  run: async (running) => {
+  async (running) => {
     const { input, client, show } = running;
     const unread = {};
     const options = { key: input.text('key'), fromLine: input.number('fromLine') ?? 1, unread };
     const path = input.argument;
-    const bar = progressBar(sizeOf(path));
+    const size = sizeOf(path);
     if (input.flag('preview') === true) return preview(path, options, running);
     const signal = untilInterrupted();
     setMaxListeners(0, signal);
     const contacts = orgPath(input, '/contacts');
     await client.call({ method: 'GET', path: contacts, query: { limit: '1' } });
-    const onBadRow = (line: number, reason: string): void => {
-      bar.clear();
-      reportRow(running, line, reason);
-    };
+    const report = progressOn(running);
     const imported = await importContacts({
       rows: contactsIn(path, options),
       save: saver(client, contacts, signal),
-      onBadRow,
-      onProgress: bar.show,
+      onBadRow: (line, reason) => reportRow(running, line, reason),
+      onProgress: ({ created, updated, bad, bytes }) =>
+        report(() => `${Math.floor((100 * bytes) / size)} %: ${created + updated} saved, ${bad} bad`),
       signal,
     });
-    bar.clear();
     const { failure, resumeAt, created, updated, bad } = imported;
     show({ created, updated, bad, unread, go_on_with: resumeAt }, summaryOf(imported, unread));
     if (failure !== null) throw failure;
     if (bad > 0) throw new ServiceRefused(`The file has bad rows: ${bad}.`, '', 422);
     if (resumeAt !== null) throw new ServiceRefused('The import was interrupted.', '', 0);
   },
-};
-
-export const contactLongVerbs: readonly LongVerb[] = [importFile];
+);

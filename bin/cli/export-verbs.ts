@@ -3,25 +3,21 @@ import { verifyExport } from '../../adapters/log-verifier/verify.mjs';
 import { forbiddenTransitions } from '../../application/cards/allowed-transitions.js';
 import { messageOf } from '../../domain/errors.js';
 import { ServiceRefused, WrongUsage } from './client.js';
-import type { LongVerb, VerbContext } from './long-verbs.js';
 import { progressOn } from './progress.js';
-import type { CommandInput, Option } from './verb.js';
+import { longVerb, option, required, type CommandInput, type VerbContext } from './verb.js';
 
-const personal: Option = { name: 'personal', description: 'include or withhold (the default)' };
-const withArtwork: Option = {
-  name: 'with-artwork',
-  description: 'also the pictures on the fronts',
-  kind: 'switch',
-};
-const since: Option = {
-  name: 'since',
-  description: 'the size in an older checkpoint, to prove that it is a prefix',
-};
-const to: Option = {
-  name: 'out',
-  description: 'a file to write, which must not exist; else standard output',
-};
-const shared = [personal, withArtwork, since, to] as const;
+const shared = [
+  option('personal', 'include or withhold (the default)'),
+  option('with-artwork', 'also the pictures on the fronts', 'switch'),
+  option('since', 'the size in an older checkpoint, to prove that it is a prefix'),
+  option('out', 'a file to write, which must not exist; else standard output'),
+];
+
+/** How a checkpoint must be signed. */
+export const witnessOptions = [
+  option('witness', 'key of a witness; several', 'list'),
+  option('quorum', 'how many witnesses must have signed; by default all', 'number'),
+];
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
 
@@ -117,60 +113,37 @@ const verify = (running: VerbContext): void => {
 };
 
 /** Exports, and how they are checked: `log verify` needs no service. */
-export const exportVerbs: readonly LongVerb[] = [
-  {
-    noun: 'export',
-    verb: 'card',
-    description: 'Export every event of a card, with proofs',
-    argument: 'code',
-    options: shared,
-    run: (running) => download(running, { card: running.input.argument }),
-  },
-  {
-    noun: 'export',
-    verb: 'org',
-    description: 'Export every event of an organization, with proofs',
-    argument: 'id',
-    options: shared,
-    run: (running) => download(running, { organization: running.input.argument }),
-  },
-  {
-    noun: 'export',
-    verb: 'period',
-    description: 'Export every event of a period, with proofs',
-    options: [
-      { name: 'from', description: 'after this position, or from this ISO 8601 time on' },
-      { name: 'to', description: 'up to this position, or before this ISO 8601 time' },
-      { name: 'organization', description: 'show events of this organization, and of others only hashes' },
+export const exportVerbs = [
+  longVerb('export card <code>', 'Export every event of a card, with proofs', shared, (running) =>
+    download(running, { card: running.input.argument }),
+  ),
+  longVerb('export org <id>', 'Export every event of an organization, with proofs', shared, (running) =>
+    download(running, { organization: running.input.argument }),
+  ),
+  longVerb(
+    'export period',
+    'Export every event of a period, with proofs',
+    [
+      option('from', 'after this position, or from this ISO 8601 time on'),
+      option('to', 'up to this position, or before this ISO 8601 time'),
+      option('organization', 'show events of this organization, and of others only hashes'),
       ...shared,
     ],
-    run: (running) => {
+    (running) => {
       const { input } = running;
       const organization = input.text('organization');
       return download(running, { from: input.text('from') ?? '0', to: input.text('to'), organization });
     },
-  },
-  {
-    noun: 'log',
-    verb: 'verify',
-    description: 'Check an export, without the service: the same as node verify.mjs',
-    argument: 'file',
-    options: [
-      {
-        name: 'key',
-        description: 'key of the log, from your contract; several for older ones',
-        kind: 'list',
-        required: true,
-      },
-      { name: 'witness', description: 'key of a witness; several', kind: 'list' },
-      { name: 'quorum', description: 'how many witnesses must have signed; by default all', kind: 'number' },
-      { name: 'anchor', description: 'a file with an older checkpoint, which must be a prefix' },
-      {
-        name: 'deep',
-        description: 'true: also check that the service allowed every change of a card',
-        kind: 'flag',
-      },
+  ),
+  longVerb(
+    'log verify <file>',
+    'Check an export, without the service: the same as node verify.mjs',
+    [
+      required('key', 'key of the log, from your contract; several for older ones', 'list'),
+      ...witnessOptions,
+      option('anchor', 'a file with an older checkpoint, which must be a prefix'),
+      option('deep', 'true: also check that the service allowed every change of a card', 'flag'),
     ],
-    run: async (running) => verify(running),
-  },
+    async (running) => verify(running),
+  ),
 ];

@@ -3,9 +3,9 @@ import { messageOf } from '../../domain/errors.js';
 import { deliveryHeaders, type SigningSecret } from '../../domain/webhook-signing.js';
 import { ServiceRefused, Unreachable, WrongUsage, type OperatorCall, type OperatorClient } from './client.js';
 import { hearTriggers, listenSecret, type Outcome } from './listeners.js';
-import { untilInterrupted, type LongVerb, type VerbContext } from './long-verbs.js';
+import { untilInterrupted } from './long-verbs.js';
 import { eventType, keyOption, ownerOf } from './trigger.js';
-import { orgPath } from './verb.js';
+import { longVerb, option, orgPath, type VerbContext } from './verb.js';
 
 /** A delivery as it is forwarded to a program. */
 interface Forwardable {
@@ -213,18 +213,16 @@ const listen = async (context: VerbContext): Promise<void> => {
   }
 };
 
-export const listenVerb: LongVerb = {
-  noun: 'webhook',
-  verb: 'listen',
-  isForOwners: true,
-  description:
-    'Show events as they happen, until Ctrl-C, and forward them to a local program, signed with a secret that stays the same. Needs an API key with cards:read, or webhooks:manage with --endpoint; the operator sees deliveries',
-  options: [
-    { name: 'org', description: 'id of the organization, for the operator' },
+export const listenVerb = longVerb(
+  'webhook listen',
+  'Show events as they happen, until Ctrl-C, and forward them to a local program, signed with a secret that stays the same. Needs an API key with cards:read, or webhooks:manage with --endpoint; the operator sees deliveries',
+  [
+    option('org', 'id of the organization, for the operator'),
     keyOption,
-    { name: 'endpoint', description: 'instead of events, deliveries to this endpoint and their attempts' },
-    { name: 'events', description: 'only these types, such as card.mailed,card.held', kind: 'list' },
-    { name: 'forward-to', description: 'URL of a local program that gets each event, signed' },
+    option('endpoint', 'instead of events, deliveries to this endpoint and their attempts'),
+    option('events', 'only these types, such as card.mailed,card.held', 'list'),
+    option('forward-to', 'URL of a local program that gets each event, signed'),
   ],
-  run: listen,
-};
+  listen,
+  { isForOwners: true },
+);

@@ -10,7 +10,7 @@ import { messageOf } from '../../domain/errors.js';
 import type { SigningSecret } from '../../domain/webhook-signing.js';
 import { isOpenToOthers, readIfExists, writeSecret } from '../settings/secret-files.js';
 import { WrongUsage } from './client.js';
-import type { VerbContext } from './long-verbs.js';
+import type { VerbContext } from './verb.js';
 
 const entropy = new SystemEntropy();
 

@@ -3,79 +3,62 @@ import { headOf, proveGrowth } from '../../application/log/watch-checkpoints.js'
 import { messageOf } from '../../domain/errors.js';
 import { MalformedKey, parseVkey, type NoteKey } from '../../domain/signed-note.js';
 import { readPublic, WrongUsage, ServiceRefused } from './client.js';
-import type { LongVerb } from './long-verbs.js';
+import { witnessOptions } from './export-verbs.js';
+import { longVerb, option, required } from './verb.js';
 import { acceptRestoreOf, copyLogTo, rebuildLog } from '../offline/offline-log.js';
 import { moveService } from '../offline/move.js';
 import { readSettings, type Settings } from '../settings/settings.js';
-import { progressOn } from './progress.js';
+import { count, eventsOn } from './progress.js';
 
-const count = (events: number): string => events.toLocaleString('en-US');
-
-const showCheckpoint: LongVerb = {
-  noun: 'log',
-  verb: 'checkpoint',
-  description: 'Print the newest signed head of the log, to keep it on another system',
-  options: [],
-  run: async ({ client, print, json }) => {
+const showCheckpoint = longVerb(
+  'log checkpoint',
+  'Print the newest signed head of the log, to keep it on another system',
+  [],
+  async ({ client, print, json }) => {
     const text = await client.call({ method: 'GET', path: '/anchor' });
     const { checkpoint } = JSON.parse(text) as { readonly checkpoint: string | null };
     if (checkpoint === null) throw new ServiceRefused('The log has no signed checkpoint yet.', text, 404);
     print(json ? text : checkpoint.trimEnd());
   },
-};
+);
 
-const prove: LongVerb = {
-  noun: 'log',
-  verb: 'proof',
-  description: 'Print the proof that an event stands in the log, as c2sp.org/tlog-proof@v1',
-  options: [
-    { name: 'stream', description: 'stream of the event, such as card-HC-7K3M9QX', required: true },
-    { name: 'revision', description: 'number of the event in its stream, from 0', required: true },
+const prove = longVerb(
+  'log proof',
+  'Print the proof that an event stands in the log, as c2sp.org/tlog-proof@v1',
+  [
+    required('stream', 'stream of the event, such as card-HC-7K3M9QX'),
+    required('revision', 'number of the event in its stream, from 0'),
   ],
-  run: async ({ input, client, print }) => {
+  async ({ input, client, print }) => {
     const query = { stream: input.text('stream'), revision: input.text('revision') };
     print((await client.call({ method: 'GET', path: '/log/proof', query })).trimEnd());
   },
-};
+);
 
-const rebuild: LongVerb = {
-  noun: 'log',
-  verb: 'rebuild',
-  description:
-    'Make the tree over all events again, and compare it with every checkpoint that was signed; when embedded, stop the service first',
-  options: [],
-  run: async (running) => {
+const rebuild = longVerb(
+  'log rebuild',
+  'Make the tree over all events again, and compare it with every checkpoint that was signed; when embedded, stop the service first',
+  [],
+  async (running) => {
     const { environment, show } = running;
     const began = process.hrtime.bigint();
-    const progress = progressOn(running);
-    const events = await rebuildLog(readSettings(environment), (done) =>
-      progress(() => `${count(done)} events`),
-    );
+    const events = await rebuildLog(readSettings(environment), eventsOn(running));
     const seconds = Number(process.hrtime.bigint() - began) / 1e9;
     show(
       { events },
       `The tree over ${count(events)} events was made again in ${seconds.toFixed(1)} s. Every checkpoint that was signed agrees with it.`,
     );
   },
-};
+);
 
-const copy: LongVerb = {
-  noun: 'log',
-  verb: 'copy',
-  description:
-    'Move a service from files to servers, or back; or copy every event to an empty EventStoreDB; stop the service first',
-  options: [
-    {
-      name: 'from',
-      description: 'DATA_DIR, or the connection string of EventStoreDB; EVENTSTORE_URL by default',
-    },
-    {
-      name: 'to',
-      description: 'an empty DATA_DIR, or the connection string of an empty EventStoreDB',
-      required: true,
-    },
+const copy = longVerb(
+  'log copy',
+  'Move a service from files to servers, or back; or copy every event to an empty EventStoreDB; stop the service first',
+  [
+    option('from', 'DATA_DIR, or the connection string of EventStoreDB; EVENTSTORE_URL by default'),
+    required('to', 'an empty DATA_DIR, or the connection string of an empty EventStoreDB'),
   ],
-  run: async (running) => {
+  async (running) => {
     const { input, environment, show } = running;
     const settings = readSettings(environment);
     const { servers } = settings;
@@ -90,8 +73,7 @@ const copy: LongVerb = {
         ? { ...settings, servers: { ...servers, eventStoreUrl: place } }
         : { ...settings, servers: null, dataDir: place };
     const [source, target] = [at(from), at(to)];
-    const progress = progressOn(running);
-    const onProgress = (done: number): void => progress(() => `${count(done)} events`);
+    const onProgress = eventsOn(running);
     if (source.servers === target.servers) throw new WrongUsage('A copy in files is made with `backup`.');
     const isMove = source.servers === null || target.servers === null;
     const copied = isMove
@@ -103,28 +85,19 @@ const copy: LongVerb = {
       : `Their root is that of the newest checkpoint: ${root}. What to do now: docs/operations.md, "Move to another EventStoreDB".`;
     show({ events, root }, `${count(events)} events were copied. ${next}`);
   },
-};
+);
 
-const accept: LongVerb = {
-  noun: 'log',
-  verb: 'accept-restore',
-  description:
-    'Accept that an older copy of the log was put back, and record in it which signed head is given up; stop the service (or the role notary) first',
-  options: [
-    { name: 'by', description: 'the name of the person who decides this', required: true },
-    {
-      name: 'begin-anew',
-      description: 'for a log whose last signed head is lost, or that was never signed',
-      kind: 'switch',
-    },
+const accept = longVerb(
+  'log accept-restore',
+  'Accept that an older copy of the log was put back, and record in it which signed head is given up; stop the service (or the role notary) first',
+  [
+    required('by', 'the name of the person who decides this'),
+    option('begin-anew', 'for a log whose last signed head is lost, or that was never signed', 'switch'),
   ],
-  run: async (running) => {
+  async (running) => {
     const { input, environment, show } = running;
-    const progress = progressOn(running);
     const choice = { by: input.text('by') ?? '', beginsAgain: input.text('beginAnew') !== undefined };
-    const { head, events } = await acceptRestoreOf(readSettings(environment), choice, (done) =>
-      progress(() => `${count(done)} events`),
-    );
+    const { head, events } = await acceptRestoreOf(readSettings(environment), choice, eventsOn(running));
     const given = head && { size: head.size, root: head.root.toString('base64') };
     const what =
       given === null ? 'a head that is lost' : `the head of ${count(given.size)} events, ${given.root}`;
@@ -133,7 +106,7 @@ const accept: LongVerb = {
       `HeadGivenUp records that ${what}, is given up. The log goes on from its ${count(events)} events: start the service. Checkpoints that others hold may contradict it from now on: docs/incidents.md, "The log was restored".`,
     );
   },
-};
+);
 
 const keyOf = (vkey: string): NoteKey => {
   try {
@@ -153,17 +126,15 @@ const lastSeen = (path: string): string | null => {
 };
 
 /** For auditors, from time to time: checks that today's log continues the log of the last check. */
-const logWatch: LongVerb = {
-  noun: 'log',
-  verb: 'watch',
-  description: 'Prove that the log has grown from what was seen last, and write down what it is now',
-  options: [
-    { name: 'state', description: 'file with the checkpoint that was seen last', required: true },
-    { name: 'key', description: 'key of the log, from your contract', required: true },
-    { name: 'witness', description: 'key of a witness; several', kind: 'list' },
-    { name: 'quorum', description: 'how many witnesses must have signed; by default all', kind: 'number' },
+const logWatch = longVerb(
+  'log watch',
+  'Prove that the log has grown from what was seen last, and write down what it is now',
+  [
+    required('state', 'file with the checkpoint that was seen last'),
+    required('key', 'key of the log, from your contract'),
+    ...witnessOptions,
   ],
-  run: async ({ input, environment, show }) => {
+  async ({ input, environment, show }) => {
     const path = input.text('state') ?? '';
     const log = keyOf(input.text('key') ?? '');
     const witnesses = (input.list('witness') ?? []).map(keyOf);
@@ -180,6 +151,6 @@ const logWatch: LongVerb = {
       `The log has ${head.size} events${older === null ? '' : `, and begins with the ${older.size} of last time`}.`,
     );
   },
-};
+);
 
-export const logLongVerbs: readonly LongVerb[] = [showCheckpoint, prove, rebuild, copy, accept, logWatch];
+export const logVerbs = [showCheckpoint, prove, rebuild, copy, accept, logWatch];

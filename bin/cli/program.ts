@@ -11,19 +11,27 @@ import {
   Unreachable,
   withAddress,
   WrongUsage,
-  type OperatorClient,
 } from './client.js';
-import { contactLongVerbs } from './contact-verbs.js';
-import { serverVerbs } from './server-verbs.js';
+import { importVerb } from './contact-verbs.js';
 import { exportVerbs } from './export-verbs.js';
-import { readable } from './print.js';
-import { logLongVerbs } from './log-verbs.js';
-import { longVerbs, type LongVerb } from './long-verbs.js';
+import { listenVerb } from './listen.js';
+import { logVerbs } from './log-verbs.js';
+import { watchEvents } from './long-verbs.js';
 import { personalVerbs } from './personal-verbs.js';
 import { version } from '../settings/version.js';
-import { listenVerb } from './listen.js';
+import { serverVerbs } from './server-verbs.js';
 import { triggerVerbs } from './trigger.js';
-import { anyOrg, parseInput, type Option, type CommandInput, type Verb } from './verb.js';
+import {
+  anyOrg,
+  longVerb,
+  option,
+  parseInput,
+  verb,
+  type CommandInput,
+  type Option,
+  type Verb,
+  type VerbContext,
+} from './verb.js';
 import { verbs } from './verbs.js';
 
 /** (docs/operations.md#exit-codes) */
@@ -58,11 +66,8 @@ const last = (value: string): string => value;
 
 const declare = (command: Command, { name, description, required = false, kind }: Option): void => {
   const parse = kind === 'list' ? joined : last;
-  if (kind === 'switch') {
-    command.option(`--${name}`, description);
-    return;
-  }
-  if (required) command.requiredOption(`--${name} <value>`, `${description} (required)`, parse);
+  if (kind === 'switch') command.option(`--${name}`, description);
+  else if (required) command.requiredOption(`--${name} <value>`, `${description} (required)`, parse);
   else command.option(`--${name} <value>`, description, parse);
 };
 
@@ -91,24 +96,21 @@ const nounOf = (program: Command, noun: string): Command =>
  * Whether the verb concerns an organization and nothing else: then its id may follow the verb instead of
  * `--org`.
  */
-const concernsOrganization = ({ argument, options }: Verb | LongVerb): boolean =>
+const concernsOrganization = ({ argument, options }: Verb): boolean =>
   argument === undefined && options.some(({ name }) => name === 'org');
 
-const orgOrArgument: Option = {
-  name: 'org',
-  description: 'id of the organization (required, here or right after the verb)',
-};
+const orgOrArgument = option('org', 'id of the organization (required, here or right after the verb)');
 
-const usage = (verb: Verb | LongVerb): string => {
+const usage = (verb: Verb): string => {
   if (verb.argument !== undefined) return `${verb.verb} <${verb.argument}>`;
   return concernsOrganization(verb) ? `${verb.verb} [org]` : verb.verb;
 };
 
-const inputOf = (verb: Verb | LongVerb, first: unknown, options: Parsed): CommandInput => {
+const inputOf = (verb: Verb, first: unknown, options: Parsed): CommandInput => {
   const argument = typeof first === 'string' ? first : '';
   if (!concernsOrganization(verb)) return parseInput(argument, options);
   const org = options['org'] ?? argument;
-  const needsNone = verb.options.includes(anyOrg) || ('isForOwners' in verb && verb.isForOwners === true);
+  const needsNone = verb.options.includes(anyOrg) || verb.isForOwners === true;
   if (org === '' && !needsNone && options['house'] === undefined)
     throw new WrongUsage('Name the organization: --org <id>.');
   return parseInput('', { ...options, org });
@@ -116,87 +118,90 @@ const inputOf = (verb: Verb | LongVerb, first: unknown, options: Parsed): Comman
 
 interface Session extends Terminal {
   readonly monotonic: () => Milliseconds;
-  readonly client: OperatorClient;
   readonly print: (text: string) => void;
 }
 
-const add = (program: Command, verb: Verb | LongVerb, session: Session): void => {
-  const { client, print, confirm, ...terminal } = session;
-  const question = 'question' in verb ? verb.question : undefined;
-  const command = nounOf(program, verb.noun).command(usage(verb)).description(verb.description);
-  for (const option of verb.options)
+/**
+ * The settings, with the address in `--base-url` if it is given. Throws WrongUsage if that is empty, as a
+ * script's unset variable leaves it: the settings' own address is another service.
+ */
+const addressed = (environment: Environment, address: string | undefined): Environment => {
+  if (address === undefined) return environment;
+  if (address.trim() === '') throw new WrongUsage('--base-url is empty. Give the address of a service.');
+  return withAddress(environment, address.replace(/\/+$/, ''));
+};
+
+const add = (program: Command, verb: Verb, session: Session): void => {
+  const { question } = verb;
+  const { print, confirm } = session;
+  const parent = verb.noun === '' ? program : nounOf(program, verb.noun);
+  const command = parent.command(usage(verb)).description(verb.description);
+  for (const each of verb.options)
     declare(
       command,
-      option.name === 'org' && option !== anyOrg && concernsOrganization(verb) ? orgOrArgument : option,
+      each.name === 'org' && each !== anyOrg && concernsOrganization(verb) ? orgOrArgument : each,
     );
-  command.option('--json', "print the API's response unchanged");
+  command.option('--json', "print JSON; the API's response unchanged");
   if (question !== undefined) command.option('--yes', "don't ask for confirmation at a terminal");
   command.action(async (first: unknown) => {
-    const { json, yes, ...options } = command.opts<{ readonly json?: true; readonly yes?: true }>();
+    const { json = false, yes, ...options } = command.opts<{ readonly json?: true; readonly yes?: true }>();
+    const { baseUrl } = program.opts<{ readonly baseUrl?: string }>();
+    const environment = addressed(session.environment, baseUrl);
     const input = inputOf(verb, first, options);
     if (question !== undefined && yes !== true && confirm && !(await confirm(question))) throw new Declined();
-    if ('run' in verb) {
-      const show = (value: object, text: string): void => print(json === true ? JSON.stringify(value) : text);
-      await verb.run({ ...terminal, input, client, json: json === true, print, show });
-      return;
-    }
-    const text = await client.call(verb.call(input));
-    print(json === true ? text : readable(text));
+    const show = (value: object, text: string): void => print(json ? JSON.stringify(value) : text);
+    await verb.run({ ...session, environment, client: operatorClient(environment), input, json, show });
   });
 };
 
-type Run = (json: boolean, path: string) => Promise<void>;
+const showCopy = ({ show }: VerbContext, done: BackedUp, text: string): void =>
+  show(done, `${text}\n  files: ${done.files.join(', ')}\n  last event: ${done.position} ${done.hash ?? ''}`);
 
-/** Commands without a noun. */
-const addCommands = (program: Command, { client, print, environment }: Session): void => {
-  const addOne = (spelled: string, description: string, run: Run) => {
-    const command = program.command(spelled).description(description).option('--json', 'print JSON');
-    command.action((path: string) => run(command.opts<{ readonly json?: true }>().json === true, path));
-  };
-  const show = (done: BackedUp, json: boolean, text: string): void =>
-    print(
-      json
-        ? JSON.stringify(done)
-        : `${text}\n  files: ${done.files.join(', ')}\n  last event: ${done.position} ${done.hash ?? ''}`,
-    );
-  addOne(
+const commands = [
+  longVerb(
     'backup <to>',
     'Back up DATA_DIR, or the records in MongoDB, with the secret files to a new folder, even while the service runs; to *.db: only the events; on servers to *.keys: only the keys of personal data',
-    async (json, path) => show(await backUp(path, environment), json, `Backed up to ${path}.`),
-  );
-  addOne(
+    [],
+    async (context) => {
+      const { argument: path } = context.input;
+      showCopy(context, await backUp(path, context.environment), `Backed up to ${path}.`);
+    },
+  ),
+  longVerb(
     'restore <from>',
     'Restore a backup to a DATA_DIR without data; on servers, put back what is missing in MongoDB',
-    async (json, path) => {
-      const restored = await restore(path, environment);
+    [],
+    async (context) => {
+      const restored = await restore(context.input.argument, context.environment);
       const words = 'a rehearsal, which changes and sends nothing until you promote it';
-      show(restored, json, [`Restored to ${restored.path}: ${words}.`, ...restored.notes].join('\n  '));
+      showCopy(
+        context,
+        restored,
+        [`Restored to ${restored.path}: ${words}.`, ...restored.notes].join('\n  '),
+      );
     },
-  );
-  addOne('promote', 'Make a rehearsal the service; stop it first', async (json) => {
+  ),
+  longVerb('promote', 'Make a rehearsal the service; stop it first', [], async ({ environment, show }) => {
     const promoted = await promote(environment);
     const { path, original } = promoted;
     const told =
       original === null
         ? 'See that the service that it was copied from never starts again.'
         : `${original}, of which it is a copy, is a rehearsal from now on.`;
-    print(json ? JSON.stringify(promoted) : `${path} is the service from the next start on. ${told}`);
-  });
-  addOne(
+    show(promoted, `${path} is the service from the next start on. ${told}`);
+  }),
+  verb(
     'console',
     'Print a link that signs the operator in to the console, once, within 15 minutes',
-    async (json) => {
-      const text = await client.call({ method: 'POST', path: '/console-links' });
-      print(json ? text : readable(text));
-    },
-  );
-};
+    'POST /console-links',
+  ),
+];
 
-export const allVerbs: readonly (Verb | LongVerb)[] = [
+export const allVerbs: readonly Verb[] = [
   ...verbs,
-  ...longVerbs,
-  ...logLongVerbs,
-  ...contactLongVerbs,
+  watchEvents,
+  ...logVerbs,
+  importVerb,
   listenVerb,
   ...triggerVerbs,
   ...exportVerbs,
@@ -216,8 +221,7 @@ const commandsOf = (session: Session): Command => {
     .showHelpAfterError()
     .exitOverride()
     .configureOutput({ writeOut: session.write, writeErr: session.complain });
-  for (const verb of allVerbs) add(program, verb, session);
-  addCommands(program, session);
+  for (const each of [...allVerbs, ...commands]) add(program, each, session);
   for (const noun of program.commands) {
     noun.exitOverride().summary(noun.commands.map((verb) => verb.name()).join(', ') || noun.description());
     for (const verb of noun.commands) verb.exitOverride();
@@ -242,26 +246,6 @@ const exitCodeFor = (
   return isAway || isMongoAway ? exitCodes.unreachable : exitCodes.refused;
 };
 
-/**
- * Takes `--base-url` out of the arguments: the settings with that address, and the rest. Throws WrongUsage if
- * it is empty, as a script's unset variable leaves it: the settings' own address is another service.
- */
-const addressed = (
-  args: readonly string[],
-  environment: Environment,
-): { readonly args: readonly string[]; readonly environment: Environment } => {
-  const at = args.findIndex((arg) => arg === '--base-url' || arg.startsWith('--base-url='));
-  const option = args[at];
-  const isApart = option === '--base-url';
-  const address = isApart ? args[at + 1] : option?.slice('--base-url='.length);
-  if (option === undefined || address === undefined) return { args, environment };
-  if (address.trim() === '') throw new WrongUsage('--base-url is empty. Give the address of a service.');
-  return {
-    args: args.toSpliced(at, isApart ? 2 : 1),
-    environment: withAddress(environment, address.replace(/\/+$/, '')),
-  };
-};
-
 /** Carries out one command. Returns the exit code; never rejects. */
 export const runCommandLine = async (typed: readonly string[], terminal: Terminal): Promise<number> => {
   const print = (text: string): void => terminal.write(`${text}\n`);
@@ -269,9 +253,7 @@ export const runCommandLine = async (typed: readonly string[], terminal: Termina
   const monotonic = terminal.monotonic ?? (() => clock.monotonic());
   const words = typed.map(withHyphens);
   try {
-    const { args, environment } = addressed(words, terminal.environment);
-    const session = { ...terminal, environment, monotonic, client: operatorClient(environment), print };
-    await commandsOf(session).parseAsync(args, { from: 'user' });
+    await commandsOf({ ...terminal, monotonic, print }).parseAsync(words, { from: 'user' });
     return exitCodes.done;
   } catch (error) {
     return exitCodeFor(error, words.includes('--json'), { ...terminal, print });

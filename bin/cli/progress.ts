@@ -17,3 +17,11 @@ export const progressOn = ({ complain, monotonic }: ProgressOutput): ((text: () 
     complain(`${text()} ...\n`);
   };
 };
+
+export const count = (number: number): string => number.toLocaleString('en-US');
+
+/** The same, for work on events. */
+export const eventsOn = (output: ProgressOutput): ((done: number) => void) => {
+  const report = progressOn(output);
+  return (done) => report(() => `${count(done)} events`);
+};

@@ -1,6 +1,6 @@
 import { grantReadOfAll, NotGranted } from '../../adapters/eventstoredb/rights.js';
 import { ServiceRefused, Unreachable, WrongUsage } from './client.js';
-import type { LongVerb, VerbContext } from './long-verbs.js';
+import { longVerb, required, type Verb, type VerbContext } from './verb.js';
 import {
   countDeadLetters,
   redriveDeadLetters,
@@ -19,52 +19,39 @@ const broker = (environment: VerbContext['environment']): DeadLettersOptions => 
 };
 
 /** A verb whose result is a number of messages in the broker. */
-const verbOf = (
-  verb: string,
+const queueVerb = (
+  words: string,
   description: string,
   ask: (options: DeadLettersOptions) => Promise<number>,
-): LongVerb => ({
-  noun: 'queue',
-  verb,
-  description,
-  options: [],
-  run: async ({ show, environment }) => {
+): Verb =>
+  longVerb(words, description, [], async ({ show, environment }) => {
     const options = broker(environment);
     const messages = await ask(options).catch((error: unknown) => {
       throw new Unreachable(`RabbitMQ: ${messageOf(error)}`);
     });
     show({ messages }, `Messages: ${messages}`);
-  },
-});
+  });
 
-/**
- * Verbs for the dead letters of RabbitMQ: hints that workers could not handle. (Deliveries that receivers did
- * not accept are dead letters of another kind: `delivery redrive`.)
- */
-const queueVerbs: readonly LongVerb[] = [
-  verbOf(
-    'dead',
+/** Verbs that talk to a server instead of the service. */
+export const serverVerbs = [
+  // Dead letters of RabbitMQ are hints that workers could not handle. Those of deliveries, which receivers did
+  // not accept, are another kind: `delivery redrive`.
+  queueVerb(
+    'queue dead',
     'Count the dead letters in RabbitMQ: messages that workers could not handle',
     countDeadLetters,
   ),
-  verbOf(
-    'redrive',
+  queueVerb(
+    'queue redrive',
     'Redrive the dead letters in RabbitMQ: send them to the workers again',
     redriveDeadLetters,
   ),
-];
-
-/** Verbs for EventStoreDB itself, for its administrators. */
-const eventStoreVerbs: readonly LongVerb[] = [
-  {
-    noun: 'eventstore',
-    verb: 'grant',
-    description:
-      "Let the service's user read $all in EventStoreDB; needs the connection string of an administrator as EVENTSTORE_URL",
-    options: [
-      { name: 'user', description: "the service's user in EventStoreDB, or a group of his", required: true },
-    ],
-    run: async ({ input, show, environment }) => {
+  // For administrators of EventStoreDB.
+  longVerb(
+    'eventstore grant',
+    "Let the service's user read $all in EventStoreDB; needs the connection string of an administrator as EVENTSTORE_URL",
+    [required('user', "the service's user in EventStoreDB, or a group of his")],
+    async ({ input, show, environment }) => {
       const user = input.text('user') ?? '';
       // The other settings need not be those of a service: an administrator runs this anywhere.
       const url = environment['EVENTSTORE_URL']?.trim() ?? '';
@@ -78,8 +65,5 @@ const eventStoreVerbs: readonly LongVerb[] = [
       });
       show({ readers }, `May read $all: ${readers.join(', ')}`);
     },
-  },
+  ),
 ];
-
-/** Verbs that talk to a server instead of the service. */
-export const serverVerbs: readonly LongVerb[] = [...queueVerbs, ...eventStoreVerbs];

@@ -4,10 +4,9 @@ import { testPayload } from '../../domain/delivery-payload.js';
 import { publicEventTypes, type PublicEventType } from '../../domain/public-events.js';
 import { apiKeyIn, keyClient, NotDelivered, WrongUsage } from './client.js';
 import { tellListeners, type Outcome } from './listeners.js';
-import type { LongVerb, VerbContext } from './long-verbs.js';
-import { segment, type Option } from './verb.js';
+import { longVerb, option, segment, type VerbContext } from './verb.js';
 
-export const keyOption: Option = { name: 'key', description: 'an API key; else the one in API_KEY' };
+export const keyOption = option('key', 'an API key; else the one in API_KEY');
 
 /** The API key that was given, and a client with it. Throws WrongUsage if there is none. */
 export const ownerOf = ({ input, environment }: VerbContext) => {
@@ -43,29 +42,25 @@ const giveOut = async (context: VerbContext, event: string, body: string): Promi
   if (!outcomes.every(isTaken)) throw new NotDelivered(4, 'Not every program responded with a 2xx.');
 };
 
-export const triggerVerbs: readonly LongVerb[] = [
-  {
-    noun: 'webhook',
-    verb: 'trigger',
-    description: 'Send a made-up event (for example, card.mailed) to every webhook listen with this API key',
-    argument: 'type',
-    options: [keyOption],
-    run: (context) => {
+export const triggerVerbs = [
+  longVerb(
+    'webhook trigger <type>',
+    'Send a made-up event (for example, card.mailed) to every webhook listen with this API key',
+    [keyOption],
+    (context) => {
       const type = eventType(context.input.argument);
       const id = `evt_test_${new SystemEntropy().bytes(12).toString('hex')}`;
       return giveOut(context, type, testPayload(id, type, new SystemClock().instant()));
     },
-  },
-  {
-    noun: 'webhook',
-    verb: 'resend',
-    description: 'Give an earlier event once more to every webhook listen with this API key',
-    argument: 'event',
-    options: [keyOption],
-    run: async (context) => {
+  ),
+  longVerb(
+    'webhook resend <event>',
+    'Give an earlier event once more to every webhook listen with this API key',
+    [keyOption],
+    async (context) => {
       const path = `/events/${segment(context.input.argument)}`;
       const body = await ownerOf(context).client.call({ method: 'GET', path });
       await giveOut(context, context.input.argument, body);
     },
-  },
+  ),
 ];

@@ -1,4 +1,6 @@
-import { WrongUsage, type OperatorCall } from './client.js';
+import type { Milliseconds } from '../../domain/ids.js';
+import { WrongUsage, type OperatorCall, type OperatorClient } from './client.js';
+import { readable } from './print.js';
 
 /** One `--name value`. */
 export interface Option {
@@ -7,7 +9,19 @@ export interface Option {
   readonly required?: boolean;
   /** `switch`: it has no value. */
   readonly kind?: 'text' | 'number' | 'flag' | 'list' | 'switch';
+  /** The object in the body of the call that its field belongs to. */
+  readonly within?: string;
 }
+
+export const option = (name: string, description: string, kind: Option['kind'] = 'text'): Option => ({
+  name,
+  description,
+  kind,
+});
+export const required = (name: string, description: string, kind?: Option['kind']): Option => ({
+  ...option(name, description, kind),
+  required: true,
+});
 
 /** The typed arguments: the argument after the verb, and the options by their names in camel case. */
 export interface CommandInput {
@@ -18,24 +32,56 @@ export interface CommandInput {
   readonly list: (name: string) => readonly string[] | undefined;
 }
 
-/** `noun verb [argument] --option value`: one call of the operator API. */
-export interface Verb {
-  readonly noun: string;
-  readonly verb: string;
-  readonly description: string;
-  /** The name of the argument after the verb; absent if there is none. */
-  readonly argument?: string;
-  readonly options: readonly Option[];
-  /** The irreversible effect, as a question to a person at a terminal; absent if it can be undone. */
-  readonly question?: string;
-  readonly call: (input: CommandInput) => OperatorCall;
+export interface VerbContext {
+  readonly input: CommandInput;
+  readonly client: OperatorClient;
+  readonly json: boolean;
+  readonly print: (text: string) => void;
+  /** Writes a value as JSON, or else the text for people. */
+  readonly show: (value: object, text: string) => void;
+  readonly complain: (text: string) => void;
+  readonly monotonic: () => Milliseconds;
+  readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-export const org: Option = { name: 'org', description: 'id of the organization', required: true };
+interface Particulars {
+  /** The irreversible effect, as a question to a person at a terminal; absent if it can be undone. */
+  readonly question?: string;
+  /** True if it can do without an organization: an API key knows its own. */
+  readonly isForOwners?: boolean;
+}
+
+/** `noun verb [argument] --option value`; the noun of a command is empty. */
+export interface Verb extends Particulars {
+  readonly noun: string;
+  readonly verb: string;
+  /** The name of the argument after the verb. */
+  readonly argument: string | undefined;
+  readonly description: string;
+  readonly options: readonly Option[];
+  readonly run: (context: VerbContext) => Promise<void>;
+}
+
+/**
+ * A verb that does more than to call the operator API once. `words`: noun, verb and the name of the argument,
+ * as in `log verify <file>`; a command has no noun.
+ */
+export const longVerb = (
+  words: string,
+  description: string,
+  options: readonly Option[],
+  run: Verb['run'],
+  particulars: Particulars = {},
+): Verb => {
+  const [, noun = '', name = '', argument] = /^(?:(\S+) )?([\w-]+)(?: <(\w+)>)?$/.exec(words) ?? [];
+  return { noun, verb: name, argument, description, options, run, ...particulars };
+};
+
+export const org = required('org', 'id of the organization');
 /** Without it, of all organizations. */
-export const anyOrg: Option = { name: 'org', description: 'id of the organization; all if absent' };
+export const anyOrg = option('org', 'id of the organization; all if absent');
 /** Instead of an organization. */
-export const house: Option = { name: 'house', description: 'the keys of operators instead', kind: 'switch' };
+export const house = option('house', 'the keys of operators instead', 'switch');
 
 export const segment = (text: string): string => encodeURIComponent(text);
 
@@ -49,61 +95,60 @@ const fieldOf = (name: string): string => name.replaceAll('-', '_');
 const valueOf = (input: CommandInput, { name, kind = 'text' }: Option) =>
   kind === 'switch' ? input.text(camelCase(name)) : input[kind](camelCase(name));
 
-interface More {
-  readonly question?: string;
-  /** Fields of the body that are no options. */
-  readonly body?: (input: CommandInput) => object;
-}
-
 /**
- * A verb that is one call. `words`: noun, verb and the name of the argument: `hook update <id>`. `call`:
- * method and path, such as `PATCH /organizations/{org}/hooks/{id}`, with the options and the argument that
- * belong in the path; the other options are the query of a GET and the fields of any other body, under their
- * names in the API. Options after a question mark are always part of the query. With `--house`, or
- * without a value for `anyOrg`, the path has no organization.
+ * A verb that is one call of the operator API. `call`: method and path, such as `PATCH hooks/{id}`, with the
+ * options and the argument that belong in the path; it is one below the organization in `--org` unless it
+ * begins with a slash. The other options are the query of a GET and the fields of any other body, under their
+ * names in the API; those after a question mark are always part of the query. With `--house`, or without a
+ * value for `anyOrg`, the path has no organization. `body`: fields that are no options.
  */
 export const verb = (
   words: string,
   description: string,
   call: string,
-  options: readonly Option[] = [],
-  { question, body }: More = {},
-): Verb => {
-  const [noun = '', name = '', argument] = words.split(/ <?|>/);
-  const [method = '', path = '', ...inQuery] = call.split(/ |\?|&/);
-  const isInQuery = (option: Option): boolean => method === 'GET' || inQuery.includes(option.name);
-  const others = options.filter((option) => option !== house && !path.includes(`{${option.name}}`));
-  return {
-    noun,
-    verb: name,
-    description,
-    ...(argument !== undefined && { argument }),
-    options,
-    ...(question !== undefined && { question }),
-    call: (input) => {
-      const isOfHouse = options.includes(house) && input.text(house.name) !== undefined;
-      if (options.includes(house) && !isOfHouse && (input.text('org') ?? '') === '')
-        throw new WrongUsage('Name the organization: --org <id>, or --house.');
-      const textOf = (part: string): string =>
-        (part === argument ? input.argument : input.text(camelCase(part))) ?? '';
-      const query = others.filter(isInQuery).map(({ name: of }) => [fieldOf(of), input.text(camelCase(of))]);
-      const fields = others
-        .filter((option) => !isInQuery(option))
-        .map((option) => [fieldOf(option.name), valueOf(input, option)]);
-      return {
-        method: method as OperatorCall['method'],
-        path: (isOfHouse || (options.includes(anyOrg) && textOf('org') === '')
-          ? path.replace('/organizations/{org}', '')
-          : path
-        ).replaceAll(/\{([\w-]+)\}/g, (_, part: string) => segment(textOf(part))),
-        ...(query.length > 0 && { query: Object.fromEntries(query) as OperatorCall['query'] & object }),
-        ...((fields.length > 0 || body !== undefined) && {
-          body: { ...(Object.fromEntries(fields) as object), ...body?.(input) },
-        }),
-      };
-    },
+  wanted: readonly Option[] = [],
+  { body, ...particulars }: Particulars & { readonly body?: (input: CommandInput) => object } = {},
+): Verb & { readonly call: (input: CommandInput) => OperatorCall } => {
+  const [method = '', place = '', ...inQuery] = call.split(/[ ?]/);
+  const path = place.startsWith('/') ? place : `/organizations/{org}/${place}`;
+  const needsOrg = path.includes('{org}') && wanted.every(({ name }) => name !== 'org');
+  const options = needsOrg ? [org, ...wanted] : wanted;
+  const isInQuery = ({ name }: Option): boolean => method === 'GET' || inQuery.includes(name);
+  const others = options.filter((each) => each !== house && !path.includes(`{${each.name}}`));
+  const fields = others.filter((each) => !isInQuery(each));
+  const callOf = (input: CommandInput): OperatorCall => {
+    const isOfHouse = options.includes(house) && input.text(house.name) !== undefined;
+    if (options.includes(house) && !isOfHouse && (input.text('org') ?? '') === '')
+      throw new WrongUsage('Name the organization: --org <id>, or --house.');
+    const textOf = (part: string): string =>
+      (part === made.argument ? input.argument : input.text(camelCase(part))) ?? '';
+    const isOfAll = isOfHouse || (options.includes(anyOrg) && textOf('org') === '');
+    const query = others.filter(isInQuery).map(({ name }) => [fieldOf(name), input.text(camelCase(name))]);
+    const sent: Record<string, unknown> = {};
+    for (const each of fields) {
+      const { name, within } = each;
+      const value = valueOf(input, each);
+      if (within === undefined) sent[fieldOf(name)] = value;
+      else if (value !== undefined) sent[within] = { ...(sent[within] as object), [fieldOf(name)]: value };
+    }
+    return {
+      method: method as OperatorCall['method'],
+      path: (isOfAll ? path.replace('/organizations/{org}', '') : path).replaceAll(
+        /\{([\w-]+)\}/g,
+        (_, part: string) => segment(textOf(part)),
+      ),
+      ...(query.length > 0 && { query: Object.fromEntries(query) as OperatorCall['query'] & object }),
+      ...((fields.length > 0 || body !== undefined) && { body: { ...sent, ...body?.(input) } }),
+    };
   };
+  const run = async ({ input, client, json, print }: VerbContext): Promise<void> => {
+    const text = await client.call(callOf(input));
+    print(json ? text : readable(text));
+  };
+  const made = longVerb(words, description, options, run, particulars);
+  return { ...made, call: callOf };
 };
+
 /**
  * Turns commander's result into a CommandInput, whose members throw WrongUsage for a value of the wrong kind.
  */

@@ -3,19 +3,16 @@ import { cardStatuses, reportedStatuses, steps } from '../../domain/card.js';
 import { house as houseId } from '../../domain/members.js';
 import { memberRoles, staffRoles } from '../../domain/permissions.js';
 import { allProjections } from '../../projections/all.js';
-import { anyOrg, house, org, verb, type CommandInput, type Option, type Verb } from './verb.js';
+import { anyOrg, house, option, org, required, verb, type Option } from './verb.js';
 
-const option = (name: string, description: string): Option => ({ name, description });
-const required = (name: string, description: string): Option => ({ name, description, required: true });
-
-const paging: readonly Option[] = [
-  { name: 'limit', description: 'maximum number of rows', kind: 'number' },
+const paging = [
+  option('limit', 'maximum number of rows', 'number'),
   option('starting-after', 'the cursor that the page before ended with'),
 ];
 /** The moment of a response about the past. */
 const at = option('at', 'as it was then: a position of the log or an ISO 8601 time');
-const active: Option = { ...required('active', 'true or false'), kind: 'flag' };
-const amount: Option = { ...required('amount', 'how many credits'), kind: 'number' };
+const active = required('active', 'true or false', 'flag');
+const amount = required('amount', 'how many credits', 'number');
 const reason = required('reason', 'why');
 const from = required('from', 'a position in the log, or an ISO 8601 time');
 
@@ -33,7 +30,7 @@ const addressOptions = [
   option('state', 'two-letter code'),
   option('zip', 'five digits, optionally +4'),
   option('country', 'US'),
-];
+].map((of): Option => ({ ...of, within: 'address' }));
 const contactOptions = [
   option('external-id', 'your own identifier; the contact that has it is replaced'),
   option('name', 'full name'),
@@ -47,14 +44,6 @@ const contactOptions = [
   option('work-anniversary', 'YYYY-MM-DD'),
 ];
 
-const addressIn = (input: CommandInput): object => {
-  const sent = addressOptions.flatMap(({ name }) => {
-    const text = input.text(name);
-    return text === undefined ? [] : [[name, text] as const];
-  });
-  return sent.length === 0 ? {} : { address: Object.fromEntries(sent) };
-};
-
 const memberOrg: Option = {
   ...org,
   description: `${org.description}; ${houseId} for the service's own people`,
@@ -63,12 +52,10 @@ const role = required('role', `${memberRoles.join(', ')}; of the house ${staffRo
 
 const whyErased = required('reason', 'why; without names of people');
 
-const ofOrg = '/organizations/{org}';
-
 /**
  * Verbs that are one call each. More are in the files beside this one. (docs/operations.md#the-command-line)
  */
-export const verbs: readonly Verb[] = [
+export const verbs = [
   verb('org create', 'Create an organization', 'POST /organizations', [
     required('name', 'its name'),
     option('house-hand', 'handwriting of cards that name none'),
@@ -77,103 +64,87 @@ export const verbs: readonly Verb[] = [
     option('name', 'how its name begins, in any case'),
     ...paging,
   ]),
-  verb('org show', 'Show an organization and its balance', `GET ${ofOrg}`, [org]),
+  verb('org show', 'Show an organization and its balance', 'GET /organizations/{org}'),
   verb(
     'org update',
     'Rename an organization, or choose the handwriting of cards that name none',
-    `PATCH ${ofOrg}`,
-    [org, option('name', 'its new name'), option('house-hand', 'a handwriting that is offered')],
+    'PATCH /organizations/{org}',
+    [option('name', 'its new name'), option('house-hand', 'a handwriting that is offered')],
   ),
-  verb('org suspend', 'Refuse its keys and hooks, and let its webhooks wait', `PATCH ${ofOrg}`, [org], {
-    body: () => ({ suspended: true }),
+  verb(
+    'org suspend',
+    'Refuse its keys and hooks, and let its webhooks wait',
+    'PATCH /organizations/{org}',
+    [],
+    {
+      body: () => ({ suspended: true }),
+    },
+  ),
+  verb('org reinstate', 'End a suspension', 'PATCH /organizations/{org}', [], {
+    body: () => ({ suspended: false }),
   }),
-  verb('org reinstate', 'End a suspension', `PATCH ${ofOrg}`, [org], { body: () => ({ suspended: false }) }),
 
-  verb('credits add', 'Add credits to an organization', `POST ${ofOrg}/credits`, [
-    org,
+  verb('credits add', 'Add credits to an organization', 'POST credits', [
     amount,
     option('reason', 'why'),
     option('reference', 'such as an invoice number; a reference buys once'),
   ]),
-  verb('credits show', 'Show the balance, now or at an earlier time', `GET ${ofOrg}/credits`, [org, at]),
-  verb(
-    'credits movements',
-    'List the movements of the credits, newest first',
-    `GET ${ofOrg}/credits/movements`,
-    [org, ...paging],
-  ),
-  verb('credits reconcile', 'Add up the credits, and find what is wrong', `GET ${ofOrg}/reconciliation`, [
-    org,
+  verb('credits show', 'Show the balance, now or at an earlier time', 'GET credits', [at]),
+  verb('credits movements', 'List the movements of the credits, newest first', 'GET credits/movements', [
+    ...paging,
+  ]),
+  verb('credits reconcile', 'Add up the credits, and find what is wrong', 'GET reconciliation', [
     option('from', 'where the period begins: a position or an ISO 8601 time'),
     option('to', 'where it ends'),
   ]),
-  verb('credits withdraw', 'Take credits back', `POST ${ofOrg}/credits/withdraw`, [org, amount, reason]),
+  verb('credits withdraw', 'Take credits back', 'POST credits/withdraw', [amount, reason]),
 
-  verb('key create', 'Create an API key; it is shown only once', `POST ${ofOrg}/keys`, [
-    org,
+  verb('key create', 'Create an API key; it is shown only once', 'POST keys', [
     house,
-    {
-      ...required(
-        'scopes',
-        `scopes, separated by commas: ${scopes.join(', ')}; with --house ${operatorScopes.join(', ')}`,
-      ),
-      kind: 'list',
-    },
+    required(
+      'scopes',
+      `scopes, separated by commas: ${scopes.join(', ')}; with --house ${operatorScopes.join(', ')}`,
+      'list',
+    ),
     option('label', 'what it is for'),
-    {
-      name: 'requests-per-minute',
-      description: 'a rate limit of its own, instead of RATE_LIMIT_PER_MINUTE',
-      kind: 'number',
-    },
+    option('requests-per-minute', 'a rate limit of its own, instead of RATE_LIMIT_PER_MINUTE', 'number'),
     option('expires-at', 'an ISO 8601 time; with --house'),
   ]),
-  verb('key list', 'List API keys', `GET ${ofOrg}/keys`, [org, house, at, ...paging]),
-  verb(
-    'key revoke <id>',
-    'Revoke an API key',
-    `DELETE ${ofOrg}/keys/{id}`,
-    [{ ...org, required: false }, house],
-    { question: 'Revoke this key for good?' },
-  ),
+  verb('key list', 'List API keys', 'GET keys', [house, at, ...paging]),
+  verb('key revoke <id>', 'Revoke an API key', 'DELETE keys/{id}', [{ ...org, required: false }, house], {
+    question: 'Revoke this key for good?',
+  }),
 
-  verb('design list', 'List saved designs', `GET ${ofOrg}/designs`, [org, at]),
-  verb('design save', 'Save a design', `POST ${ofOrg}/designs`, [
-    org,
+  verb('design list', 'List saved designs', 'GET designs', [at]),
+  verb('design save', 'Save a design', 'POST designs', [
     required('name', 'its name'),
     option('collection-slug', 'slug of the collection card that it is a copy of'),
   ]),
-  verb('design archive <id>', 'Archive a design', `DELETE ${ofOrg}/designs/{id}`, [org], {
+  verb('design archive <id>', 'Archive a design', 'DELETE designs/{id}', [], {
     question: 'Archive this design for good?',
   }),
   verb(
     'design withdraw <id>',
     'Withdraw a design, and hold its cards that are not in production',
-    `POST ${ofOrg}/designs/{id}/withdraw`,
-    [org, reason],
+    'POST designs/{id}/withdraw',
+    [reason],
   ),
   verb(
     'design reinstate <id>',
     'Put a withdrawn design back into use; its cards stay held',
-    `POST ${ofOrg}/designs/{id}/reinstate`,
-    [org],
+    'POST designs/{id}/reinstate',
   ),
 
-  verb('do-not-mail list', 'List the e-mail addresses that must not be mailed', `GET ${ofOrg}/do-not-mail`, [
-    org,
+  verb('do-not-mail list', 'List the e-mail addresses that must not be mailed', 'GET do-not-mail', [
     ...paging,
   ]),
-  verb(
-    'do-not-mail add <email>',
-    'Add an e-mail address to the do-not-mail list',
-    `POST ${ofOrg}/do-not-mail`,
-    [org],
-    { body: ({ argument: email }) => ({ email }) },
-  ),
+  verb('do-not-mail add <email>', 'Add an e-mail address to the do-not-mail list', 'POST do-not-mail', [], {
+    body: ({ argument: email }) => ({ email }),
+  }),
   verb(
     'do-not-mail remove <email>',
     'Remove an e-mail address from the do-not-mail list',
-    `DELETE ${ofOrg}/do-not-mail/{email}`,
-    [org],
+    'DELETE do-not-mail/{email}',
   ),
 
   verb('card list', 'List cards of all organizations, those that need a person first', 'GET /cards', [
@@ -221,43 +192,36 @@ export const verbs: readonly Verb[] = [
     'POST /projections/{name}/rebuild',
   ),
 
-  verb('hook create', 'Create an inbound hook; its token is shown only once', `POST ${ofOrg}/hooks`, [
-    org,
+  verb('hook create', 'Create an inbound hook; its token is shown only once', 'POST hooks', [
     ...hookSettings,
   ]),
-  verb('hook list', 'List inbound hooks', `GET ${ofOrg}/hooks`, [org, at, ...paging]),
-  verb('hook update <id>', 'Change settings of a hook; what is left out stays', `PATCH ${ofOrg}/hooks/{id}`, [
-    org,
+  verb('hook list', 'List inbound hooks', 'GET hooks', [at, ...paging]),
+  verb('hook update <id>', 'Change settings of a hook; what is left out stays', 'PATCH hooks/{id}', [
     ...hookSettings,
   ]),
-  verb('hook pause <id>', 'Pause a hook', `PATCH ${ofOrg}/hooks/{id}`, [org], {
+  verb('hook pause <id>', 'Pause a hook', 'PATCH hooks/{id}', [], {
     body: () => ({ paused: true }),
   }),
-  verb('hook resume <id>', 'Resume a paused hook', `PATCH ${ofOrg}/hooks/{id}`, [org], {
+  verb('hook resume <id>', 'Resume a paused hook', 'PATCH hooks/{id}', [], {
     body: () => ({ paused: false }),
   }),
-  verb('hook delete <id>', 'Delete a hook forever', `DELETE ${ofOrg}/hooks/{id}`, [org], {
+  verb('hook delete <id>', 'Delete a hook forever', 'DELETE hooks/{id}', [], {
     question: 'Delete this hook forever?',
   }),
   verb(
     'hook calls <id>',
     'List the calls of a hook with their results, newest first',
-    `GET ${ofOrg}/hooks/{id}/calls`,
-    [org, ...paging],
+    'GET hooks/{id}/calls',
+    [...paging],
   ),
 
-  {
-    ...verb(
-      'contact save',
-      'Create a contact, or replace all fields of the one with the same external id',
-      `POST ${ofOrg}/contacts`,
-      [org, ...contactOptions],
-      { body: addressIn },
-    ),
-    options: [org, ...contactOptions, ...addressOptions],
-  },
-  verb('contact list', 'List contacts', `GET ${ofOrg}/contacts`, [
-    org,
+  verb(
+    'contact save',
+    'Create a contact, or replace all fields of the one with the same external id',
+    'POST contacts',
+    [...contactOptions, ...addressOptions],
+  ),
+  verb('contact list', 'List contacts', 'GET contacts', [
     option('email', 'only contacts with this e-mail address'),
     option('external-id', 'only contacts with this identifier'),
     ...paging,
@@ -267,32 +231,18 @@ export const verbs: readonly Verb[] = [
   verb(
     'erase card <code>',
     'Erase the personal data of a posted, cancelled or failed card for good',
-    `POST ${ofOrg}/erasures`,
-    [
-      org,
-      {
-        ...option('with-designs', 'true: also the picture of a design that no other card has'),
-        kind: 'flag',
-      },
-      whyErased,
-    ],
+    'POST erasures',
+    [option('with-designs', 'true: also the picture of a design that no other card has', 'flag'), whyErased],
     {
       question: 'Erase the personal data of this card for good?',
       body: ({ argument }) => ({ cards: [argument] }),
     },
   ),
-  verb(
-    'erase contact <id>',
-    'Erase the details of a contact for good',
-    `POST ${ofOrg}/erasures`,
-    [org, whyErased],
-    {
-      question: 'Erase the details of this contact for good?',
-      body: ({ argument }) => ({ contacts: [argument] }),
-    },
-  ),
-  verb('erase find', 'Find the cards and contacts of a person', `GET ${ofOrg}/subjects`, [
-    org,
+  verb('erase contact <id>', 'Erase the details of a contact for good', 'POST erasures', [whyErased], {
+    question: 'Erase the details of this contact for good?',
+    body: ({ argument }) => ({ contacts: [argument] }),
+  }),
+  verb('erase find', 'Find the cards and contacts of a person', 'GET subjects', [
     option('name', 'part of the name'),
     option('zip', 'beginning of the ZIP code'),
     option('email', 'part of the e-mail address'),
@@ -301,7 +251,7 @@ export const verbs: readonly Verb[] = [
   verb(
     'delivery list',
     'List deliveries, or dead letters of all organizations, newest first',
-    `GET ${ofOrg}/deliveries`,
+    'GET deliveries',
     [
       anyOrg,
       ...paging,
@@ -311,42 +261,40 @@ export const verbs: readonly Verb[] = [
       option('card', 'only events of this card'),
     ],
   ),
-  verb('delivery show <id>', 'Show a delivery, with every attempt', `GET ${ofOrg}/deliveries/{id}`, [org]),
-  verb('delivery retry <id>', 'Retry a delivery now', `POST ${ofOrg}/deliveries/{id}/retry`, [org]),
+  verb('delivery show <id>', 'Show a delivery, with every attempt', 'GET deliveries/{id}'),
+  verb('delivery retry <id>', 'Retry a delivery now', 'POST deliveries/{id}/retry'),
   verb(
     'delivery redrive',
     'Redrive dead letters: send deliveries again that ran out of attempts',
-    `POST ${ofOrg}/deliveries/redrive`,
+    'POST deliveries/redrive',
     [
-      org,
       from,
       option('to', 'a position in the log, or an ISO 8601 time; the end of the log if absent'),
       option('endpoint', 'only dead letters of this endpoint'),
     ],
   ),
-  verb('webhook list', 'List webhook endpoints', `GET ${ofOrg}/webhooks`, [
+  verb('webhook list', 'List webhook endpoints', 'GET webhooks', [
     anyOrg,
     at,
     ...paging,
     option('active', 'false: only endpoints that nothing is sent to, of all organizations'),
   ]),
-  verb('webhook test <id>', 'Send a test event', `POST ${ofOrg}/webhooks/{id}/test?type`, [
-    org,
+  verb('webhook test <id>', 'Send a test event', 'POST webhooks/{id}/test?type', [
     option('type', 'the type of the event; card.created if it is left out'),
   ]),
-  verb('webhook enable <id>', 'Enable a disabled endpoint', `POST ${ofOrg}/webhooks/{id}/enable`, [org]),
+  verb('webhook enable <id>', 'Enable a disabled endpoint', 'POST webhooks/{id}/enable'),
   verb(
     'webhook rotate <id>',
     'Rotate the signing secret of an endpoint; the new one is shown only once',
-    `POST ${ofOrg}/webhooks/{id}/rotate`,
-    [org],
+    'POST webhooks/{id}/rotate',
+    [],
     { question: 'Rotate the secret? The old one signs for 24 hours more, and then never again.' },
   ),
   verb(
     'webhook replay <id>',
     'Replay the events since then that the endpoint has not answered with a 2xx',
-    `POST ${ofOrg}/webhooks/{id}/replay`,
-    [org, from],
+    'POST webhooks/{id}/replay',
+    [from],
   ),
 
   verb('log status', 'Show how far the log has come and how far it is signed', 'GET /anchor'),
@@ -354,18 +302,18 @@ export const verbs: readonly Verb[] = [
   verb(
     'member invite',
     'Invite a person, or renew an invitation; prints the link to pass on',
-    `POST ${ofOrg}/members`,
+    'POST members',
     [memberOrg, required('email', 'their e-mail address'), required('name', 'their name'), role],
   ),
-  verb('member list', 'List the members of an organization, invited ones too', `GET ${ofOrg}/members`, [
+  verb('member list', 'List the members of an organization, invited ones too', 'GET members', [
     memberOrg,
     at,
   ]),
-  verb('member role <id>', 'Give a member another role', `PATCH ${ofOrg}/members/{id}`, [memberOrg, role]),
-  verb('member remove <id>', 'Remove a member, or withdraw an invitation', `DELETE ${ofOrg}/members/{id}`, [
+  verb('member role <id>', 'Give a member another role', 'PATCH members/{id}', [memberOrg, role]),
+  verb('member remove <id>', 'Remove a member, or withdraw an invitation', 'DELETE members/{id}', [
     memberOrg,
   ]),
-  verb('member reset <id>', 'Print a link for choosing a new password', `POST ${ofOrg}/members/{id}/reset`, [
+  verb('member reset <id>', 'Print a link for choosing a new password', 'POST members/{id}/reset', [
     memberOrg,
   ]),
 ];
