@@ -40,7 +40,7 @@ import { writesWait } from '../../application/projecting/read-your-writes.js';
 import { allProjections } from '../../projections/all.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
-import type { EngineOptions, Stores } from '../wiring/engine.js';
+import type { EngineOptions } from '../wiring/engine.js';
 import { EngineCalls } from '../metrics/engine-calls.js';
 import { reporter } from '../wiring/reporter.js';
 import { incidentLog, otherLogSaid, watchUnreadable } from './incidents.js';
@@ -50,11 +50,7 @@ import { thisMachine } from './machine.js';
  * Read models and operational state in MongoDB, for any number of processes. Leases there decide which
  * process does the work that only one may do at a time. `raw`: with personal data sealed.
  */
-export const openMongoStores = (
-  options: EngineOptions,
-  url: string,
-  raw: EventStore,
-): Stores & { readonly store: EventStore } => {
+export const openMongoStores = (options: EngineOptions, url: string, raw: EventStore) => {
   const { clock, entropy, log, settings, fail, timeouts = {}, calls = new EngineCalls() } = options;
   const database = new MongoDatabase(url, clock, {}, calls.counterOf('MongoDB'));
   const onError = incidentLog(log, clock, 'MongoDB');
@@ -182,14 +178,16 @@ export const openMongoStores = (
     rateLimiter: new MongoRateLimiter({ database, clock, fallback: new LocalRateLimiter() }),
     projector: {
       status: () => board.current(),
-      rebuild: async (name) => {
+      rebuild: async (name: string) => {
         const known = allProjections.some((projection) => projection.name === name);
         if (known) await requestRebuild(database, name);
         return known;
       },
     },
-    project: (signal) => leased(projectorLease(release), signal, (held) => project(projecting, held)),
-    exclusively: (name, signal, work) => leased(name, signal, (held) => work(held.signal)),
+    project: (signal: AbortSignal) =>
+      leased(projectorLease(release), signal, (held) => project(projecting, held)),
+    exclusively: (name: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>) =>
+      leased(name, signal, (held) => work(held.signal)),
     ping: () => database.ping(),
     readings: () => readingsOf(database),
     close: async () => {

@@ -139,7 +139,7 @@ export const openServers = (
     store,
     tiles,
     raw: eventStore,
-    project: stores.project && readable(stores.project),
+    project: readable(stores.project),
     exclusively: (name, signal, work) => stores.exclusively(name, signal, readable(work)),
     notarize: async (signal) => {
       const signs = (await stores.rehearsal()) === null;

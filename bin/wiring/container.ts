@@ -35,7 +35,7 @@ import { verifierRoutes } from '../../adapters/http/api/verifier.js';
 import { webhookRoutes } from '../../adapters/http/api/webhooks.js';
 import { Uploads } from '../../application/contacts/uploads.js';
 import { personalSeal } from '../../application/personal/personal.js';
-import { ScryptPasswords } from '../../adapters/system/passwords.js';
+import { ScryptPasswords, usualCost } from '../../adapters/system/passwords.js';
 import { devicesWith } from '../../application/access/devices.js';
 import { Sessions } from '../../application/access/sessions.js';
 import { proposer } from '../../application/cards/propose.js';
@@ -70,15 +70,13 @@ import { spotCheckReports } from '../metrics/spot-checks.js';
 import { allProjections } from '../../projections/all.js';
 import { plays } from './roles.js';
 import { senderOnDemand, sendsNothing } from './sender.js';
-import { hold, tokens } from './tokens.js';
 import { version } from '../settings/version.js';
 import { politePace, urlRules } from './webhooks.js';
 
 /** Every object of one process, in the order in which each needs the ones before it. */
 const buildGraph = (context: ProcessContext) => {
-  const { settings, role, engine, calls, clock, entropy, log, operatorToken, keys, timeouts, baseUrl } =
-    context;
-  const { tracing = noTracing } = context;
+  const { settings, role, engine, calls, clock, entropy, log, operatorToken, keys, baseUrl } = context;
+  const { tracing = noTracing, passwordCost = usualCost, extraCertificates = [], timeouts = {} } = context;
   const { idempotency, readYourWrites, checkpoints, keyUses, hookCalls, rateLimiter } = engine;
   const { deliveries, deliveryQueue: queue, projector, requests, signInRecords } = engine;
   const writings = new Writings();
@@ -113,7 +111,7 @@ const buildGraph = (context: ProcessContext) => {
   const people = {
     ...administration,
     signInRecords,
-    passwords: new ScryptPasswords(entropy, context.passwordCost),
+    passwords: new ScryptPasswords(entropy, passwordCost),
     sessions: new Sessions({ signInRecords, clock, entropy }),
   };
   const floor = { ...changing, readModels, planning };
@@ -129,7 +127,7 @@ const buildGraph = (context: ProcessContext) => {
       rules,
       allowNetworks: webhookSettings.allowNetworks,
       timeout: webhookSettings.timeout,
-      extraCertificates: context.extraCertificates,
+      extraCertificates,
     });
   const sender = webhookSettings.delivery ? open : { ...open, send: sendsNothing };
   const webhooks = keys && {
@@ -358,33 +356,34 @@ const buildGraph = (context: ProcessContext) => {
   const upkeep = { log: deliveries.log, queue, clock, policy, keep: webhookSettings.keep };
 
   return {
+    context,
     listeners,
     administration,
     people,
     floor,
     reconciler,
     relay,
+    /** Null unless the role delivers webhooks. */
     delivery,
     upkeep,
     unfinished,
+    /** Null unless the role projects. */
     spotChecks,
   };
 };
 
+type Graph = ReturnType<typeof buildGraph>;
+
 /** The object graph of one process, finished: every use case over the engine that it was given. */
 export const wire = (context: ProcessContext): DependencyContainer => {
-  const { delivery, spotChecks, ...always } = buildGraph(context);
   const container = root.createChildContainer();
-  hold(container, tokens.context, context);
-  hold(container, tokens.listeners, always.listeners);
-  hold(container, tokens.administration, always.administration);
-  hold(container, tokens.people, always.people);
-  hold(container, tokens.floor, always.floor);
-  hold(container, tokens.reconciler, always.reconciler);
-  hold(container, tokens.relay, always.relay);
-  hold(container, tokens.upkeep, always.upkeep);
-  hold(container, tokens.unfinished, always.unfinished);
-  if (delivery !== null) hold(container, tokens.delivery, delivery);
-  if (spotChecks !== null) hold(container, tokens.spotChecks, spotChecks);
+  for (const [name, useValue] of Object.entries(buildGraph(context)))
+    if (useValue !== null) container.register(name, { useValue });
   return container;
 };
+
+/** A part of the graph that the role has, by its name. */
+export const part = <Name extends keyof Graph>(
+  container: DependencyContainer,
+  name: Name,
+): NonNullable<Graph[Name]> => container.resolve(name);

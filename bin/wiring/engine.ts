@@ -23,7 +23,6 @@ import type { Milliseconds } from '../../domain/ids.js';
 import type { WitnessStatus } from '../../application/log/witnesses.js';
 import type { LogTiles } from '../../application/ports/log-tiles.js';
 import type { RawLog } from '../../application/ports/raw-log.js';
-import type { LogReading } from '../../application/log/same-log.js';
 import type { Part } from '../../adapters/http/server/health.js';
 import type { EngineCalls } from '../metrics/engine-calls.js';
 import type { Rehearsal } from '../../application/writing/rehearsal.js';
@@ -91,27 +90,6 @@ export interface Engine {
 }
 
 /**
- * The part of an engine that is neither the event store nor messaging. `ping` rejects if MongoDB does not
- * respond.
- */
-export type Stores = Omit<
-  Engine,
-  | 'store'
-  | 'raw'
-  | 'eventMacs'
-  | 'notarize'
-  | 'deliveryQueue'
-  | 'publicStream'
-  | 'hasServers'
-  | 'foreignEvents'
-  | 'assertLog'
-  | 'readiness'
-> & {
-  readonly ping: () => Promise<void>;
-  readings(): Promise<readonly LogReading[]>;
-};
-
-/**
  * How long to wait for a process without a sign of life. Tests shorten it; absent values have their defaults.
  */
 export interface Timeouts {
@@ -123,10 +101,20 @@ export interface Timeouts {
   readonly sweep?: Milliseconds;
 }
 
-export interface EngineOptions {
+/** What a process is started with. */
+export interface Start {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly entropy: Entropy;
+  readonly log: Logger;
+  /** Ends the process, for an error that it can't go on with. */
+  readonly fail: (error: unknown) => void;
+  /** A prefix of every name in RabbitMQ and every stream in EventStoreDB: for tests that share servers. */
+  readonly namespace?: string;
+  readonly timeouts?: Timeouts;
+}
+
+export interface EngineOptions extends Start {
   /** The keys that encrypt the keys of personal data; null: it stays sealed. Throws UnusableSecretFile. */
   readonly personalMasters: () => MasterKeys | null;
   /**
@@ -134,12 +122,6 @@ export interface EngineOptions {
    * is empty, so that the file may be made. Throws UnusableSecretFile.
    */
   readonly eventKeys: ((isNew: boolean) => MasterKeys) | null;
-  readonly log: Logger;
-  /** Ends the process, for an error that it can't go on with. */
-  readonly fail: (error: unknown) => void;
-  /** A prefix of every name in RabbitMQ and every stream in EventStoreDB: for tests that share servers. */
-  readonly namespace?: string;
-  readonly timeouts?: Timeouts;
   /** The keys that sign the log; null or absent: it is not signed here. */
   readonly logKeys?: LogKeys | null;
   /** Called with the state of the witnesses of the log. */

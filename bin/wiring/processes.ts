@@ -19,16 +19,16 @@ import type { Milliseconds } from '../../domain/ids.js';
 import type { ProcessContext } from './process-context.js';
 import { reporter } from './reporter.js';
 import { plays, type Role } from './roles.js';
-import { tokens } from './tokens.js';
+import { part } from './container.js';
 
 /** Something that runs until the signal aborts. */
 export type Process = (signal: AbortSignal) => Promise<void>;
 
 /** The loops of a role beside HTTP and the projector. */
 export const processesOf = (role: Role, container: DependencyContainer): readonly Process[] => [
-  logGuard(container),
-  (signal) => container.resolve(tokens.unfinished).run(signal),
-  ...processesByRole.filter(([part]) => plays(role, part)).flatMap(([, processes]) => processes(container)),
+  logGuard(part(container, 'context')),
+  (signal) => part(container, 'unfinished').run(signal),
+  ...processesByRole.filter(([name]) => plays(role, name)).flatMap(([, processes]) => processes(container)),
 ];
 
 const guardInterval: Milliseconds = 30_000;
@@ -38,9 +38,8 @@ const guardInterval: Milliseconds = 30_000;
  * whatever is there.
  */
 const logGuard =
-  (container: DependencyContainer): Process =>
+  ({ engine, clock, fail }: ProcessContext): Process =>
   async (signal) => {
-    const { engine, clock, fail } = container.resolve(tokens.context);
     if (!engine.hasServers) return;
     // Other failures are reported by the code that needs them.
     const onError = (error: unknown): void => {
@@ -76,118 +75,109 @@ const retryAfter: Milliseconds = 1_000;
 const removalInterval: Milliseconds = 3_600_000;
 const sweepInterval: Milliseconds = 600_000;
 
-const removeOldHookCalls = (context: ProcessContext, signal: AbortSignal): Promise<void> => {
-  const { settings, engine, clock } = context;
-  const onError = reporter(context, 'old hook calls');
-  return untilAborted({ clock, signal, pause: removalInterval, onError }, () =>
-    engine.hookCalls.removeOld(clock.now() - settings.hookCallKeep, signal),
-  );
-};
+/** Work that goes on by itself, and reports its failures under a name. */
+const loop =
+  <Deps>(
+    context: ProcessContext,
+    name: string,
+    run: (deps: Deps, signal: AbortSignal, report: (error: unknown) => void) => Promise<void>,
+    deps: NoInfer<Deps>,
+  ): Process =>
+  (signal) =>
+    run(deps, signal, reporter(context, name));
 
-const removeEndedRecords = (context: ProcessContext, signal: AbortSignal): Promise<void> => {
-  const { engine, clock } = context;
-  const onError = reporter(context, 'ended sessions and imports');
-  return untilAborted({ clock, signal, pause: removalInterval, onError }, async () => {
-    await engine.signInRecords.removeEnded();
-    await engine.importRecords.removeEnded();
-  });
-};
-
-const removeOldRequests = (context: ProcessContext, signal: AbortSignal): Promise<void> => {
-  const { settings, engine, clock } = context;
-  const onError = reporter(context, 'old requests');
-  return untilAborted({ clock, signal, pause: removalInterval, onError }, () =>
-    engine.requests.removeOld(clock.now() - settings.requestLogKeep, signal),
-  );
-};
+/** Work that is done again and again, with a pause after each time. */
+const repeated =
+  (
+    context: ProcessContext,
+    name: string,
+    pause: Milliseconds,
+    work: (signal: AbortSignal) => Promise<unknown>,
+  ): Process =>
+  (signal) =>
+    untilAborted({ clock: context.clock, signal, pause, onError: reporter(context, name) }, () =>
+      work(signal),
+    );
 
 const reconcilerProcesses = (container: DependencyContainer): readonly Process[] => {
-  const context = container.resolve(tokens.context);
+  const context = part(container, 'context');
   const { settings, engine, clock } = context;
+  const { hookCalls, signInRecords, importRecords, requests } = engine;
+  const { store, personalKeys, personalKeyStore: place, unreadable } = engine;
   const { floorSimulation } = settings;
-  const floor = container.resolve(tokens.floor);
-  const reconciler = container.resolve(tokens.reconciler);
-  const repeated =
-    (name: string, pause: Milliseconds, once: () => Promise<unknown>): Process =>
-    (signal) =>
-      untilAborted({ clock, signal, pause, onError: reporter(context, name) }, once);
+  const floor = part(container, 'floor');
+  const reconciler = part(container, 'reconciler');
   const waits = floorSimulation === null ? pendingFor : 0;
   const work = [
-    repeated('due cards', lookForDueCards, () => queueDueCards(floor, waits)),
-    (signal: AbortSignal) =>
-      repeated('withdrawn designs', lookForWithdrawn, () => holdWithdrawn(floor, signal))(signal),
-    repeated('unused pictures', sweepInterval, artworkSweep({ ...engine, clock })),
-    (signal: AbortSignal) => removeOldHookCalls(context, signal),
-    (signal: AbortSignal) => removeEndedRecords(context, signal),
-    (signal: AbortSignal) => removeOldRequests(context, signal),
+    repeated(context, 'due cards', lookForDueCards, () => queueDueCards(floor, waits)),
+    repeated(context, 'withdrawn designs', lookForWithdrawn, (signal) => holdWithdrawn(floor, signal)),
+    repeated(context, 'unused pictures', sweepInterval, artworkSweep({ ...engine, clock })),
+    repeated(context, 'old hook calls', removalInterval, (signal) =>
+      hookCalls.removeOld(clock.now() - settings.hookCallKeep, signal),
+    ),
+    repeated(context, 'ended sessions and imports', removalInterval, async () => {
+      await signInRecords.removeEnded();
+      await importRecords.removeEnded();
+    }),
+    repeated(context, 'old requests', removalInterval, (signal) =>
+      requests.removeOld(clock.now() - settings.requestLogKeep, signal),
+    ),
   ];
   if (floorSimulation !== null)
-    work.push(repeated('floor simulation', floorSimulation, () => simulateFloor(floor)));
+    work.push(repeated(context, 'floor simulation', floorSimulation, () => simulateFloor(floor)));
   // If every append is all or nothing, nothing is ever half-done.
-  if (engine.hasServers)
-    work.push((signal) => runReconciler(reconciler, signal, reporter(context, 'reconciler')));
-  const { store, personalKeys, personalKeyStore: place, importRecords } = engine;
+  if (engine.hasServers) work.push(loop(context, 'reconciler', runReconciler, reconciler));
   const shredding = { store, personalKeys, place, importRecords, clock };
-  const shredder: Process = (signal) => runShredder(shredding, signal, reporter(context, 'shredder'));
-  const { unreadable } = engine;
   const comparing = { store, keys: personalKeys, unreadable, clock };
-  const comparer = (signal: AbortSignal): Promise<void> =>
-    untilAborted(
-      { clock, signal, pause: settings.logScrubEvery, onError: reporter(context, 'comparison of keys') },
-      () => compareKeys(comparing, signal),
-    );
+  const onKeys = [
+    loop(context, 'shredder', runShredder, shredding),
+    repeated(context, 'comparison of keys', settings.logScrubEvery, (signal) =>
+      compareKeys(comparing, signal),
+    ),
+  ];
   const importing = { ...reconciler, personalKeys, importRecords, readContact };
-  const importer: Process = (signal) => runImports(importing, signal, reporter(context, 'imports'));
+  const importer = loop(context, 'imports', runImports, importing);
   return [
     (signal) => engine.exclusively('reconciler', signal, ofService(context, sideBySide(work))),
-    (signal) => engine.exclusively('shredder', signal, sideBySide([shredder, comparer])),
+    (signal) => engine.exclusively('shredder', signal, sideBySide(onKeys)),
     (signal) => engine.exclusively('imports', signal, ofService(context, importer)),
   ];
 };
 
 const relayProcesses = (container: DependencyContainer): readonly Process[] => {
-  const context = container.resolve(tokens.context);
+  const context = part(container, 'context');
   const { engine, clock } = context;
   const { publicStream, store, checkpoints } = engine;
-  const relay = container.resolve(tokens.relay);
-  const work: Process[] = [(signal) => runRelay(relay, signal, reporter(context, 'relay'))];
+  const work = [loop(context, 'relay', runRelay, part(container, 'relay'))];
   if (publicStream !== null)
-    work.push((signal) =>
-      publishEvents({ store, checkpoints, publicStream, clock }, signal, reporter(context, 'public stream')),
-    );
+    work.push(loop(context, 'public stream', publishEvents, { store, checkpoints, publicStream, clock }));
   return [(signal) => engine.exclusively('relay', signal, ofService(context, sideBySide(work)))];
 };
 
 const webhookProcesses = (container: DependencyContainer): readonly Process[] => {
-  const context = container.resolve(tokens.context);
-  const delivery = container.resolve(tokens.delivery);
-  const upkeep = container.resolve(tokens.upkeep);
+  const context = part(container, 'context');
+  const delivery = part(container, 'delivery');
   const deliver: Process = async (signal) => {
-    await runDeliveries(delivery, signal, reporter(context, 'webhooks'));
+    await loop(context, 'webhooks', runDeliveries, delivery)(signal);
     await delivery.sender.close();
   };
   const isOn = context.settings.webhooks.delivery;
   if (!isOn) context.log.warn('WEBHOOK_DELIVERY is off: deliveries are kept, and nothing is sent');
-  const keep: Process = (signal) => keepDeliveries(upkeep, signal, reporter(context, 'deliveries'));
-  const { clock } = context;
-  const onError = reporter(context, 'webhooks');
-  return [keep, ...(isOn ? [deliver] : [])].map(
-    (work) => (signal) =>
-      untilAborted({ clock, signal, pause: retryAfter, onError }, () => ofService(context, work)(signal)),
+  const keep = loop(context, 'deliveries', keepDeliveries, part(container, 'upkeep'));
+  return [keep, ...(isOn ? [deliver] : [])].map((work) =>
+    repeated(context, 'webhooks', retryAfter, ofService(context, work)),
   );
 };
 
 const notaryProcesses = (container: DependencyContainer): readonly Process[] => {
-  const { engine } = container.resolve(tokens.context);
+  const { engine } = part(container, 'context');
   const { notarize } = engine;
   return notarize === null ? [] : [(signal) => engine.exclusively('notary', signal, notarize)];
 };
 
-const projectorProcesses = (container: DependencyContainer): readonly Process[] => {
-  const onError = reporter(container.resolve(tokens.context), 'spot checks');
-  const checks = container.resolve(tokens.spotChecks);
-  return [(signal) => runSpotChecks(checks, signal, onError)];
-};
+const projectorProcesses = (container: DependencyContainer): readonly Process[] => [
+  loop(part(container, 'context'), 'spot checks', runSpotChecks, part(container, 'spotChecks')),
+];
 
 const processesByRole = [
   ['projector', projectorProcesses],
@@ -207,6 +197,6 @@ const sideBySide =
     const any = AbortSignal.any([signal, stop.signal]);
     // Each part listens, some with several loops: more than ten are no leak.
     setMaxListeners(0, any);
-    const ended = await Promise.allSettled(work.map((part) => part(any).finally(() => stop.abort())));
+    const ended = await Promise.allSettled(work.map((each) => each(any).finally(() => stop.abort())));
     for (const outcome of ended) if (outcome.status === 'rejected') throw outcome.reason;
   };

@@ -6,19 +6,16 @@ import { collectionFront } from '../../adapters/artwork/collection.js';
 import { PrintingThread } from '../../adapters/print/printing-thread.js';
 import { PictureProcess } from '../../adapters/artwork/picture-maker.js';
 import { JudgingThread } from '../../adapters/system/password-judge.js';
-import { usualCost, type PasswordCost } from '../../adapters/system/passwords.js';
 import { stockCatalogue, type AdministrationDeps } from '../../application/organizations/administer.js';
 import { makeDemo } from '../../application/organizations/demo.js';
 import { root } from '../../application/access/sessions.js';
 import { issueLink } from '../../application/access/sign-in-links.js';
 import { missingKeys } from '../../application/webhooks/webhooks.js';
-import type { Clock, Entropy } from '../../application/ports/system.js';
-import type { Tracing } from '../../application/ports/tracing.js';
-import { noTracing } from '../../application/writing/traced.js';
+import type { Clock } from '../../application/ports/system.js';
 import { FinalError, messageOf } from '../../domain/errors.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
-import { wire } from './container.js';
-import type { Timeouts } from './engine.js';
+import { part, wire } from './container.js';
+import type { Start } from './engine.js';
 import { EngineCalls } from '../metrics/engine-calls.js';
 import { openEngine } from '../engines/open.js';
 import type { ProcessContext } from './process-context.js';
@@ -29,28 +26,12 @@ import { markOfDirectory } from '../settings/rehearsal-mark.js';
 import type { WitnessStatus } from '../../application/log/witnesses.js';
 import { assertFolders, masterKeys, operatorToken, UnusableSecretFile } from '../settings/secret-files.js';
 import { serverSettings, WrongSettings, type Settings } from '../settings/settings.js';
-import { tokens } from './tokens.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
-export interface ServiceOptions {
-  readonly settings: Settings;
-  readonly role: Role;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-  readonly log: Logger;
-  /** Ends the process, for an error that it can't go on with. */
-  readonly fail: (error: unknown) => void;
-  /** Certificates (PEM) that are accepted from webhook receivers beside the system's: for tests. */
-  readonly extraCertificates?: readonly string[];
-  /** A prefix of every name in RabbitMQ and every stream in EventStoreDB: for tests that share servers. */
-  readonly namespace?: string;
-  readonly timeouts?: Timeouts;
+export interface ServiceOptions
+  extends Start, Pick<ProcessContext, 'role' | 'extraCertificates' | 'tracing' | 'passwordCost'> {
   /** Opens the engine: for tests that interfere with it. */
   readonly open?: typeof openEngine;
-  /** Nothing is traced if it is left out. */
-  readonly tracing?: Tracing;
-  /** The cost of a password hash: next to nothing in tests. */
-  readonly passwordCost?: PasswordCost;
 }
 
 export interface Service {
@@ -136,9 +117,7 @@ const prepare = async (
  * that `explain` knows.
  */
 export const startService = async (options: ServiceOptions): Promise<Service> => {
-  const { settings, role, clock, entropy, log, fail } = options;
-  const { extraCertificates = [], namespace = '', timeouts = {}, open = openEngine } = options;
-  const { passwordCost = usualCost, tracing = noTracing } = options;
+  const { settings, role, clock, entropy, log, fail, open = openEngine } = options;
   assertServers(role, settings);
   assertFolders(settings, plays(role, 'notary'));
   assertOneTruth(settings);
@@ -161,15 +140,9 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       'the log got its name from a start without BASE_URL and keeps it forever: begin with an empty DATA_DIR, or set LOG_ORIGIN to this name',
     );
   const engine = await open({
-    settings,
-    clock,
-    entropy,
+    ...options,
     personalMasters,
     eventKeys: knowsEventKeys(role) ? eventKeys : null,
-    log,
-    fail,
-    namespace,
-    timeouts,
     calls,
     logKeys: keysOfLog,
     onWitnesses: (all) => void (witnesses = all),
@@ -198,34 +171,25 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   let close = (): Promise<unknown> => Promise.resolve();
   try {
     const context: ProcessContext = {
-      settings,
-      role,
+      ...options,
       engine,
       calls,
-      clock,
-      entropy,
-      log,
       operatorToken: knowsOperator(role) ? operatorToken(settings.operatorTokenFile, entropy) : null,
       keys: signs(role) ? masterKeys(settings.secretKeyFile, entropy, isAlone) : null,
       logKeys: keysOfLog,
       witnesses: () => witnesses,
-      extraCertificates,
-      timeouts,
-      tracing,
-      passwordCost,
       judge,
       pictureMaker: new PictureProcess(),
       sheetPrinter: new PrintingThread(),
-      fail,
       listening: () => listening,
       baseUrl: () => baseUrl,
       operatorAddress: () => operatorAddress,
       draining: () => draining,
     };
     const container = wire(context);
-    const { open: http, operator } = container.resolve(tokens.listeners);
+    const { open: http, operator } = part(container, 'listeners');
     close = () => Promise.all([http.close(), operator?.close()]);
-    const administration = container.resolve(tokens.administration);
+    const administration = part(container, 'administration');
     const run = (): void => {
       projector = projectorOf(context)(projecting.signal);
       running = processesOf(role, container).map((process) => process(stopping.signal));
@@ -274,7 +238,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       prepared,
       makeLink: async () => {
         if (!settings.console || !plays(role, 'api')) return null;
-        const { token } = await issueLink(container.resolve(tokens.people), 'enter', root);
+        const { token } = await issueLink(part(container, 'people'), 'enter', root);
         const { origin, prefix } = placeOf(baseUrl);
         return `${origin}${pageUrl(prefix, paths.enter, { link: token })}`;
       },

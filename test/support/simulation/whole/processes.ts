@@ -23,12 +23,11 @@ import { untilAborted } from '../../../../application/timing/until-aborted.js';
 import { readsWait, writesWait } from '../../../../application/projecting/read-your-writes.js';
 import { watchClock } from '../../../../adapters/mongodb/client/clock-watch.js';
 import type { HttpServer } from '../../../../adapters/http/server/server.js';
-import { wire } from '../../../../bin/wiring/container.js';
+import { part, wire } from '../../../../bin/wiring/container.js';
 import { cheapPasswords } from '../../fixtures/cheap-passwords.js';
 import { EngineCalls } from '../../../../bin/metrics/engine-calls.js';
 import type { Engine } from '../../../../bin/wiring/engine.js';
 import { processesOf } from '../../../../bin/wiring/processes.js';
-import { tokens } from '../../../../bin/wiring/tokens.js';
 import { checkpointText } from '../../../../domain/signed-note.js';
 import type { Instant } from '../../../../domain/ids.js';
 import type { MemoryReadModels } from '../../memory/read-models.js';
@@ -343,11 +342,11 @@ export const startProcess = (house: House, name: string): Process => {
     operatorAddress: () => 'http://cards.test',
     draining: () => false,
   });
-  const { open: server } = container.resolve(tokens.listeners);
+  const { open: server } = part(container, 'listeners');
   // Everything that a process runs listens.
   setMaxListeners(0, life.signal);
   for (const run of processesOf('all', container)) void run(life.signal);
   if (engine.project !== null) void engine.project(life.signal);
-  const administration = container.resolve(tokens.administration);
+  const administration = part(container, 'administration');
   return { name, life, server, administration, setClock: (wanted) => (ahead = wanted) };
 };
