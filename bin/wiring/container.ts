@@ -77,7 +77,7 @@ import { politePace, urlRules } from './webhooks.js';
 const buildGraph = (context: ProcessContext) => {
   const { settings, role, engine, calls, clock, entropy, log, operatorToken, keys, baseUrl } = context;
   const { tracing = noTracing, passwordCost = usualCost, extraCertificates = [], timeouts = {} } = context;
-  const { idempotency, readYourWrites, checkpoints, keyUses, hookCalls, rateLimiter } = engine;
+  const { idempotency, readYourWrites, checkpoints, keyUses, rateLimiter } = engine;
   const { deliveries, deliveryQueue: queue, projector, requests, signInRecords } = engine;
   const writings = new Writings();
   const noted = plays(role, 'api') ? notingWrites(engine.store, writings) : engine.store;
@@ -160,13 +160,10 @@ const buildGraph = (context: ProcessContext) => {
 
   // HTTP
   const policyOfLog = logPolicy(settings);
-  const { personalKeys } = engine;
-  const cards = { ...sending, readModels, baseUrl, personalKeys };
   const registry = new Registry();
+  const api = { ...engine, ...sending, ...people, readModels, baseUrl };
   const hooks = {
-    ...cards,
-    hookCalls,
-    rateLimiter,
+    ...api,
     callsPerMinute: settings.hookRateLimitPerMinute,
     metrics: hookMetrics(registry),
     suspensions,
@@ -174,15 +171,8 @@ const buildGraph = (context: ProcessContext) => {
       log.error({ err: error, hook, status, request: requestId }, 'hook call not recorded'),
   };
   const pagesOver = (endpoints: NonNullable<typeof webhooks>) => ({
-    ...people,
-    ...cards,
-    importRecords: engine.importRecords,
-    keyUses,
-    hookCalls,
-    requests,
-    rateLimiter,
+    ...api,
     judge: context.judge,
-    artwork: engine.artwork,
     pictureMaker: context.pictureMaker,
     sheetPrinter: context.sheetPrinter,
     uploads: new Uploads({ rateLimiter, clock }),
@@ -192,50 +182,40 @@ const buildGraph = (context: ProcessContext) => {
     requestsPerMinute: settings.rateLimitPerMinute,
     timeZone: planning.timeZone,
     hasConsole: settings.console,
-    rehearsal: engine.rehearsal,
     log,
   });
   const apiRoutes = (endpoints: NonNullable<typeof webhooks>) => [
-    ...cardRoutes(cards),
-    ...contactRoutes(cards),
+    ...cardRoutes(api),
+    ...contactRoutes(api),
     ...hookRoutes(hooks),
-    ...accountRoutes(cards),
-    ...previewRoutes(cards),
-    ...movementRoutes(cards),
-    ...eventRoutes(cards),
-    ...organizationRoutes({ ...administration, readModels }),
-    ...creditRoutes({ ...administration, readModels }),
-    ...reconciliationRoutes({ ...writing, payments, reconcileAfter }),
-    ...operatorListRoutes(cards),
-    ...customerRoutes({ ...administration, readModels, keyUses }),
-    ...catalogueRoutes(administration),
-    ...operatorKeyRoutes({ ...administration, readModels, keyUses }),
-    ...operatorRequestRoutes({ store, requests }),
-    ...operatorCardRoutes(cards),
-    ...operatorContactRoutes(cards),
-    ...erasureRoutes(cards),
+    ...accountRoutes(api),
+    ...previewRoutes(api),
+    ...movementRoutes(api),
+    ...eventRoutes(api),
+    ...organizationRoutes(api),
+    ...creditRoutes(api),
+    ...reconciliationRoutes({ ...api, reconcileAfter }),
+    ...operatorListRoutes(api),
+    ...customerRoutes(api),
+    ...catalogueRoutes(api),
+    ...operatorKeyRoutes(api),
+    ...operatorRequestRoutes(api),
+    ...operatorCardRoutes(api),
+    ...operatorContactRoutes(api),
+    ...erasureRoutes(api),
     ...operatorHookRoutes(hooks),
     ...webhookRoutes(endpoints),
     ...operatorWebhookRoutes(endpoints),
-    ...operatorLogRoutes({ store, tiles: engine.tiles, clock, rebuilding: projector }),
-    ...logRoutes({
-      tiles: engine.tiles,
-      raw: engine.raw,
-      store,
-      vkeys: context.logKeys?.vkeys ?? [],
-      isPublic: settings.logPublic,
-    }),
+    ...operatorLogRoutes({ ...api, rebuilding: projector }),
+    ...logRoutes({ ...api, vkeys: context.logKeys?.vkeys ?? [], isPublic: settings.logPublic }),
     ...exportRoutes({
-      ...writing,
-      raw: engine.raw,
-      tiles: engine.tiles,
+      ...api,
       signers: context.logKeys?.signers ?? [],
-      keys: personalKeys,
-      artwork: engine.artwork,
+      keys: engine.personalKeys,
       isWitnessed: policyOfLog && isWitnessed(policyOfLog),
     }),
     ...verifierRoutes(),
-    ...(settings.console ? peopleRoutes({ ...people, baseUrl }) : []),
+    ...(settings.console ? peopleRoutes(api) : []),
     ...pictureRoutes(engine),
     ...pageRoutes(pagesOver(endpoints)),
   ];
@@ -341,10 +321,8 @@ const buildGraph = (context: ProcessContext) => {
 
   const spotChecks = plays(role, 'projector')
     ? {
+        ...engine,
         store,
-        raw: engine.raw,
-        tiles: engine.tiles,
-        readModels: engine.readModels,
         clock,
         entropy,
         projections: allProjections,
