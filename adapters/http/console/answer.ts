@@ -1,5 +1,4 @@
 import { assertService } from '../../../application/writing/rehearsal.js';
-import { newToken } from '../../../application/access/sessions.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Permission } from '../../../domain/permissions.js';
 import { retryAfter } from '../server/caller.js';
@@ -160,6 +159,3 @@ export const answer =
       return errorPage(context, error);
     }
   };
-
-/** An id for a form that is about to be shown. */
-export const newForm = ({ deps }: Context): string => newToken(deps.entropy);

@@ -4,10 +4,9 @@ import type { Uuid } from '../../../domain/ids.js';
 import { may, type Role } from '../../../domain/permissions.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 import type { AdmittedOrg } from './admit.js';
-import { newForm } from './answer.js';
 import { DeliveriesTable } from './delivery-parts.js';
 import type { ConsoleDeps } from './deps.js';
-import type { Context } from './page.js';
+import { useVisit } from '../web/visit.js';
 import { paths } from '../web/paths.js';
 
 /** A card has at most a few events, and an organization a few endpoints. */
@@ -31,24 +30,24 @@ export const deliveriesOf = async (
 };
 
 interface Props extends Told {
-  readonly context: Context;
   readonly org: AdmittedOrg;
   readonly role: Role;
 }
 
 /** The same as a part of the card's page, with the way to tell it again. */
-export const CardDeliveries = ({ deliveries, endpoints, context, org, role }: Props) =>
-  deliveries.length === 0 ? null : (
+export const CardDeliveries = ({ deliveries, endpoints, org, role }: Props) => {
+  const { url } = useVisit();
+  return deliveries.length === 0 ? null : (
     <div id="told" data-refresh>
       <h2>Deliveries</h2>
       <DeliveriesTable
         deliveries={deliveries}
         endpoints={endpoints}
-        context={context}
         org={org}
         leave="Card"
-        form={may(role, 'webhooks.manage') ? () => newForm(context) : null}
-        to={({ id }) => context.url(paths.delivery, { org, delivery: id })}
+        mayRetry={may(role, 'webhooks.manage')}
+        to={({ id }) => url(paths.delivery, { org, delivery: id })}
       />
     </div>
   );
+};

@@ -45,7 +45,7 @@ export const Piece = ({ front, inside, envelope }: PieceProps) => (
   </div>
 );
 
-interface SentProps extends Pick<CoverProps, 'artwork' | 'isErased' | 'url'> {
+interface SentProps extends Pick<CoverProps, 'artwork' | 'isErased'> {
   readonly card: CardDocument;
   /** Null if it was erased. */
   readonly message: string | null;
@@ -53,13 +53,13 @@ interface SentProps extends Pick<CoverProps, 'artwork' | 'isErased' | 'url'> {
 }
 
 /** The parts of a card that was sent. */
-export const SentPiece = ({ card, message, design, url, ...picture }: SentProps) => {
+export const SentPiece = ({ card, message, design, ...picture }: SentProps) => {
   const { handwriting: hand, recipient } = card;
   return (
     <Panel id="piece" title="The card">
       <p class="quiet small">Written by a pen in {hand}.</p>
       <Piece
-        front={{ title: design, url, ...picture }}
+        front={{ title: design, ...picture }}
         inside={
           message === null ? (
             <p class="letter">The message is {gone(card.erasedAt)}.</p>

@@ -5,23 +5,22 @@ import { Cover } from '../web/cover.js';
 import { Table } from '../web/parts.js';
 import { Day, Time } from '../web/time.js';
 import { gone } from './gone.js';
-import type { Context } from './page.js';
-import { paths } from '../web/paths.js';
+import { CardLink } from './links.js';
 import { Status } from './status.js';
 
-interface FrontProps extends Pick<Context, 'url'> {
+interface FrontProps {
   readonly card: CardDocument;
   readonly owner: OrganizationDocument | undefined;
 }
 
 /** The front of a card in a list, if it has a picture. */
-export const SmallFront = ({ card: { design }, owner, url }: FrontProps) => {
+export const SmallFront = ({ card: { design }, owner }: FrontProps) => {
   const isIts = ({ id }: { readonly id: string }) => id === design;
   const found = owner?.designs.find(isIts) ?? owner?.archived.find(isIts);
   return (
     <span class="small-front">
       {found === undefined || found.artwork === null ? null : (
-        <Cover title={found.name} artwork={found.artwork} url={url} />
+        <Cover title={found.name} artwork={found.artwork} />
       )}
     </span>
   );
@@ -30,14 +29,13 @@ export const SmallFront = ({ card: { design }, owner, url }: FrontProps) => {
 interface Props {
   readonly cards: readonly CardDocument[];
   readonly owner: OrganizationDocument;
-  readonly context: Context;
 }
 
 /** To whom a card goes, in a line. */
 export const addressee = ({ recipient, erasedAt }: CardDocument): string =>
   recipient === null ? gone(erasedAt) : `${recipient.name}, ${recipient.city} ${recipient.state}`;
 
-export const CardsTable = ({ cards, owner, context: { url, timeZone } }: Props) => (
+export const CardsTable = ({ cards, owner }: Props) => (
   <Table
     label="Cards"
     rows={cards}
@@ -47,8 +45,7 @@ export const CardsTable = ({ cards, owner, context: { url, timeZone } }: Props) 
         kind: 'head',
         cell: (card) => (
           <>
-            <SmallFront card={card} owner={owner} url={url} />{' '}
-            <a href={url(paths.card, { code: card.code })}>{card.code}</a>
+            <SmallFront card={card} owner={owner} /> <CardLink code={card.code} />
           </>
         ),
       },
@@ -64,7 +61,7 @@ export const CardsTable = ({ cards, owner, context: { url, timeZone } }: Props) 
       },
       {
         name: 'Sent',
-        cell: ({ createdAt }) => <Time at={Instant.parse(createdAt)} zone={timeZone} />,
+        cell: ({ createdAt }) => <Time at={Instant.parse(createdAt)} />,
       },
       { name: 'Reference', cell: ({ reference }) => reference },
     ]}

@@ -1,3 +1,4 @@
+import { newToken } from '../../../application/access/sessions.js';
 import { clientAddress } from '../server/caller.js';
 import type { HttpRequest } from '../server/route.js';
 import { pageUrl, placeOf } from '../web/url.js';
@@ -38,5 +39,6 @@ export const contextOf = (
     url: (path, params, values) => pageUrl(prefix, path, params, values),
     signal: request.signal,
     timeZone: deps.timeZone,
+    newForm: () => newToken(deps.entropy),
   };
 };

@@ -5,8 +5,9 @@ import { Form, Submit } from '../web/form.js';
 import { Badge, Table, type Column, type Tone } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import type { Url } from '../web/url.js';
-import type { Context } from './page.js';
+import { useVisit } from '../web/visit.js';
 import { paths } from '../web/paths.js';
+import { CardLink } from './links.js';
 import { instantAt } from './since.js';
 
 const words: Readonly<Record<DeliveryStatus, { readonly word: string; readonly tone: Tone }>> = {
@@ -42,10 +43,8 @@ export const endpointName = (endpoint: Endpoint | undefined): string =>
 interface TableProps {
   readonly deliveries: readonly Delivery[];
   readonly endpoints: ReadonlyMap<Uuid, Endpoint>;
-  readonly context: Context;
   readonly org: string;
-  /** An id for the form of each delivery; null if the visitor may not send anything again. */
-  readonly form: (() => string) | null;
+  readonly mayRetry: boolean;
   /** The column to leave out, because it is the same in every row. */
   readonly leave?: 'To' | 'Card';
   /** Where these forms are sent; to the page itself if it is left out. */
@@ -53,8 +52,8 @@ interface TableProps {
 }
 
 /** Deliveries, each with the way to send it again. */
-export const DeliveriesTable = ({ deliveries, endpoints, context, org, form, to, leave }: TableProps) => {
-  const { url, timeZone } = context;
+export const DeliveriesTable = ({ deliveries, endpoints, org, mayRetry, to, leave }: TableProps) => {
+  const { url } = useVisit();
   const columns: readonly Column<Delivery>[] = [
     {
       name: 'Event',
@@ -62,16 +61,16 @@ export const DeliveriesTable = ({ deliveries, endpoints, context, org, form, to,
       cell: ({ id, type }) => <a href={url(paths.delivery, { org, delivery: id })}>{type}</a>,
     },
     { name: 'To', cell: ({ endpoint }) => endpointName(endpoints.get(endpoint)) },
-    { name: 'Card', cell: ({ card }) => <a href={url(paths.card, { code: card })}>{card}</a> },
+    { name: 'Card', cell: ({ card }) => <CardLink code={card} /> },
     { name: 'Status', cell: ({ status }) => <DeliveryStatusBadge status={status} /> },
     { name: 'Attempts', cell: triesOf },
-    { name: 'At', cell: ({ occurredAt }) => <Time at={instantAt(occurredAt)} zone={timeZone} /> },
+    { name: 'At', cell: ({ occurredAt }) => <Time at={instantAt(occurredAt)} /> },
   ];
   const again: Column<Delivery> = {
     name: 'Again',
     cell: (row) =>
-      form !== null && canRetry(row, endpoints) ? (
-        <Form action="retry" id={form()} {...(to !== undefined && { to: to(row) })}>
+      mayRetry && canRetry(row, endpoints) ? (
+        <Form action="retry" {...(to !== undefined && { to: to(row) })}>
           <input type="hidden" name="delivery" value={row.id} />
           <Submit kind="second">
             Retry
@@ -87,7 +86,7 @@ export const DeliveriesTable = ({ deliveries, endpoints, context, org, form, to,
     <Table
       label="Deliveries"
       rows={deliveries}
-      columns={[...columns.filter(({ name }) => name !== leave), ...(form === null ? [] : [again])]}
+      columns={[...columns.filter(({ name }) => name !== leave), ...(mayRetry ? [again] : [])]}
     />
   );
 };

@@ -3,16 +3,10 @@ import type { OrganizationDocument } from '../../../projections/organizations.js
 import { Form, Submit } from '../web/form.js';
 import { paths } from '../web/paths.js';
 import { Time } from '../web/time.js';
-import { newForm } from './answer.js';
 import type { OrgContext } from './page.js';
 
-interface DesignFormProps {
-  readonly design: string;
-  readonly context: OrgContext;
-}
-
-export const Erase = ({ design, context }: DesignFormProps) => (
-  <Form action="erase" id={newForm(context)}>
+export const Erase = ({ design }: { readonly design: string }) => (
+  <Form action="erase">
     <input type="hidden" name="design" value={design} />
     <p class="hint">
       Removes the picture within an hour, and archives the design. Its cards that are not in production are
@@ -23,8 +17,8 @@ export const Erase = ({ design, context }: DesignFormProps) => (
 );
 
 /** For those who run the service. */
-export const Withdraw = ({ design, context }: DesignFormProps) => (
-  <Form action="withdraw" id={newForm(context)}>
+export const Withdraw = ({ design }: { readonly design: string }) => (
+  <Form action="withdraw">
     <input type="hidden" name="design" value={design} />
     <p class="field">
       <label for={`reason-${design}`}>Why it is withdrawn</label>
@@ -42,8 +36,8 @@ export const Withdraw = ({ design, context }: DesignFormProps) => (
 export const Withdrawn = ({
   archived,
   context,
-}: Pick<OrganizationDocument, 'archived'> & Pick<DesignFormProps, 'context'>) => {
-  const { url, org, role, timeZone } = context;
+}: Pick<OrganizationDocument, 'archived'> & { readonly context: OrgContext }) => {
+  const { url, org, role } = context;
   const designs = archived.flatMap(({ withdrawn, ...design }) =>
     withdrawn === null ? [] : [{ ...design, ...withdrawn }],
   );
@@ -63,12 +57,12 @@ export const Withdrawn = ({
             <span>
               <strong>{name}</strong>: {reason}
               <span class="under">
-                withdrawn <Time at={at} zone={timeZone} />
+                withdrawn <Time at={at} />
               </span>
             </span>
             {mayWithdraw ? (
               <span class="end">
-                <Form action="reinstate" id={newForm(context)}>
+                <Form action="reinstate">
                   <input type="hidden" name="design" value={id} />
                   <button type="submit" class="second" aria-label={`Put ${name} back into use`}>
                     Put back into use
@@ -79,7 +73,7 @@ export const Withdrawn = ({
             {artwork === null || !may(role, 'designs.write') ? null : (
               <details>
                 <summary>Erase the picture</summary>
-                <Erase design={id} context={context} />
+                <Erase design={id} />
               </details>
             )}
           </li>

@@ -2,7 +2,6 @@ import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 import { Moment } from '../web/choices.js';
 import { Field, Form, Submit, type ShownRefusal } from '../web/form.js';
 import { Danger, Panel } from '../web/parts.js';
-import { newForm } from './answer.js';
 import { chosenEvents, EventChoices } from './endpoint-parts.js';
 import type { OrgContext } from './page.js';
 import { localTime } from './since.js';
@@ -16,14 +15,14 @@ interface Props {
 const day = 24 * 60 * 60 * 1000;
 
 /** Frequent actions: test the endpoint, and enable it again. */
-const Now = ({ context, endpoint }: Props) => (
+const Now = ({ endpoint }: Props) => (
   <div class="actions">
     {endpoint.disabledReason === null ? null : (
-      <Form action="enable" id={newForm(context)}>
+      <Form action="enable">
         <button type="submit">Switch on</button>
       </Form>
     )}
-    <Form action="test" id={newForm(context)}>
+    <Form action="test">
       <Submit kind="second">Send a test</Submit>
     </Form>
   </div>
@@ -40,18 +39,18 @@ const Later = ({ context, endpoint, refused }: Props & { readonly refused: Shown
           Sends every event since then that the endpoint has not accepted, also those from before it was
           registered.
         </p>
-        <Form action="replay" id={newForm(context)}>
+        <Form action="replay">
           <Moment
             name="since"
             label="Since"
-            zone={timeZone}
+
             value={localTime(deps.clock.now() - day, timeZone)}
           />
           <Submit kind="second">Replay</Submit>
         </Form>
       </Panel>
       <Panel id="change" title="Change">
-        <Form action="change" id={newForm(context)}>
+        <Form action="change">
           <Field
             name="description"
             label="Description"
@@ -65,13 +64,13 @@ const Later = ({ context, endpoint, refused }: Props & { readonly refused: Shown
       <VerifyExamples />
       <Danger label="Rotate the secret">
         <p>Makes a new secret, which is shown once. The old one also signs for 24 hours.</p>
-        <Form action="rotate" id={newForm(context)}>
+        <Form action="rotate">
           <button type="submit">Rotate the secret</button>
         </Form>
       </Danger>
       <Danger label="Delete this endpoint">
         <p>Nothing more is sent to it, and what waits for it is dropped. This can’t be undone.</p>
-        <Form action="delete" id={newForm(context)}>
+        <Form action="delete">
           <button type="submit">Delete forever</button>
         </Form>
       </Danger>

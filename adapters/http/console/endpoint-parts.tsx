@@ -12,11 +12,10 @@ interface StateProps {
   readonly endpoint: Endpoint;
   /** Since when the endpoints that are off have been. */
   readonly since: ReadonlyMap<Uuid, Instant>;
-  readonly zone: string;
 }
 
 /** Whether an endpoint is on; and if not, since when, and why. */
-export const EndpointState = ({ endpoint: { id, disabledReason }, since, zone }: StateProps) => {
+export const EndpointState = ({ endpoint: { id, disabledReason }, since }: StateProps) => {
   if (disabledReason === null) return <Badge tone="good">On</Badge>;
   const at = since.get(id);
   return (
@@ -25,7 +24,7 @@ export const EndpointState = ({ endpoint: { id, disabledReason }, since, zone }:
       <span class="quiet small">
         {at === undefined ? null : (
           <>
-            since <Time at={at} zone={zone} />:{' '}
+            since <Time at={at} />:{' '}
           </>
         )}
         {disabledReason}
@@ -40,10 +39,8 @@ export const eventsLine = ({ events }: Endpoint): string =>
 /** How it went so far, in a line. */
 export const Health = ({
   listed: { failureCount, consecutiveFailures, lastSuccessAt },
-  zone,
 }: {
   readonly listed: ListedEndpoint;
-  readonly zone: string;
 }) => (
   <>
     {failureCount === 1 ? '1 failure' : `${failureCount.toLocaleString('en-US')} failures`} (
@@ -53,7 +50,7 @@ export const Health = ({
     ) : (
       <>
         {' '}
-        · last success <Time at={instantAt(lastSuccessAt)} zone={zone} />
+        · last success <Time at={instantAt(lastSuccessAt)} />
       </>
     )}
   </>

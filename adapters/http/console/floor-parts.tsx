@@ -1,13 +1,10 @@
 import { Form } from '../web/form.js';
-import { newForm } from './answer.js';
 import type { Next } from './floor-data.js';
 import { stepName } from './happenings.js';
-import type { HouseContext } from './page.js';
 
 interface NextProps {
   readonly next: Next;
   readonly machine: string;
-  readonly context: HouseContext;
 }
 
 const wordsOf = (next: Next): { readonly action: string; readonly words: string } => {
@@ -24,12 +21,12 @@ const wordsOf = (next: Next): { readonly action: string; readonly words: string 
 };
 
 /** One large button for the next step. The machine stays in the form. */
-export const NextStep = ({ next, machine, context }: NextProps) => {
+export const NextStep = ({ next, machine }: NextProps) => {
   if (next.kind === 'nothing') return <p class="note">Nothing is to be done with this card.</p>;
   const { action, words } = wordsOf(next);
   const isStep = next.kind !== 'queue';
   return (
-    <Form id={newForm(context)}>
+    <Form>
       {isStep ? <input type="hidden" name="step" value={next.step} /> : null}
       <button type="submit" name="do" value={action} class="huge">
         {words}
@@ -53,14 +50,13 @@ interface ReasonProps {
   readonly action: 'hold' | 'fail';
   readonly label: string;
   readonly consequence: string;
-  readonly context: HouseContext;
 }
 
 /** Takes a card off the floor, with the reason. */
-export const WithReason = ({ action, label, consequence, context }: ReasonProps) => (
+export const WithReason = ({ action, label, consequence }: ReasonProps) => (
   <details class="danger">
     <summary>{label}</summary>
-    <Form action={action} id={newForm(context)}>
+    <Form action={action}>
       <p>{consequence}</p>
       <p class="field">
         <label for={`reason-${action}`}>Reason</label>

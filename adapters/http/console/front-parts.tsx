@@ -3,7 +3,7 @@ import { bleed, card, count, fits, master, printFault, type Fit } from '../../..
 import { DomainError } from '../../../domain/errors.js';
 import { FileField, Form, Group } from '../web/form.js';
 import { pathOfPicture } from '../web/pictures.js';
-import type { Context } from './page.js';
+import { useVisit } from '../web/visit.js';
 
 export const noPicture = (): DomainError => new DomainError('invalid_body', 'Choose a picture.', 'file');
 
@@ -39,11 +39,8 @@ const Printed = ({ picture, label }: { readonly picture: string; readonly label:
   );
 };
 
-const Way = ({
-  fit,
-  fronts,
-  url,
-}: { readonly fit: Fit } & Pick<UploadedFront, 'fronts'> & Pick<Context, 'url'>) => {
+const Way = ({ fit, fronts }: { readonly fit: Fit } & Pick<UploadedFront, 'fronts'>) => {
+  const { url } = useVisit();
   const [size] = fronts;
   const front = fronts.find((each) => each.fit === fit);
   const fault = size === undefined ? null : printFault(size, fit);
@@ -67,19 +64,18 @@ const Way = ({
   );
 };
 
-interface WaitingProps extends Pick<UploadedFront, 'fronts'>, Pick<Context, 'url'> {
-  readonly form: string;
+interface WaitingProps extends Pick<UploadedFront, 'fronts'> {
   readonly save: string;
 }
 
 /** A picture that was uploaded as it would be printed, in each way, to be saved by one button. */
-export const WaitingFront = ({ fronts, url, form, save }: WaitingProps) => (
+export const WaitingFront = ({ fronts, save }: WaitingProps) => (
   <>
-    <Form action="save" id={form}>
+    <Form action="save">
       <Group name="fit" legend="The front, as it will be printed" hint="What is dark is cut off.">
         <ul class="covers">
           {fits.map((fit) => (
-            <Way fit={fit} fronts={fronts} url={url} />
+            <Way fit={fit} fronts={fronts} />
           ))}
         </ul>
       </Group>

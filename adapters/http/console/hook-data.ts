@@ -9,7 +9,6 @@ import { readHookPayload } from '../api/hook-payload.js';
 import { parseObject } from '../server/json-body.js';
 import type { JsonObject } from '../schema/read.js';
 import { idFrom } from './admit.js';
-import { newForm } from './answer.js';
 import { settingsFrom, type Draft } from './hook-draft.js';
 import type { OrgContext } from './page.js';
 import { shownPart, wantedPart } from './paging.js';
@@ -27,7 +26,6 @@ export const loadHook = async (context: OrgContext) => {
     designs: await readDesigns(deps, org),
     calls: shownPart(calls),
     mayManage: may(role, 'hooks.manage') && hook.status !== 'deleted',
-    forms: { editor: newForm(context), pause: newForm(context), remove: newForm(context) },
   };
 };
 

@@ -21,62 +21,59 @@ const designChoices = (designs: readonly DesignDocument[], chosen: string) => {
 interface EditorProps {
   readonly draft: Draft;
   readonly designs: readonly DesignDocument[];
-  readonly form: string;
   readonly maySave: boolean;
 }
 
-export const HookEditor = ({ draft, designs, form, maySave }: EditorProps) => {
-  return (
-    <Form id={form}>
-      <TextArea
-        name="template"
-        label="Template"
-        rows={7}
-        value={draft.template}
-        hint="For payloads without a message of their own. Names in double braces are filled in."
-      />
-      <details>
-        <summary>What can stand in braces</summary>
-        <dl class="facts">
-          {variables.map(([name, meaning]) => (
-            <>
-              <dt>
-                <code>{name}</code>
-              </dt>
-              <dd>{inline(meaning)}</dd>
-            </>
-          ))}
-        </dl>
-      </details>
-      <Field name="signed_by" label="Signed by" value={draft.signedBy} required={false} />
-      <Choice
-        name="design_id"
-        label="Design"
-        value={draft.design}
-        options={designChoices(designs, draft.design)}
-      />
-      <Field name="label" label="Label" value={draft.label} required={false} />
-      <TextArea
-        name="payload"
-        label="Sample payload"
-        rows={11}
-        isCode
-        value={draft.payload}
-        hint="Only to try the template: it is not saved. Calls keep no bodies, so put in what your tool sends."
-      />
-      <p class="actions">
-        <button type="submit" name="do" value="preview" formaction="#preview" class="second">
-          Preview
+export const HookEditor = ({ draft, designs, maySave }: EditorProps) => (
+  <Form>
+    <TextArea
+      name="template"
+      label="Template"
+      rows={7}
+      value={draft.template}
+      hint="For payloads without a message of their own. Names in double braces are filled in."
+    />
+    <details>
+      <summary>What can stand in braces</summary>
+      <dl class="facts">
+        {variables.map(([name, meaning]) => (
+          <>
+            <dt>
+              <code>{name}</code>
+            </dt>
+            <dd>{inline(meaning)}</dd>
+          </>
+        ))}
+      </dl>
+    </details>
+    <Field name="signed_by" label="Signed by" value={draft.signedBy} required={false} />
+    <Choice
+      name="design_id"
+      label="Design"
+      value={draft.design}
+      options={designChoices(designs, draft.design)}
+    />
+    <Field name="label" label="Label" value={draft.label} required={false} />
+    <TextArea
+      name="payload"
+      label="Sample payload"
+      rows={11}
+      isCode
+      value={draft.payload}
+      hint="Only to try the template: it is not saved. Calls keep no bodies, so put in what your tool sends."
+    />
+    <p class="actions">
+      <button type="submit" name="do" value="preview" formaction="#preview" class="second">
+        Preview
+      </button>
+      {maySave ? (
+        <button type="submit" name="do" value="save">
+          Save
         </button>
-        {maySave ? (
-          <button type="submit" name="do" value="save">
-            Save
-          </button>
-        ) : null}
-      </p>
-    </Form>
-  );
-};
+      ) : null}
+    </p>
+  </Form>
+);
 
 const variables = [
   ['{{first_name}}', 'The first name, or the first word of the name.'],

@@ -3,20 +3,18 @@ import { maxMessageLength } from '../../../domain/message.js';
 import type { TemplatePiece } from '../../../domain/template.js';
 import { countCharacters } from '../../../domain/text.js';
 import { Badge } from '../web/parts.js';
-import { ErrorCodeLink } from './error-code.js';
-import type { Context } from './page.js';
+import { ErrorCodeLink } from './links.js';
 
 interface Props {
   readonly preview: HookPreview;
   readonly hasTemplate: boolean;
-  readonly context: Context;
 }
 
 /** The answer that the caller would get. */
-const Verdict = ({ preview: { refusal, heldReason }, context }: Omit<Props, 'hasTemplate'>) =>
+const Verdict = ({ preview: { refusal, heldReason } }: Pick<Props, 'preview'>) =>
   refusal !== null ? (
     <p>
-      <Badge tone="bad">Would be refused</Badge> <ErrorCodeLink code={refusal.code} context={context} />
+      <Badge tone="bad">Would be refused</Badge> <ErrorCodeLink code={refusal.code} />
       <span class="under">{refusal.message}</span>
     </p>
   ) : heldReason !== null ? (
@@ -48,14 +46,14 @@ const missingIn = (pieces: readonly TemplatePiece[]): readonly string[] => [
 const ofContact: ReadonlySet<string> = new Set(['company', 'job_title', 'years']);
 
 /** Previews a call with the sample payload: the card's text, and what would be wrong with it. */
-export const PreviewOfHook = ({ preview, hasTemplate, context }: Props) => {
+export const PreviewOfHook = ({ preview, hasTemplate }: Props) => {
   const { message, pieces, refusal } = preview;
   if (!hasTemplate && refusal?.code === 'missing_message')
     return <p class="quiet">Write a template, or let each payload bring a message of its own.</p>;
   const missing = missingIn(pieces ?? []);
   return (
     <div>
-      <Verdict preview={preview} context={context} />
+      <Verdict preview={preview} />
       {message !== null ? <p class="letter">{message}</p> : null}
       {message !== null ? (
         <p class="quiet">

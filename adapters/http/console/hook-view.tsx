@@ -7,40 +7,30 @@ import { PreviewOfHook } from './hook-preview.js';
 import type { OrgContext } from './page.js';
 import { paths } from '../web/paths.js';
 import type { HookCall } from '../../../application/ports/hook-calls.js';
-import { ErrorCodeLink } from './error-code.js';
+import { CardLink, ErrorCodeLink } from './links.js';
 
-const columnsFor = (context: OrgContext) => [
+const columns = [
   {
     name: 'At',
     kind: 'head' as const,
-    cell: ({ at }: HookCall) => <Time at={at} zone={context.timeZone} />,
+    cell: ({ at }: HookCall) => <Time at={at} />,
   },
   {
     name: 'Answer',
     cell: ({ status, code }: HookCall) => (
       <>
         <Badge tone={status === 201 ? 'good' : 'bad'}>{status === 0 ? 'none' : status}</Badge>{' '}
-        {code === null ? null : <ErrorCodeLink code={code} context={context} />}
+        {code === null ? null : <ErrorCodeLink code={code} />}
         {status === 0 ? 'It was not known what had become of the card.' : null}
       </>
     ),
   },
   {
     name: 'Card',
-    cell: ({ card }: HookCall) =>
-      card === null ? null : <a href={context.url(paths.card, { code: card })}>{card}</a>,
+    cell: ({ card }: HookCall) => (card === null ? null : <CardLink code={card} />),
   },
   { name: 'Request', cell: ({ requestId }: HookCall) => <code>{requestId}</code> },
 ];
-
-interface Props {
-  readonly calls: readonly HookCall[];
-  readonly context: OrgContext;
-}
-
-const CallsTable = ({ calls, context }: Props) => (
-  <Table label="Calls" columns={columnsFor(context)} rows={calls} />
-);
 
 interface PartProps {
   readonly data: HookData;
@@ -49,11 +39,11 @@ interface PartProps {
 
 const nameOf = ({ hook: { label } }: HookData): string => label ?? 'A hook without a label';
 
-const HookHead = ({ data, context: { timeZone } }: PartProps) => {
-  const { hook, mayManage, forms } = data;
+const HookHead = ({ data, context: { url, org } }: PartProps) => {
+  const { hook, mayManage } = data;
   return (
     <>
-      <PageHeading title={nameOf(data)}>
+      <PageHeading above={['Inbound hooks', url(paths.hooks, { org })]} title={nameOf(data)}>
         {hook.status === 'deleted' ? (
           <Badge tone="idle">Deleted</Badge>
         ) : hook.paused ? (
@@ -62,7 +52,7 @@ const HookHead = ({ data, context: { timeZone } }: PartProps) => {
           <Badge tone="good">On</Badge>
         )}
         {mayManage ? (
-          <Form action={hook.paused ? 'resume' : 'pause'} id={forms.pause}>
+          <Form action={hook.paused ? 'resume' : 'pause'}>
             <Submit kind="second">{hook.paused ? 'Resume' : 'Pause'}</Submit>
           </Form>
         ) : null}
@@ -71,7 +61,7 @@ const HookHead = ({ data, context: { timeZone } }: PartProps) => {
         Fired {hook.fireCount.toLocaleString('en-US')} ×
         {hook.lastFiredAt === null ? null : (
           <>
-            , last <Time at={hook.lastFiredAt} zone={timeZone} />
+            , last <Time at={hook.lastFiredAt} />
           </>
         )}
         . Its URL was shown when it was made, and can’t be shown again.
@@ -89,7 +79,7 @@ const Calls = ({ data: { hook, calls }, context }: PartProps) => {
       {shown.length === 0 ? (
         <Empty title="No calls">Each call is listed here, with its response and its card.</Empty>
       ) : (
-        <CallsTable calls={shown} context={context} />
+        <Table label="Calls" columns={columns} rows={shown} />
       )}
       <Older to={last && url(paths.hook, { org, id: hook.id }, { before: last.id })} />
     </section>
@@ -98,24 +88,20 @@ const Calls = ({ data: { hook, calls }, context }: PartProps) => {
 
 /** The page of a hook: its message with a preview, its calls, and the way to pause and to delete it. */
 export const HookView = ({ data, context }: PartProps) => {
-  const { hook, designs, mayManage, forms, draft, preview } = data;
-  const { org, url } = context;
+  const { hook, designs, mayManage, draft, preview } = data;
   return (
     <>
-      <p class="crumbs">
-        <a href={url(paths.hooks, { org })}>Inbound hooks</a> › {nameOf(data)}
-      </p>
       <HookHead data={data} context={context} />
       {hook.status === 'deleted' ? null : (
         <div class="grid">
           <Panel id="message" title="Message">
-            <HookEditor draft={draft} designs={designs} form={forms.editor} maySave={mayManage} />
+            <HookEditor draft={draft} designs={designs} maySave={mayManage} />
           </Panel>
           <Panel id="preview" title="Preview">
             {preview === null ? (
               <p class="quiet">It comes back once the form is right.</p>
             ) : (
-              <PreviewOfHook preview={preview} hasTemplate={draft.template !== ''} context={context} />
+              <PreviewOfHook preview={preview} hasTemplate={draft.template !== ''} />
             )}
           </Panel>
         </div>
@@ -127,7 +113,7 @@ export const HookView = ({ data, context }: PartProps) => {
             Calls of its URL are refused from then on, and nothing brings it back: to stop it for a while,
             pause it. The cards that it sent stay, and so does the list of its calls.
           </p>
-          <Form action="delete" id={forms.remove}>
+          <Form action="delete">
             <button type="submit">Delete forever</button>
           </Form>
         </Danger>

@@ -25,7 +25,6 @@ export const peopleActions = <C extends Context & { readonly by: Initiator }>(
       link: `${context.origin}${path}`,
       ends,
       back: context.url(context.path, context.params),
-      context,
     }),
   });
   return {

@@ -7,7 +7,6 @@ import { Badge, ButtonLink, Panel } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import type { Html } from '../web/prose.js';
 import type { Url } from '../web/url.js';
-import { newForm } from './answer.js';
 import type { Context } from './page.js';
 
 const sentences: Readonly<Record<Role, string>> = {
@@ -27,11 +26,10 @@ interface RowsProps {
 
 interface MemberProps {
   readonly member: Member;
-  readonly context: Context;
 }
 
-const ChangeRole = ({ member, roles, context }: MemberProps & Pick<RowsProps, 'roles'>) => (
-  <Form action="changeRole" id={newForm(context)}>
+const ChangeRole = ({ member, roles }: MemberProps & Pick<RowsProps, 'roles'>) => (
+  <Form action="changeRole">
     <input type="hidden" name="member" value={member.id} />
     <fieldset>
       <legend>Role</legend>
@@ -48,8 +46,8 @@ const ChangeRole = ({ member, roles, context }: MemberProps & Pick<RowsProps, 'r
   </Form>
 );
 
-const Remove = ({ member, context }: MemberProps) => (
-  <Form action="remove" id={newForm(context)}>
+const Remove = ({ member }: MemberProps) => (
+  <Form action="remove">
     <input type="hidden" name="member" value={member.id} />
     <p class="hint">
       {member.account === null
@@ -62,7 +60,7 @@ const Remove = ({ member, context }: MemberProps) => (
 
 /** All members, each with the actions that are possible. */
 export const MemberRows = ({ members, roles, context }: RowsProps) => {
-  const { timeZone, visitor } = context;
+  const { visitor } = context;
   const owners = members.filter(({ role, account }) => role === 'owner' && account !== null);
   /** The last owner stays, and so does the visitor's own role. */
   const stays = (member: Member) => isSelf(member) || (owners.length === 1 && owners.includes(member));
@@ -80,22 +78,22 @@ export const MemberRows = ({ members, roles, context }: RowsProps) => {
                 {member.account === null ? (
                   <>
                     {' '}
-                    · invited, until <Time at={member.expires} zone={timeZone} />
+                    · invited, until <Time at={member.expires} />
                   </>
                 ) : null}
               </span>
             </span>
             <details class="end">
               <summary>Change</summary>
-              {stays(member) ? null : <ChangeRole member={member} roles={roles} context={context} />}
+              {stays(member) ? null : <ChangeRole member={member} roles={roles} />}
               {member.account === null ? null : (
-                <Form action="reset" id={newForm(context)}>
+                <Form action="reset">
                   <input type="hidden" name="member" value={member.id} />
                   <p class="hint">For a member who forgot the password: a link to choose a new one.</p>
                   <Submit kind="second">Create a password link</Submit>
                 </Form>
               )}
-              {stays(member) ? null : <Remove member={member} context={context} />}
+              {stays(member) ? null : <Remove member={member} />}
             </details>
           </li>
         ))}
@@ -104,14 +102,9 @@ export const MemberRows = ({ members, roles, context }: RowsProps) => {
   );
 };
 
-interface InviteProps {
-  readonly roles: readonly Role[];
-  readonly context: Context;
-}
-
-export const Invite = ({ roles, context }: InviteProps) => (
+export const Invite = ({ roles }: Pick<RowsProps, 'roles'>) => (
   <Panel id="invite" title="Invite a member">
-    <Form action="invite" id={newForm(context)}>
+    <Form action="invite">
       <Field name="email" label="E-mail" type="email" />
       <Field name="name" label="Name" />
       <Choice
@@ -131,16 +124,15 @@ interface LinkProps {
   readonly link: string;
   readonly ends: number;
   readonly back: Url;
-  readonly context: Context;
 }
 
 /** A link that is shown once. */
-export const linkShown = ({ title, link, ends, back, context }: LinkProps): Html => (
+export const linkShown = ({ title, link, ends, back }: LinkProps): Html => (
   <div class="narrow">
     <h1>{title}</h1>
     <p>
       Pass it on yourself: the service sends no mail. It works once, until{' '}
-      <Time at={Instant.parse(new Date(ends).toISOString())} zone={context.timeZone} />.
+      <Time at={Instant.parse(new Date(ends).toISOString())} />.
     </p>
     <p class="secret">
       <code>{link}</code>

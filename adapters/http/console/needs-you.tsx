@@ -6,10 +6,10 @@ import type { OrganizationDocument } from '../../../projections/organizations.js
 import { Form } from '../web/form.js';
 import { Badge, Panel } from '../web/parts.js';
 import { Time } from '../web/time.js';
-import { newForm } from './answer.js';
 import { addressee, SmallFront } from './cards-table.js';
 import { EndpointState } from './endpoint-parts.js';
 import type { OrgContext } from './page.js';
+import { CardLink } from './links.js';
 import { paths } from '../web/paths.js';
 import { instantAt } from './since.js';
 import { reasonInWords } from './happenings.js';
@@ -28,7 +28,7 @@ interface NeedsProps {
 }
 
 export const NeedsYou = ({ held, failing, since, dead, mayManage, owner, context }: NeedsProps) => {
-  const { org, url, timeZone } = context;
+  const { org, url } = context;
   if (held.length + failing.length + dead.length === 0) return null;
   return (
     <Panel id="needs-you" title="Needs attention">
@@ -36,12 +36,11 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, owner, context
         {held.slice(0, maxHeldListed).map((card) => (
           <li>
             <Badge tone="warn">Held</Badge>
-            <SmallFront card={card} owner={owner} url={url} />
-            <a href={url(paths.card, { code: card.code })}>{card.code}</a>
+            <SmallFront card={card} owner={owner} />
+            <CardLink code={card.code} />
             <span>{addressee(card)}</span>
             <span class="quiet">
-              {reasonInWords(card.heldReason)} · sent{' '}
-              <Time at={instantAt(Date.parse(card.createdAt))} zone={timeZone} />
+              {reasonInWords(card.heldReason)} · sent <Time at={instantAt(Date.parse(card.createdAt))} />
             </span>
           </li>
         ))}
@@ -56,7 +55,7 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, owner, context
             <span>
               {endpoint.url}
               <br />
-              <EndpointState endpoint={endpoint} since={since} zone={timeZone} />
+              <EndpointState endpoint={endpoint} since={since} />
             </span>
             <span class="actions end">
               <a class="button second" href={url(paths.deliveries, { org }, { endpoint: endpoint.id })}>
@@ -65,7 +64,7 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, owner, context
               {mayManage ? (
                 <Form
                   action="enable"
-                  id={newForm(context)}
+
                   to={url(paths.endpoint, { org, endpoint: endpoint.id })}
                 >
                   <button type="submit">Switch on</button>
@@ -79,7 +78,7 @@ export const NeedsYou = ({ held, failing, since, dead, mayManage, owner, context
             <Badge tone="bad">Dead letters</Badge>
             <span>
               {dead.length === 1 ? '1 failed delivery' : `${dead.length} failed deliveries`}, the last at{' '}
-              <Time at={instantAt(occurredAt)} zone={timeZone} />
+              <Time at={instantAt(occurredAt)} />
             </span>
             <span class="actions end">
               <a class="button second" href={url(paths.deliveries, { org }, { status: 'exhausted' })}>

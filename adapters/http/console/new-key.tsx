@@ -41,16 +41,11 @@ export const readNewKey = (sent: Sent, max: number) => {
   return { label, scopes: wanted, requestsPerMinute };
 };
 
-interface FormProps {
-  readonly form: string;
-  readonly refused: ShownRefusal | null;
-}
-
-export const NewKey = ({ form, refused }: FormProps) => {
+export const NewKey = ({ refused }: { readonly refused: ShownRefusal | null }) => {
   const isChosen = (scope: Scope): boolean =>
     refused === null ? usual.has(scope) : refused.sent(scope) !== '';
   return (
-    <Form action="make" id={form}>
+    <Form action="make">
       <Field
         name="label"
         label="Label"

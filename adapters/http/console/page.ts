@@ -5,6 +5,7 @@ import type { Front } from '../../../domain/artwork.js';
 import type { Html } from '../web/prose.js';
 import type { ShownRefusal } from '../web/form.js';
 import type { Url } from '../web/url.js';
+import type { Visit } from '../web/visit.js';
 import type { LinesResponse } from '../server/route.js';
 import type { Upload } from '../server/upload.js';
 import type { AdmittedOrg, Need } from './admit.js';
@@ -16,7 +17,7 @@ import type { SignedIn, Visitor } from './visitor.js';
 type Texts = Readonly<Record<string, string>>;
 
 /** A request for a page, admitted. */
-export interface Context<Who extends Visitor = Visitor> {
+export interface Context<Who extends Visitor = Visitor> extends Visit {
   readonly deps: ConsoleDeps;
   readonly visitor: Who;
   /** The page's place in the table. */
@@ -39,12 +40,8 @@ export interface Context<Who extends Visitor = Visitor> {
   readonly cookies: string;
   /** The address that the visitor comes from. */
   readonly address: string;
-  /** The address of a page of this service, by its path in the table. */
-  readonly url: (path: string, params?: Texts, query?: Texts) => Url;
   /** Aborts when the visitor goes away, and when the service stops. */
   readonly signal: AbortSignal;
-  /** A date or a time as people of this service read it. */
-  readonly timeZone: string;
 }
 
 /** A context inside an organization. */

@@ -8,6 +8,7 @@ import { WithNotice } from '../web/parts.js';
 import { pathOfPicture } from '../web/pictures.js';
 import type { Html } from '../web/prose.js';
 import { placeOf } from '../web/url.js';
+import { WithVisit } from '../web/visit.js';
 import type { AdmittedOrg } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
 import { framed, type Here } from './frame.js';
@@ -31,12 +32,8 @@ export const drawn = async (
   const body = <WithNotice value={noticeOf(context.query('done'))}>{content}</WithNotice>;
   const place = within === undefined ? here : await placeIn(context.deps, within);
   if (refused === null) return shown(context, place, { title, body, linked }, status);
-  return shownAfterForm(
-    context,
-    place,
-    { title, body: <RefusedForms value={refused}>{body}</RefusedForms> },
-    status,
-  );
+  const again = <RefusedForms value={refused}>{body}</RefusedForms>;
+  return shownAfterForm(context, place, { title, body: again }, status);
 };
 
 /** The page after a refused form: its texts name fields by their labels. */
@@ -45,7 +42,14 @@ export const shownAfterForm = (
   here: Here | null,
   { title, body }: Titled,
   status = 200,
-): TextResponse => shown(context, here, { title, body: <WithLabels>{body}</WithLabels> }, status);
+): TextResponse => {
+  const labelled = (
+    <WithLabels>
+      <WithVisit value={context}>{body}</WithVisit>
+    </WithLabels>
+  );
+  return shown(context, here, { title, body: labelled }, status);
+};
 
 const htmlType = 'text/html; charset=utf-8';
 
@@ -78,7 +82,7 @@ export const shown = (
   text: documentOf({
     prefix: placeOf(context.deps.baseUrl()).prefix,
     title: `${title} · Handwritten Cards`,
-    body: framed(context, here, body),
+    body: <WithVisit value={context}>{framed(context, here, body)}</WithVisit>,
     style: 'console.css',
     modules: ['pages.js'],
     linked: linked && linkPreviewOf(context, title, linked),

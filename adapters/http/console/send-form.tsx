@@ -71,19 +71,19 @@ interface ViewProps {
 
 type FieldName = keyof Draft;
 
-interface DesignsProps extends Pick<OrgContext, 'url'> {
+interface DesignsProps {
   readonly designs: readonly OfferedDesign[];
   readonly chosen: string | undefined;
 }
 
 /** Chooses the design by its picture. */
-const Designs = ({ designs, chosen, url }: DesignsProps) => (
+const Designs = ({ designs, chosen }: DesignsProps) => (
   <Group name="design_id" legend="Design">
     <div class="pick small">
       {designs.map(({ value, title, note, artwork }) => (
         <label>
           <input type="radio" name="design_id" value={value} checked={value === chosen} required />
-          <Cover title={title} artwork={artwork} url={url} isNamed />
+          <Cover title={title} artwork={artwork} isNamed />
           {title} <span class="quiet">{note}</span>
         </label>
       ))}
@@ -93,7 +93,7 @@ const Designs = ({ designs, chosen, url }: DesignsProps) => (
 
 /** The form, and beside it the preview. */
 export const SendForm = (props: ViewProps) => {
-  const { data, draft, preview, context } = props;
+  const { data, draft, preview } = props;
   const { designs, houseHand } = data;
   const chosen = draft.design_id === '' ? designs[0] : designs.find(({ value }) => value === draft.design_id);
   const at = (name: FieldName) => ({
@@ -137,7 +137,7 @@ export const SendForm = (props: ViewProps) => {
                 ...data.hands.filter((name) => name !== houseHand).map((name) => ({ value: name, name })),
               ]}
             />
-            <Designs designs={designs} chosen={chosen?.value} url={context.url} />
+            <Designs designs={designs} chosen={chosen?.value} />
             <Row>
               <Field
                 {...at('arrive_on')}
@@ -168,7 +168,7 @@ export const SendForm = (props: ViewProps) => {
         <PreviewOfSend
           preview={preview}
           hand={draft.handwriting === '' ? houseHand : draft.handwriting}
-          front={chosen === undefined ? null : { ...chosen, url: context.url }}
+          front={chosen ?? null}
         />
       </div>
     </>

@@ -6,9 +6,8 @@ import { cardOf, kinds } from '../api/credit-movements.js';
 import { csvOf, csvRows } from '../server/csv.js';
 import { timestamp } from '../api/responses.js';
 import { Table } from '../web/parts.js';
+import { CardLink } from './links.js';
 import { Time } from '../web/time.js';
-import type { Context } from './page.js';
-import { paths } from '../web/paths.js';
 
 const words = { purchase: 'Added', withdrawal: 'Withdrawn', spend: 'Spent', return: 'Returned' } as const;
 
@@ -23,13 +22,7 @@ const reasonOf = ({ event }: StatementLine): string | null =>
 const signed = (change: number): string =>
   `${change < 0 ? '−' : '+'}${Math.abs(change).toLocaleString('en-US')}`;
 
-export const Statement = ({
-  lines,
-  context: { url, timeZone },
-}: {
-  readonly lines: readonly ShownLine[];
-  readonly context: Context;
-}) => (
+export const Statement = ({ lines }: { readonly lines: readonly ShownLine[] }) => (
   <Table
     label="Statement"
     rows={lines}
@@ -42,14 +35,14 @@ export const Statement = ({
           const word = words[kinds[line.event.type]];
           return (
             <>
-              {card === null ? word : <a href={url(paths.card, { code: card })}>{`${word}: ${card}`}</a>}
+              {card === null ? word : <CardLink code={card}>{`${word}: ${card}`}</CardLink>}
               {reasonOf(line) === null ? null : <span class="under">{reasonOf(line)}</span>}
               {line.reference === null ? null : <span class="under">Reference {line.reference}</span>}
             </>
           );
         },
       },
-      { name: 'When', cell: ({ at }) => <Time at={at} zone={timeZone} /> },
+      { name: 'When', cell: ({ at }) => <Time at={at} /> },
       { name: 'By', cell: ({ by }) => by },
       { name: 'Change', kind: 'number', cell: ({ change }) => signed(change) },
       {

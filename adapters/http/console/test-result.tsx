@@ -9,11 +9,9 @@ interface Props {
   readonly result: AttemptResult;
   readonly endpoint: Endpoint;
   readonly back: Url;
-  /** An id for the form that sends another one. */
-  readonly form: string;
 }
 
-export const TestResult = ({ result, endpoint, back, form }: Props) => {
+export const TestResult = ({ result, endpoint, back }: Props) => {
   const { httpStatus, error, duration, body } = result;
   const isAccepted = httpStatus !== null && httpStatus >= 200 && httpStatus < 300;
   return (
@@ -41,7 +39,7 @@ export const TestResult = ({ result, endpoint, back, form }: Props) => {
         <a class="button" href={back}>
           Back
         </a>
-        <Form action="test" id={form} to={back}>
+        <Form action="test" to={back}>
           <Submit kind="second">Send another</Submit>
         </Form>
       </div>

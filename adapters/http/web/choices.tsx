@@ -1,3 +1,4 @@
+import { useVisit } from './visit.js';
 import { Group, LabelledControl, useSent } from './form.js';
 
 interface ChecksProps {
@@ -25,19 +26,18 @@ export const Checks = ({ name: group, legend, hint, names, chosen }: ChecksProps
 interface MomentProps {
   readonly name: string;
   readonly label: string;
-  /** The time zone in which it is read. */
-  readonly zone: string;
   /** As browsers write it: `2026-03-02T15:04`. */
   readonly value: string;
 }
 
-export const Moment = ({ name, label, zone, value: known }: MomentProps) => {
+export const Moment = ({ name, label, value: known }: MomentProps) => {
+  const { timeZone } = useVisit();
   const value = useSent(name) || known;
   return (
     <LabelledControl
       name={name}
       label={label}
-      hint={<>{zone.replaceAll('_', ' ')}</>}
+      hint={<>{timeZone.replaceAll('_', ' ')}</>}
       control={(facts) => <input {...facts} type="datetime-local" value={value} required />}
     />
   );

@@ -1,11 +1,10 @@
 import type { Front } from '../../../domain/artwork.js';
 import { pathOfPicture } from './pictures.js';
-import type { Url } from './url.js';
+import { useVisit } from './visit.js';
 
 export interface CoverProps {
   readonly title: string;
   readonly artwork: Front | null;
-  readonly url: (path: string) => Url;
   readonly size?: 'thumbnail' | 'preview';
   /** The title stands in the same label. */
   readonly isNamed?: boolean;
@@ -16,11 +15,11 @@ export interface CoverProps {
 export const Cover = ({
   title,
   artwork,
-  url,
   size = 'thumbnail',
   isNamed = false,
   isErased = false,
 }: CoverProps) => {
+  const { url } = useVisit();
   if (artwork === null) {
     const none = isErased ? 'Picture erased' : 'No picture yet';
     const label = { role: 'img', 'aria-label': `${title}: ${none.toLowerCase()}` } as const;

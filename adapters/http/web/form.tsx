@@ -3,6 +3,7 @@ import { useContext } from 'preact/hooks';
 import { Labels, RefusalText } from './labels.js';
 import type { Html } from './prose.js';
 import type { Url } from './url.js';
+import { useVisit } from './visit.js';
 
 /** A form that was refused, and is shown again. */
 export interface ShownRefusal {
@@ -45,8 +46,8 @@ const idOf = (name: string): string => `field-${name}`;
 interface FormProps {
   /** The form's action. Left out if each of its buttons names one. */
   readonly action?: string;
-  /** An id of its own, with which it has one effect however often it is sent. */
-  readonly id: string;
+  /** An id of its own, with which it has one effect however often it is sent: a new one if it is left out. */
+  readonly id?: string;
   /** Where it is sent; the page's own address if it is left out. */
   readonly to?: Url;
   /** The form has a file, which comes last. */
@@ -55,18 +56,21 @@ interface FormProps {
 }
 
 /** A form that is sent to a page. */
-export const Form = ({ action, id, to, hasFile = false, children }: FormProps) => (
-  <form
-    method="post"
-    {...(to !== undefined && { action: to })}
-    {...(hasFile && { enctype: 'multipart/form-data' as const })}
-    class="form"
-  >
-    {action === undefined ? null : <input type="hidden" name="do" value={action} />}
-    <input type="hidden" name="form" value={id} />
-    <Actions.Provider value={action ?? ''}>{children}</Actions.Provider>
-  </form>
-);
+export const Form = ({ action, id, to, hasFile = false, children }: FormProps) => {
+  const { newForm } = useVisit();
+  return (
+    <form
+      method="post"
+      {...(to !== undefined && { action: to })}
+      {...(hasFile && { enctype: 'multipart/form-data' as const })}
+      class="form"
+    >
+      {action === undefined ? null : <input type="hidden" name="do" value={action} />}
+      <input type="hidden" name="form" value={id ?? newForm()} />
+      <Actions.Provider value={action ?? ''}>{children}</Actions.Provider>
+    </form>
+  );
+};
 
 interface Labelled {
   readonly name: string;

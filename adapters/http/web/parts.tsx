@@ -14,6 +14,10 @@ export const Badge = ({ tone, children }: { readonly tone: Tone; readonly childr
 
 interface HeadProps {
   readonly title: string;
+  /** The page above this one, and its name. */
+  readonly above?: readonly [name: string, to: Url];
+  /** The name of this page below that one, if it is not the title. */
+  readonly here?: Html;
   /** Right of the title: a badge, a link that leads on. */
   readonly children?: ComponentChildren;
 }
@@ -39,8 +43,13 @@ export const LastForm = () => {
 };
 
 /** The heading of a page, and the outcome of its last form. */
-export const PageHeading = ({ title, children }: HeadProps) => (
+export const PageHeading = ({ title, above, here = title, children }: HeadProps) => (
   <>
+    {above === undefined ? null : (
+      <p class="crumbs">
+        <a href={above[1]}>{above[0]}</a> › {here}
+      </p>
+    )}
     <div class="head">
       <h1>{title}</h1>
       {children}
@@ -146,6 +155,20 @@ export const Older = ({ to }: { readonly to: Url | undefined }) =>
       Older
     </ButtonLink>
   );
+
+/** Things and their values. Those that are null are left out. */
+export const Facts = ({ of }: { readonly of: Readonly<Record<string, Html>> }) => (
+  <dl class="facts">
+    {Object.entries(of).map(([name, value]) =>
+      value === null ? null : (
+        <>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </>
+      ),
+    )}
+  </dl>
+);
 
 interface DangerProps {
   readonly label: string;

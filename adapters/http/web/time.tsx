@@ -1,4 +1,5 @@
 import type { Instant } from '../../../domain/ids.js';
+import { useVisit } from './visit.js';
 
 /**
  * By time zone: to make one takes a hundred times as long as to use it, and a page of a list shows a hundred.
@@ -22,8 +23,8 @@ const formatterFor = (zone: string): Intl.DateTimeFormat => {
 };
 
 /** An instant in the time zone of the service, with its name. */
-export const Time = ({ at, zone }: { readonly at: Instant; readonly zone: string }) => (
-  <time dateTime={at}>{formatterFor(zone).format(new Date(at))}</time>
+export const Time = ({ at }: { readonly at: Instant }) => (
+  <time dateTime={at}>{formatterFor(useVisit().timeZone).format(new Date(at))}</time>
 );
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { h } from 'preact';
 import { render } from 'preact-render-to-string';
-import type { Context } from '../../../adapters/http/console/page.js';
 import { DeliveriesTable } from '../../../adapters/http/console/delivery-parts.js';
+import type { Url } from '../../../adapters/http/web/url.js';
+import { WithVisit } from '../../../adapters/http/web/visit.js';
 import { attemptsKept, type Delivery, type DeliveryId } from '../../../application/ports/delivery-log.js';
 import { OrganizationId, Uuid } from '../../../domain/ids.js';
 
@@ -29,14 +30,13 @@ describe('a delivery in the console', () => {
       expires: 2_000,
       dropReason: null,
     };
-    const context = { url: (path: string) => path, timeZone: 'UTC' } as unknown as Context;
+    const visit = { url: (path: string) => path as Url, timeZone: 'UTC', newForm: () => '' };
     const table = h(DeliveriesTable, {
       deliveries: [retried],
       endpoints: new Map(),
-      context,
       org,
-      form: null,
+      mayRetry: false,
     });
-    expect(render(table)).to.include(`${made} of ${made}: 503`);
+    expect(render(h(WithVisit, { value: visit }, table))).to.include(`${made} of ${made}: 503`);
   });
 });

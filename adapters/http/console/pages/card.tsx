@@ -8,11 +8,10 @@ import { codeFrom } from '../../../../application/cards/read-cards.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form } from '../../web/form.js';
-import { Danger, PageHeading, Panel } from '../../web/parts.js';
+import { Danger, Facts, PageHeading, Panel } from '../../web/parts.js';
 import { Day, Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { nothingHere, assertMay, roleAt } from '../admit.js';
-import { newForm } from '../answer.js';
 import { SentPiece } from '../card-piece.js';
 import { CardDeliveries, deliveriesOf } from '../card-deliveries.js';
 import { lineOf, reasonInWords, stepName, stepState } from '../happenings.js';
@@ -60,19 +59,18 @@ export const cardPage = page({
       design,
       picture: { artwork: saved?.artwork ?? null, isErased: (saved?.erased ?? null) !== null },
       told,
-      form: isOffered ? newForm(context) : null,
+      isOffered,
     };
   },
   title: ({ card }) => card.code,
   within: ({ org, role }) => ({ org, role }),
-  view: ({ card, message, history, design, picture, org, role, told, form }, context) => {
-    const { url, timeZone } = context;
+  view: ({ card, message, history, design, picture, org, role, told, isOffered }, context) => {
+    const { url } = context;
     return (
       <>
-        <p class="crumbs">
-          <a href={url(paths.cards, { org })}>Cards</a> › {card.code}
-        </p>
         <PageHeading
+          above={['Cards', url(paths.cards, { org })]}
+          here={card.code}
           title={`Card for ${card.recipient?.name ?? `a recipient who is ${gone(card.erasedAt)}`}`}
         >
           <span id="status" data-refresh>
@@ -94,7 +92,7 @@ export const cardPage = page({
                   {stepState[status]}
                   {completedAt === null ? null : (
                     <>
-                      , <Time at={completedAt} zone={timeZone} />
+                      , <Time at={completedAt} />
                     </>
                   )}
                 </span>
@@ -106,7 +104,7 @@ export const cardPage = page({
             not a promised date. What happens after the card is posted is not reported.
           </p>
         </section>
-        <SentPiece card={card} message={message} design={design} url={url} {...picture} />
+        <SentPiece card={card} message={message} design={design} {...picture} />
         <div class="grid wide">
           <section id="happenings" class="panel" aria-labelledby="history" data-refresh>
             <h2 id="history">History</h2>
@@ -114,7 +112,7 @@ export const cardPage = page({
               {history.map((happening) => (
                 <li>
                   <span class="what">{lineOf(happening)}</span>
-                  <Time at={happening.at} zone={timeZone} />
+                  <Time at={happening.at} />
                   <span class="quiet">
                     {' '}
                     · {happening.by}
@@ -131,38 +129,31 @@ export const cardPage = page({
           </section>
           <div>
             <Panel id="details" title="Details">
-              <dl class="facts">
-                <dt>Code</dt>
-                <dd>
-                  <code data-copy>{card.code}</code>
-                </dd>
-                <dt>Reference</dt>
-                <dd>{card.reference ?? 'none'}</dd>
-                <dt>Sent by</dt>
-                <dd>{history[0]?.by}</dd>
-                <dt>Design</dt>
-                <dd>{design}</dd>
-                <dt>Due on the floor</dt>
-                <dd>
-                  <Day day={card.due} />
-                </dd>
-              </dl>
+              <Facts
+                of={{
+                  Code: <code data-copy>{card.code}</code>,
+                  Reference: card.reference ?? 'none',
+                  'Sent by': history[0]?.by,
+                  Design: design,
+                  'Due on the floor': <Day day={card.due} />,
+                }}
+              />
             </Panel>
-            {form === null ? null : (
+            {isOffered ? (
               <Danger label="Cancel this card">
                 <p>
                   Possible until a machine starts on it.{' '}
                   {card.status === 'blocked' ? 'Nothing was charged.' : '1 credit comes back.'} No webhook is
                   sent.
                 </p>
-                <Form action="cancel" id={form}>
+                <Form action="cancel">
                   <button type="submit">Cancel the card</button>
                 </Form>
               </Danger>
-            )}
+            ) : null}
           </div>
         </div>
-        <CardDeliveries {...told} context={context} org={org} role={role} />
+        <CardDeliveries {...told} org={org} role={role} />
       </>
     );
   },

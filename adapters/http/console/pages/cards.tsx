@@ -59,7 +59,7 @@ export const cardsPage = page({
           ))}
         </ul>
         {shown.length > 0 ? (
-          <CardsTable cards={shown} owner={owner} context={context} />
+          <CardsTable cards={shown} owner={owner} />
         ) : q === '' && status === null ? (
           <Empty title="No card has been sent yet">
             Cards that are sent over the API or by a hook stand here.{' '}

@@ -18,12 +18,9 @@ export const collectionCardPage = page({
   linked: ({ artwork }) => ({ description: 'A greeting card, written with a pen.', front: artwork }),
   view: ({ slug, title, artwork }, { url, deps }) => (
     <>
-      <p class="crumbs">
-        <a href={url(paths.collection)}>Collection</a> › {title}
-      </p>
-      <PageHeading title={title} />
+      <PageHeading above={['Collection', url(paths.collection)]} title={title} />
       <div class="grid">
-        <Cover title={title} artwork={artwork} url={url} size="preview" />
+        <Cover title={title} artwork={artwork} size="preview" />
         <Panel id="send-it" title="Send it">
           <p>
             {deps.hasConsole ? (

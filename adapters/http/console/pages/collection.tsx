@@ -32,7 +32,7 @@ export const collectionPage = page({
             {shown.map(({ slug, title, artwork }) => (
               <li>
                 <a href={url(paths.collectionCard, { slug })}>
-                  <Cover title={title} artwork={artwork} url={url} />
+                  <Cover title={title} artwork={artwork} />
                   <strong>{title}</strong>
                 </a>
               </li>

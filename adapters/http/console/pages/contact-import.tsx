@@ -7,10 +7,9 @@ import {
 } from '../../../../application/contacts/imports.js';
 import { csvOf, csvRows } from '../../server/csv.js';
 import { Form, Submit } from '../../web/form.js';
-import { Badge, PageHeading, Table } from '../../web/parts.js';
+import { Badge, Facts, PageHeading, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { nothingHere } from '../admit.js';
-import { newForm } from '../answer.js';
 import { importTones } from '../import-parts.js';
 import { confirmed, filePage, type OrgContext, page } from '../page.js';
 import { paths } from '../../web/paths.js';
@@ -68,19 +67,22 @@ export const contactImportPage = page({
   query: ['done'],
   load: async (context) => {
     const found = await loadImport(context);
-    const rows = await nextRows(context.deps, found);
-    return { found, rows, form: found.status === 'running' ? newForm(context) : null };
+    return { found, rows: await nextRows(context.deps, found) };
   },
   title: ({ found }) => `Import of ${found.file}`,
-  view: ({ found, rows: waiting, form }, { url, org, self, timeZone }) => {
+  view: ({ found, rows: waiting }, { url, org, self }) => {
     const { id, file, at, status, why, rows, through, created, updated, same, bad, unread } = found;
     return (
       <>
-        <p class="crumbs">
-          <a href={url(paths.contacts, { org })}>Contacts</a> ›{' '}
-          <a href={url(paths.importContacts, { org })}>Import</a> › {file}
-        </p>
-        <PageHeading title={`Import of ${file}`} />
+        <PageHeading
+          above={['Contacts', url(paths.contacts, { org })]}
+          here={
+            <>
+              <a href={url(paths.importContacts, { org })}>Import</a> › {file}
+            </>
+          }
+          title={`Import of ${file}`}
+        />
         <section id="progress" class="panel" aria-label="Progress" data-refresh>
           <p class="figure">
             <strong>{count(through)}</strong> of {count(rows)} rows{' '}
@@ -89,27 +91,24 @@ export const contactImportPage = page({
           <p>
             <progress max={Math.max(rows, 1)} value={rows === 0 ? 1 : through} aria-label="Rows processed" />
           </p>
-          <dl class="facts">
-            <dt>New</dt>
-            <dd>{count(created)}</dd>
-            <dt>Replaced</dt>
-            <dd>{count(updated)}</dd>
-            <dt>Unchanged</dt>
-            <dd>{count(same)}</dd>
-            <dt>Bad lines</dt>
-            <dd>
-              {count(bad)}{' '}
-              {bad === 0 ? null : (
-                <a href={url(paths.badLines, { org, import: id })}>
-                  Download them with their reasons, as CSV
-                </a>
-              )}
-            </dd>
-            <dt>Started</dt>
-            <dd>
-              <Time at={at} zone={timeZone} />
-            </dd>
-          </dl>
+          <Facts
+            of={{
+              New: count(created),
+              Replaced: count(updated),
+              Unchanged: count(same),
+              'Bad lines': (
+                <>
+                  {count(bad)}{' '}
+                  {bad === 0 ? null : (
+                    <a href={url(paths.badLines, { org, import: id })}>
+                      Download them with their reasons, as CSV
+                    </a>
+                  )}
+                </>
+              ),
+              Started: <Time at={at} />,
+            }}
+          />
           {why === null ? null : <p class="alert">{why}</p>}
           {status === 'running' ? (
             <p>
@@ -117,11 +116,11 @@ export const contactImportPage = page({
             </p>
           ) : null}
         </section>
-        {form === null ? null : (
-          <Form action="stop" id={form}>
+        {status === 'running' ? (
+          <Form action="stop">
             <Submit kind="second">Stop the import</Submit>
           </Form>
-        )}
+        ) : null}
         {waiting.length === 0 ? null : (
           <>
             <h2>How the file was understood</h2>

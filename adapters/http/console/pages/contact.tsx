@@ -4,10 +4,9 @@ import { removeContact, replaceContact } from '../../../../application/contacts/
 import { Uuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form } from '../../web/form.js';
-import { Danger, PageHeading, Panel } from '../../web/parts.js';
+import { Danger, Facts, PageHeading, Panel } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { nothingHere } from '../admit.js';
-import { newForm } from '../answer.js';
 import { ContactFields, contactFrom } from '../contact-form.js';
 import { confirmed, go, type OrgContext, page } from '../page.js';
 import { paths } from '../../web/paths.js';
@@ -28,20 +27,20 @@ export const contactPage = page({
   query: ['done'],
   load: async (context) => {
     const contact = await loadContact(context);
-    const isOpen = may(context.role, 'contacts.write') && contact.details !== null;
-    return { contact, forms: isOpen ? { save: newForm(context), remove: newForm(context) } : null };
+    return { contact, isOpen: may(context.role, 'contacts.write') && contact.details !== null };
   },
   title: ({ contact }) => contact.details?.name ?? titleOf(contact),
-  view: ({ contact: { id, details, createdAt, updatedAt, erasedAt }, forms }, context, refused) => {
-    const { url, org, role, timeZone } = context;
+  view: ({ contact: { id, details, createdAt, updatedAt, erasedAt }, isOpen }, context, refused) => {
+    const { url, org, role } = context;
     // A refused form keeps the version that was seen then.
     const seen = <input type="hidden" name="seen" value={refused?.sent('seen') ?? updatedAt} />;
     return (
       <>
-        <p class="crumbs">
-          <a href={url(paths.contacts, { org })}>Contacts</a> › {details?.name ?? gone(erasedAt)}
-        </p>
-        <PageHeading title={details?.name ?? titleOf({ erasedAt })}>
+        <PageHeading
+          above={['Contacts', url(paths.contacts, { org })]}
+          here={details?.name ?? gone(erasedAt)}
+          title={details?.name ?? titleOf({ erasedAt })}
+        >
           {may(role, 'cards.send') && details !== null ? (
             <a class="button" href={url(paths.send, { org }, { contact: id })}>
               Send a card
@@ -55,45 +54,39 @@ export const contactPage = page({
         ) : null}
         <div class="grid wide">
           <Panel id="record" title="The complete record">
-            {forms === null ? (
-              <fieldset disabled>
-                <ContactFields details={details} />
-              </fieldset>
-            ) : (
-              <Form action="save" id={forms.save}>
+            {isOpen ? (
+              <Form action="save">
                 {seen}
                 <ContactFields details={details} />
                 <button type="submit">Save</button>
               </Form>
+            ) : (
+              <fieldset disabled>
+                <ContactFields details={details} />
+              </fieldset>
             )}
           </Panel>
           <Panel id="facts" title="Details">
-            <dl class="facts">
-              <dt>External id</dt>
-              <dd>{details?.externalId ?? 'none'}</dd>
-              <dt>Address</dt>
-              <dd>Only its form is checked.</dd>
-              <dt>Created</dt>
-              <dd>
-                <Time at={createdAt} zone={timeZone} />
-              </dd>
-              <dt>Updated</dt>
-              <dd>
-                <Time at={updatedAt} zone={timeZone} />
-              </dd>
-            </dl>
-            {forms === null ? null : (
+            <Facts
+              of={{
+                'External id': details?.externalId ?? 'none',
+                Address: 'Only its form is checked.',
+                Created: <Time at={createdAt} />,
+                Updated: <Time at={updatedAt} />,
+              }}
+            />
+            {isOpen ? (
               <Danger label="Delete this contact">
                 <p>
                   Its details are erased for good. Its cards stay as they are; a contact that is saved later
                   with the same external id is a new one.
                 </p>
-                <Form action="remove" id={forms.remove}>
+                <Form action="remove">
                   {seen}
                   <button type="submit">Delete for good</button>
                 </Form>
               </Danger>
-            )}
+            ) : null}
           </Panel>
         </div>
       </>

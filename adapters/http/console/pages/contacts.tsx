@@ -6,7 +6,6 @@ import { listContacts } from '../../../../application/contacts/list-contacts.js'
 import { may } from '../../../../domain/permissions.js';
 import { Field, Form, Search } from '../../web/form.js';
 import { Empty, Older, PageHeading, Panel, Table } from '../../web/parts.js';
-import { newForm } from '../answer.js';
 import { ContactFields, contactFrom } from '../contact-form.js';
 import { contactsLike } from '../find-contacts.js';
 import { go, page } from '../page.js';
@@ -22,20 +21,19 @@ export const contactsPage = page({
     const q = query('q');
     const wanted = { email: null, externalId: null, ...wantedPart(context) };
     const rows = q === '' ? await listContacts(deps.readModels, org, wanted) : await contactsLike(context, q);
-    const form = may(role, 'contacts.write') ? newForm(context) : null;
-    return { q, rows, form, maySend: may(role, 'cards.send') };
+    return { q, rows, mayWrite: may(role, 'contacts.write'), maySend: may(role, 'cards.send') };
   },
   title: () => 'Contacts',
-  view: ({ q, rows, form, maySend }, { url, org, deps }) => {
+  view: ({ q, rows, mayWrite, maySend }, { url, org, deps }) => {
     const { shown, last } = shownPart(rows);
     return (
       <>
         <PageHeading title="Contacts">
-          {form === null ? null : (
+          {mayWrite ? (
             <a class="button second" href={url(paths.importContacts, { org })}>
               Import a file
             </a>
-          )}
+          ) : null}
         </PageHeading>
         <Search name="q" label="E-mail or external id" value={q} required={false} />
         {shown.length > 0 ? (
@@ -85,9 +83,9 @@ export const contactsPage = page({
           <Empty title="No contact is like this">E-mail and external id are compared whole.</Empty>
         )}
         <Older to={last && url(paths.contacts, { org }, { before: last.id })} />
-        {form === null ? null : (
+        {mayWrite ? (
           <Panel id="new-contact" title="New contact">
-            <Form action="make" id={form}>
+            <Form action="make">
               <ContactFields details={null} />
               <Field
                 name="external_id"
@@ -98,7 +96,7 @@ export const contactsPage = page({
               <button type="submit">Save the contact</button>
             </Form>
           </Panel>
-        )}
+        ) : null}
       </>
     );
   },

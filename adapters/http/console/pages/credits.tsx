@@ -13,7 +13,6 @@ import { Bars } from '../../web/chart.js';
 import { Empty, Older, PageHeading, Panel } from '../../web/parts.js';
 import { dayName } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
-import { newForm } from '../answer.js';
 import { DaysTable } from '../home-parts.js';
 import { confirmed, filePage, page, type Sent } from '../page.js';
 import { shownPart, wantedPart } from '../paging.js';
@@ -49,12 +48,10 @@ export const creditsPage = page({
     // The newest line has the balance: so the page can't disagree with itself.
     const newest = part.startingAfter === null ? lines[0]?.event.data.balance : undefined;
     const balance = newest ?? (await readBalance(deps, org));
-    const form = may(role, 'credits.add') ? newForm(context) : null;
-    return { balance, lines, used, older: last?.revision, form };
+    return { balance, lines, used, older: last?.revision, mayAdd: may(role, 'credits.add') };
   },
   title: () => 'Credits',
-  view: ({ balance, lines, used, older, form }, { url, org, query, ...context }) => {
-    const inside = { url, org, query, ...context };
+  view: ({ balance, lines, used, older, mayAdd }, { url, org }) => {
     return (
       <>
         <PageHeading title="Credits" />
@@ -64,7 +61,7 @@ export const creditsPage = page({
               <strong>{balance.toLocaleString('en-US')}</strong>
               {balance === 1 ? 'credit' : 'credits'}, 1 for each card
             </p>
-            {form === null ? <p class="quiet">Credits are added by those who run the service.</p> : null}
+            {mayAdd ? null : <p class="quiet">Credits are added by those who run the service.</p>}
           </section>
           <section class="panel" aria-labelledby="used">
             <h2 id="used">Cards sent, last {days} days</h2>
@@ -85,9 +82,9 @@ export const creditsPage = page({
             )}
           </section>
         </div>
-        {form === null ? null : (
+        {mayAdd ? (
           <Panel id="add" title="Add credits">
-            <Form action="add" id={form}>
+            <Form action="add">
               <div class="beside">
                 <Field name="amount" label="Amount" type="number" />
                 <Field name="reference" label="Reference" required={false} />
@@ -99,7 +96,7 @@ export const creditsPage = page({
               <button type="submit">Add credits</button>
             </Form>
           </Panel>
-        )}
+        ) : null}
         <div class="head">
           <h2>Statement</h2>
           <a class="button second" href={url(paths.creditsCsv, { org })}>
@@ -109,7 +106,7 @@ export const creditsPage = page({
         {lines.length === 0 ? (
           <Empty title="Nothing has moved yet">Purchases, cards and what came back stand here.</Empty>
         ) : (
-          <Statement lines={lines} context={inside} />
+          <Statement lines={lines} />
         )}
         <Older to={older === undefined ? older : url(paths.credits, { org }, { before: String(older) })} />
       </>

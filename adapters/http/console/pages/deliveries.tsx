@@ -11,7 +11,6 @@ import { publicEventTypes } from '../../../../domain/public-events.js';
 import { Moment } from '../../web/choices.js';
 import { Choice, Field, Form } from '../../web/form.js';
 import { Empty, Older } from '../../web/parts.js';
-import { newForm } from '../answer.js';
 import { DeliveriesTable, deliveryWord, endpointName } from '../delivery-parts.js';
 import { Tabs } from '../tabs.js';
 import type { NoticeName } from '../notice.js';
@@ -122,13 +121,7 @@ export const deliveriesPage = page({
           </Empty>
         ) : (
           <div id="list" data-refresh>
-            <DeliveriesTable
-              deliveries={shown}
-              endpoints={endpoints}
-              context={context}
-              org={org}
-              form={mayManage ? () => newForm(context) : null}
-            />
+            <DeliveriesTable deliveries={shown} endpoints={endpoints} org={org} mayRetry={mayManage} />
           </div>
         )}
         <Older to={last && same(context, { before: last.id })} />
@@ -139,12 +132,12 @@ export const deliveriesPage = page({
               Makes every dead letter of an endpoint due now whose event occurred since then, each for one
               more attempt.
             </p>
-            <Form action="redrive" id={newForm(context)}>
+            <Form action="redrive">
               <Choice name="to" label="Endpoint" value={filter.endpoint ?? ''} options={everyEndpoint} />
               <Moment
                 name="since"
                 label="Since"
-                zone={timeZone}
+
                 value={localTime(deps.clock.now() - day, timeZone)}
               />
               <button type="submit">Send them again</button>

@@ -3,12 +3,12 @@ import type { Delivery } from '../../../../application/ports/delivery-log.js';
 import { may } from '../../../../domain/permissions.js';
 import { deliveryHeaders } from '../../../../domain/webhook-signing.js';
 import { Form } from '../../web/form.js';
-import { Badge, Empty, PageHeading, Panel } from '../../web/parts.js';
+import { Badge, Empty, Facts, PageHeading, Panel } from '../../web/parts.js';
 import { block } from '../../web/prose.js';
 import { Time } from '../../web/time.js';
-import { newForm } from '../answer.js';
 import { canRetry, DeliveryStatusBadge, endpointName, resultOf } from '../delivery-parts.js';
 import { confirmed, page } from '../page.js';
+import { CardLink } from '../links.js';
 import { paths } from '../../web/paths.js';
 import { instantAt } from '../since.js';
 
@@ -45,14 +45,15 @@ export const deliveryPage = page({
   },
   title: ({ delivery }) => `${delivery.type} of ${delivery.card}`,
   view: ({ delivery, endpoint, isOffered }, context) => {
-    const { org, url, timeZone } = context;
+    const { org, url } = context;
     const { id, type, card, status, attempts, made, allowed, due, dropReason } = delivery;
     return (
       <>
-        <p class="crumbs">
-          <a href={url(paths.deliveries, { org })}>Deliveries</a> › <code>{id}</code>
-        </p>
-        <PageHeading title={`${type} of ${card}`}>
+        <PageHeading
+          above={['Deliveries', url(paths.deliveries, { org })]}
+          here={<code>{id}</code>}
+          title={`${type} of ${card}`}
+        >
           <DeliveryStatusBadge status={status} />
         </PageHeading>
         {endpoint === undefined || endpoint.disabledReason === null ? null : (
@@ -62,44 +63,34 @@ export const deliveryPage = page({
           </p>
         )}
         <Panel id="state" title="State">
-          <dl class="facts">
-            <dt>Endpoint</dt>
-            <dd>
-              {endpoint === undefined ? (
-                'deleted'
-              ) : (
-                <a href={url(paths.endpoint, { org, endpoint: endpoint.id })}>{endpointName(endpoint)}</a>
-              )}
-            </dd>
-            <dt>Card</dt>
-            <dd>
-              <a href={url(paths.card, { code: card })}>{card}</a>
-            </dd>
-            <dt>Event</dt>
-            <dd>
-              <code>{delivery.event}</code>, <Time at={instantAt(delivery.occurredAt)} zone={timeZone} />
-            </dd>
-            <dt>Attempts</dt>
-            <dd>
-              {made} of {allowed}
-            </dd>
-            {due === null ? null : (
-              <>
-                <dt>Next attempt</dt>
-                <dd>
-                  <Time at={instantAt(due)} zone={timeZone} />
-                </dd>
-              </>
-            )}
-            {dropReason === null ? null : (
-              <>
-                <dt>Dropped because</dt>
-                <dd>{dropReason}</dd>
-              </>
-            )}
-          </dl>
+          <Facts
+            of={{
+              Endpoint: (
+                <>
+                  {endpoint === undefined ? (
+                    'deleted'
+                  ) : (
+                    <a href={url(paths.endpoint, { org, endpoint: endpoint.id })}>{endpointName(endpoint)}</a>
+                  )}
+                </>
+              ),
+              Card: <CardLink code={card} />,
+              Event: (
+                <>
+                  <code>{delivery.event}</code>, <Time at={instantAt(delivery.occurredAt)} />
+                </>
+              ),
+              Attempts: (
+                <>
+                  {made} of {allowed}
+                </>
+              ),
+              'Next attempt': due === null ? null : <Time at={instantAt(due)} />,
+              'Dropped because': dropReason,
+            }}
+          />
           {isOffered ? (
-            <Form action="retry" id={newForm(context)}>
+            <Form action="retry">
               <p class="actions">
                 <button type="submit">Retry now</button>
               </p>
@@ -119,7 +110,7 @@ export const deliveryPage = page({
               {attempts.toReversed().map((attempt) => (
                 <li>
                   <span class="what">{resultOf(attempt)}</span>
-                  <Time at={instantAt(attempt.at)} zone={timeZone} />
+                  <Time at={instantAt(attempt.at)} />
                   <span class="quiet"> · {Math.round(attempt.duration).toLocaleString('en-US')} ms</span>
                   {attempt.body === null || attempt.body === '' ? null : (
                     <details>

@@ -15,7 +15,6 @@ import { Cover } from '../../web/cover.js';
 import { Form, Submit } from '../../web/form.js';
 import { Badge, Empty, Older, PageHeading } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
-import { newForm } from '../answer.js';
 import { Erase, Withdraw, Withdrawn } from '../design-parts.js';
 import type { NoticeName } from '../notice.js';
 import { go, type Action, type OrgContext, page, type Sent } from '../page.js';
@@ -57,7 +56,7 @@ export const designsPage = page({
   },
   title: () => 'Designs',
   view: ({ designs, from, archived, offered, mayChange, mayWithdraw, maySend }, context) => {
-    const { url, org, timeZone } = context;
+    const { url, org } = context;
     const copied = new Set(designs.map(({ slug }) => slug));
     const shown = designs.slice(from, from + perPage);
     const last = designs.length > from + perPage ? shown.at(-1) : undefined;
@@ -78,11 +77,11 @@ export const designsPage = page({
           <ul class="covers">
             {shown.map(({ id, name, artwork, createdAt }, at) => (
               <li class="panel">
-                <Cover title={name} artwork={artwork} url={url} />
+                <Cover title={name} artwork={artwork} />
                 <strong>{name}</strong>
                 {from + at === 0 ? <Badge tone="good">Default</Badge> : null}
                 <span class="under">
-                  saved <Time at={createdAt} zone={timeZone} />
+                  saved <Time at={createdAt} />
                 </span>
                 {maySend ? <a href={url(paths.send, { org }, { design: id })}>Send a card</a> : null}
                 <details>
@@ -98,7 +97,7 @@ export const designsPage = page({
                   </p>
                   {mayChange ? (
                     <>
-                      <Form action="rename" id={newForm(context)}>
+                      <Form action="rename">
                         <input type="hidden" name="design" value={id} />
                         <label for={`name-${id}`}>Name</label>
                         <input id={`name-${id}`} name="name" value={name} required autocomplete="off" />
@@ -106,15 +105,15 @@ export const designsPage = page({
                           <Submit kind="second">Rename</Submit>
                         </p>
                       </Form>
-                      <Form action="archive" id={newForm(context)}>
+                      <Form action="archive">
                         <input type="hidden" name="design" value={id} />
                         <p class="hint">No card can be sent with an archived design. This can’t be undone.</p>
                         <Submit kind="bad">Archive</Submit>
                       </Form>
-                      {artwork === null ? null : <Erase design={id} context={context} />}
+                      {artwork === null ? null : <Erase design={id} />}
                     </>
                   ) : null}
-                  {mayWithdraw ? <Withdraw design={id} context={context} /> : null}
+                  {mayWithdraw ? <Withdraw design={id} /> : null}
                 </details>
               </li>
             ))}
@@ -131,13 +130,13 @@ export const designsPage = page({
             {offered.map(({ slug, title, artwork }) => (
               <li>
                 <a href={url(paths.collectionCard, { slug })}>
-                  <Cover title={title} artwork={artwork} url={url} />
+                  <Cover title={title} artwork={artwork} />
                   <strong>{title}</strong>
                 </a>
                 {copied.has(slug) ? (
                   <Badge tone="good">Yours</Badge>
                 ) : mayChange ? (
-                  <Form action="copy" id={newForm(context)}>
+                  <Form action="copy">
                     <input type="hidden" name="slug" value={slug} />
                     <button type="submit" class="second" aria-label={`Save to yours: ${title}`}>
                       Save to yours

@@ -7,7 +7,6 @@ import { parseValues } from '../../schema/read.js';
 import { Field, Form, Submit } from '../../web/form.js';
 import { Empty, Older, Panel } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
-import { newForm } from '../answer.js';
 import { confirmed, page, type Sent } from '../page.js';
 import { shownPart, wantedPart } from '../paging.js';
 import { paths } from '../../web/paths.js';
@@ -25,7 +24,7 @@ export const doNotMailPage = page({
   }),
   title: () => 'Do not mail',
   view: ({ rows, mayChange }, context) => {
-    const { url, org, timeZone } = context;
+    const { url, org } = context;
     const { shown, last } = shownPart(rows);
     return (
       <>
@@ -35,7 +34,7 @@ export const doNotMailPage = page({
         </p>
         {mayChange ? (
           <Panel id="add" title="Add an address">
-            <Form action="add" id={newForm(context)}>
+            <Form action="add">
               <Field name="email" label="E-mail" type="email" />
               <button type="submit">Add</button>
             </Form>
@@ -51,13 +50,13 @@ export const doNotMailPage = page({
                   <span>
                     {email ?? gone(null)}
                     <span class="under">
-                      since <Time at={addedAt} zone={timeZone} />
+                      since <Time at={addedAt} />
                     </span>
                   </span>
                   {mayChange && email !== null ? (
                     <details class="end">
                       <summary>Remove</summary>
-                      <Form action="remove" id={newForm(context)}>
+                      <Form action="remove">
                         <input type="hidden" name="email" value={email} />
                         <p>Cards to {email} are made again from then on.</p>
                         <Submit kind="bad">Take it off the list</Submit>

@@ -15,7 +15,6 @@ import { ClientGone } from '../../server/errors.js';
 import { readEndpointChange } from '../../api/webhooks.js';
 import { ButtonLink, PageHeading } from '../../web/parts.js';
 import { DeliveriesTable } from '../delivery-parts.js';
-import { newForm } from '../answer.js';
 import { EndpointForms } from '../endpoint-forms.js';
 import { chosenEvents, EndpointState, eventsLine, Health, Secret } from '../endpoint-parts.js';
 import { confirmed, go, page, pageAfter } from '../page.js';
@@ -42,23 +41,24 @@ export const endpointPage = page({
   },
   title: () => 'Webhook endpoint',
   view: ({ listed, since, deliveries, mayManage }, context, refused) => {
-    const { org, url, timeZone } = context;
+    const { org, url } = context;
     const { endpoint } = listed;
     return (
       <>
-        <p class="crumbs">
-          <a href={url(paths.webhooks, { org })}>Webhooks</a> › <code>{endpoint.id}</code>
-        </p>
-        <PageHeading title={endpoint.description ?? 'Endpoint'} />
+        <PageHeading
+          above={['Webhooks', url(paths.webhooks, { org })]}
+          here={<code>{endpoint.id}</code>}
+          title={endpoint.description ?? 'Endpoint'}
+        />
         <section class="panel" aria-labelledby="state">
           <h2 id="state">
             <code>{endpoint.url}</code>
           </h2>
           <p>
-            <EndpointState endpoint={endpoint} since={since} zone={timeZone} />
+            <EndpointState endpoint={endpoint} since={since} />
           </p>
           <p class="quiet">
-            {eventsLine(endpoint)} · <Health listed={listed} zone={timeZone} />
+            {eventsLine(endpoint)} · <Health listed={listed} />
           </p>
           {mayManage ? <EndpointForms.Now context={context} endpoint={endpoint} /> : null}
         </section>
@@ -73,10 +73,9 @@ export const endpointPage = page({
             <DeliveriesTable
               deliveries={deliveries}
               endpoints={new Map([[endpoint.id, endpoint]])}
-              context={context}
               org={org}
               leave="To"
-              form={mayManage ? () => newForm(context) : null}
+              mayRetry={mayManage}
               to={({ id }) => url(paths.delivery, { org, delivery: id })}
             />
           )}
@@ -98,7 +97,7 @@ export const endpointPage = page({
         return {
           kind: 'show',
           title: 'Test event',
-          body: <TestResult result={result} endpoint={endpoint} back={back} form={newForm(context)} />,
+          body: <TestResult result={result} endpoint={endpoint} back={back} />,
         };
       },
     },

@@ -4,7 +4,6 @@ import { root } from '../../../../application/access/sessions.js';
 import { Instant } from '../../../../domain/ids.js';
 import { Form } from '../../web/form.js';
 import { Time } from '../../web/time.js';
-import { newForm } from '../answer.js';
 import { go, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { sessionOf, unknownLink } from '../signing-in.js';
@@ -23,25 +22,24 @@ export const enterPage = page({
     const link = await findLink(deps, params['link'] ?? '');
     if (link?.purpose !== 'enter') throw await unknownLink(context, over);
     return {
-      form: newForm(context),
       ends: Instant.parse(new Date(link.ends).toISOString()),
       demo: await findDemoOwner(deps),
     };
   },
   title: () => 'Enter',
-  view: ({ form, ends, demo }, { timeZone }) => (
+  view: ({ ends, demo }) => (
     <div class="narrow">
       <h1>Enter the console</h1>
       <p>
-        This link works once, until <Time at={ends} zone={timeZone} />.
+        This link works once, until <Time at={ends} />.
       </p>
       {demo === null ? null : (
-        <Form action="enterDemo" id={form}>
+        <Form action="enterDemo">
           <button type="submit">Open Demo as its owner</button>
           <p class="quiet">What a customer sees: cards, credits, people.</p>
         </Form>
       )}
-      <Form action="enter" id={form}>
+      <Form action="enter">
         <button type="submit" class={demo === null ? '' : 'second'}>
           Open as operator
         </button>

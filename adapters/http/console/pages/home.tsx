@@ -96,7 +96,7 @@ export const homePage = page({
               <a href={`${url('/docs')}#first-card`}>your first card</a>.
             </Empty>
           ) : (
-            <CardsTable cards={cards} owner={owner} context={context} />
+            <CardsTable cards={cards} owner={owner} />
           )}
         </section>
       </>

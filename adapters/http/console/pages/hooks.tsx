@@ -6,7 +6,6 @@ import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
 import { Badge, ButtonLink, Empty, Older, Panel, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
-import { newForm } from '../answer.js';
 import { Tabs } from '../tabs.js';
 import { type OrgContext, page, pageAfter } from '../page.js';
 import { shownPart, wantedPart } from '../paging.js';
@@ -38,7 +37,7 @@ const hookMade = (address: string, next: Url): Html => (
   </>
 );
 
-const columnsFor = ({ url, org, timeZone }: OrgContext) => [
+const columnsFor = ({ url, org }: OrgContext) => [
   {
     name: 'Hook',
     kind: 'head' as const,
@@ -57,8 +56,7 @@ const columnsFor = ({ url, org, timeZone }: OrgContext) => [
   { name: 'Fired', cell: ({ fireCount }: ListedHook) => `${fireCount.toLocaleString('en-US')} ×` },
   {
     name: 'Last fired',
-    cell: ({ lastFiredAt }: ListedHook) =>
-      lastFiredAt === null ? 'never' : <Time at={lastFiredAt} zone={timeZone} />,
+    cell: ({ lastFiredAt }: ListedHook) => (lastFiredAt === null ? 'never' : <Time at={lastFiredAt} />),
   },
 ];
 
@@ -68,10 +66,10 @@ export const hooksPage = page({
   query: ['before', 'done'],
   load: async (context) => {
     const found = await listHooks(context.deps, context.org, wantedPart(context));
-    return { ...shownPart(found), form: may(context.role, 'hooks.manage') ? newForm(context) : null };
+    return { ...shownPart(found), mayManage: may(context.role, 'hooks.manage') };
   },
   title: () => 'Inbound hooks',
-  view: ({ shown, last, form }, context) => {
+  view: ({ shown, last, mayManage }, context) => {
     const { deps, org, url } = context;
     return (
       <>
@@ -85,9 +83,9 @@ export const hooksPage = page({
           <Table label="Inbound hooks" columns={columnsFor(context)} rows={shown} />
         )}
         <Older to={last && url(paths.hooks, { org }, { before: last.id })} />
-        {form === null ? null : (
+        {mayManage ? (
           <Panel id="new-hook" title="New hook">
-            <Form action="make" id={form}>
+            <Form action="make">
               <Field
                 name="label"
                 label="Label"
@@ -96,7 +94,7 @@ export const hooksPage = page({
               <button type="submit">Make the hook</button>
             </Form>
           </Panel>
-        )}
+        ) : null}
       </>
     );
   },

@@ -7,7 +7,6 @@ import { maxFileBytes } from '../../server/upload.js';
 import { Field, FileField, Form } from '../../web/form.js';
 import { Badge, PageHeading, Panel, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
-import { newForm } from '../answer.js';
 import { importTones } from '../import-parts.js';
 import { go, page } from '../page.js';
 import { paths } from '../../web/paths.js';
@@ -16,19 +15,13 @@ import { formIn } from '../run-once.js';
 export const importContactsPage = page({
   path: paths.importContacts,
   may: 'contacts.write',
-  load: async (context) => ({
-    imports: await listImports(context.deps, context.org),
-    form: newForm(context),
-  }),
+  load: ({ deps, org }) => listImports(deps, org),
   title: () => 'Import contacts',
-  view: ({ imports, form }, { url, org, timeZone }) => (
+  view: (imports, { url, org }) => (
     <>
-      <p class="crumbs">
-        <a href={url(paths.contacts, { org })}>Contacts</a> › Import
-      </p>
-      <PageHeading title="Import contacts" />
+      <PageHeading above={['Contacts', url(paths.contacts, { org })]} here="Import" title="Import contacts" />
       <Panel id="file" title="A CSV file">
-        <Form action="import" id={form} hasFile>
+        <Form action="import" hasFile>
           <Field
             name="key"
             label="Key column"
@@ -54,7 +47,7 @@ export const importContactsPage = page({
               kind: 'head',
               cell: ({ id, file }) => <a href={url(paths.contactImport, { org, import: id })}>{file}</a>,
             },
-            { name: 'Started', cell: ({ at }) => <Time at={at} zone={timeZone} /> },
+            { name: 'Started', cell: ({ at }) => <Time at={at} /> },
             { name: 'State', cell: ({ status }) => <Badge tone={importTones[status]}>{status}</Badge> },
             { name: 'Rows', kind: 'number', cell: ({ rows }) => rows.toLocaleString('en-US') },
             { name: 'Bad', kind: 'number', cell: ({ bad }) => bad.toLocaleString('en-US') },

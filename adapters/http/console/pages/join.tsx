@@ -8,7 +8,6 @@ import { newMember } from '../../operator/people.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form, Refusal, Submit } from '../../web/form.js';
 import { Panel } from '../../web/parts.js';
-import { newForm } from '../answer.js';
 import { goodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
 import { type Context, go, page } from '../page.js';
@@ -53,11 +52,10 @@ export const joinPage = page({
     const invitation = await invitationOf(context);
     const { org } = invitation;
     const name = org === house ? 'The service' : (await readAccount(context.deps, org)).name;
-    const forms = { newAccount: newForm(context), withAccount: newForm(context) };
-    return { forms, organization: name, ...invitation };
+    return { organization: name, ...invitation };
   },
   title: ({ organization }) => `Join ${organization}`,
-  view: ({ forms, organization, role, person }) => (
+  view: ({ organization, role, person }) => (
     <div class="narrow">
       <h1>Join {organization}</h1>
       <p>
@@ -68,7 +66,7 @@ export const joinPage = page({
         <p class="quiet">
           It gives access to this organization only. Other accounts with this e-mail address stay as they are.
         </p>
-        <Form action="join" id={forms.newAccount}>
+        <Form action="join">
           <WhosePassword email={person.email} />
           <Field name="name" label="Your name" autocomplete="name" value={person.name} />
           <NewPassword name="password" label="Choose a password" />
@@ -76,7 +74,7 @@ export const joinPage = page({
         </Form>
       </Panel>
       <Panel id="with" title="With an existing account">
-        <Form action="joinWith" id={forms.withAccount}>
+        <Form action="joinWith">
           <WhosePassword email={person.email} />
           <Field
             name="current"

@@ -6,20 +6,19 @@ import { Badge, Empty, Older, Panel, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
 import { idFrom } from '../admit.js';
-import { newForm } from '../answer.js';
 import { Tabs } from '../tabs.js';
 import { keyMade, NewKey, readNewKey } from '../new-key.js';
-import { confirmed, type OrgContext, page, pageAfter } from '../page.js';
+import { confirmed, page, pageAfter } from '../page.js';
 import { shownPart, wantedPart } from '../paging.js';
 import { paths } from '../../web/paths.js';
 
-/** A key as it is shown. `form`: to revoke it; null if the visitor may not. */
+/** A key as it is shown. */
 interface ShownKey extends ListedKey {
   readonly madeBy: string | null;
-  readonly form: string | null;
+  readonly mayRevoke: boolean;
 }
 
-const columnsFor = ({ timeZone: zone }: OrgContext) => [
+const columns = [
   {
     name: 'Key',
     kind: 'head' as const,
@@ -34,15 +33,14 @@ const columnsFor = ({ timeZone: zone }: OrgContext) => [
     name: 'Created',
     cell: ({ createdAt, madeBy }: ShownKey) => (
       <>
-        <Time at={createdAt} zone={zone} />
+        <Time at={createdAt} />
         {madeBy === null ? null : <span class="under">by {madeBy}</span>}
       </>
     ),
   },
   {
     name: 'Last used',
-    cell: ({ lastUsedAt }: ShownKey) =>
-      lastUsedAt === null ? 'never' : <Time at={lastUsedAt} zone={zone} />,
+    cell: ({ lastUsedAt }: ShownKey) => (lastUsedAt === null ? 'never' : <Time at={lastUsedAt} />),
   },
   {
     name: 'Limit',
@@ -51,25 +49,25 @@ const columnsFor = ({ timeZone: zone }: OrgContext) => [
   },
   {
     name: 'State',
-    cell: ({ id, label, revokedAt, form }: ShownKey) =>
+    cell: ({ id, label, revokedAt, mayRevoke }: ShownKey) =>
       revokedAt !== null ? (
         <>
-          <Badge tone="idle">Revoked</Badge> <Time at={revokedAt} zone={zone} />
+          <Badge tone="idle">Revoked</Badge> <Time at={revokedAt} />
         </>
-      ) : form === null ? (
-        <Badge tone="good">Works</Badge>
-      ) : (
+      ) : mayRevoke ? (
         <details>
           <summary>Revoke</summary>
           <p>
             Calls with {label === null ? 'this key' : `“${label}”`} are refused from then on. This can’t be
             undone.
           </p>
-          <Form action="revoke" id={form}>
+          <Form action="revoke">
             <input type="hidden" name="key" value={id} />
             <Submit kind="bad">Revoke forever</Submit>
           </Form>
         </details>
+      ) : (
+        <Badge tone="good">Works</Badge>
       ),
   },
 ];
@@ -87,16 +85,16 @@ export const keysPage = page({
     const keys = found.shown.map(async (key): Promise<ShownKey> => ({
       ...key,
       madeBy: await nameOf(key.by),
-      form: mayManage && key.revokedAt === null ? newForm(context) : null,
+      mayRevoke: mayManage && key.revokedAt === null,
     }));
     return {
       keys: await Promise.all(keys),
       last: found.last,
-      form: mayManage ? newForm(context) : null,
+      mayManage,
     };
   },
   title: () => 'Keys',
-  view: ({ keys, last, form }, context, refused) => {
+  view: ({ keys, last, mayManage }, context, refused) => {
     const { deps, org, url } = context;
     return (
       <>
@@ -109,14 +107,14 @@ export const keysPage = page({
             A key lets a program send cards and look after them. Make one below, and call the API with it:
           </Empty>
         ) : (
-          <Table label="Keys" columns={columnsFor(context)} rows={keys} />
+          <Table label="Keys" columns={columns} rows={keys} />
         )}
         <Older to={last && url(paths.keys, { org }, { before: last.id })} />
-        {form === null ? null : (
+        {mayManage ? (
           <Panel id="new-key" title="New key">
-            <NewKey form={form} refused={refused} />
+            <NewKey refused={refused} />
           </Panel>
-        )}
+        ) : null}
       </>
     );
   },

@@ -4,7 +4,6 @@ import { DomainError } from '../../../../domain/errors.js';
 import { Field, Form, Submit } from '../../web/form.js';
 import { Badge, PageHeading, Panel } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
-import { newForm } from '../answer.js';
 import { goodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
 import { go, page } from '../page.js';
@@ -15,13 +14,9 @@ import { sessionCookie } from '../visitor.js';
 export const mePage = page({
   path: paths.me,
   may: 'signed-in',
-  load: async (context) => ({
-    forms: { out: newForm(context), others: newForm(context), password: newForm(context) },
-    sessions: await context.deps.sessions.listOf(context.visitor.session.owner),
-  }),
+  load: ({ deps, visitor }) => deps.sessions.listOf(visitor.session.owner),
   title: () => 'You',
-  view: ({ forms, sessions }, context) => {
-    const { visitor, timeZone } = context;
+  view: (sessions, { visitor }) => {
     return (
       <>
         <PageHeading title={visitor.kind === 'operator' ? 'Operator' : visitor.name} />
@@ -37,9 +32,9 @@ export const mePage = page({
                   ) : (
                     <>
                       <span class="quiet">
-                        last used <Time at={seen} zone={timeZone} />
+                        last used <Time at={seen} />
                       </span>
-                      <Form action="signOutThere" id={newForm(context)}>
+                      <Form action="signOutThere">
                         <input type="hidden" name="session" value={id} />
                         <Submit kind="second">Sign out there</Submit>
                       </Form>
@@ -50,17 +45,17 @@ export const mePage = page({
             ))}
           </ul>
           <div class="actions">
-            <Form action="signOut" id={forms.out}>
+            <Form action="signOut">
               <button type="submit">Sign out</button>
             </Form>
-            <Form action="signOutOthers" id={forms.others}>
+            <Form action="signOutOthers">
               <Submit kind="second">Sign out everywhere else</Submit>
             </Form>
           </div>
         </Panel>
         {visitor.kind === 'operator' ? null : (
           <Panel id="password" title="Password">
-            <Form action="changePassword" id={forms.password}>
+            <Form action="changePassword">
               <WhosePassword email={visitor.email} />
               <Field name="password" label="Your password" type="password" autocomplete="current-password" />
               <NewPassword name="next" label="New password" more="Your other sessions end." />

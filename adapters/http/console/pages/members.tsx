@@ -18,7 +18,7 @@ export const membersPage = page({
       <>
         <Tabs context={context} of="Settings" here="Members" />
         <MemberRows members={members} roles={roles} context={context} />
-        <Invite roles={roles} context={context} />
+        <Invite roles={roles} />
       </>
     );
   },

@@ -5,27 +5,19 @@ import { Field, Form } from '../../web/form.js';
 import { PageHeading } from '../../web/parts.js';
 import { paths } from '../../web/paths.js';
 import { nothingHere } from '../admit.js';
-import { newForm } from '../answer.js';
 import { noPicture, PictureField, WaitingFront } from '../front-parts.js';
-import { go, type OrgContext, page } from '../page.js';
-
-const Crumbs = ({ url, org, to }: Pick<OrgContext, 'url' | 'org'> & { readonly to: string }) => (
-  <p class="crumbs">
-    <a href={url(paths.designs, { org })}>Designs</a> › {to}
-  </p>
-);
+import { go, page } from '../page.js';
 
 export const newDesignPage = page({
   path: paths.newDesign,
   may: 'designs.write',
-  load: (context) => Promise.resolve(newForm(context)),
+  load: () => Promise.resolve(),
   title: () => 'New design',
-  view: (form, { url, org }) => (
+  view: (_, { url, org }) => (
     <>
-      <Crumbs url={url} org={org} to="New" />
-      <PageHeading title="New design" />
+      <PageHeading above={['Designs', url(paths.designs, { org })]} here="New" title="New design" />
       <section class="panel" aria-label="A picture">
-        <Form action="upload" id={form} hasFile>
+        <Form action="upload" hasFile>
           <Field
             name="name"
             label="Name"
@@ -59,14 +51,13 @@ export const newFrontPage = page({
   load: async (context) => {
     const found = await findFront(context.deps, context.org, context.params['picture'] ?? '');
     if (found === null) throw nothingHere();
-    return { ...found, form: newForm(context) };
+    return found;
   },
   title: ({ name }) => name,
-  view: ({ name, fronts, form }, { url, org }) => (
+  view: ({ name, fronts }, { url, org }) => (
     <>
-      <Crumbs url={url} org={org} to={name} />
-      <PageHeading title={name} />
-      <WaitingFront fronts={fronts} url={url} form={form} save="Save the design" />
+      <PageHeading above={['Designs', url(paths.designs, { org })]} title={name} />
+      <WaitingFront fronts={fronts} save="Save the design" />
     </>
   ),
   actions: {

@@ -6,11 +6,12 @@ import { Search } from '../../web/form.js';
 import { Badge, Empty, Older, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
-import { ErrorCodeLink } from '../error-code.js';
+import { ErrorCodeLink } from '../links.js';
 import { Tabs } from '../tabs.js';
 import { subjectFrom } from '../../server/request-log.js';
 import { shownPart, wantedPart } from '../paging.js';
 import { type OrgContext, page } from '../page.js';
+import { CardLink } from '../links.js';
 import { paths } from '../../web/paths.js';
 
 /** A request of the organization; null for any other, as for one that is unknown. */
@@ -49,7 +50,7 @@ export const requestsPage = page({
   },
   title: () => 'Requests',
   view: ({ q, rows, older, shown, by }, context) => {
-    const { org, url, timeZone } = context;
+    const { org, url } = context;
     const code = errorCodes.find((known) => known === shown?.request.code);
     return (
       <>
@@ -66,7 +67,7 @@ export const requestsPage = page({
             label="Requests about it"
             rows={rows}
             columns={[
-              { name: 'When', cell: ({ request }) => <Time at={request.at} zone={timeZone} /> },
+              { name: 'When', cell: ({ request }) => <Time at={request.at} /> },
               { name: 'Who', cell: ({ who }) => who ?? 'not let in' },
               {
                 name: 'Request',
@@ -93,8 +94,8 @@ export const requestsPage = page({
               <Badge tone={shown.request.status >= 400 || shown.request.status === 0 ? 'bad' : 'good'}>
                 {shown.request.status === 0 ? 'no response' : shown.request.status}
               </Badge>{' '}
-              {code === undefined ? null : <ErrorCodeLink code={code} context={context} />} in{' '}
-              {Math.round(shown.request.ms)} ms, by {by}, <Time at={shown.request.at} zone={timeZone} />
+              {code === undefined ? null : <ErrorCodeLink code={code} />} in {Math.round(shown.request.ms)}{' '}
+              ms, by {by}, <Time at={shown.request.at} />
             </p>
             {shown.request.idempotencyKey === null ? null : (
               <p class="quiet">
@@ -112,11 +113,11 @@ export const requestsPage = page({
                       <span class="what">
                         {type}{' '}
                         {stream.startsWith('card-') && parsed.kind === 'code' ? (
-                          <a href={url(paths.card, { code: parsed.code })}>{parsed.code}</a>
+                          <CardLink code={parsed.code} />
                         ) : null}
                       </span>
                       <span class="quiet">revision {revision} · </span>
-                      <Time at={metadata.occurredAt} zone={timeZone} />
+                      <Time at={metadata.occurredAt} />
                     </li>
                   );
                 })}

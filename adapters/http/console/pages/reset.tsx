@@ -2,7 +2,6 @@ import { findReset, takeReset } from '../../../../application/access/password-re
 import { hashOfNew, setPassword } from '../../../../application/access/people.js';
 import { mailboxIdOf } from '../../../../domain/account.js';
 import { Form, Refusal } from '../../web/form.js';
-import { newForm } from '../answer.js';
 import { goodPassword } from '../good-password.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
 import { type Context, go, page } from '../page.js';
@@ -21,14 +20,14 @@ const accountOf = async (context: Context) => {
 export const resetPage = page({
   path: paths.reset,
   may: 'anyone',
-  load: async (context) => ({ form: newForm(context), ...(await accountOf(context)) }),
+  load: accountOf,
   title: () => 'New password',
-  view: ({ form, person }) => (
+  view: ({ person }) => (
     <div class="narrow">
       <h1>Choose a new password</h1>
       <p>For {person.email}. Every session of this account ends.</p>
       <Refusal />
-      <Form action="reset" id={form}>
+      <Form action="reset">
         <WhosePassword email={person.email} />
         <NewPassword name="password" label="New password" />
         <button type="submit">Set password</button>

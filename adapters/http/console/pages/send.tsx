@@ -9,7 +9,6 @@ import { sendCard } from '../../../../application/cards/send-card.js';
 import { newCard } from '../../api/card-fields.js';
 import { atField } from '../../schema/read.js';
 import { PageHeading } from '../../web/parts.js';
-import { newForm } from '../answer.js';
 import { contactsLike } from '../find-contacts.js';
 import { go, type OrgContext, page } from '../page.js';
 import { paths } from '../../web/paths.js';
@@ -48,16 +47,11 @@ const load = async (context: OrgContext, { design_id: design }: Draft): Promise<
     designsOf(context, design),
     contactsLike(context, query('find')),
   ]);
-  return { balance, houseHand, hands: names, designs, find: query('find'), found, form: newForm(context) };
+  return { balance, houseHand, hands: names, designs, find: query('find'), found, form: context.newForm() };
 };
 
 const Heading = ({ context: { url, org } }: { readonly context: OrgContext }) => (
-  <>
-    <p class="crumbs">
-      <a href={url(paths.cards, { org })}>Cards</a> › Send a card
-    </p>
-    <PageHeading title="Send a card" />
-  </>
+  <PageHeading above={['Cards', url(paths.cards, { org })]} title="Send a card" />
 );
 
 export const sendPage = page({

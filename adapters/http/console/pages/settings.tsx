@@ -7,7 +7,6 @@ import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
 import { Panel } from '../../web/parts.js';
 import { SheetLine } from '../../web/letter.js';
-import { newForm } from '../answer.js';
 import { confirmed, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { Tabs } from '../tabs.js';
@@ -24,10 +23,10 @@ export const settingsPage = page({
       readAccount(deps, org),
       readHandwritings(deps, org),
     ]);
-    return { name, houseHand, names, form: may(role, 'settings.write') ? newForm(context) : null };
+    return { name, houseHand, names, mayWrite: may(role, 'settings.write') };
   },
   title: () => 'Settings',
-  view: ({ name, houseHand, names, form }, context, refused) => {
+  view: ({ name, houseHand, names, mayWrite }, context, refused) => {
     const chosen = refused?.sent('house_hand') ?? houseHand;
     const facts = (
       <fieldset>
@@ -41,7 +40,7 @@ export const settingsPage = page({
                 name="house_hand"
                 value={hand}
                 checked={hand === chosen}
-                disabled={form === null}
+                disabled={!mayWrite}
               />
               <span>
                 {hand}
@@ -56,17 +55,17 @@ export const settingsPage = page({
       <>
         <Tabs context={context} of="Settings" here="Organization" />
         <Panel id="organization" title="Organization">
-          {form === null ? (
-            <>
-              <p>{name}</p>
-              {facts}
-            </>
-          ) : (
-            <Form action="save" id={form}>
+          {mayWrite ? (
+            <Form action="save">
               <Field name="name" label="Name" value={name} />
               {facts}
               <button type="submit">Save</button>
             </Form>
+          ) : (
+            <>
+              <p>{name}</p>
+              {facts}
+            </>
           )}
         </Panel>
         <p class="quiet">All times are in the time zone {context.timeZone.replaceAll('_', ' ')}.</p>

@@ -1,5 +1,4 @@
 import { Field, Form, Refusal } from '../../web/form.js';
-import { newForm } from '../answer.js';
 import { type Context, go, page } from '../page.js';
 import { isAPage, paths } from '../../web/paths.js';
 import { accountBy, signedIn } from '../signing-in.js';
@@ -16,9 +15,9 @@ export const signInPage = page({
   path: paths.signIn,
   may: 'anyone',
   query: ['to'],
-  load: async (context) => ({ form: newForm(context), to: context.query('to') }),
+  load: ({ query }) => Promise.resolve(query('to')),
   title: () => 'Sign in',
-  view: ({ form, to }, { origin }, refused) => (
+  view: (to, { origin }, refused) => (
     <div class="narrow">
       <h1>Sign in</h1>
       {canSignIn(origin) ? null : (
@@ -27,7 +26,7 @@ export const signInPage = page({
         </p>
       )}
       <Refusal />
-      <Form action="signIn" id={form}>
+      <Form action="signIn">
         <input type="hidden" name="to" value={refused?.sent('to') ?? to} />
         <Field name="email" label="E-mail" type="email" autocomplete="username" />
         <Field name="password" label="Password" type="password" autocomplete="current-password" />

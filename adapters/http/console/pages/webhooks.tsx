@@ -5,7 +5,6 @@ import { may } from '../../../../domain/permissions.js';
 import { readRegistration } from '../../api/webhooks.js';
 import { Field, Form, Submit } from '../../web/form.js';
 import { ButtonLink, Empty, Panel } from '../../web/parts.js';
-import { newForm } from '../answer.js';
 import { chosenEvents, EndpointState, EventChoices, eventsLine, Health, Secret } from '../endpoint-parts.js';
 import { Tabs } from '../tabs.js';
 import { go, page, pageAfter } from '../page.js';
@@ -32,7 +31,7 @@ export const webhooksPage = page({
   },
   title: () => 'Webhooks',
   view: ({ listed, since, mayManage }, context, refused) => {
-    const { deps, org, url, timeZone } = context;
+    const { deps, org, url } = context;
     return (
       <>
         <Tabs context={context} of="Integrations" here="Webhooks" />
@@ -53,20 +52,20 @@ export const webhooksPage = page({
                       <a href={here}>{endpoint.url}</a>
                       {endpoint.description === null ? null : <> · {endpoint.description}</>}
                       <br />
-                      <EndpointState endpoint={endpoint} since={since} zone={timeZone} />
+                      <EndpointState endpoint={endpoint} since={since} />
                       <br />
                       <span class="quiet small">
-                        {eventsLine(endpoint)} · <Health listed={each} zone={timeZone} />
+                        {eventsLine(endpoint)} · <Health listed={each} />
                       </span>
                     </div>
                     {mayManage ? (
                       <div class="actions end">
                         {endpoint.disabledReason === null ? null : (
-                          <Form action="enable" id={newForm(context)} to={here}>
+                          <Form action="enable" to={here}>
                             <button type="submit">Switch on</button>
                           </Form>
                         )}
-                        <Form action="test" id={newForm(context)} to={here}>
+                        <Form action="test" to={here}>
                           <Submit kind="second">Send a test</Submit>
                         </Form>
                       </div>
@@ -79,7 +78,7 @@ export const webhooksPage = page({
         )}
         {mayManage ? (
           <Panel id="register" title="Register an endpoint">
-            <Form action="register" id={newForm(context)}>
+            <Form action="register">
               <Field name="url" label="URL" hint="https, and reachable on the public internet." />
               <Field
                 name="description"

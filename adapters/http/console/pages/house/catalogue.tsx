@@ -11,7 +11,6 @@ import { handwritingName, slugAndTitle } from '../../../operator/catalogue.js';
 import { parseValues } from '../../../schema/read.js';
 import { Field, Form, Submit } from '../../../web/form.js';
 import { Badge, ButtonLink, PageHeading, Panel } from '../../../web/parts.js';
-import { newForm } from '../../answer.js';
 import { confirmed, type HouseContext, page, type Sent } from '../../page.js';
 import { paths } from '../../../web/paths.js';
 
@@ -57,7 +56,7 @@ export const cataloguePage = page({
                     {active ? <Badge tone="good">On offer</Badge> : <Badge tone="idle">Withdrawn</Badge>}
                   </span>
                   <span class="end">
-                    <Form action={active ? 'withdrawHand' : 'offerHand'} id={newForm(context)}>
+                    <Form action={active ? 'withdrawHand' : 'offerHand'}>
                       <input type="hidden" name="name" value={name} />
                       <button
                         type="submit"
@@ -71,7 +70,7 @@ export const cataloguePage = page({
                 </li>
               ))}
             </ul>
-            <Form action="offerHand" id={newForm(context)}>
+            <Form action="offerHand">
               <Field name="name" label="New handwriting" />
               <Submit kind="second">Offer it</Submit>
             </Form>
@@ -92,7 +91,7 @@ export const cataloguePage = page({
                     >
                       Picture
                     </a>
-                    <Form action={active ? 'withdraw' : 'publish'} id={newForm(context)}>
+                    <Form action={active ? 'withdraw' : 'publish'}>
                       <input type="hidden" name="slug" value={slug} />
                       <input type="hidden" name="title" value={title} />
                       <button

@@ -17,7 +17,7 @@ import { OrganizationId } from '../../../../../domain/ids.js';
 import { stepReport, withReason } from '../../../operator/cards.js';
 import { parseValues } from '../../../schema/read.js';
 import { Cover } from '../../../web/cover.js';
-import { PageHeading } from '../../../web/parts.js';
+import { Facts, PageHeading } from '../../../web/parts.js';
 import { Day } from '../../../web/time.js';
 import { cardOn, nextOf } from '../../floor-data.js';
 import { NextStep, WithReason } from '../../floor-parts.js';
@@ -61,15 +61,12 @@ export const floorCardPage = page({
     const { url } = context;
     return (
       <>
-        <p class="crumbs">
-          <a href={url(paths.floor)}>Floor</a> › {card.code}
-        </p>
-        <PageHeading title={card.code}>
+        <PageHeading above={['Floor', url(paths.floor)]} title={card.code}>
           <Status status={card.status} />
         </PageHeading>
         {card.heldReason === null ? null : <p class="note warning">Held: {reasonInWords(card.heldReason)}</p>}
         <section class="panel" aria-label="The next step">
-          <NextStep next={nextOf(card)} machine={refused?.sent('machine') ?? machine} context={context} />
+          <NextStep next={nextOf(card)} machine={refused?.sent('machine') ?? machine} />
         </section>
         <ol class="steps" aria-label="Steps">
           {card.steps.map(({ status }, at) => (
@@ -81,21 +78,17 @@ export const floorCardPage = page({
         </ol>
         {design === null ? null : (
           <div class="covers">
-            <Cover title={design.name} artwork={design.artwork} isErased={design.erased !== null} url={url} />
+            <Cover title={design.name} artwork={design.artwork} isErased={design.erased !== null} />
           </div>
         )}
-        <dl class="facts">
-          <dt>Design</dt>
-          <dd>{design?.name}</dd>
-          <dt>Due</dt>
-          <dd>
-            <Day day={card.due} />
-          </dd>
-          <dt>To</dt>
-          <dd>{card.recipient?.name ?? gone(card.erasedAt)}</dd>
-          <dt>Handwriting</dt>
-          <dd>{card.handwriting}</dd>
-        </dl>
+        <Facts
+          of={{
+            Design: design?.name,
+            Due: <Day day={card.due} />,
+            To: card.recipient?.name ?? gone(card.erasedAt),
+            Handwriting: card.handwriting,
+          }}
+        />
         <p class="actions">
           {card.recipient === null ? null : (
             <a class="button second" href={url(paths.sheets, { code: card.code })}>
@@ -111,7 +104,6 @@ export const floorCardPage = page({
             action="hold"
             label="Hold the card"
             consequence="It needs a person, and its credit comes back."
-            context={context}
           />
         ) : null}
         {canFail.has(card.status) ? (
@@ -119,7 +111,6 @@ export const floorCardPage = page({
             action="fail"
             label="Give the card up"
             consequence="It is not made, and its credit comes back. This can’t be undone."
-            context={context}
           />
         ) : null}
       </>

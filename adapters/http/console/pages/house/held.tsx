@@ -8,10 +8,10 @@ import { Instant } from '../../../../../domain/ids.js';
 import { Form } from '../../../web/form.js';
 import { ButtonLink, Danger, Empty, PageHeading } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
-import { newForm } from '../../answer.js';
 import { addressee, SmallFront } from '../../cards-table.js';
 import { ownersOf } from '../../floor-data.js';
 import { confirmed, type HouseContext, page } from '../../page.js';
+import { CardLink } from '../../links.js';
 import { paths } from '../../../web/paths.js';
 import { reasonInWords } from '../../happenings.js';
 
@@ -48,7 +48,7 @@ export const heldPage = page({
   },
   title: () => 'Held cards',
   view: ({ shown, owners, last }, context) => {
-    const { url, timeZone } = context;
+    const { url } = context;
     return (
       <>
         <PageHeading title="Held cards" />
@@ -61,19 +61,18 @@ export const heldPage = page({
               <section class="panel" aria-label={card.code}>
                 <div class="head">
                   <h2>
-                    <SmallFront card={card} owner={owner} url={url} />{' '}
-                    <a href={url(paths.card, { code: card.code })}>{card.code}</a>
+                    <SmallFront card={card} owner={owner} /> <CardLink code={card.code} />
                   </h2>
                   <span>{owner?.name}</span>
                 </div>
                 <p>
                   {reasonInWords(card.heldReason)}
                   <span class="under">
-                    {addressee(card)} · since <Time at={Instant.parse(card.pendingSince)} zone={timeZone} />
+                    {addressee(card)} · since <Time at={Instant.parse(card.pendingSince)} />
                   </span>
                 </p>
                 <div class="actions">
-                  <Form action="release" id={newForm(context)}>
+                  <Form action="release">
                     <input type="hidden" name="card" value={card.code} />
                     <button type="submit" aria-label={`Release ${card.code}`}>
                       Release
@@ -87,7 +86,7 @@ export const heldPage = page({
                 </div>
                 <Danger label={`Cancel ${card.code}`}>
                   <p>Nothing was charged. This can’t be undone.</p>
-                  <Form action="cancel" id={newForm(context)}>
+                  <Form action="cancel">
                     <input type="hidden" name="card" value={card.code} />
                     <button type="submit">Cancel the card</button>
                   </Form>

@@ -8,15 +8,8 @@ import { Field, Form } from '../../../web/form.js';
 import { PageHeading, Panel } from '../../../web/parts.js';
 import { paths } from '../../../web/paths.js';
 import { nothingHere } from '../../admit.js';
-import { newForm } from '../../answer.js';
 import { noPicture, PictureField, WaitingFront } from '../../front-parts.js';
-import { go, type HouseContext, page } from '../../page.js';
-
-const Crumbs = ({ url, to }: Pick<HouseContext, 'url'> & { readonly to: string }) => (
-  <p class="crumbs">
-    <a href={url(paths.catalogue)}>Catalogue</a> › {to}
-  </p>
-);
+import { go, page } from '../../page.js';
 
 /** For a new card of the collection, and for another picture of one. */
 export const newCollectionCardPage = page({
@@ -27,16 +20,19 @@ export const newCollectionCardPage = page({
     const slug = context.query('slug');
     const row = slug === '' ? null : await context.deps.readModels.get(collectionCards, slug);
     if (slug !== '' && row === null) throw nothingHere();
-    return { card: row?.document ?? null, form: newForm(context) };
+    return row?.document ?? null;
   },
-  title: ({ card }) => card?.title ?? 'New card',
-  view: ({ card, form }, { url }) => (
+  title: (card) => card?.title ?? 'New card',
+  view: (card, { url }) => (
     <>
-      <Crumbs url={url} to={card?.title ?? 'New'} />
-      <PageHeading title={card?.title ?? 'New card'} />
+      <PageHeading
+        above={['Catalogue', url(paths.catalogue)]}
+        here={card?.title ?? 'New'}
+        title={card?.title ?? 'New card'}
+      />
       <div class="grid">
         <section class="panel" aria-label="A picture">
-          <Form action="upload" id={form} hasFile>
+          <Form action="upload" hasFile>
             <Field name="title" label="Title" value={card?.title ?? ''} />
             <Field name="slug" label="Slug" hint="As in card:thank-you-botanical." value={card?.slug ?? ''} />
             <PictureField />
@@ -45,7 +41,7 @@ export const newCollectionCardPage = page({
         </section>
         {card === null ? null : (
           <Panel id="now" title="Now">
-            <Cover title={card.title} artwork={card.artwork} url={url} size="preview" />
+            <Cover title={card.title} artwork={card.artwork} size="preview" />
             <p class="quiet">Copies of organizations keep their picture, and so do cards that were sent.</p>
           </Panel>
         )}
@@ -74,14 +70,13 @@ export const newCollectionFrontPage = page({
   load: async (context) => {
     const found = await findFront(context.deps, house, context.params['picture'] ?? '');
     if (found === null) throw nothingHere();
-    return { ...found, form: newForm(context) };
+    return found;
   },
   title: ({ name }) => name,
-  view: ({ name, fronts, form }, { url }) => (
+  view: ({ name, fronts }, { url }) => (
     <>
-      <Crumbs url={url} to={name} />
-      <PageHeading title={name} />
-      <WaitingFront fronts={fronts} url={url} form={form} save="Publish the card" />
+      <PageHeading above={['Catalogue', url(paths.catalogue)]} title={name} />
+      <WaitingFront fronts={fronts} save="Publish the card" />
     </>
   ),
   actions: {

@@ -7,7 +7,6 @@ import { parseValues } from '../../../schema/read.js';
 import { Field, Form, Search } from '../../../web/form.js';
 import { Badge, Empty, Older, PageHeading, Panel, Table } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
-import { newForm } from '../../answer.js';
 import { linkShown } from '../../members-parts.js';
 import { type HouseContext, page, pageAfter, type Sent } from '../../page.js';
 import { shownPart, wantedPart } from '../../paging.js';
@@ -17,7 +16,7 @@ import { paths } from '../../../web/paths.js';
 const ownerIn = (sent: Sent) =>
   parseValues(newMember, { email: sent('email'), name: sent('owner'), role: 'owner' });
 
-const make = async ({ deps, by, url, origin, ...context }: HouseContext, sent: Sent) => {
+const make = async ({ deps, by, url, origin }: HouseContext, sent: Sent) => {
   const wanted = { name: sent('name'), house_hand: sent('house_hand') };
   const { name, house_hand: hand } = parseValues(newOrganization, wanted);
   const owner = ownerIn(sent);
@@ -26,8 +25,8 @@ const make = async ({ deps, by, url, origin, ...context }: HouseContext, sent: S
   const link = `${origin}${url(paths.join, { organization: id, invitation: token })}`;
   const back = url(paths.home, { org: id });
   const title = `The invitation of ${owner.name}`;
-  const shown = { title, link, ends: Date.parse(expires), back, context: { deps, url, origin, ...context } };
-  return { kind: 'show', title, body: linkShown(shown) } as const;
+  const body = linkShown({ title, link, ends: Date.parse(expires), back });
+  return { kind: 'show', title, body } as const;
 };
 
 export const organizationsPage = page({
@@ -37,10 +36,10 @@ export const organizationsPage = page({
   load: async (context) => {
     const q = context.query('q');
     const rows = await listOrganizations(context.deps, { name: q || null, ...wantedPart(context) });
-    return { q, rows, form: newForm(context) };
+    return { q, rows };
   },
   title: () => 'Organizations',
-  view: ({ q, rows, form }, { url, timeZone }) => {
+  view: ({ q, rows }, { url }) => {
     const { shown, last } = shownPart(rows);
     return (
       <>
@@ -67,7 +66,7 @@ export const organizationsPage = page({
                 ),
               },
               { name: 'Credits', kind: 'number', cell: ({ balance }) => balance.toLocaleString('en-US') },
-              { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} zone={timeZone} /> },
+              { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
               {
                 name: 'More',
                 cell: ({ id, name }) => (
@@ -81,7 +80,7 @@ export const organizationsPage = page({
         )}
         <Older to={last && url(paths.house, {}, { before: last.id, ...(q !== '' && { q }) })} />
         <Panel id="new" title="New organization">
-          <Form action="make" id={form}>
+          <Form action="make">
             <div class="beside">
               <Field name="name" label="Name" />
               <Field name="house_hand" label="House hand" required={false} />

@@ -26,10 +26,7 @@ export const runPage = page({
   title: () => 'Today’s run',
   view: ({ codes, isLast }, { url, query }) => (
     <>
-      <p class="crumbs">
-        <a href={url(paths.floor)}>Floor</a> › Today’s run
-      </p>
-      <PageHeading title="Today’s run" />
+      <PageHeading above={['Floor', url(paths.floor)]} title="Today’s run" />
       {codes.length === 0 ? (
         <Empty title="Nothing is to be printed">Cards come here on the day they are due.</Empty>
       ) : (

@@ -23,7 +23,7 @@ export const staffPage = page({
         ) : (
           <MemberRows members={members} roles={roles} context={context} />
         )}
-        <Invite roles={roles} context={context} />
+        <Invite roles={roles} />
       </>
     );
   },

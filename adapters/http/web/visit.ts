@@ -1,0 +1,26 @@
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import type { Url } from './url.js';
+
+type Texts = Readonly<Record<string, string>>;
+
+/** The request for a page, as far as every part of the page knows it. */
+export interface Visit {
+  /** The address of a page of this service, by its path in the table. */
+  readonly url: (path: string, params?: Texts, query?: Texts) => Url;
+  /** A date or a time as people of this service read it. */
+  readonly timeZone: string;
+  /** An id for a form that is about to be shown. */
+  readonly newForm: () => string;
+}
+
+const Visits = createContext<Visit | null>(null);
+
+/** Wraps a page, so that its parts find their way. */
+export const WithVisit = Visits.Provider;
+
+export const useVisit = (): Visit => {
+  const visit = useContext(Visits);
+  if (visit === null) throw new Error('This is shown on pages of the console alone.');
+  return visit;
+};
