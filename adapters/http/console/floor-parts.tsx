@@ -2,11 +2,6 @@ import { Form } from '../web/form.js';
 import type { Next } from './floor-data.js';
 import { stepName } from './happenings.js';
 
-interface NextProps {
-  readonly next: Next;
-  readonly machine: string;
-}
-
 const wordsOf = (next: Next): { readonly action: string; readonly words: string } => {
   switch (next.kind) {
     case 'queue':
@@ -21,7 +16,7 @@ const wordsOf = (next: Next): { readonly action: string; readonly words: string 
 };
 
 /** One large button for the next step. The machine stays in the form. */
-export const NextStep = ({ next, machine }: NextProps) => {
+export const NextStep = ({ next, machine }: { readonly next: Next; readonly machine: string }) => {
   if (next.kind === 'nothing') return <p class="note">Nothing is to be done with this card.</p>;
   const { action, words } = wordsOf(next);
   const isStep = next.kind !== 'queue';

@@ -52,22 +52,12 @@ export const peopleActions = <C extends Context & { readonly by: Initiator }>(
         return shown(context, 'A link for a new password', context.url(paths.reset, { link: token }), ends);
       },
     },
-    changeRole: {
-      may,
-      run: async (context, sent) => {
-        const { role } = parseValues(roleChange, { role: sent('role') });
-        const change = changeRole(context.deps, context.by, orgOf(context), idFrom(sent('member')), role);
-        return confirmed(context, 'roleChanged', change);
-      },
-    },
-    remove: {
-      may,
-      run: (context, sent) =>
-        confirmed(
-          context,
-          'memberRemoved',
-          removeMember(context.deps, context.by, orgOf(context), idFrom(sent('member'))),
-        ),
-    },
+    changeRole: confirmed<C>(may, 'roleChanged', async (context, sent) => {
+      const { role } = parseValues(roleChange, { role: sent('role') });
+      await changeRole(context.deps, context.by, orgOf(context), idFrom(sent('member')), role);
+    }),
+    remove: confirmed<C>(may, 'memberRemoved', async (context, sent) =>
+      removeMember(context.deps, context.by, orgOf(context), idFrom(sent('member'))),
+    ),
   };
 };

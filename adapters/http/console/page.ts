@@ -79,16 +79,6 @@ export const go = (to: Url, cookies: readonly string[] = []): Outcome => ({ kind
 export const pageAfter = ({ url, path, params }: Context, done: NoticeName): Url =>
   url(path, params, { done });
 
-/** Leads back to the page of a form once its work is done. */
-export const confirmed = async (
-  context: Context,
-  done: NoticeName,
-  work: Promise<unknown>,
-): Promise<Outcome> => {
-  await work;
-  return go(pageAfter(context, done));
-};
-
 export class RedirectTo extends NamedError {
   constructor(readonly to: Url) {
     super('the page is elsewhere');
@@ -108,6 +98,19 @@ export interface Action<C> {
   /** For a form with a file, of which a page has one at most: runs the action, any number of times. */
   readonly upload?: (context: C, sent: Sent, upload: Upload) => Promise<Outcome>;
 }
+
+/** A form that leads back to its page once its work is done. */
+export const confirmed = <C extends Context = OrgContext>(
+  may: Need,
+  done: NoticeName,
+  work: (context: NoInfer<C>, sent: Sent) => Promise<unknown>,
+): Action<C> => ({
+  may,
+  run: async (context, sent) => {
+    await work(context, sent);
+    return go(pageAfter(context, done));
+  },
+});
 
 /** The sentence and the front of a card that other services show where a public page is linked to. */
 export interface Linked {

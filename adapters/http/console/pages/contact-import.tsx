@@ -143,13 +143,10 @@ export const contactImportPage = page({
     );
   },
   actions: {
-    stop: {
-      may: 'contacts.write',
-      run: async (context) => {
-        const { id } = await loadImport(context);
-        return confirmed(context, 'importStopped', stopImport(context.deps, context.org, id));
-      },
-    },
+    stop: confirmed('contacts.write', 'importStopped', async (context) => {
+      const { id } = await loadImport(context);
+      await stopImport(context.deps, context.org, id);
+    }),
   },
 });
 

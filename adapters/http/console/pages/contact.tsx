@@ -93,18 +93,14 @@ export const contactPage = page({
     );
   },
   actions: {
-    save: {
-      may: 'contacts.write',
-      run: async (context, sent) => {
-        const { deps, by, org } = context;
-        const { id, details: known } = await loadContact(context);
-        // Its stream is found by it, so it stays.
-        const details = { ...contactFrom(sent, null), externalId: known?.externalId ?? null };
-        const change = { details, seen: sent('seen') };
-        const save = replaceContact(deps, org, Uuid.parse(id), newCommand(deps, by, org), change);
-        return confirmed(context, 'contactSaved', save);
-      },
-    },
+    save: confirmed('contacts.write', 'contactSaved', async (context, sent) => {
+      const { deps, by, org } = context;
+      const { id, details: known } = await loadContact(context);
+      // Its stream is found by it, so it stays.
+      const details = { ...contactFrom(sent, null), externalId: known?.externalId ?? null };
+      const change = { details, seen: sent('seen') };
+      await replaceContact(deps, org, Uuid.parse(id), newCommand(deps, by, org), change);
+    }),
     remove: {
       may: 'contacts.write',
       run: async (context, sent) => {

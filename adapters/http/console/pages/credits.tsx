@@ -113,17 +113,12 @@ export const creditsPage = page({
     );
   },
   actions: {
-    add: {
-      may: 'credits.add',
-      run: async (context, sent) => {
-        const { deps, by, org } = context;
-        const asked = purchaseIn(sent);
-        // A form that is taken over after a crash buys under the same reference, and so buys once.
-        const reference =
-          asked.reference ?? `console-${derivedUuid('purchase in the console', sent('form'))}`;
-        return confirmed(context, 'creditsAdded', addCredits(deps, by, org, { ...asked, reference }));
-      },
-    },
+    add: confirmed('credits.add', 'creditsAdded', async ({ deps, by, org }, sent) => {
+      const asked = purchaseIn(sent);
+      // A form that is taken over after a crash buys under the same reference, and so buys once.
+      const reference = asked.reference ?? `console-${derivedUuid('purchase in the console', sent('form'))}`;
+      await addCredits(deps, by, org, { ...asked, reference });
+    }),
   },
 });
 

@@ -135,12 +135,8 @@ export const deliveryPage = page({
     );
   },
   actions: {
-    retry: {
-      may: 'webhooks.manage',
-      run: (context) => {
-        const { deps, org, params } = context;
-        return confirmed(context, 'retried', retryDelivery(deps.webhooks, org, params['delivery'] ?? ''));
-      },
-    },
+    retry: confirmed('webhooks.manage', 'retried', ({ deps, org, params }) =>
+      retryDelivery(deps.webhooks, org, params['delivery'] ?? ''),
+    ),
   },
 });

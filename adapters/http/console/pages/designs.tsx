@@ -17,26 +17,18 @@ import { Badge, Empty, Older, PageHeading } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { Erase, Withdraw, Withdrawn } from '../design-parts.js';
 import type { NoticeName } from '../notice.js';
-import { go, type Action, type OrgContext, page, type Sent } from '../page.js';
+import { confirmed, type OrgContext, page, type Sent } from '../page.js';
 import { paths } from '../../web/paths.js';
 
 const maxOffered = 100;
 const perPage = 60;
-
-const back = ({ url, org }: OrgContext, done: NoticeName) => go(url(paths.designs, { org }, { done }));
 
 /** A form about one design. */
 const changing = (
   need: Permission,
   done: NoticeName,
   change: (context: OrgContext, design: string, sent: Sent) => Promise<unknown>,
-): Action<OrgContext> => ({
-  may: need,
-  run: async (context, sent) => {
-    await change(context, sent('design'), sent);
-    return back(context, done);
-  },
-});
+) => confirmed(need, done, (context, sent) => change(context, sent('design'), sent));
 
 const nameIn = (sent: Sent): string => parseValues(newDesign, { name: sent('name') }).name;
 
@@ -151,17 +143,12 @@ export const designsPage = page({
     );
   },
   actions: {
-    copy: {
-      may: 'designs.write',
-      run: async (context, sent) => {
-        const { deps, by, org } = context;
-        const slug = sent('slug');
-        const offered = await listCollection(deps, { limit: maxOffered, startingAfter: null });
-        const title = offered.find((card) => card.slug === slug)?.title ?? slug;
-        await addDesign(deps, by, org, title, slug);
-        return back(context, 'designSaved');
-      },
-    },
+    copy: confirmed('designs.write', 'designSaved', async ({ deps, by, org }, sent) => {
+      const slug = sent('slug');
+      const offered = await listCollection(deps, { limit: maxOffered, startingAfter: null });
+      const title = offered.find((card) => card.slug === slug)?.title ?? slug;
+      await addDesign(deps, by, org, title, slug);
+    }),
     rename: changing('designs.write', 'designRenamed', ({ deps, by, org }, design, sent) =>
       renameDesign(deps, by, org, design, nameIn(sent)),
     ),

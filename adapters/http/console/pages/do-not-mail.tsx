@@ -7,12 +7,10 @@ import { parseValues } from '../../schema/read.js';
 import { Field, Form, Submit } from '../../web/form.js';
 import { Empty, Older, Panel } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
-import { confirmed, page, type Sent } from '../page.js';
+import { confirmed, page } from '../page.js';
 import { shownPart, wantedPart } from '../paging.js';
 import { paths } from '../../web/paths.js';
 import { Tabs } from '../tabs.js';
-
-const emailIn = (sent: Sent): string => parseValues(doNotMail, { email: sent('email') }).email;
 
 export const doNotMailPage = page({
   path: paths.doNotMail,
@@ -73,19 +71,12 @@ export const doNotMailPage = page({
     );
   },
   actions: {
-    add: {
-      may: 'do-not-mail.write',
-      run: async (context, sent) => {
-        const { deps, by, org } = context;
-        return confirmed(context, 'addressAdded', addToDoNotMail(deps, by, org, emailIn(sent)));
-      },
-    },
-    remove: {
-      may: 'do-not-mail.write',
-      run: async (context, sent) => {
-        const { deps, by, org } = context;
-        return confirmed(context, 'addressRemoved', removeFromDoNotMail(deps, by, org, sent('email')));
-      },
-    },
+    add: confirmed('do-not-mail.write', 'addressAdded', async ({ deps, by, org }, sent) => {
+      const { email } = parseValues(doNotMail, { email: sent('email') });
+      await addToDoNotMail(deps, by, org, email);
+    }),
+    remove: confirmed('do-not-mail.write', 'addressRemoved', ({ deps, by, org }, sent) =>
+      removeFromDoNotMail(deps, by, org, sent('email')),
+    ),
   },
 });

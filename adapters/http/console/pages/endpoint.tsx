@@ -17,19 +17,25 @@ import { ButtonLink, PageHeading } from '../../web/parts.js';
 import { DeliveriesTable } from '../delivery-parts.js';
 import { EndpointForms } from '../endpoint-forms.js';
 import { chosenEvents, EndpointState, eventsLine, Health, Secret } from '../endpoint-parts.js';
-import { confirmed, go, page, pageAfter } from '../page.js';
+import { confirmed, go, type OrgContext, page, pageAfter } from '../page.js';
+import type { Url } from '../../web/url.js';
 import { paths } from '../../web/paths.js';
 import { readLocalTime } from '../since.js';
 import { TestResult } from '../test-result.js';
 
 const latest = 5;
 
+const idIn = ({ params }: OrgContext): string => params['endpoint'] ?? '';
+
+const here = ({ url, org, params }: OrgContext): Url => url(paths.endpoint, { org, ...params });
+
 export const endpointPage = page({
   path: paths.endpoint,
   may: 'integrations.read',
   query: ['done'],
-  load: async ({ deps, org, params, role }) => {
-    const listed = await readEndpoint(deps.webhooks, org, params['endpoint'] ?? '');
+  load: async (context) => {
+    const { deps, org, role } = context;
+    const listed = await readEndpoint(deps.webhooks, org, idIn(context));
     const { endpoint } = listed;
     const filter = { endpoint: endpoint.id, status: null, type: null, card: null };
     return {
@@ -87,59 +93,42 @@ export const endpointPage = page({
   actions: {
     test: {
       may: 'webhooks.manage',
-      again: ({ url, org, params }) => url(paths.endpoint, { org, endpoint: params['endpoint'] ?? '' }),
+      again: here,
       run: async (context) => {
-        const { deps, org, params, url } = context;
-        const id = params['endpoint'] ?? '';
-        const back = url(paths.endpoint, { org, endpoint: id });
-        const { endpoint } = await readEndpoint(deps.webhooks, org, id);
-        const result = await sendTestEvent(deps.webhooks, org, id);
+        const { deps, org } = context;
+        const { endpoint } = await readEndpoint(deps.webhooks, org, idIn(context));
+        const result = await sendTestEvent(deps.webhooks, org, endpoint.id);
         return {
           kind: 'show',
           title: 'Test event',
-          body: <TestResult result={result} endpoint={endpoint} back={back} />,
+          body: <TestResult result={result} endpoint={endpoint} back={here(context)} />,
         };
       },
     },
-    enable: {
-      may: 'webhooks.manage',
-      run: async (context) => {
-        const { deps, org, by, params } = context;
-        const command = newCommand(deps, by, org);
-        const enable = enableEndpoint(deps.webhooks, org, params['endpoint'] ?? '', command);
-        return confirmed(context, 'enabled', enable);
-      },
-    },
-    replay: {
-      may: 'webhooks.manage',
-      run: async (context, sent) => {
-        const { deps, org, params, timeZone, signal } = context;
-        const since = { time: readLocalTime(sent('since'), timeZone, 'since') };
-        const count = await replayEvents(deps.webhooks, org, params['endpoint'] ?? '', since, signal);
-        if (count === null) throw new ClientGone();
-        return go(pageAfter(context, 'replayed'));
-      },
-    },
-    change: {
-      may: 'webhooks.manage',
-      run: async (context, sent) => {
-        const { deps, org, by, params } = context;
-        const wanted = readEndpointChange({
-          events: chosenEvents(sent),
-          description: sent('description'),
-        });
-        const command = newCommand(deps, by, org);
-        const change = changeEndpoint(deps.webhooks, org, params['endpoint'] ?? '', wanted, command);
-        return confirmed(context, 'changed', change);
-      },
-    },
+    enable: confirmed('webhooks.manage', 'enabled', (context) => {
+      const { deps, org, by } = context;
+      return enableEndpoint(deps.webhooks, org, idIn(context), newCommand(deps, by, org));
+    }),
+    replay: confirmed('webhooks.manage', 'replayed', async (context, sent) => {
+      const { deps, org, timeZone, signal } = context;
+      const since = { time: readLocalTime(sent('since'), timeZone, 'since') };
+      const count = await replayEvents(deps.webhooks, org, idIn(context), since, signal);
+      if (count === null) throw new ClientGone();
+    }),
+    change: confirmed('webhooks.manage', 'changed', async (context, sent) => {
+      const { deps, org, by } = context;
+      const wanted = readEndpointChange({
+        events: chosenEvents(sent),
+        description: sent('description'),
+      });
+      await changeEndpoint(deps.webhooks, org, idIn(context), wanted, newCommand(deps, by, org));
+    }),
     rotate: {
       may: 'webhooks.manage',
       again: (context) => pageAfter(context, 'rotated'),
       run: async (context) => {
-        const { deps, org, by, params, url } = context;
-        const id = params['endpoint'] ?? '';
-        const secret = await rotateSecret(deps.webhooks, org, id, newCommand(deps, by, org));
+        const { deps, org, by } = context;
+        const secret = await rotateSecret(deps.webhooks, org, idIn(context), newCommand(deps, by, org));
         return {
           kind: 'show',
           title: 'The new signing secret',
@@ -148,7 +137,7 @@ export const endpointPage = page({
               <h1>The secret is rotated</h1>
               <p>For 24 hours deliveries are signed with the old one, too: take both until then.</p>
               <Secret secret={secret} />
-              <ButtonLink to={url(paths.endpoint, { org, endpoint: id })}>I have stored it</ButtonLink>
+              <ButtonLink to={here(context)}>I have stored it</ButtonLink>
             </div>
           ),
         };
@@ -156,8 +145,9 @@ export const endpointPage = page({
     },
     delete: {
       may: 'webhooks.manage',
-      run: async ({ deps, org, by, params, url }) => {
-        const { endpoint } = await readEndpoint(deps.webhooks, org, params['endpoint'] ?? '');
+      run: async (context) => {
+        const { deps, org, by, url } = context;
+        const { endpoint } = await readEndpoint(deps.webhooks, org, idIn(context));
         await deleteEndpoint(deps.webhooks, org, endpoint.id, newCommand(deps, by, org));
         return go(url(paths.webhooks, { org }, { done: 'deleted' }));
       },

@@ -5,13 +5,12 @@ import { atField } from '../../schema/read.js';
 import { hookIdIn, loadHook, previewOf } from '../hook-data.js';
 import { draftFrom, draftOf, settingsFrom } from '../hook-draft.js';
 import { HookView } from '../hook-view.js';
-import { confirmed, go, type OrgContext, type Outcome, page, pageAfter } from '../page.js';
+import { confirmed, go, type OrgContext, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 
-const setPaused = async (context: OrgContext, paused: boolean): Promise<Outcome> => {
+const setPaused = (paused: boolean) => (context: OrgContext) => {
   const { deps, by, org } = context;
-  const change = updateHook(deps, org, hookIdIn(context), { paused }, newCommand(deps, by, org));
-  return confirmed(context, paused ? 'hookPaused' : 'hookResumed', change);
+  return updateHook(deps, org, hookIdIn(context), { paused }, newCommand(deps, by, org));
 };
 
 export const hookPage = page({
@@ -41,24 +40,20 @@ export const hookPage = page({
         return { kind: 'show', title: data.hook.label ?? 'Hook', body };
       },
     },
-    save: {
-      may: 'hooks.manage',
-      run: async (context, sent) => {
-        const { deps, by, org } = context;
-        const id = hookIdIn(context);
-        const { design, ...rest } = settingsFrom(draftFrom(sent));
-        // A design that was archived since is no reason to refuse other changes.
-        const isOther = design !== (await readHook(deps, org, id)).design;
-        try {
-          await updateHook(deps, org, id, { ...rest, ...(isOther && { design }) }, newCommand(deps, by, org));
-        } catch (error) {
-          throw atField(newHook, error);
-        }
-        return go(pageAfter(context, 'hookSaved'));
-      },
-    },
-    pause: { may: 'hooks.manage', run: (context) => setPaused(context, true) },
-    resume: { may: 'hooks.manage', run: (context) => setPaused(context, false) },
+    save: confirmed('hooks.manage', 'hookSaved', async (context, sent) => {
+      const { deps, by, org } = context;
+      const id = hookIdIn(context);
+      const { design, ...rest } = settingsFrom(draftFrom(sent));
+      // A design that was archived since is no reason to refuse other changes.
+      const isOther = design !== (await readHook(deps, org, id)).design;
+      try {
+        await updateHook(deps, org, id, { ...rest, ...(isOther && { design }) }, newCommand(deps, by, org));
+      } catch (error) {
+        throw atField(newHook, error);
+      }
+    }),
+    pause: confirmed('hooks.manage', 'hookPaused', setPaused(true)),
+    resume: confirmed('hooks.manage', 'hookResumed', setPaused(false)),
     delete: {
       may: 'hooks.manage',
       run: async (context) => {

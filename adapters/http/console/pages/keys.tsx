@@ -129,12 +129,8 @@ export const keysPage = page({
         return { kind: 'show', title: 'New key', body: keyMade({ secret, base: deps.baseUrl(), back }) };
       },
     },
-    revoke: {
-      may: 'keys.manage',
-      run: async (context, sent) => {
-        const { deps, by, org } = context;
-        return confirmed(context, 'keyRevoked', revokeKey(deps, by, org, idFrom(sent('key'))));
-      },
-    },
+    revoke: confirmed('keys.manage', 'keyRevoked', async ({ deps, by, org }, sent) =>
+      revokeKey(deps, by, org, idFrom(sent('key'))),
+    ),
   },
 });

@@ -73,15 +73,10 @@ export const settingsPage = page({
     );
   },
   actions: {
-    save: {
-      may: 'settings.write',
-      run: async (context, sent) => {
-        const sentFields = { name: sent('name'), house_hand: sent('house_hand') };
-        const { name, house_hand: houseHand } = parseValues(organizationChange, sentFields);
-        const change = { name, houseHand, isSuspended: null };
-        const { deps, by, org } = context;
-        return confirmed(context, 'settingsSaved', changeOrganization(deps, by, org, change));
-      },
-    },
+    save: confirmed('settings.write', 'settingsSaved', async ({ deps, by, org }, sent) => {
+      const sentFields = { name: sent('name'), house_hand: sent('house_hand') };
+      const { name, house_hand: houseHand } = parseValues(organizationChange, sentFields);
+      await changeOrganization(deps, by, org, { name, houseHand, isSuspended: null });
+    }),
   },
 });

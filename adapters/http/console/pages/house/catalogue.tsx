@@ -11,7 +11,7 @@ import { handwritingName, slugAndTitle } from '../../../operator/catalogue.js';
 import { parseValues } from '../../../schema/read.js';
 import { Field, Form, Submit } from '../../../web/form.js';
 import { Badge, ButtonLink, PageHeading, Panel } from '../../../web/parts.js';
-import { confirmed, type HouseContext, page, type Sent } from '../../page.js';
+import { confirmed, type HouseContext, page } from '../../page.js';
 import { paths } from '../../../web/paths.js';
 
 const maxListed = 200;
@@ -19,16 +19,17 @@ const all = { limit: maxListed, startingAfter: null };
 
 const hand = z.object({ name: handwritingName });
 
-const putCard = async (context: HouseContext, sent: Sent, active: boolean) => {
-  const { slug, title } = parseValues(slugAndTitle, { slug: sent('slug'), title: sent('title') });
-  const change = publishCollectionCard(context.deps, context.by, slug, title, active);
-  return confirmed(context, 'catalogueChanged', change);
-};
+const putCard = (active: boolean) =>
+  confirmed<HouseContext>('catalogue.write', 'catalogueChanged', async ({ deps, by }, sent) => {
+    const { slug, title } = parseValues(slugAndTitle, { slug: sent('slug'), title: sent('title') });
+    await publishCollectionCard(deps, by, slug, title, active);
+  });
 
-const putHand = async (context: HouseContext, sent: Sent, active: boolean) => {
-  const { name } = parseValues(hand, { name: sent('name') });
-  return confirmed(context, 'catalogueChanged', offerHandwriting(context.deps, context.by, name, active));
-};
+const putHand = (active: boolean) =>
+  confirmed<HouseContext>('catalogue.write', 'catalogueChanged', async ({ deps, by }, sent) => {
+    const { name } = parseValues(hand, { name: sent('name') });
+    await offerHandwriting(deps, by, name, active);
+  });
 
 export const cataloguePage = page({
   path: paths.catalogue,
@@ -42,83 +43,80 @@ export const cataloguePage = page({
     return { hands: hands.toReversed(), cards };
   },
   title: () => 'Catalogue',
-  view: ({ hands, cards }, context) => {
-    return (
-      <>
-        <PageHeading title="Catalogue" />
-        <div class="grid">
-          <Panel id="hands" title="Handwritings">
-            <ul class="rows">
-              {hands.map(({ name, active }) => (
-                <li>
-                  <span>
-                    {name}{' '}
-                    {active ? <Badge tone="good">On offer</Badge> : <Badge tone="idle">Withdrawn</Badge>}
-                  </span>
-                  <span class="end">
-                    <Form action={active ? 'withdrawHand' : 'offerHand'}>
-                      <input type="hidden" name="name" value={name} />
-                      <button
-                        type="submit"
-                        class="second"
-                        aria-label={`${active ? 'Withdraw' : 'Offer'} ${name}`}
-                      >
-                        {active ? 'Withdraw' : 'Offer'}
-                      </button>
-                    </Form>
-                  </span>
-                </li>
-              ))}
-            </ul>
-            <Form action="offerHand">
-              <Field name="name" label="New handwriting" />
-              <Submit kind="second">Offer it</Submit>
-            </Form>
-          </Panel>
-          <Panel id="cards" title="Collection">
-            <ul class="rows">
-              {cards.map(({ slug, title, active }) => (
-                <li>
-                  <span>
-                    {title} {active ? null : <Badge tone="idle">Withdrawn</Badge>}
-                    <span class="under mono">card:{slug}</span>
-                  </span>
-                  <span class="end actions">
-                    <a
-                      class="button second"
-                      href={context.url(paths.newCollectionCard, {}, { slug })}
-                      aria-label={`Picture of ${title}`}
+  view: ({ hands, cards }, context) => (
+    <>
+      <PageHeading title="Catalogue" />
+      <div class="grid">
+        <Panel id="hands" title="Handwritings">
+          <ul class="rows">
+            {hands.map(({ name, active }) => (
+              <li>
+                <span>
+                  {name} {active ? <Badge tone="good">On offer</Badge> : <Badge tone="idle">Withdrawn</Badge>}
+                </span>
+                <span class="end">
+                  <Form action={active ? 'withdrawHand' : 'offerHand'}>
+                    <input type="hidden" name="name" value={name} />
+                    <button
+                      type="submit"
+                      class="second"
+                      aria-label={`${active ? 'Withdraw' : 'Offer'} ${name}`}
                     >
-                      Picture
-                    </a>
-                    <Form action={active ? 'withdraw' : 'publish'}>
-                      <input type="hidden" name="slug" value={slug} />
-                      <input type="hidden" name="title" value={title} />
-                      <button
-                        type="submit"
-                        class="second"
-                        aria-label={`${active ? 'Withdraw' : 'Publish'} ${title}`}
-                      >
-                        {active ? 'Withdraw' : 'Publish'}
-                      </button>
-                    </Form>
-                  </span>
-                </li>
-              ))}
-            </ul>
-            <ButtonLink kind="second" to={context.url(paths.newCollectionCard)}>
-              New card
-            </ButtonLink>
-          </Panel>
-        </div>
-        <p class="quiet">Cards that were sent with what is withdrawn keep it.</p>
-      </>
-    );
-  },
+                      {active ? 'Withdraw' : 'Offer'}
+                    </button>
+                  </Form>
+                </span>
+              </li>
+            ))}
+          </ul>
+          <Form action="offerHand">
+            <Field name="name" label="New handwriting" />
+            <Submit kind="second">Offer it</Submit>
+          </Form>
+        </Panel>
+        <Panel id="cards" title="Collection">
+          <ul class="rows">
+            {cards.map(({ slug, title, active }) => (
+              <li>
+                <span>
+                  {title} {active ? null : <Badge tone="idle">Withdrawn</Badge>}
+                  <span class="under mono">card:{slug}</span>
+                </span>
+                <span class="end actions">
+                  <a
+                    class="button second"
+                    href={context.url(paths.newCollectionCard, {}, { slug })}
+                    aria-label={`Picture of ${title}`}
+                  >
+                    Picture
+                  </a>
+                  <Form action={active ? 'withdraw' : 'publish'}>
+                    <input type="hidden" name="slug" value={slug} />
+                    <input type="hidden" name="title" value={title} />
+                    <button
+                      type="submit"
+                      class="second"
+                      aria-label={`${active ? 'Withdraw' : 'Publish'} ${title}`}
+                    >
+                      {active ? 'Withdraw' : 'Publish'}
+                    </button>
+                  </Form>
+                </span>
+              </li>
+            ))}
+          </ul>
+          <ButtonLink kind="second" to={context.url(paths.newCollectionCard)}>
+            New card
+          </ButtonLink>
+        </Panel>
+      </div>
+      <p class="quiet">Cards that were sent with what is withdrawn keep it.</p>
+    </>
+  ),
   actions: {
-    publish: { may: 'catalogue.write', run: (context, sent) => putCard(context, sent, true) },
-    withdraw: { may: 'catalogue.write', run: (context, sent) => putCard(context, sent, false) },
-    offerHand: { may: 'catalogue.write', run: (context, sent) => putHand(context, sent, true) },
-    withdrawHand: { may: 'catalogue.write', run: (context, sent) => putHand(context, sent, false) },
+    publish: putCard(true),
+    withdraw: putCard(false),
+    offerHand: putHand(true),
+    withdrawHand: putHand(false),
   },
 });

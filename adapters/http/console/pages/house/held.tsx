@@ -104,22 +104,13 @@ export const heldPage = page({
     );
   },
   actions: {
-    release: {
-      may: 'cards.release',
-      run: async (context, sent) => {
-        const { deps, by } = context;
-        const card = { code: codeFrom(sent('card')), org: null };
-        const work = releaseCard(deps, card, newCommand(deps, by, null), release);
-        return confirmed(context, 'cardReleased', work);
-      },
-    },
-    cancel: {
-      may: 'cards.cancel',
-      run: async (context, sent) => {
-        const { deps, by } = context;
-        const card = { code: codeFrom(sent('card')), org: null };
-        return confirmed(context, 'cardCancelled', cancelCard(deps, card, newCommand(deps, by, null)));
-      },
-    },
+    release: confirmed<HouseContext>('cards.release', 'cardReleased', async ({ deps, by }, sent) => {
+      const card = { code: codeFrom(sent('card')), org: null };
+      await releaseCard(deps, card, newCommand(deps, by, null), release);
+    }),
+    cancel: confirmed<HouseContext>('cards.cancel', 'cardCancelled', async ({ deps, by }, sent) => {
+      const card = { code: codeFrom(sent('card')), org: null };
+      await cancelCard(deps, card, newCommand(deps, by, null));
+    }),
   },
 });
