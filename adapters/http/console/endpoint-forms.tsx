@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 import { Moment } from '../web/choices.js';
-import { Field, Form, Submit, type ShownRefusal } from '../web/form.js';
+import { Field, Form, FormButton, type ShownRefusal, Submit } from '../web/form.js';
 import { Danger, Panel } from '../web/parts.js';
 import { chosenEvents, EventChoices } from './endpoint-parts.js';
 import type { OrgContext } from './page.js';
@@ -17,14 +17,8 @@ const day = 24 * 60 * 60 * 1000;
 /** Frequent actions: test the endpoint, and enable it again. */
 const Now = ({ endpoint }: Props) => (
   <div class="actions">
-    {endpoint.disabledReason === null ? null : (
-      <Form action="enable">
-        <button type="submit">Switch on</button>
-      </Form>
-    )}
-    <Form action="test">
-      <Submit kind="second">Send a test</Submit>
-    </Form>
+    {endpoint.disabledReason === null ? null : <FormButton action="enable" words="Switch on" />}
+    <FormButton action="test" kind="second" words="Send a test" />
   </div>
 );
 
@@ -64,15 +58,11 @@ const Later = ({ context, endpoint, refused }: Props & { readonly refused: Shown
       <VerifyExamples />
       <Danger label="Rotate the secret">
         <p>Makes a new secret, which is shown once. The old one also signs for 24 hours.</p>
-        <Form action="rotate">
-          <button type="submit">Rotate the secret</button>
-        </Form>
+        <FormButton action="rotate" words="Rotate the secret" />
       </Danger>
       <Danger label="Delete this endpoint">
         <p>Nothing more is sent to it, and what waits for it is dropped. This can’t be undone.</p>
-        <Form action="delete">
-          <button type="submit">Delete forever</button>
-        </Form>
+        <FormButton action="delete" words="Delete forever" />
       </Danger>
     </>
   );

@@ -1,4 +1,4 @@
-import { Form, Submit } from '../web/form.js';
+import { FormButton } from '../web/form.js';
 import { Badge, Danger, Empty, Older, PageHeading, Panel, Table } from '../web/parts.js';
 import { Time } from '../web/time.js';
 import type { HookData } from './hook-data.js';
@@ -52,9 +52,11 @@ const HookHead = ({ data, context: { url, org } }: PartProps) => {
           <Badge tone="good">On</Badge>
         )}
         {mayManage ? (
-          <Form action={hook.paused ? 'resume' : 'pause'}>
-            <Submit kind="second">{hook.paused ? 'Resume' : 'Pause'}</Submit>
-          </Form>
+          <FormButton
+            action={hook.paused ? 'resume' : 'pause'}
+            kind="second"
+            words={hook.paused ? 'Resume' : 'Pause'}
+          />
         ) : null}
       </PageHeading>
       <p class="quiet">
@@ -113,9 +115,7 @@ export const HookView = ({ data, context }: PartProps) => {
             Calls of its URL are refused from then on, and nothing brings it back: to stop it for a while,
             pause it. The cards that it sent stay, and so does the list of its calls.
           </p>
-          <Form action="delete">
-            <button type="submit">Delete forever</button>
-          </Form>
+          <FormButton action="delete" words="Delete forever" />
         </Danger>
       ) : null}
     </>

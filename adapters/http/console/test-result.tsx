@@ -1,6 +1,6 @@
 import type { AttemptResult } from '../../../application/ports/webhook-sender.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
-import { Form, Submit } from '../web/form.js';
+import { FormButton } from '../web/form.js';
 import { Badge, PageHeading } from '../web/parts.js';
 import { block } from '../web/prose.js';
 import type { Url } from '../web/url.js';
@@ -39,9 +39,7 @@ export const TestResult = ({ result, endpoint, back }: Props) => {
         <a class="button" href={back}>
           Back
         </a>
-        <Form action="test" to={back}>
-          <Submit kind="second">Send another</Submit>
-        </Form>
+        <FormButton action="test" to={back} kind="second" words="Send another" />
       </div>
     </div>
   );

@@ -1,23 +1,12 @@
-import { readFileSync } from 'node:fs';
+import { fileOf } from '../web/files.js';
 import { block } from '../web/prose.js';
 import { Panel } from '../web/parts.js';
 
-/** The examples of the repository, which tests run: beside `dist` in a checkout as in the image. */
-const folder = new URL('../../../../examples/', import.meta.url);
-
+/** Examples of the repository, which tests run. */
 const examples = [
   { language: 'Node', file: 'verify-webhook.mjs' },
   { language: 'Python', file: 'receiver.py' },
 ] as const;
-
-const read = new Map<string, string>();
-
-/** Reads a file when it is first shown. */
-const textOf = (file: string): string => {
-  const text = read.get(file) ?? readFileSync(new URL(file, folder), 'utf8');
-  read.set(file, text);
-  return text;
-};
 
 /** How a receiver checks that a delivery is genuine. */
 export const VerifyExamples = () => (
@@ -29,7 +18,7 @@ export const VerifyExamples = () => (
     {examples.map(({ language, file }) => (
       <details>
         <summary>{language}</summary>
-        {block(textOf(file))}
+        {block(fileOf(`examples/${file}`))}
       </details>
     ))}
   </Panel>

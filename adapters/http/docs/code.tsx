@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { fileOf } from '../web/files.js';
 import type { Html } from '../web/prose.js';
 import { highlighted, type Language } from './highlight.js';
 
@@ -39,18 +39,6 @@ export const Json = ({ value, title }: { readonly value: unknown; readonly title
     {JSON.stringify(value, null, 2)}
   </Code>
 );
-
-/** The examples of the repository, which tests run: beside `dist` in a checkout as in the image. */
-const root = new URL('../../../../', import.meta.url);
-
-const texts = new Map<string, string>();
-
-/** A file of the repository that pages show. */
-export const fileOf = (path: string): string => {
-  const text = texts.get(path) ?? readFileSync(new URL(path, root), 'utf8');
-  texts.set(path, text);
-  return text;
-};
 
 /** The lines of an example from one that begins so to the next that is so. Throws if they aren't there. */
 export const excerpt = (file: string, first: string, last: string): string => {

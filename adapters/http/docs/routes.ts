@@ -45,43 +45,38 @@ const remembered = <T>(baseUrl: () => string, make: (base: string) => T): (() =>
   };
 };
 
-const shown = (
-  path: string,
-  operationId: string,
-  summary: string,
-  document: () => SharedDocument | Promise<SharedDocument>,
-): Route => described(path, operationId, summary, async () => ({ document: await document() }));
-
-/** Below `/api` and `/operator` nothing is cached, and nothing has an ETag. (decision 10) */
-const uncached = (
-  path: string,
-  operationId: string,
-  summary: string,
-  document: () => SharedDocument,
-): Route =>
-  described(path, operationId, summary, async () => {
-    const { type, plain } = document();
-    return { status: 200, type, bytes: plain };
-  });
-
-const described = (
-  path: string,
-  operationId: string,
-  summary: string,
-  handle: () => Promise<RouteResponse>,
-): Route =>
-  route(`GET ${path}`, {
-    id: operationId,
+/** A route that the documents leave out. */
+const hidden = (id: string, summary: string) =>
+  ({
+    id,
     summary,
     access: { kind: 'public' },
     failure: 'internal_error',
     hidden: true,
     tags: ['docs'],
     responses: { 200: { description: summary, schema: null, type: 'text/html' } },
-    handle,
+  }) as const;
+
+const shown = (
+  path: string,
+  id: string,
+  summary: string,
+  document: () => SharedDocument | Promise<SharedDocument>,
+): Route =>
+  route(`GET ${path}`, {
+    ...hidden(id, summary),
+    handle: async () => ({ document: await document() }),
   });
 
-const isErrorCode = (code: string): boolean => errorCodes.some((known) => known === code);
+/** Below `/api` and `/operator` nothing is cached, and nothing has an ETag. (decision 10) */
+const uncached = (path: string, id: string, summary: string, document: () => SharedDocument): Route =>
+  route(`GET ${path}`, {
+    ...hidden(id, summary),
+    handle: () => {
+      const { type, plain } = document();
+      return Promise.resolve({ status: 200, type, bytes: plain });
+    },
+  });
 
 /** The pages of the documentation that are the same for every reader. */
 const pathsOf = (routes: readonly Route[]): readonly string[] => {
@@ -96,14 +91,8 @@ const pathsOf = (routes: readonly Route[]): readonly string[] => {
 };
 
 const assets = route('GET /assets/:name', {
-  id: 'getAsset',
-  summary: 'A file that pages load',
-  access: { kind: 'public' },
+  ...hidden('getAsset', 'A file that pages load'),
   params: z.object({ name: text({ code: 'not_found' }) }),
-  failure: 'internal_error',
-  hidden: true,
-  tags: ['docs'],
-  responses: { 200: { description: 'The file.', schema: null, type: 'text/css' } },
   handle: ({ params }) => {
     const document = findAsset(params.name);
     if (document === null) throw new DomainError('not_found', 'There is no such file.');
@@ -113,16 +102,10 @@ const assets = route('GET /assets/:name', {
 
 const errorPages = (pages: () => Promise<Drawn>): Route =>
   route('GET /docs/errors/:code', {
-    id: 'getErrorPage',
-    summary: 'A page about an error code',
-    access: { kind: 'public' },
+    ...hidden('getErrorPage', 'A page about an error code'),
     params: z.object({ code: text({ code: 'not_found' }) }),
-    failure: 'internal_error',
-    hidden: true,
-    tags: ['docs'],
-    responses: { 200: { description: 'The page.', schema: null, type: 'text/html' } },
     handle: async ({ params }) => {
-      if (!isErrorCode(params.code.replace(/\.md$/, '')))
+      if (!errorCodes.some((known) => known === params.code.replace(/\.md$/, '')))
         throw new DomainError(
           'not_found',
           `There is no such error code. All codes are listed at ${errorsPlace.path}.`,
@@ -133,14 +116,8 @@ const errorPages = (pages: () => Promise<Drawn>): Route =>
 
 const search = (pages: () => Promise<Drawn>): Route =>
   route(`GET ${searchPath}`, {
-    id: 'searchDocs',
-    summary: 'What the documentation says about some words',
-    access: { kind: 'public' },
+    ...hidden('searchDocs', 'What the documentation says about some words'),
     query: z.object({ q: optionalText({ description: 'Words to look for.' }) }),
-    failure: 'internal_error',
-    hidden: true,
-    tags: ['docs'],
-    responses: { 200: { description: 'The page.', schema: null, type: 'text/html' } },
     handle: async ({ query }): Promise<RouteResponse> => {
       const { html, headers } = await (await pages()).search((query.q ?? '').slice(0, 200));
       return { status: 200, type: 'text/html; charset=utf-8', text: html, headers };

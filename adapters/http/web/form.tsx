@@ -189,6 +189,25 @@ export const Submit = ({ kind, children }: SubmitProps) => (
   </button>
 );
 
+interface FormButtonProps
+  extends Omit<FormProps, 'hasFile' | 'children'>, Partial<Pick<SubmitProps, 'kind'>> {
+  readonly words: string;
+  /** What it sends, besides. */
+  readonly fields?: Readonly<Record<string, string>>;
+}
+
+/** A form that is a button alone. */
+export const FormButton = ({ words, kind, fields = {}, ...form }: FormButtonProps) => (
+  <Form {...form}>
+    {Object.entries(fields).map(([name, value]) => (
+      <input type="hidden" name={name} value={value} />
+    ))}
+    <button type="submit" {...(kind !== undefined && { class: kind })}>
+      {words}
+    </button>
+  </Form>
+);
+
 /** Looks for something: a field alone, whose value becomes part of the address. */
 export const Search = (field: Omit<FieldProps, 'type'>) => (
   <form method="get" class="search" role="search">

@@ -7,7 +7,7 @@ import { findDesign } from '../../../../application/organizations/read-accounts.
 import { codeFrom } from '../../../../application/cards/read-cards.js';
 import { DomainError } from '../../../../domain/errors.js';
 import { may } from '../../../../domain/permissions.js';
-import { Form } from '../../web/form.js';
+import { FormButton } from '../../web/form.js';
 import { Danger, Facts, PageHeading, Panel } from '../../web/parts.js';
 import { Day, Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
@@ -64,99 +64,94 @@ export const cardPage = page({
   },
   title: ({ card }) => card.code,
   within: ({ org, role }) => ({ org, role }),
-  view: ({ card, message, history, design, picture, org, role, told, isOffered }, context) => {
-    const { url } = context;
-    return (
-      <>
-        <PageHeading
-          above={['Cards', url(paths.cards, { org })]}
-          here={card.code}
-          title={`Card for ${card.recipient?.name ?? `a recipient who is ${gone(card.erasedAt)}`}`}
-        >
-          <span id="status" data-refresh>
-            <Status status={card.status} />
-          </span>
-        </PageHeading>
-        {card.heldReason === null ? null : (
-          <p class="note warning">
-            <strong>Held, not charged.</strong> {reasonInWords(card.heldReason)}
-          </p>
-        )}
-        <section id="steps" class="panel" aria-labelledby="production" data-refresh>
-          <h2 id="production">Production</h2>
-          <ol class="steps">
-            {card.steps.map(({ status, completedAt }, at) => (
-              <li class={status}>
-                <span class="step">{stepName(steps[at] ?? 'posted')}</span>
+  view: ({ card, message, history, design, picture, org, role, told, isOffered }, { url }) => (
+    <>
+      <PageHeading
+        above={['Cards', url(paths.cards, { org })]}
+        here={card.code}
+        title={`Card for ${card.recipient?.name ?? `a recipient who is ${gone(card.erasedAt)}`}`}
+      >
+        <span id="status" data-refresh>
+          <Status status={card.status} />
+        </span>
+      </PageHeading>
+      {card.heldReason === null ? null : (
+        <p class="note warning">
+          <strong>Held, not charged.</strong> {reasonInWords(card.heldReason)}
+        </p>
+      )}
+      <section id="steps" class="panel" aria-labelledby="production" data-refresh>
+        <h2 id="production">Production</h2>
+        <ol class="steps">
+          {card.steps.map(({ status, completedAt }, at) => (
+            <li class={status}>
+              <span class="step">{stepName(steps[at] ?? 'posted')}</span>
+              <span class="quiet">
+                {stepState[status]}
+                {completedAt === null ? null : (
+                  <>
+                    , <Time at={completedAt} />
+                  </>
+                )}
+              </span>
+            </li>
+          ))}
+        </ol>
+        <p class="quiet">
+          Arrives between <Day day={card.window.earliest} /> and <Day day={card.window.latest} />: a window,
+          not a promised date. What happens after the card is posted is not reported.
+        </p>
+      </section>
+      <SentPiece card={card} message={message} design={design} {...picture} />
+      <div class="grid wide">
+        <section id="happenings" class="panel" aria-labelledby="history" data-refresh>
+          <h2 id="history">History</h2>
+          <ol class="trail">
+            {history.map((happening) => (
+              <li>
+                <span class="what">{lineOf(happening)}</span>
+                <Time at={happening.at} />
                 <span class="quiet">
-                  {stepState[status]}
-                  {completedAt === null ? null : (
+                  {' '}
+                  · {happening.by}
+                  {happening.requestId === null ? null : (
                     <>
-                      , <Time at={completedAt} />
+                      {' '}
+                      · <code>{happening.requestId}</code>
                     </>
                   )}
                 </span>
               </li>
             ))}
           </ol>
-          <p class="quiet">
-            Arrives between <Day day={card.window.earliest} /> and <Day day={card.window.latest} />: a window,
-            not a promised date. What happens after the card is posted is not reported.
-          </p>
         </section>
-        <SentPiece card={card} message={message} design={design} {...picture} />
-        <div class="grid wide">
-          <section id="happenings" class="panel" aria-labelledby="history" data-refresh>
-            <h2 id="history">History</h2>
-            <ol class="trail">
-              {history.map((happening) => (
-                <li>
-                  <span class="what">{lineOf(happening)}</span>
-                  <Time at={happening.at} />
-                  <span class="quiet">
-                    {' '}
-                    · {happening.by}
-                    {happening.requestId === null ? null : (
-                      <>
-                        {' '}
-                        · <code>{happening.requestId}</code>
-                      </>
-                    )}
-                  </span>
-                </li>
-              ))}
-            </ol>
-          </section>
-          <div>
-            <Panel id="details" title="Details">
-              <Facts
-                of={{
-                  Code: <code data-copy>{card.code}</code>,
-                  Reference: card.reference ?? 'none',
-                  'Sent by': history[0]?.by,
-                  Design: design,
-                  'Due on the floor': <Day day={card.due} />,
-                }}
-              />
-            </Panel>
-            {isOffered ? (
-              <Danger label="Cancel this card">
-                <p>
-                  Possible until a machine starts on it.{' '}
-                  {card.status === 'blocked' ? 'Nothing was charged.' : '1 credit comes back.'} No webhook is
-                  sent.
-                </p>
-                <Form action="cancel">
-                  <button type="submit">Cancel the card</button>
-                </Form>
-              </Danger>
-            ) : null}
-          </div>
+        <div>
+          <Panel id="details" title="Details">
+            <Facts
+              of={{
+                Code: <code data-copy>{card.code}</code>,
+                Reference: card.reference ?? 'none',
+                'Sent by': history[0]?.by,
+                Design: design,
+                'Due on the floor': <Day day={card.due} />,
+              }}
+            />
+          </Panel>
+          {isOffered ? (
+            <Danger label="Cancel this card">
+              <p>
+                Possible until a machine starts on it.{' '}
+                {card.status === 'blocked' ? 'Nothing was charged.' : '1 credit comes back.'} No webhook is
+                sent.
+              </p>
+              <FormButton action="cancel" words="Cancel the card" />
+            </Danger>
+          ) : null}
         </div>
-        <CardDeliveries {...told} org={org} role={role} />
-      </>
-    );
-  },
+      </div>
+      <CardDeliveries {...told} org={org} role={role} />
+    </>
+  ),
   actions: {
     cancel: {
       may: 'signed-in',

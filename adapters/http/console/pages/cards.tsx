@@ -36,49 +36,45 @@ export const cardsPage = page({
       throw new RedirectTo(url(paths.card, { code: parsed.code }));
     const wanted = { ...wantedPart(context), status, reference: q || null };
     const [cards, owner] = await Promise.all([listCards(deps, org, wanted), readAccount(deps, org)]);
-    return { status, q, cards, owner };
+    return { status, q, ...shownPart(cards), owner };
   },
   title: () => 'Cards',
-  view: ({ status, q, cards, owner }, context) => {
-    const { org, url } = context;
-    const { shown, last } = shownPart(cards);
-    return (
-      <>
-        <PageHeading title="Cards" />
-        <Search name="q" label="Code or reference" value={q} required={false} />
-        <ul class="filters" aria-label="Status">
-          {[null, ...cardStatuses].map((each) => (
-            <li>
-              <a
-                href={url(paths.cards, { org }, each === null ? {} : { status: each })}
-                {...(each === status && { 'aria-current': 'true' as const })}
-              >
-                {each === null ? 'All' : statusWords[each]}
-              </a>
-            </li>
-          ))}
-        </ul>
-        {shown.length > 0 ? (
-          <CardsTable cards={shown} owner={owner} />
-        ) : q === '' && status === null ? (
-          <Empty title="No card has been sent yet">
-            Cards that are sent over the API or by a hook stand here.{' '}
-            <a href={`${url('/docs')}#first-card`}>Send your first card</a>.
-          </Empty>
-        ) : (
-          <Empty title="No card is like this">Codes and references are compared whole.</Empty>
-        )}
-        <Older
-          to={
-            last &&
-            url(
-              paths.cards,
-              { org },
-              { before: last.code, ...(status !== null && { status }), ...(q !== '' && { q }) },
-            )
-          }
-        />
-      </>
-    );
-  },
+  view: ({ status, q, shown, last, owner }, { org, url }) => (
+    <>
+      <PageHeading title="Cards" />
+      <Search name="q" label="Code or reference" value={q} required={false} />
+      <ul class="filters" aria-label="Status">
+        {[null, ...cardStatuses].map((each) => (
+          <li>
+            <a
+              href={url(paths.cards, { org }, each === null ? {} : { status: each })}
+              {...(each === status && { 'aria-current': 'true' as const })}
+            >
+              {each === null ? 'All' : statusWords[each]}
+            </a>
+          </li>
+        ))}
+      </ul>
+      {shown.length > 0 ? (
+        <CardsTable cards={shown} owner={owner} />
+      ) : q === '' && status === null ? (
+        <Empty title="No card has been sent yet">
+          Cards that are sent over the API or by a hook stand here.{' '}
+          <a href={`${url('/docs')}#first-card`}>Send your first card</a>.
+        </Empty>
+      ) : (
+        <Empty title="No card is like this">Codes and references are compared whole.</Empty>
+      )}
+      <Older
+        to={
+          last &&
+          url(
+            paths.cards,
+            { org },
+            { before: last.code, ...(status !== null && { status }), ...(q !== '' && { q }) },
+          )
+        }
+      />
+    </>
+  ),
 });

@@ -13,34 +13,32 @@ export const collectionPage = page({
   path: paths.collection,
   may: 'anyone',
   query: ['before'],
-  load: (context) => listCollection(context.deps, wantedPart(context, perPage)),
+  load: async (context) =>
+    shownPart(await listCollection(context.deps, wantedPart(context, perPage)), perPage),
   title: () => 'Collection',
-  linked: (cards) => ({
+  linked: ({ shown }) => ({
     description: about,
-    front: cards.find(({ artwork }) => artwork !== null)?.artwork ?? null,
+    front: shown.find(({ artwork }) => artwork !== null)?.artwork ?? null,
   }),
-  view: (cards, { url }) => {
-    const { shown, last } = shownPart(cards, perPage);
-    return (
-      <>
-        <PageHeading title="Collection" />
-        <p class="quiet">{about}</p>
-        {shown.length === 0 ? (
-          <Empty title="There is no card yet">Those that the service publishes stand here.</Empty>
-        ) : (
-          <ul class="covers">
-            {shown.map(({ slug, title, artwork }) => (
-              <li>
-                <a href={url(paths.collectionCard, { slug })}>
-                  <Cover title={title} artwork={artwork} />
-                  <strong>{title}</strong>
-                </a>
-              </li>
-            ))}
-          </ul>
-        )}
-        <Older to={last && url(paths.collection, {}, { before: last.slug })} />
-      </>
-    );
-  },
+  view: ({ shown, last }, { url }) => (
+    <>
+      <PageHeading title="Collection" />
+      <p class="quiet">{about}</p>
+      {shown.length === 0 ? (
+        <Empty title="There is no card yet">Those that the service publishes stand here.</Empty>
+      ) : (
+        <ul class="covers">
+          {shown.map(({ slug, title, artwork }) => (
+            <li>
+              <a href={url(paths.collectionCard, { slug })}>
+                <Cover title={title} artwork={artwork} />
+                <strong>{title}</strong>
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+      <Older to={last && url(paths.collection, {}, { before: last.slug })} />
+    </>
+  ),
 });

@@ -21,85 +21,82 @@ export const contactsPage = page({
     const q = query('q');
     const wanted = { email: null, externalId: null, ...wantedPart(context) };
     const rows = q === '' ? await listContacts(deps.readModels, org, wanted) : await contactsLike(context, q);
-    return { q, rows, mayWrite: may(role, 'contacts.write'), maySend: may(role, 'cards.send') };
+    return { q, ...shownPart(rows), mayWrite: may(role, 'contacts.write'), maySend: may(role, 'cards.send') };
   },
   title: () => 'Contacts',
-  view: ({ q, rows, mayWrite, maySend }, { url, org, deps }) => {
-    const { shown, last } = shownPart(rows);
-    return (
-      <>
-        <PageHeading title="Contacts">
-          {mayWrite ? (
-            <a class="button second" href={url(paths.importContacts, { org })}>
-              Import a file
-            </a>
-          ) : null}
-        </PageHeading>
-        <Search name="q" label="E-mail or external id" value={q} required={false} />
-        {shown.length > 0 ? (
-          <Table
-            label="Contacts"
-            rows={shown}
-            columns={[
-              {
-                name: 'Name',
-                kind: 'head',
-                cell: ({ id, details, erasedAt }) => (
-                  <>
-                    <a href={url(paths.contact, { org, contact: id })}>{details?.name ?? gone(erasedAt)}</a>
-                    <span class="under">{details?.company}</span>
-                  </>
-                ),
-              },
-              { name: 'E-mail', cell: ({ details }) => details?.email },
-              {
-                name: 'Lives in',
-                cell: ({ details }) =>
-                  [details?.address.city, details?.address.state].filter((part) => part).join(' '),
-              },
-              { name: 'External id', cell: ({ details }) => details?.externalId },
-              {
-                name: 'Card',
-                cell: ({ id, details }) =>
-                  maySend && details !== null ? (
-                    <a
-                      href={url(paths.send, { org }, { contact: id })}
-                      aria-label={`Send a card to ${details.name}`}
-                    >
-                      Send a card
-                    </a>
-                  ) : null,
-              },
-            ]}
-          />
-        ) : q === '' ? (
-          <Empty
-            title="No contact yet"
-            sample={`curl ${deps.baseUrl()}/api/v1/contacts -H "Authorization: Bearer $API_KEY" \\\n  --json '{"name": "Ada Lovelace", "external_id": "crm-1001"}'`}
-          >
-            Contacts come over the API, from a CSV file, or from the form below.
-          </Empty>
-        ) : (
-          <Empty title="No contact is like this">E-mail and external id are compared whole.</Empty>
-        )}
-        <Older to={last && url(paths.contacts, { org }, { before: last.id })} />
+  view: ({ q, shown, last, mayWrite, maySend }, { url, org, deps }) => (
+    <>
+      <PageHeading title="Contacts">
         {mayWrite ? (
-          <Panel id="new-contact" title="New contact">
-            <Form action="make">
-              <ContactFields details={null} />
-              <Field
-                name="external_id"
-                label="External id"
-                hint="Your own. A contact that has it already is replaced."
-                required={false}
-              />
-              <button type="submit">Save the contact</button>
-            </Form>
-          </Panel>
+          <a class="button second" href={url(paths.importContacts, { org })}>
+            Import a file
+          </a>
         ) : null}
-      </>
-    );
-  },
+      </PageHeading>
+      <Search name="q" label="E-mail or external id" value={q} required={false} />
+      {shown.length > 0 ? (
+        <Table
+          label="Contacts"
+          rows={shown}
+          columns={[
+            {
+              name: 'Name',
+              kind: 'head',
+              cell: ({ id, details, erasedAt }) => (
+                <>
+                  <a href={url(paths.contact, { org, contact: id })}>{details?.name ?? gone(erasedAt)}</a>
+                  <span class="under">{details?.company}</span>
+                </>
+              ),
+            },
+            { name: 'E-mail', cell: ({ details }) => details?.email },
+            {
+              name: 'Lives in',
+              cell: ({ details }) =>
+                [details?.address.city, details?.address.state].filter((part) => part).join(' '),
+            },
+            { name: 'External id', cell: ({ details }) => details?.externalId },
+            {
+              name: 'Card',
+              cell: ({ id, details }) =>
+                maySend && details !== null ? (
+                  <a
+                    href={url(paths.send, { org }, { contact: id })}
+                    aria-label={`Send a card to ${details.name}`}
+                  >
+                    Send a card
+                  </a>
+                ) : null,
+            },
+          ]}
+        />
+      ) : q === '' ? (
+        <Empty
+          title="No contact yet"
+          sample={`curl ${deps.baseUrl()}/api/v1/contacts -H "Authorization: Bearer $API_KEY" \\\n  --json '{"name": "Ada Lovelace", "external_id": "crm-1001"}'`}
+        >
+          Contacts come over the API, from a CSV file, or from the form below.
+        </Empty>
+      ) : (
+        <Empty title="No contact is like this">E-mail and external id are compared whole.</Empty>
+      )}
+      <Older to={last && url(paths.contacts, { org }, { before: last.id })} />
+      {mayWrite ? (
+        <Panel id="new-contact" title="New contact">
+          <Form action="make">
+            <ContactFields details={null} />
+            <Field
+              name="external_id"
+              label="External id"
+              hint="Your own. A contact that has it already is replaced."
+              required={false}
+            />
+            <button type="submit">Save the contact</button>
+          </Form>
+        </Panel>
+      ) : null}
+    </>
+  ),
   actions: {
     make: {
       may: 'contacts.write',

@@ -51,67 +51,65 @@ export const creditsPage = page({
     return { balance, lines, used, older: last?.revision, mayAdd: may(role, 'credits.add') };
   },
   title: () => 'Credits',
-  view: ({ balance, lines, used, older, mayAdd }, { url, org }) => {
-    return (
-      <>
-        <PageHeading title="Credits" />
-        <div class="grid">
-          <section class="panel" aria-label="Balance">
-            <p class="figure">
-              <strong>{balance.toLocaleString('en-US')}</strong>
-              {balance === 1 ? 'credit' : 'credits'}, 1 for each card
+  view: ({ balance, lines, used, older, mayAdd }, { url, org }) => (
+    <>
+      <PageHeading title="Credits" />
+      <div class="grid">
+        <section class="panel" aria-label="Balance">
+          <p class="figure">
+            <strong>{balance.toLocaleString('en-US')}</strong>
+            {balance === 1 ? 'credit' : 'credits'}, 1 for each card
+          </p>
+          {mayAdd ? null : <p class="quiet">Credits are added by those who run the service.</p>}
+        </section>
+        <section class="panel" aria-labelledby="used">
+          <h2 id="used">Cards sent, last {days} days</h2>
+          {used === null ? (
+            <p class="quiet">These figures are being made ready.</p>
+          ) : (
+            <>
+              <Bars
+                label={`Cards sent a day: ${used.reduce((sum, { accepted }) => sum + accepted, 0)} in ${days} days`}
+                bars={used.map(({ day, accepted }, index) => ({
+                  name: index % 5 === 4 ? dayName(day) : '',
+                  title: `${dayName(day)}: ${accepted}`,
+                  value: accepted,
+                }))}
+              />
+              <DaysTable days={used} />
+            </>
+          )}
+        </section>
+      </div>
+      {mayAdd ? (
+        <Panel id="add" title="Add credits">
+          <Form action="add">
+            <div class="beside">
+              <Field name="amount" label="Amount" type="number" />
+              <Field name="reference" label="Reference" required={false} />
+              <Field name="reason" label="Reason" required={false} />
+            </div>
+            <p class="hint">
+              A reference, such as the number of an invoice, buys once: a repeat adds nothing.
             </p>
-            {mayAdd ? null : <p class="quiet">Credits are added by those who run the service.</p>}
-          </section>
-          <section class="panel" aria-labelledby="used">
-            <h2 id="used">Cards sent, last {days} days</h2>
-            {used === null ? (
-              <p class="quiet">These figures are being made ready.</p>
-            ) : (
-              <>
-                <Bars
-                  label={`Cards sent a day: ${used.reduce((sum, { accepted }) => sum + accepted, 0)} in ${days} days`}
-                  bars={used.map(({ day, accepted }, index) => ({
-                    name: index % 5 === 4 ? dayName(day) : '',
-                    title: `${dayName(day)}: ${accepted}`,
-                    value: accepted,
-                  }))}
-                />
-                <DaysTable days={used} />
-              </>
-            )}
-          </section>
-        </div>
-        {mayAdd ? (
-          <Panel id="add" title="Add credits">
-            <Form action="add">
-              <div class="beside">
-                <Field name="amount" label="Amount" type="number" />
-                <Field name="reference" label="Reference" required={false} />
-                <Field name="reason" label="Reason" required={false} />
-              </div>
-              <p class="hint">
-                A reference, such as the number of an invoice, buys once: a repeat adds nothing.
-              </p>
-              <button type="submit">Add credits</button>
-            </Form>
-          </Panel>
-        ) : null}
-        <div class="head">
-          <h2>Statement</h2>
-          <a class="button second" href={url(paths.creditsCsv, { org })}>
-            Download as CSV
-          </a>
-        </div>
-        {lines.length === 0 ? (
-          <Empty title="Nothing has moved yet">Purchases, cards and what came back stand here.</Empty>
-        ) : (
-          <Statement lines={lines} />
-        )}
-        <Older to={older === undefined ? older : url(paths.credits, { org }, { before: String(older) })} />
-      </>
-    );
-  },
+            <button type="submit">Add credits</button>
+          </Form>
+        </Panel>
+      ) : null}
+      <div class="head">
+        <h2>Statement</h2>
+        <a class="button second" href={url(paths.creditsCsv, { org })}>
+          Download as CSV
+        </a>
+      </div>
+      {lines.length === 0 ? (
+        <Empty title="Nothing has moved yet">Purchases, cards and what came back stand here.</Empty>
+      ) : (
+        <Statement lines={lines} />
+      )}
+      <Older to={older === undefined ? older : url(paths.credits, { org }, { before: String(older) })} />
+    </>
+  ),
   actions: {
     add: confirmed('credits.add', 'creditsAdded', async ({ deps, by, org }, sent) => {
       const asked = purchaseIn(sent);

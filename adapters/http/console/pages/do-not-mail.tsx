@@ -17,13 +17,12 @@ export const doNotMailPage = page({
   may: 'contacts.read',
   query: ['done', 'before'],
   load: async (context) => ({
-    rows: await listDoNotMail(context.deps, context.org, wantedPart(context)),
+    ...shownPart(await listDoNotMail(context.deps, context.org, wantedPart(context))),
     mayChange: may(context.role, 'do-not-mail.write'),
   }),
   title: () => 'Do not mail',
-  view: ({ rows, mayChange }, context) => {
+  view: ({ shown, last, mayChange }, context) => {
     const { url, org } = context;
-    const { shown, last } = shownPart(rows);
     return (
       <>
         <Tabs context={context} of="Settings" here="Do not mail" />

@@ -1,7 +1,7 @@
 import { createKey, revokeKey } from '../../../../application/organizations/administer.js';
 import { listKeys, type ListedKey } from '../../../../application/access/read-keys.js';
 import { may } from '../../../../domain/permissions.js';
-import { Form, Submit } from '../../web/form.js';
+import { FormButton } from '../../web/form.js';
 import { Badge, Empty, Older, Panel, Table } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { actorNames } from '../actor-name.js';
@@ -61,10 +61,7 @@ const columns = [
             Calls with {label === null ? 'this key' : `“${label}”`} are refused from then on. This can’t be
             undone.
           </p>
-          <Form action="revoke">
-            <input type="hidden" name="key" value={id} />
-            <Submit kind="bad">Revoke forever</Submit>
-          </Form>
+          <FormButton action="revoke" fields={{ key: id }} kind="bad" words="Revoke forever" />
         </details>
       ) : (
         <Badge tone="good">Works</Badge>

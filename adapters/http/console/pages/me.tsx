@@ -1,7 +1,7 @@
 import { hashOfNew, setPassword, signOutOthers } from '../../../../application/access/people.js';
 import { mailboxIdOf } from '../../../../domain/account.js';
 import { DomainError } from '../../../../domain/errors.js';
-import { Field, Form, Submit } from '../../web/form.js';
+import { Field, Form, FormButton } from '../../web/form.js';
 import { Badge, PageHeading, Panel } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
 import { goodPassword } from '../good-password.js';
@@ -16,56 +16,52 @@ export const mePage = page({
   may: 'signed-in',
   load: ({ deps, visitor }) => deps.sessions.listOf(visitor.session.owner),
   title: () => 'You',
-  view: (sessions, { visitor }) => {
-    return (
-      <>
-        <PageHeading title={visitor.kind === 'operator' ? 'Operator' : visitor.name} />
-        {visitor.kind === 'operator' ? null : <p class="quiet">{visitor.email}</p>}
-        <Panel id="sessions" title="Signed in">
-          <ul class="rows">
-            {sessions.map(({ id, browser, seen }) => (
-              <li>
-                <span>{browser}</span>
-                <div class="actions end">
-                  {id === visitor.session.id ? (
-                    <Badge tone="good">here, now</Badge>
-                  ) : (
-                    <>
-                      <span class="quiet">
-                        last used <Time at={seen} />
-                      </span>
-                      <Form action="signOutThere">
-                        <input type="hidden" name="session" value={id} />
-                        <Submit kind="second">Sign out there</Submit>
-                      </Form>
-                    </>
-                  )}
-                </div>
-              </li>
-            ))}
-          </ul>
-          <div class="actions">
-            <Form action="signOut">
-              <button type="submit">Sign out</button>
-            </Form>
-            <Form action="signOutOthers">
-              <Submit kind="second">Sign out everywhere else</Submit>
-            </Form>
-          </div>
+  view: (sessions, { visitor }) => (
+    <>
+      <PageHeading title={visitor.kind === 'operator' ? 'Operator' : visitor.name} />
+      {visitor.kind === 'operator' ? null : <p class="quiet">{visitor.email}</p>}
+      <Panel id="sessions" title="Signed in">
+        <ul class="rows">
+          {sessions.map(({ id, browser, seen }) => (
+            <li>
+              <span>{browser}</span>
+              <div class="actions end">
+                {id === visitor.session.id ? (
+                  <Badge tone="good">here, now</Badge>
+                ) : (
+                  <>
+                    <span class="quiet">
+                      last used <Time at={seen} />
+                    </span>
+                    <FormButton
+                      action="signOutThere"
+                      fields={{ session: id }}
+                      kind="second"
+                      words="Sign out there"
+                    />
+                  </>
+                )}
+              </div>
+            </li>
+          ))}
+        </ul>
+        <div class="actions">
+          <FormButton action="signOut" words="Sign out" />
+          <FormButton action="signOutOthers" kind="second" words="Sign out everywhere else" />
+        </div>
+      </Panel>
+      {visitor.kind === 'operator' ? null : (
+        <Panel id="password" title="Password">
+          <Form action="changePassword">
+            <WhosePassword email={visitor.email} />
+            <Field name="password" label="Your password" type="password" autocomplete="current-password" />
+            <NewPassword name="next" label="New password" more="Your other sessions end." />
+            <button type="submit">Change password</button>
+          </Form>
         </Panel>
-        {visitor.kind === 'operator' ? null : (
-          <Panel id="password" title="Password">
-            <Form action="changePassword">
-              <WhosePassword email={visitor.email} />
-              <Field name="password" label="Your password" type="password" autocomplete="current-password" />
-              <NewPassword name="next" label="New password" more="Your other sessions end." />
-              <button type="submit">Change password</button>
-            </Form>
-          </Panel>
-        )}
-      </>
-    );
-  },
+      )}
+    </>
+  ),
   actions: {
     signOut: {
       may: 'signed-in',

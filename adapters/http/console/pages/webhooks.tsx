@@ -3,7 +3,7 @@ import { offSince } from '../../../../application/webhooks/endpoints-off.js';
 import { listEndpoints, registerEndpoint } from '../../../../application/webhooks/webhooks.js';
 import { may } from '../../../../domain/permissions.js';
 import { readRegistration } from '../../api/webhooks.js';
-import { Field, Form, Submit } from '../../web/form.js';
+import { Field, Form, FormButton } from '../../web/form.js';
 import { ButtonLink, Empty, Panel } from '../../web/parts.js';
 import { chosenEvents, EndpointState, EventChoices, eventsLine, Health, Secret } from '../endpoint-parts.js';
 import { Tabs } from '../tabs.js';
@@ -61,13 +61,9 @@ export const webhooksPage = page({
                     {mayManage ? (
                       <div class="actions end">
                         {endpoint.disabledReason === null ? null : (
-                          <Form action="enable" to={here}>
-                            <button type="submit">Switch on</button>
-                          </Form>
+                          <FormButton action="enable" to={here} words="Switch on" />
                         )}
-                        <Form action="test" to={here}>
-                          <Submit kind="second">Send a test</Submit>
-                        </Form>
+                        <FormButton action="test" to={here} kind="second" words="Send a test" />
                       </div>
                     ) : null}
                   </li>

@@ -1,4 +1,4 @@
-import { fileOf } from '../code.js';
+import { fileOf } from '../../web/files.js';
 import { text } from '../text.js';
 import { part, type Guide } from './guide.js';
 

@@ -1,5 +1,6 @@
 import type { Html } from '../../web/prose.js';
-import { Code, fileOf } from '../code.js';
+import { fileOf } from '../../web/files.js';
+import { Code } from '../code.js';
 import type { Language } from '../highlight.js';
 import { text } from '../text.js';
 import { part, type Guide } from './guide.js';

@@ -1,4 +1,5 @@
-import { fileOf, Code } from '../code.js';
+import { fileOf } from '../../web/files.js';
+import { Code } from '../code.js';
 import { grid, text } from '../text.js';
 import { Call } from './call.js';
 import { firstRequest } from '../../document/first-card.js';

@@ -57,65 +57,62 @@ export const floorCardPage = page({
     return { ...found, design, machine: context.query('machine') };
   },
   title: ({ card }) => card.code,
-  view: ({ card, design, machine }, context, refused) => {
-    const { url } = context;
-    return (
-      <>
-        <PageHeading above={['Floor', url(paths.floor)]} title={card.code}>
-          <Status status={card.status} />
-        </PageHeading>
-        {card.heldReason === null ? null : <p class="note warning">Held: {reasonInWords(card.heldReason)}</p>}
-        <section class="panel" aria-label="The next step">
-          <NextStep next={nextOf(card)} machine={refused?.sent('machine') ?? machine} />
-        </section>
-        <ol class="steps" aria-label="Steps">
-          {card.steps.map(({ status }, at) => (
-            <li class={status}>
-              <span class="step">{stepName(steps[at] ?? 'posted')}</span>
-              <span class="quiet">{stepState[status]}</span>
-            </li>
-          ))}
-        </ol>
-        {design === null ? null : (
-          <div class="covers">
-            <Cover title={design.name} artwork={design.artwork} isErased={design.erased !== null} />
-          </div>
-        )}
-        <Facts
-          of={{
-            Design: design?.name,
-            Due: <Day day={card.due} />,
-            To: card.recipient?.name ?? gone(card.erasedAt),
-            Handwriting: card.handwriting,
-          }}
-        />
-        <p class="actions">
-          {card.recipient === null ? null : (
-            <a class="button second" href={url(paths.sheets, { code: card.code })}>
-              Print its sheets
-            </a>
-          )}
-          <a class="button second" href={url(paths.floor)}>
-            Next card
+  view: ({ card, design, machine }, { url }, refused) => (
+    <>
+      <PageHeading above={['Floor', url(paths.floor)]} title={card.code}>
+        <Status status={card.status} />
+      </PageHeading>
+      {card.heldReason === null ? null : <p class="note warning">Held: {reasonInWords(card.heldReason)}</p>}
+      <section class="panel" aria-label="The next step">
+        <NextStep next={nextOf(card)} machine={refused?.sent('machine') ?? machine} />
+      </section>
+      <ol class="steps" aria-label="Steps">
+        {card.steps.map(({ status }, at) => (
+          <li class={status}>
+            <span class="step">{stepName(steps[at] ?? 'posted')}</span>
+            <span class="quiet">{stepState[status]}</span>
+          </li>
+        ))}
+      </ol>
+      {design === null ? null : (
+        <div class="covers">
+          <Cover title={design.name} artwork={design.artwork} isErased={design.erased !== null} />
+        </div>
+      )}
+      <Facts
+        of={{
+          Design: design?.name,
+          Due: <Day day={card.due} />,
+          To: card.recipient?.name ?? gone(card.erasedAt),
+          Handwriting: card.handwriting,
+        }}
+      />
+      <p class="actions">
+        {card.recipient === null ? null : (
+          <a class="button second" href={url(paths.sheets, { code: card.code })}>
+            Print its sheets
           </a>
-        </p>
-        {canBeHeld.has(card.status) ? (
-          <WithReason
-            action="hold"
-            label="Hold the card"
-            consequence="It needs a person, and its credit comes back."
-          />
-        ) : null}
-        {canFail.has(card.status) ? (
-          <WithReason
-            action="fail"
-            label="Give the card up"
-            consequence="It is not made, and its credit comes back. This can’t be undone."
-          />
-        ) : null}
-      </>
-    );
-  },
+        )}
+        <a class="button second" href={url(paths.floor)}>
+          Next card
+        </a>
+      </p>
+      {canBeHeld.has(card.status) ? (
+        <WithReason
+          action="hold"
+          label="Hold the card"
+          consequence="It needs a person, and its credit comes back."
+        />
+      ) : null}
+      {canFail.has(card.status) ? (
+        <WithReason
+          action="fail"
+          label="Give the card up"
+          consequence="It is not made, and its credit comes back. This can’t be undone."
+        />
+      ) : null}
+    </>
+  ),
   actions: {
     queue: { may: 'floor.work', run: (context) => change(context, queue) },
     start: { may: 'floor.work', run: report('in_progress') },

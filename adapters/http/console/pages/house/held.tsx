@@ -5,7 +5,7 @@ import { readAccount, readBalance } from '../../../../../application/organizatio
 import { codeFrom } from '../../../../../application/cards/read-cards.js';
 import { release } from '../../../../../domain/card.js';
 import { Instant } from '../../../../../domain/ids.js';
-import { Form } from '../../../web/form.js';
+import { Form, FormButton } from '../../../web/form.js';
 import { ButtonLink, Danger, Empty, PageHeading } from '../../../web/parts.js';
 import { Time } from '../../../web/time.js';
 import { addressee, SmallFront } from '../../cards-table.js';
@@ -47,62 +47,56 @@ export const heldPage = page({
     return { shown, owners, last: more ? shown.at(-1)?.code : undefined };
   },
   title: () => 'Held cards',
-  view: ({ shown, owners, last }, context) => {
-    const { url } = context;
-    return (
-      <>
-        <PageHeading title="Held cards" />
-        {shown.length === 0 ? (
-          <Empty title="Nothing is held">Cards that need a person stand here, of all organizations.</Empty>
-        ) : (
-          shown.map((card) => {
-            const owner = owners.get(card.org);
-            return (
-              <section class="panel" aria-label={card.code}>
-                <div class="head">
-                  <h2>
-                    <SmallFront card={card} owner={owner} /> <CardLink code={card.code} />
-                  </h2>
-                  <span>{owner?.name}</span>
-                </div>
-                <p>
-                  {reasonInWords(card.heldReason)}
-                  <span class="under">
-                    {addressee(card)} · since <Time at={Instant.parse(card.pendingSince)} />
-                  </span>
-                </p>
-                <div class="actions">
-                  <Form action="release">
-                    <input type="hidden" name="card" value={card.code} />
-                    <button type="submit" aria-label={`Release ${card.code}`}>
-                      Release
-                    </button>
-                  </Form>
-                  <span class="quiet small">
-                    Spends 1 of {owner?.balance.toLocaleString('en-US')} credits of {owner?.name}. What the
-                    pen can’t write, or the card has no room for, is left out: the sheets say what to finish
-                    by hand.
-                  </span>
-                </div>
-                <Danger label={`Cancel ${card.code}`}>
-                  <p>Nothing was charged. This can’t be undone.</p>
-                  <Form action="cancel">
-                    <input type="hidden" name="card" value={card.code} />
-                    <button type="submit">Cancel the card</button>
-                  </Form>
-                </Danger>
-              </section>
-            );
-          })
-        )}
-        {last === undefined ? null : (
-          <ButtonLink kind="second" to={url(paths.held, {}, { from: last })}>
-            Newer
-          </ButtonLink>
-        )}
-      </>
-    );
-  },
+  view: ({ shown, owners, last }, { url }) => (
+    <>
+      <PageHeading title="Held cards" />
+      {shown.length === 0 ? (
+        <Empty title="Nothing is held">Cards that need a person stand here, of all organizations.</Empty>
+      ) : (
+        shown.map((card) => {
+          const owner = owners.get(card.org);
+          return (
+            <section class="panel" aria-label={card.code}>
+              <div class="head">
+                <h2>
+                  <SmallFront card={card} owner={owner} /> <CardLink code={card.code} />
+                </h2>
+                <span>{owner?.name}</span>
+              </div>
+              <p>
+                {reasonInWords(card.heldReason)}
+                <span class="under">
+                  {addressee(card)} · since <Time at={Instant.parse(card.pendingSince)} />
+                </span>
+              </p>
+              <div class="actions">
+                <Form action="release">
+                  <input type="hidden" name="card" value={card.code} />
+                  <button type="submit" aria-label={`Release ${card.code}`}>
+                    Release
+                  </button>
+                </Form>
+                <span class="quiet small">
+                  Spends 1 of {owner?.balance.toLocaleString('en-US')} credits of {owner?.name}. What the pen
+                  can’t write, or the card has no room for, is left out: the sheets say what to finish by
+                  hand.
+                </span>
+              </div>
+              <Danger label={`Cancel ${card.code}`}>
+                <p>Nothing was charged. This can’t be undone.</p>
+                <FormButton action="cancel" fields={{ card: card.code }} words="Cancel the card" />
+              </Danger>
+            </section>
+          );
+        })
+      )}
+      {last === undefined ? null : (
+        <ButtonLink kind="second" to={url(paths.held, {}, { from: last })}>
+          Newer
+        </ButtonLink>
+      )}
+    </>
+  ),
   actions: {
     release: confirmed<HouseContext>('cards.release', 'cardReleased', async ({ deps, by }, sent) => {
       const card = { code: codeFrom(sent('card')), org: null };

@@ -36,66 +36,63 @@ export const organizationsPage = page({
   load: async (context) => {
     const q = context.query('q');
     const rows = await listOrganizations(context.deps, { name: q || null, ...wantedPart(context) });
-    return { q, rows };
+    return { q, ...shownPart(rows) };
   },
   title: () => 'Organizations',
-  view: ({ q, rows }, { url }) => {
-    const { shown, last } = shownPart(rows);
-    return (
-      <>
-        <PageHeading title="Organizations" />
-        <Search name="q" label="Name begins with" value={q} required={false} />
-        {shown.length === 0 ? (
-          <Empty title="No organization is like this">
-            Make the first one below, or look for another name.
-          </Empty>
-        ) : (
-          <Table
-            label="Organizations"
-            rows={shown}
-            columns={[
-              {
-                name: 'Organization',
-                kind: 'head',
-                cell: ({ id, name, suspendedAt }) => (
-                  <>
-                    <a href={url(paths.home, { org: id })}>{name}</a>{' '}
-                    {suspendedAt === null ? null : <Badge tone="warn">Suspended</Badge>}
-                    <span class="under mono">{id}</span>
-                  </>
-                ),
-              },
-              { name: 'Credits', kind: 'number', cell: ({ balance }) => balance.toLocaleString('en-US') },
-              { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
-              {
-                name: 'More',
-                cell: ({ id, name }) => (
-                  <a href={url(paths.credits, { org: id })} aria-label={`Add credits for ${name}`}>
-                    Add credits
-                  </a>
-                ),
-              },
-            ]}
-          />
-        )}
-        <Older to={last && url(paths.house, {}, { before: last.id, ...(q !== '' && { q }) })} />
-        <Panel id="new" title="New organization">
-          <Form action="make">
-            <div class="beside">
-              <Field name="name" label="Name" />
-              <Field name="house_hand" label="House hand" required={false} />
-            </div>
-            <div class="beside">
-              <Field name="owner" label="First owner" />
-              <Field name="email" label="E-mail" type="email" />
-            </div>
-            <p class="hint">The owner’s invitation is shown once, for you to pass on.</p>
-            <button type="submit">Create organization</button>
-          </Form>
-        </Panel>
-      </>
-    );
-  },
+  view: ({ q, shown, last }, { url }) => (
+    <>
+      <PageHeading title="Organizations" />
+      <Search name="q" label="Name begins with" value={q} required={false} />
+      {shown.length === 0 ? (
+        <Empty title="No organization is like this">
+          Make the first one below, or look for another name.
+        </Empty>
+      ) : (
+        <Table
+          label="Organizations"
+          rows={shown}
+          columns={[
+            {
+              name: 'Organization',
+              kind: 'head',
+              cell: ({ id, name, suspendedAt }) => (
+                <>
+                  <a href={url(paths.home, { org: id })}>{name}</a>{' '}
+                  {suspendedAt === null ? null : <Badge tone="warn">Suspended</Badge>}
+                  <span class="under mono">{id}</span>
+                </>
+              ),
+            },
+            { name: 'Credits', kind: 'number', cell: ({ balance }) => balance.toLocaleString('en-US') },
+            { name: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
+            {
+              name: 'More',
+              cell: ({ id, name }) => (
+                <a href={url(paths.credits, { org: id })} aria-label={`Add credits for ${name}`}>
+                  Add credits
+                </a>
+              ),
+            },
+          ]}
+        />
+      )}
+      <Older to={last && url(paths.house, {}, { before: last.id, ...(q !== '' && { q }) })} />
+      <Panel id="new" title="New organization">
+        <Form action="make">
+          <div class="beside">
+            <Field name="name" label="Name" />
+            <Field name="house_hand" label="House hand" required={false} />
+          </div>
+          <div class="beside">
+            <Field name="owner" label="First owner" />
+            <Field name="email" label="E-mail" type="email" />
+          </div>
+          <p class="hint">The owner’s invitation is shown once, for you to pass on.</p>
+          <button type="submit">Create organization</button>
+        </Form>
+      </Panel>
+    </>
+  ),
   actions: {
     make: {
       may: 'organizations.manage',
