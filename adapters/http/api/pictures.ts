@@ -17,8 +17,6 @@ export const pictureRoutes = ({ artwork }: { readonly artwork: Artwork }): reado
     access: { kind: 'public' },
     params: z.object({ digest: text({ code: 'not_found' }), file: text({ code: 'not_found' }) }),
     hidden: true,
-    tags: ['docs'],
-    responses: { 200: { description: 'The picture.', schema: null, type: 'image/webp' } },
     handle: async (request) => {
       const { params } = request;
       const [, size, type] = pictureFiles.find(([file]) => file === params.file) ?? [];

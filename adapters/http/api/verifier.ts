@@ -13,8 +13,6 @@ export const verifierRoutes = (): readonly Route[] => {
       access: { kind: 'public' },
       failure: 'internal_error',
       hidden: true,
-      tags: ['docs'],
-      responses: { 200: { description: 'JavaScript for Node.js.', schema: null, type: 'text/javascript' } },
       handle: () => Promise.resolve({ document }),
     }),
   ];

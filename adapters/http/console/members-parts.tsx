@@ -9,12 +9,12 @@ import type { Html } from '../web/prose.js';
 import type { Url } from '../web/url.js';
 import type { Context } from './page.js';
 
-const sentences: Readonly<Record<Role, string>> = {
-  owner: 'everything: members and settings, too',
-  developer: 'sends cards; changes integrations, designs and contacts',
-  viewer: 'sees everything here, but changes nothing',
-  operator: 'runs the service; sees every organization, sends no cards',
-  floor: 'reports the steps of cards, and nothing else',
+export const roleMeans: Readonly<Record<Role, string>> = {
+  owner: 'sends and cancels cards, manages keys, webhooks and settings, and invites people',
+  developer: 'sends and cancels cards, and manages keys, hooks and webhooks',
+  viewer: 'sees cards, contacts, designs, integrations and credits, and changes nothing',
+  operator: 'runs the service, for every organization',
+  floor: 'works on the floor: the steps of each card',
   auditor: 'sees everything, but changes nothing',
 };
 
@@ -37,7 +37,7 @@ const ChangeRole = ({ member, roles }: MemberProps & Pick<RowsProps, 'roles'>) =
         <label class="check">
           <input type="radio" name="role" value={role} checked={role === member.role} />
           <span>
-            {role} <span class="hint">{sentences[role]}</span>
+            {role} <span class="hint">{roleMeans[role]}</span>
           </span>
         </label>
       ))}
@@ -111,7 +111,7 @@ export const Invite = ({ roles }: Pick<RowsProps, 'roles'>) => (
         name="role"
         value={roles.at(-1) ?? ''}
         label="Role"
-        options={roles.map((role) => ({ value: role, name: `${role}: ${sentences[role]}` }))}
+        options={roles.map((role) => ({ value: role, name: `${role}: ${roleMeans[role]}` }))}
       />
       <p class="hint">The service sends no mail: the link is shown to you once, and you pass it on.</p>
       <button type="submit">Create invitation</button>

@@ -13,8 +13,6 @@ const startRoute = ({ baseUrl }: { readonly baseUrl: () => string }, path: strin
     access: { kind: 'public' },
     failure: 'internal_error',
     hidden: true,
-    tags: ['console'],
-    responses: { 303: { description: 'The way to the pages.', schema: null, type: 'text/html' } },
     handle: () => {
       const { prefix } = placeOf(baseUrl());
       const headers = { location: pageUrl(prefix, path) };
@@ -45,8 +43,6 @@ const routesAt = (deps: ConsoleDeps, path: string): readonly Route[] =>
       undecodable: 'as-is',
       hidden: true,
       rehearses: true,
-      tags: ['console'],
-      responses: { 200: { description: 'The page.', schema: null, type: 'text/html' } },
       handle: (request) => answer(deps, path, method === 'POST', request as PageRequest),
     }),
   );

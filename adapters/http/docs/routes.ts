@@ -53,8 +53,6 @@ const hidden = (id: string, summary: string) =>
     access: { kind: 'public' },
     failure: 'internal_error',
     hidden: true,
-    tags: ['docs'],
-    responses: { 200: { description: summary, schema: null, type: 'text/html' } },
   }) as const;
 
 const shown = (

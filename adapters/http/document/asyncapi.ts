@@ -130,22 +130,15 @@ const textOrNull = { type: ['string', 'null'] };
 const instant = { type: 'string', format: 'date-time' };
 const counter = (description: string): Node => ({ type: 'string', pattern: '^[0-9]+$', description });
 
-const metadata: Node = {
+/** An object, of whose fields some may be absent. */
+const object = (properties: Node, ...optional: readonly string[]): Node => ({
   type: 'object',
-  required: [
-    'org',
-    'actor',
-    'requestId',
-    'correlationId',
-    'causationId',
-    'schemaVersion',
-    'occurredAt',
-    'subject',
-    'keyId',
-    'personal',
-    'hash',
-  ],
-  properties: {
+  required: Object.keys(properties).filter((name) => !optional.includes(name)),
+  properties,
+});
+
+const metadata = object(
+  {
     org: {
       ...textOrNull,
       description: 'The organization to which the event belongs; null for the catalogue.',
@@ -187,7 +180,10 @@ const metadata: Node = {
       description: 'Proves to a holder of the event key that the service wrote the event.',
     },
   },
-};
+  'traceparent',
+  'chain',
+  'mac',
+);
 
 /** On the exchange. (CloudEvents 1.0, AMQP binding) */
 const cloudEventHeaders: Node = {
@@ -207,10 +203,8 @@ const cloudEventHeaders: Node = {
 /** The routing key of an event type, which is also the name of its channel. */
 const routingKey = (category: Category, type: string): string => `${category}.${type}`;
 
-const payload = (category: Category, type: string, schema: z.ZodObject): Node => ({
-  type: 'object',
-  required: ['log', 'position', 'stream', 'revision', 'id', 'type', 'at', 'data', 'metadata'],
-  properties: {
+const payload = (category: Category, type: string, schema: z.ZodObject): Node =>
+  object({
     log: {
       ...textOrNull,
       description: 'The id of the log. If it changes, your positions belong to another log: begin again.',
@@ -225,8 +219,7 @@ const payload = (category: Category, type: string, schema: z.ZodObject): Node =>
     at: { ...instant, description: 'When the event occurred.' },
     data: { ...withMeanings(dataSchema(schema), [type]), description: 'What happened.' },
     metadata: { $ref: '#/components/schemas/Metadata' },
-  },
-});
+  });
 
 const exchange = {
   is: 'routingKey',

@@ -1,10 +1,11 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { ErrorCode } from '../../../domain/errors.js';
 import { errorPages } from './error-pages.js';
 import { statusOf } from '../server/errors.js';
 import { maxNamed } from '../schema/ignored.js';
 import { isFor, type Audience } from '../server/audience.js';
 import { documented, jsonSchemaOf, type JsonSchema } from '../schema/json-schema.js';
+import { examples, shownText } from '../schema/shown.js';
 import { webhookEvent, webhookHeaders } from '../schema/outbound.js';
 import { eventExampleOf, textExampleOf } from './response-examples.js';
 import { exampleOf, responseExampleOf, sampleRequest, samplesOf } from './samples.js';
@@ -121,44 +122,25 @@ const preferHeader = {
   schema: { type: 'string', examples: ['handling=strict'] },
 } as const;
 
-const errorSchema: JsonSchema = {
-  type: 'object',
-  description: 'Why a request was refused, or failed.',
-  additionalProperties: true,
-  required: ['error'],
-  properties: {
-    error: {
-      type: 'object',
-      description: 'What went wrong.',
-      additionalProperties: true,
-      required: ['code', 'message', 'docs', 'request_id'],
-      properties: {
-        code: { type: 'string', description: 'Stable: safe to switch on.', examples: ['invalid_recipient'] },
-        message: {
-          type: 'string',
-          description: 'For people. May change.',
-          examples: ['The ZIP code must be five digits, or nine as 12345-6789.'],
-        },
-        docs: {
-          type: 'string',
-          format: 'uri',
-          description: 'A page about this code.',
-          examples: ['https://cards.example/docs/errors/invalid_recipient'],
-        },
-        param: {
-          type: 'string',
-          description: 'The field or parameter at fault, if there is one.',
-          examples: ['recipient.zip'],
-        },
-        request_id: {
-          type: 'string',
-          description: 'The same as the header x-request-id.',
-          examples: ['req_01JNBSW5A4Q7M2'],
-        },
-      },
-    },
-  },
-};
+const error = z
+  .object({
+    error: z
+      .object({
+        code: shownText('Stable: safe to switch on.', 'invalid_recipient'),
+        message: shownText(
+          'For people. May change.',
+          'The ZIP code must be five digits, or nine as 12345-6789.',
+        ),
+        docs: shownText(
+          'A page about this code.',
+          'https://cards.example/docs/errors/invalid_recipient',
+        ).meta({ format: 'uri' }),
+        param: shownText('The field or parameter at fault, if there is one.', 'recipient.zip').optional(),
+        request_id: shownText('The same as the header x-request-id.', examples.request),
+      })
+      .describe('What went wrong.'),
+  })
+  .describe('Why a request was refused, or failed.');
 
 const extraErrorHeaders = (status: number): Node => {
   if (status === 401)
@@ -468,7 +450,7 @@ export const openApiDocument = (
       headers: { ...everyHeader, ...toldHeaders },
       schemas: {
         ...Object.fromEntries(Object.entries(components).sort(([a], [b]) => a.localeCompare(b))),
-        Error: errorSchema,
+        Error: documented([error], 'open').schemas[0]?.[1],
       },
     },
   };

@@ -73,8 +73,6 @@ const tilePaths = (
       access,
       params: z.object(Object.fromEntries(all.map((name) => [name, text({ code: 'not_found' })]))),
       hidden: true,
-      tags: ['log'],
-      responses: {},
       handle: ({ params }) =>
         tileOf(
           deps,

@@ -200,7 +200,8 @@ interface Definition<
   Values,
 > extends Description<Params, Query> {
   readonly access: A;
-  readonly tags: readonly string[];
+  /** None, if the documents leave the route out. */
+  readonly tags?: readonly string[];
   readonly body?: Body<Values>;
   handle(
     request: HttpRequest<CallerOf<A>, z.output<Params>, z.output<Query>>,
@@ -255,7 +256,7 @@ export const route = <
     summary,
     description,
     deprecated,
-    tags,
+    tags = [],
     headers,
     answers = {},
     responses = succeeding(answers),

@@ -4,11 +4,18 @@ import { root } from '../../../../application/access/sessions.js';
 import { Instant } from '../../../../domain/ids.js';
 import { Form } from '../../web/form.js';
 import { Time } from '../../web/time.js';
-import { go, page } from '../page.js';
+import { type Context, go, type Outcome, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { sessionOf, unknownLink } from '../signing-in.js';
 
 const over = 'This link is over, or was used already. Make a new one with `npm run -s cli -- console`.';
+
+const entered = async (context: Context, as: string): Promise<Outcome> => {
+  const { deps, params, url } = context;
+  if ((await takeLink(deps, params['link'] ?? ''))?.purpose !== 'enter')
+    throw await unknownLink(context, over);
+  return go(url(paths.start), [await sessionOf(context, as)]);
+};
 
 /**
  * Opening the link doesn't use it up, so that programs that preview links do no harm; pressing the button
@@ -48,23 +55,12 @@ export const enterPage = page({
     </div>
   ),
   actions: {
-    enter: {
-      may: 'anyone',
-      run: async (context) => {
-        const { deps, params, url } = context;
-        if ((await takeLink(deps, params['link'] ?? ''))?.purpose !== 'enter')
-          throw await unknownLink(context, over);
-        return go(url(paths.start), [await sessionOf(context, root)]);
-      },
-    },
+    enter: { may: 'anyone', run: (context) => entered(context, root) },
     enterDemo: {
       may: 'anyone',
       run: async (context) => {
-        const { deps, params, url } = context;
-        if ((await findDemoOwner(deps)) === null) throw await unknownLink(context, over);
-        if ((await takeLink(deps, params['link'] ?? ''))?.purpose !== 'enter')
-          throw await unknownLink(context, over);
-        return go(url(paths.start), [await sessionOf(context, demoOwner)]);
+        if ((await findDemoOwner(context.deps)) === null) throw await unknownLink(context, over);
+        return entered(context, demoOwner);
       },
     },
   },

@@ -3,26 +3,17 @@ import { acceptFor, findInvitation, joinWithNewAccount } from '../../../../appli
 import { readAccount } from '../../../../application/organizations/read-accounts.js';
 import { OrganizationId, type Uuid } from '../../../../domain/ids.js';
 import { house, invitationIdOf, newAccountIdOf } from '../../../../domain/members.js';
-import type { Role } from '../../../../domain/permissions.js';
 import { newMember } from '../../operator/people.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form, Refusal, Submit } from '../../web/form.js';
 import { Panel } from '../../web/parts.js';
 import { goodPassword } from '../good-password.js';
+import { roleMeans } from '../members-parts.js';
 import { NewPassword, WhosePassword } from '../new-password.js';
 import { type Context, go, page } from '../page.js';
 import { paths } from '../../web/paths.js';
 import { formIn } from '../run-once.js';
 import { accountBy, signedIn, unknownLink } from '../signing-in.js';
-
-const roleMeans: Readonly<Record<Role, string>> = {
-  owner: 'sends and cancels cards, manages keys, webhooks and settings, and invites people',
-  developer: 'sends and cancels cards, and manages keys, hooks and webhooks',
-  viewer: 'sees cards, contacts, designs, integrations and credits, and changes nothing',
-  operator: 'runs the service, for every organization',
-  floor: 'works on the floor: the steps of each card',
-  auditor: 'sees everything, but changes nothing',
-};
 
 const joiner = newMember.pick({ name: true });
 
