@@ -69,29 +69,34 @@ const nothingKnown = {
   workAnniversary: null,
 };
 
-const bodyOf = (id: string, { details, createdAt, updatedAt, erasedAt, deletedAt }: KnownContact): object => {
-  const known = details ?? nothingKnown;
-  return {
-    id,
-    object: 'contact',
-    external_id: known.externalId,
-    name: known.name,
-    first_name: known.firstName,
-    last_name: known.lastName,
-    company: known.company,
-    job_title: known.jobTitle,
-    email: known.email,
-    phone: known.phone,
-    address: { ...known.address, status: 'unverified' },
-    birthday: known.birthday,
-    work_anniversary: known.workAnniversary,
-    created_at: timestamp(createdAt),
-    updated_at: timestamp(updatedAt),
-    ...(erasedAt
-      ? { erased_at: timestamp(erasedAt) }
-      : details === null && deletedAt === null && { unreadable: true }),
-  };
-};
+/** The details of a contact, as clients send and get them. */
+export const detailsBody = (known: ContactDetails | typeof nothingKnown) => ({
+  external_id: known.externalId,
+  name: known.name,
+  first_name: known.firstName,
+  last_name: known.lastName,
+  company: known.company,
+  job_title: known.jobTitle,
+  email: known.email,
+  phone: known.phone,
+  address: { ...known.address, status: 'unverified' },
+  birthday: known.birthday,
+  work_anniversary: known.workAnniversary,
+});
+
+const bodyOf = (
+  id: string,
+  { details, createdAt, updatedAt, erasedAt, deletedAt }: KnownContact,
+): object => ({
+  id,
+  object: 'contact',
+  ...detailsBody(details ?? nothingKnown),
+  created_at: timestamp(createdAt),
+  updated_at: timestamp(updatedAt),
+  ...(erasedAt
+    ? { erased_at: timestamp(erasedAt) }
+    : details === null && deletedAt === null && { unreadable: true }),
+});
 
 export const contactsQuery = z.object({
   limit: pageLimit,

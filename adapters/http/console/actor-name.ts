@@ -11,6 +11,10 @@ type Deps = { readonly streams: Streams };
 const isOfStaff = async (streams: Streams, account: Uuid): Promise<boolean> =>
   roleOf((await streams.load(members, house)).state, account) !== null;
 
+type Labelled = { readonly status: string; readonly label?: string | null };
+
+const labelOf = ({ status, label = null }: Labelled): string | null => (status === 'none' ? null : label);
+
 const nameOf = async ({ streams }: Deps, { kind, id }: Actor, toOperator: boolean): Promise<string> => {
   switch (kind) {
     case 'member':
@@ -20,20 +24,15 @@ const nameOf = async ({ streams }: Deps, { kind, id }: Actor, toOperator: boolea
       );
     case 'operator': {
       const isNamed = toOperator && id !== null && id !== 'root';
-      const key = isNamed ? (await streams.load(apiKey, id)).state : null;
-      return key === null || key.status === 'none' || key.label === null ? 'the operator' : key.label;
+      return (isNamed ? labelOf((await streams.load(apiKey, id)).state) : null) ?? 'the operator';
     }
     case 'key': {
-      const key = id === null ? null : (await streams.load(apiKey, id)).state;
-      return key === null || key.status === 'none' || key.label === null
-        ? 'an API key'
-        : `the key ${key.label}`;
+      const label = id === null ? null : labelOf((await streams.load(apiKey, id)).state);
+      return label === null ? 'an API key' : `the key ${label}`;
     }
     case 'hook': {
-      const made = id === null ? null : (await streams.load(hook, id)).state;
-      return made === null || made.status === 'none' || made.label === null
-        ? 'a hook'
-        : `the hook ${made.label}`;
+      const label = id === null ? null : labelOf((await streams.load(hook, id)).state);
+      return label === null ? 'a hook' : `the hook ${label}`;
     }
     case 'system':
       return 'the service';

@@ -1,48 +1,35 @@
 import type { ContactDetails } from '../../../domain/contact.js';
 import { states } from '../../../domain/recipient.js';
 import { readContact } from '../api/contact-fields.js';
+import { detailsBody } from '../api/contacts.js';
 import { Choice, Field } from '../web/form.js';
 import type { Sent } from './page.js';
+
+const names = [
+  'first_name',
+  'last_name',
+  'company',
+  'job_title',
+  'email',
+  'phone',
+  'birthday',
+  'work_anniversary',
+] as const;
+const parts = ['line1', 'line2', 'city', 'state', 'zip'] as const;
 
 /** The record that the form holds. Throws the refusal of the first wrong field. */
 export const contactFrom = (sent: Sent, externalId: string | null): ContactDetails =>
   readContact({
     external_id: externalId ?? sent('external_id'),
-    first_name: sent('first_name'),
-    last_name: sent('last_name'),
-    company: sent('company'),
-    job_title: sent('job_title'),
-    email: sent('email'),
-    phone: sent('phone'),
-    address: {
-      line1: sent('address.line1'),
-      line2: sent('address.line2'),
-      city: sent('address.city'),
-      state: sent('address.state'),
-      zip: sent('address.zip'),
-    },
-    birthday: sent('birthday'),
-    work_anniversary: sent('work_anniversary'),
+    ...Object.fromEntries(names.map((name) => [name, sent(name)])),
+    address: Object.fromEntries(parts.map((part) => [part, sent(`address.${part}`)])),
   });
 
-const textsOf = (details: ContactDetails | null): Readonly<Record<string, string | null>> =>
-  details === null
-    ? {}
-    : {
-        first_name: details.firstName,
-        last_name: details.lastName,
-        company: details.company,
-        job_title: details.jobTitle,
-        email: details.email,
-        phone: details.phone,
-        'address.line1': details.address.line1,
-        'address.line2': details.address.line2,
-        'address.city': details.address.city,
-        'address.state': details.address.state,
-        'address.zip': details.address.zip,
-        birthday: details.birthday,
-        work_anniversary: details.workAnniversary,
-      };
+const textsOf = (details: ContactDetails | null): Readonly<Record<string, string | null>> => {
+  if (details === null) return {};
+  const { address, ...texts } = detailsBody(details);
+  return { ...texts, ...Object.fromEntries(parts.map((part) => [`address.${part}`, address[part]])) };
+};
 
 interface Props {
   /** The stored details; null for a new contact. */

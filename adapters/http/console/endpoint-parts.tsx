@@ -3,7 +3,9 @@ import type { Instant, Uuid } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
 import { Checks } from '../web/choices.js';
-import { Badge } from '../web/parts.js';
+import { Badge, ButtonLink } from '../web/parts.js';
+import type { Html } from '../web/prose.js';
+import type { Url } from '../web/url.js';
 import { Time } from '../web/time.js';
 import type { Sent } from './page.js';
 import { instantAt } from './since.js';
@@ -70,9 +72,19 @@ export const EventChoices = ({ subscribed }: { readonly subscribed: readonly str
 export const chosenEvents = (sent: Sent): readonly string[] =>
   publicEventTypes.filter((type) => sent(type) === 'on');
 
+interface SecretProps {
+  readonly title: string;
+  readonly secret: string;
+  readonly back: Url;
+  /** What it signs. */
+  readonly children: Html;
+}
+
 /** A signing secret, shown this once. */
-export const Secret = ({ secret }: { readonly secret: string }) => (
-  <>
+export const SecretShown = ({ title, secret, back, children }: SecretProps) => (
+  <div class="narrow">
+    <h1>{title}</h1>
+    <p>{children}</p>
     <p class="note">
       <strong>This is shown once.</strong> Store it where your receiver reads it, as{' '}
       <code>WEBHOOK_SECRET</code>.
@@ -80,5 +92,6 @@ export const Secret = ({ secret }: { readonly secret: string }) => (
     <pre tabindex={0}>
       <code>{secret}</code>
     </pre>
-  </>
+    <ButtonLink to={back}>I have stored it</ButtonLink>
+  </div>
 );

@@ -45,17 +45,8 @@ export const contactOf = async ({ deps, org }: OrgContext, id: string): Promise<
 export const draftFor = (contact: ContactDocument | null): Draft => {
   const details = contact?.details ?? null;
   if (contact === null || details === null) return draftOf(() => '');
-  const { line1, line2, city, state, zip } = details.address;
-  const known: Partial<Record<keyof Draft, string | null>> = {
-    contact: contact.id,
-    'recipient.name': details.name,
-    'recipient.line1': line1,
-    'recipient.line2': line2,
-    'recipient.city': city,
-    'recipient.state': state,
-    'recipient.zip': zip,
-  };
-  return draftOf((name) => known[name] ?? '');
+  const known: Readonly<Record<string, string | null>> = { name: details.name, ...details.address };
+  return draftOf((name) => (name === 'contact' ? contact.id : (known[name.replace('recipient.', '')] ?? '')));
 };
 
 /** Leaves out empty texts, as in the body of a request. */
@@ -64,16 +55,9 @@ const given = (text: string): { readonly value?: string } => (text === '' ? {} :
 /** The card that the form asks for, each field read or refused on its own. */
 export const cardFrom = async (context: OrgContext, draft: Draft): Promise<CardDraft> => {
   const contact = await contactOf(context, draft.contact);
-  const part = (name: 'name' | 'line1' | 'line2' | 'city' | 'state' | 'zip') => draft[`recipient.${name}`];
+  const parts = fields.filter((name) => name.startsWith('recipient.'));
   const read = readCardFields({
-    recipient: {
-      name: part('name'),
-      line1: part('line1'),
-      line2: part('line2'),
-      city: part('city'),
-      state: part('state'),
-      zip: part('zip'),
-    },
+    recipient: Object.fromEntries(parts.map((name) => [name.replace('recipient.', ''), draft[name]])),
     message: draft.message,
     arrive_on: given(draft.arrive_on).value,
     handwriting: given(draft.handwriting).value,

@@ -1,3 +1,4 @@
+import type { ComponentProps } from 'preact';
 import { deliveryStatuses } from '../../../../application/ports/delivery-log.js';
 import {
   listDeliveries,
@@ -42,6 +43,12 @@ const filterOf = ({ query }: OrgContext) => ({
   card: codeIn(query('card')),
 });
 
+type FilterProps = Omit<ComponentProps<typeof Choice>, 'value'> & { readonly value: string | null };
+
+const Filter = ({ value, options, ...label }: FilterProps) => (
+  <Choice {...label} value={value ?? ''} options={[{ value: '', name: 'All' }, ...options]} />
+);
+
 /** The page with the same filters. */
 const same = ({ url, org, query }: OrgContext, more: Readonly<Record<string, string>>) => {
   const kept = filters.map((name) => [name, query(name)] as const).filter(([, value]) => value !== '');
@@ -78,29 +85,18 @@ export const deliveriesPage = page({
       <>
         <Tabs context={context} of="Integrations" here="Deliveries" />
         <form method="get" class="search wide" role="search" aria-label="Deliveries">
-          <Choice
-            name="endpoint"
-            label="Endpoint"
-            value={filter.endpoint ?? ''}
-            options={[{ value: '', name: 'All' }, ...everyEndpoint]}
-          />
-          <Choice
+          <Filter name="endpoint" label="Endpoint" value={filter.endpoint} options={everyEndpoint} />
+          <Filter
             name="status"
             label="Status"
-            value={filter.status ?? ''}
-            options={[
-              { value: '', name: 'All' },
-              ...deliveryStatuses.map((value) => ({ value, name: deliveryWord(value) })),
-            ]}
+            value={filter.status}
+            options={deliveryStatuses.map((value) => ({ value, name: deliveryWord(value) }))}
           />
-          <Choice
+          <Filter
             name="type"
             label="Event"
-            value={filter.type ?? ''}
-            options={[
-              { value: '', name: 'All' },
-              ...publicEventTypes.map((value) => ({ value, name: value })),
-            ]}
+            value={filter.type}
+            options={publicEventTypes.map((value) => ({ value, name: value }))}
           />
           <Field name="card" label="Card" type="search" value={query('card')} required={false} />
           <button type="submit">Find</button>

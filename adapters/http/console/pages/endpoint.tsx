@@ -13,10 +13,10 @@ import {
 import { may } from '../../../../domain/permissions.js';
 import { ClientGone } from '../../server/errors.js';
 import { readEndpointChange } from '../../api/webhooks.js';
-import { ButtonLink, PageHeading } from '../../web/parts.js';
+import { PageHeading } from '../../web/parts.js';
 import { DeliveriesTable } from '../delivery-parts.js';
 import { EndpointForms } from '../endpoint-forms.js';
-import { chosenEvents, EndpointState, eventsLine, Health, Secret } from '../endpoint-parts.js';
+import { chosenEvents, EndpointState, eventsLine, Health, SecretShown } from '../endpoint-parts.js';
 import { confirmed, go, type OrgContext, page, pageAfter } from '../page.js';
 import type { Url } from '../../web/url.js';
 import { paths } from '../../web/paths.js';
@@ -133,12 +133,9 @@ export const endpointPage = page({
           kind: 'show',
           title: 'The new signing secret',
           body: (
-            <div class="narrow">
-              <h1>The secret is rotated</h1>
-              <p>For 24 hours deliveries are signed with the old one, too: take both until then.</p>
-              <Secret secret={secret} />
-              <ButtonLink to={here(context)}>I have stored it</ButtonLink>
-            </div>
+            <SecretShown title="The secret is rotated" secret={secret} back={here(context)}>
+              For 24 hours deliveries are signed with the old one, too: take both until then.
+            </SecretShown>
           ),
         };
       },

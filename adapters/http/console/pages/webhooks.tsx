@@ -4,8 +4,15 @@ import { listEndpoints, registerEndpoint } from '../../../../application/webhook
 import { may } from '../../../../domain/permissions.js';
 import { readRegistration } from '../../api/webhooks.js';
 import { Field, Form, FormButton } from '../../web/form.js';
-import { ButtonLink, Empty, Panel } from '../../web/parts.js';
-import { chosenEvents, EndpointState, EventChoices, eventsLine, Health, Secret } from '../endpoint-parts.js';
+import { Empty, Panel } from '../../web/parts.js';
+import {
+  chosenEvents,
+  EndpointState,
+  EventChoices,
+  eventsLine,
+  Health,
+  SecretShown,
+} from '../endpoint-parts.js';
 import { Tabs } from '../tabs.js';
 import { go, page, pageAfter } from '../page.js';
 import { paths } from '../../web/paths.js';
@@ -114,14 +121,9 @@ export const webhooksPage = page({
           kind: 'show',
           title: 'The signing secret',
           body: (
-            <div class="narrow">
-              <h1>The endpoint is registered</h1>
-              <p>
-                Deliveries to <code>{endpoint.url}</code> are signed with this secret.
-              </p>
-              <Secret secret={secret} />
-              <ButtonLink to={here}>I have stored it</ButtonLink>
-            </div>
+            <SecretShown title="The endpoint is registered" secret={secret} back={here}>
+              Deliveries to <code>{endpoint.url}</code> are signed with this secret.
+            </SecretShown>
           ),
         };
       },
