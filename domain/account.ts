@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { foldEmail } from './email.js';
-import { never } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, OrganizationId, type Uuid } from './ids.js';
 
@@ -52,8 +51,6 @@ export const account: Aggregate<Account, AccountEvent> = {
       case 'PasswordChanged':
       case 'SignedOutEverywhere':
         return state;
-      default:
-        return never(event);
     }
   },
 };

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { DomainError, never } from './errors.js';
+import { DomainError } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, Instant, OrganizationId, type Uuid } from './ids.js';
 
@@ -86,8 +86,6 @@ export const apiKey: Aggregate<ApiKey, ApiKeyEvent> = {
         return { status: 'issued', org: houseId, requestsPerMinute: null, ...event.data };
       case 'ApiKeyRevoked':
         return state.status === 'none' ? state : { ...state, status: 'revoked' };
-      default:
-        return never(event);
     }
   },
 };
@@ -107,19 +105,18 @@ export const isKeyShaped = (token: string): boolean => secretShape.test(token);
 export const keyIdOf = (secret: string): Uuid =>
   derivedUuid('api-key', createHash('sha256').update(secret).digest('hex'));
 
-export const issueKey =
-  (key: IssuedKey) =>
+const asFirst =
+  (event: ApiKeyEvent) =>
   (state: ApiKey): ApiKeyEvent[] => {
     if (state.status !== 'none') throw new Error('this key already exists');
-    return [{ type: 'ApiKeyIssued', data: { ...key, scopes: [...key.scopes] } }];
+    return [event];
   };
 
-export const issueOperatorKey =
-  (key: IssuedOperatorKey) =>
-  (state: ApiKey): ApiKeyEvent[] => {
-    if (state.status !== 'none') throw new Error('this key already exists');
-    return [{ type: 'OperatorKeyIssued', data: { ...key, scopes: [...key.scopes] } }];
-  };
+export const issueKey = (key: IssuedKey) =>
+  asFirst({ type: 'ApiKeyIssued', data: { ...key, scopes: [...key.scopes] } });
+
+export const issueOperatorKey = (key: IssuedOperatorKey) =>
+  asFirst({ type: 'OperatorKeyIssued', data: { ...key, scopes: [...key.scopes] } });
 
 /** Revokes a key of the organization; a repeat records nothing. Throws `not_found`. */
 export const revokeKey =

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Front } from './artwork.js';
-import { never, UnknownName } from './errors.js';
+import { UnknownName } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { foldName, truncate } from './text.js';
 
@@ -27,8 +27,6 @@ export const collectionCard: Aggregate<CollectionCard, CollectionEvent> = {
         return { ...event.data, active: true };
       case 'CollectionCardWithdrawn':
         return { title: '', artwork: null, ...state, active: false };
-      default:
-        return never(event);
     }
   },
 };
@@ -78,8 +76,6 @@ export const handwriting: Aggregate<Handwriting, HandwritingEvent> = {
         return { name: event.data.name, active: true };
       case 'HandwritingWithdrawn':
         return { name: state?.name ?? '', active: false };
-      default:
-        return never(event);
     }
   },
 };

@@ -78,8 +78,3 @@ export class FinalError extends NamedError {}
 
 /** The message of a caught value: anything can be thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
-/** Ends a switch over a union: the compiler complains if a case is missing. */
-export const never = (value: never): never => {
-  throw new Error(`unexpected ${JSON.stringify(value)}`);
-};

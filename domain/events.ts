@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { FinalError } from './errors.js';
-import type { Category, CommandId, Instant, OrganizationId, StreamName, Uuid } from './ids.js';
-import { CommandId as CommandIdSchema } from './ids.js';
+import {
+  CommandId,
+  type Category,
+  type Instant,
+  type OrganizationId,
+  type StreamName,
+  type Uuid,
+} from './ids.js';
 
 type Shapes = Readonly<Record<string, z.ZodRawShape>>;
 
@@ -153,7 +159,7 @@ export const parseEvent = <State, Event extends DomainEvent>(
  * The slot of a card's stream that a spend pays for, and the command that will fill it. (docs/money.md, rule
  * 1: a cause moves money once)
  */
-export const Slot = z.object({ card: z.string(), revision: z.int().min(0), command: CommandIdSchema });
+export const Slot = z.object({ card: z.string(), revision: z.int().min(0), command: CommandId });
 export type Slot = z.infer<typeof Slot>;
 
 /** A command's envelope, besides its intent. Event ids are derived from `id`. */

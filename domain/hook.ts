@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { DomainError, never } from './errors.js';
+import { DomainError } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
-import type { Uuid } from './ids.js';
-import { derivedUuid, OrganizationId } from './ids.js';
+import { derivedUuid, OrganizationId, type Uuid } from './ids.js';
 
 /**
  * The settings of a hook. `design` is an id or `card:<slug>`; null means the default design at the time of
@@ -59,8 +58,6 @@ export const hook: Aggregate<Hook, HookEvent> = {
         return changed(state, 'active');
       case 'HookDeleted':
         return changed(state, 'deleted');
-      default:
-        return never(event);
     }
   },
 };
@@ -88,6 +85,13 @@ const ownHook = (org: OrganizationId, state: Hook): MadeHook => {
   return state;
 };
 
+/** Throws `not_found`, also for a deleted hook. */
+const liveHook = (org: OrganizationId, state: Hook): MadeHook => {
+  const own = ownHook(org, state);
+  if (own.status === 'deleted') throw notFound();
+  return own;
+};
+
 /**
  * Changes settings of a hook for later calls; settings that aren't named stay. A repeat records nothing.
  * Throws `not_found`, also for a deleted hook.
@@ -95,8 +99,7 @@ const ownHook = (org: OrganizationId, state: Hook): MadeHook => {
 export const changeHookSettings =
   (org: OrganizationId, change: Partial<HookSettings>) =>
   (state: Hook): HookEvent[] => {
-    const { status, label, design, template, signedBy } = ownHook(org, state);
-    if (status === 'deleted') throw notFound();
+    const { label, design, template, signedBy } = liveHook(org, state);
     const before = { label, design, template, signedBy };
     const after = { ...before, ...change };
     const isSame = JSON.stringify(after) === JSON.stringify(before);
@@ -109,20 +112,14 @@ export const changeHookSettings =
  */
 export const pauseHook =
   (org: OrganizationId) =>
-  (state: Hook): HookEvent[] => {
-    const { status } = ownHook(org, state);
-    if (status === 'deleted') throw notFound();
-    return status === 'paused' ? [] : [{ type: 'HookPaused', data: {} }];
-  };
+  (state: Hook): HookEvent[] =>
+    liveHook(org, state).status === 'paused' ? [] : [{ type: 'HookPaused', data: {} }];
 
 /** Resumes a paused hook; a repeat records nothing. Throws `not_found`, also for a deleted hook. */
 export const resumeHook =
   (org: OrganizationId) =>
-  (state: Hook): HookEvent[] => {
-    const { status } = ownHook(org, state);
-    if (status === 'deleted') throw notFound();
-    return status === 'active' ? [] : [{ type: 'HookResumed', data: {} }];
-  };
+  (state: Hook): HookEvent[] =>
+    liveHook(org, state).status === 'active' ? [] : [{ type: 'HookResumed', data: {} }];
 
 /**
  * Deletes a hook forever; a repeat records nothing. Throws `not_found`. (decision 50: tokens, the call log,
@@ -153,7 +150,5 @@ export const activeHook = (state: Hook): MadeHook => {
       throw new DomainError('hook_disabled', 'This hook is paused. Resume it, then send again.');
     case 'active':
       return state;
-    default:
-      return never(state);
   }
 };

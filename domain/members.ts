@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { Person } from './account.js';
 import { foldEmail } from './email.js';
-import { DomainError, never } from './errors.js';
+import { DomainError } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, Instant, OrganizationId, Uuid } from './ids.js';
 import { memberRoles, staffRoles, type Role } from './permissions.js';
@@ -37,14 +37,12 @@ export const membersEvents = events({
 });
 export type MembersEvent = EventOf<typeof membersEvents>;
 
-export interface Member {
-  readonly id: Uuid;
-  readonly role: Role;
+type Invited = Extract<MembersEvent, { type: 'MemberInvited' }>['data'];
+
+export interface Member extends Omit<Invited, 'personal'> {
   readonly person: Person | null;
   /** The account of a member who has accepted; null while the invitation is open. */
   readonly account: Uuid | null;
-  readonly invitation: Uuid;
-  readonly expires: Instant;
 }
 
 /** In the order in which they were invited first. */
@@ -56,10 +54,10 @@ const changed = (members: Members, id: Uuid, change: (member: Member) => Member)
 const evolve = (members: Members, event: MembersEvent): Members => {
   switch (event.type) {
     case 'MemberInvited': {
-      const { id, role, invitation, expires, personal } = event.data;
-      const member = { id, role, person: personal, account: null, invitation, expires };
-      return members.some((known) => known.id === id)
-        ? changed(members, id, () => member)
+      const { personal, ...invited } = event.data;
+      const member = { ...invited, person: personal, account: null };
+      return members.some((known) => known.id === member.id)
+        ? changed(members, member.id, () => member)
         : [...members, member];
     }
     case 'InvitationAccepted':
@@ -68,8 +66,6 @@ const evolve = (members: Members, event: MembersEvent): Members => {
       return changed(members, event.data.id, (member) => ({ ...member, role: event.data.role }));
     case 'MemberRemoved':
       return members.filter(({ id }) => id !== event.data.id);
-    default:
-      return never(event);
   }
 };
 

@@ -5,39 +5,21 @@ import { parseEvent, Slot, type RecordedEvent } from './events.js';
 import { categoryOf, CommandId, idOf, Instant, OrganizationId } from './ids.js';
 import { purchase, purchaseIdOf } from './purchase.js';
 
+const Open = z.object({ org: OrganizationId, amount: z.int(), at: Instant, since: z.int() });
+
 /** A spend whose slot its own command has not filled. `since`: its revision in the ledger. */
-const OpenSpend = z.object({
-  org: OrganizationId,
-  slot: Slot,
-  amount: z.int(),
-  at: Instant,
-  since: z.int(),
-});
+const OpenSpend = Open.extend({ slot: Slot });
 export type OpenSpend = z.infer<typeof OpenSpend>;
 
 /**
  * An event that owes a credit which has not come back. `since`: a revision of the ledger from before the
  * return could exist. (docs/money.md, rule 2)
  */
-const OpenDebt = z.object({
-  org: OrganizationId,
-  card: z.string(),
-  revision: z.int(),
-  amount: z.int(),
-  at: Instant,
-  since: z.int(),
-});
+const OpenDebt = Open.extend({ card: z.string(), revision: z.int() });
 export type OpenDebt = z.infer<typeof OpenDebt>;
 
 /** A purchase under a reference whose credits have not come. */
-const OpenOrder = z.object({
-  org: OrganizationId,
-  purchase: CommandId,
-  amount: z.int(),
-  reason: z.string().nullable(),
-  at: Instant,
-  since: z.int(),
-});
+const OpenOrder = Open.extend({ purchase: CommandId, reason: z.string().nullable() });
 export type OpenOrder = z.infer<typeof OpenOrder>;
 
 export const SavedMoney = z.object({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Front } from './artwork.js';
-import { DomainError, never, UnknownName } from './errors.js';
+import { DomainError, UnknownName } from './errors.js';
 import { truncate } from './text.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, streamName, Uuid, type OrganizationId } from './ids.js';
@@ -98,8 +98,6 @@ const evolve = (state: Organization, event: OrganizationEvent): Organization => 
       return changed(state, event.data.id, { withdrawn: null });
     case 'WithdrawalCarriedOut':
       return state;
-    default:
-      return never(event);
   }
 };
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DomainError, never } from './errors.js';
+import { DomainError } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { Instant, Uuid, type Milliseconds } from './ids.js';
 import type { SecretRef } from './webhook-signing.js';
@@ -121,8 +121,6 @@ const evolve = (state: WebhookEndpoints, event: WebhookEvent): WebhookEndpoints 
       const { id, secret, at } = event.data;
       return changed(state, id, (endpoint) => ({ secrets: rotated(endpoint, { ...secret, since: at }) }));
     }
-    default:
-      return never(event);
   }
 };
 

@@ -65,7 +65,7 @@ export interface Signable {
   readonly secrets: readonly SigningSecret[];
   readonly at: Milliseconds;
   /** The place of the attempt in a trace; absent if there is none. */
-  readonly traceparent?: string;
+  readonly traceparent?: string | undefined;
 }
 
 /**

@@ -20,7 +20,6 @@ export const apiKeys = projection({
   name: 'api_keys',
   version: 3,
   from: apiKey,
-  key: ({ stream }) => idOf(stream),
   evolve: (document: ApiKeyDocument | null, event): ApiKeyDocument | null => {
     const { stream, metadata } = event.envelope;
     const at = metadata.occurredAt;

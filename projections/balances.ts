@@ -11,7 +11,6 @@ export const balances = projection({
   name: 'balances',
   version: 1,
   from: ledger,
-  key: ({ stream }) => idOf(stream),
   evolve: (_: BalanceDocument | null, { data, envelope }): BalanceDocument => ({
     org: idOf(envelope.stream),
     balance: data.balance,

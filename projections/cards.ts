@@ -133,7 +133,6 @@ export const cards = projection({
   name: 'cards',
   version: 5,
   from: card,
-  key: ({ stream }) => idOf(stream),
   evolve,
   org: ({ org }) => org,
   indexes: { status: ({ status }) => status, reference: ({ reference }) => reference },

@@ -17,7 +17,6 @@ export const collectionCards = projection({
   name: 'collection_cards',
   version: 2,
   from: collectionCard,
-  key: ({ stream }) => idOf(stream),
   evolve: (document: CollectionCardDocument | null, event): CollectionCardDocument | null => {
     if (event.type !== 'CollectionCardPublished') return document && { ...document, active: false };
     const { digest } = event.data.artwork ?? {};

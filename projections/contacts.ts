@@ -12,7 +12,6 @@ export const contacts = projection({
   name: 'contacts',
   version: 3,
   from: contact,
-  key: ({ stream }) => idOf(stream),
   evolve: (document: ContactDocument | null, event): ContactDocument | null => {
     const org = event.type === 'ContactCreated' ? event.data.org : document?.org;
     return org === undefined

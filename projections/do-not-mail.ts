@@ -19,7 +19,6 @@ export const doNotMailList = projection({
   name: 'do_not_mail',
   version: 2,
   from: doNotMail,
-  key: ({ stream }) => idOf(stream),
   evolve: (document: DoNotMailDocument | null, event): DoNotMailDocument | null => {
     if (event.type === 'DoNotMailRemoved') return document && { ...document, email: null, listed: false };
     const { stream, metadata } = event.envelope;

@@ -1,5 +1,4 @@
 import { handwriting } from '../domain/catalogue.js';
-import { idOf } from '../domain/ids.js';
 import { projection } from './projection.js';
 
 export interface HandwritingDocument {
@@ -11,7 +10,6 @@ export const handwritings = projection({
   name: 'handwritings',
   version: 1,
   from: handwriting,
-  key: ({ stream }) => idOf(stream),
   evolve: (document: HandwritingDocument | null, event): HandwritingDocument | null =>
     event.type === 'HandwritingOffered'
       ? { name: event.data.name, active: true }

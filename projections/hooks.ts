@@ -21,7 +21,6 @@ export const hooks = projection({
   name: 'hooks',
   version: 2,
   from: hook,
-  key: ({ stream }) => idOf(stream),
   evolve: (document: HookDocument | null, event): HookDocument | null => {
     switch (event.type) {
       case 'HookCreated': {

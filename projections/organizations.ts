@@ -66,7 +66,6 @@ export const organizations = projection({
   name: 'organizations',
   version: 5,
   from: organization,
-  key: ({ stream }) => idOf(stream),
   evolve: (document: OrganizationDocument | null, event): OrganizationDocument | null => {
     const { envelope } = event;
     if (event.type === 'OrganizationCreated')

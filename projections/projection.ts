@@ -1,5 +1,5 @@
 import { parseEvent, type Aggregate, type DomainEvent, type LoggedEvent } from '../domain/events.js';
-import type { Category } from '../domain/ids.js';
+import { idOf, type Category } from '../domain/ids.js';
 
 /** An event with typed data, and its envelope. */
 export type Projected<Event extends DomainEvent> = Event & {
@@ -66,6 +66,8 @@ const projected = <State, Event extends DomainEvent>(
   return parsed;
 };
 
+const keyOfStream = ({ stream }: LoggedEvent): string => idOf(stream);
+
 /** Connects a fold with the aggregate whose events it folds. The fold gets them parsed. */
 export const projection = <Document, State, Event extends DomainEvent>(definition: {
   readonly name: string;
@@ -73,7 +75,8 @@ export const projection = <Document, State, Event extends DomainEvent>(definitio
   readonly from: Aggregate<State, Event>;
   /** The types of events that it folds; without it, all of them. */
   readonly types?: ReadonlySet<string>;
-  readonly key: (event: LoggedEvent) => string;
+  /** By default the id in the stream's name. */
+  readonly key?: (event: LoggedEvent) => string;
   readonly evolve: (document: Document | null, event: Projected<Event>) => Document | null;
   readonly org: (document: Document) => string | null;
   readonly indexes?: Readonly<Record<string, (document: Document) => string | null>>;
@@ -82,9 +85,10 @@ export const projection = <Document, State, Event extends DomainEvent>(definitio
   readonly oneEventEach?: true;
   readonly agenda?: (document: Document) => string | null;
 }): Projection<Document> => {
-  const { from, types, evolve, indexes = {}, ...rest } = definition;
+  const { from, types, key = keyOfStream, evolve, indexes = {}, ...rest } = definition;
   return {
     ...rest,
+    key,
     indexes,
     category: from.category,
     ...(types !== undefined && {

@@ -11,7 +11,6 @@ import {
   type Card,
   type CardEvent,
 } from '../../domain/card.js';
-import { never } from '../../domain/errors.js';
 import { parseEvent, type EventMetadata } from '../../domain/events.js';
 import { categoryOf, type StreamName, type Uuid } from '../../domain/ids.js';
 
@@ -40,8 +39,6 @@ const decisionOf = (event: CardEvent): ((state: Card) => readonly CardEvent[]) |
       return fail(event.data.reason ?? '');
     case 'CardErased':
       return erase(event.data.reason);
-    default:
-      return never(event);
   }
 };
 

@@ -1,10 +1,9 @@
 import { card, cardStream, requireCard, type Order } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
-import type { RecordedEvent } from '../../domain/events.js';
+import { parseEvent, type RecordedEvent } from '../../domain/events.js';
 import type { CardDocument } from '../../projections/cards.js';
 import { asOf, recordAt, type Moment, type Past } from '../history/as-of.js';
 import { foldCard, type ReadCardsDeps } from './read-cards.js';
-import { parseEvent } from '../../domain/events.js';
 import { DomainError } from '../../domain/errors.js';
 
 /** A card with all that production needs. */

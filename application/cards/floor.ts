@@ -15,7 +15,7 @@ import { today } from '../../domain/calendar.js';
 import { organization, whyHeld } from '../../domain/organization.js';
 import { cards, onTheFloor, type CardDocument } from '../../projections/cards.js';
 import { changeCard, type ChangeCardDeps } from './change-card.js';
-import { newCommand, type Initiator } from '../writing/commands.js';
+import { newCommand, service } from '../writing/commands.js';
 import type { OrderPlanning } from './place-order.js';
 import type { AgendaQuery, ReadModels, Stored } from '../ports/read-models.js';
 
@@ -23,8 +23,6 @@ export interface FloorDeps extends ChangeCardDeps {
   readonly readModels: ReadModels;
   readonly planning: OrderPlanning;
 }
-
-const system = (id: string): Initiator => ({ actor: { kind: 'system', id }, requestId: null });
 
 /** A card that has changed since its row was read may refuse the change, and needs none. */
 const ignoreRefusal = (error: unknown): null => {
@@ -70,9 +68,12 @@ const queueOne = async (deps: FloorDeps, { org, code, design }: CardDocument) =>
 
 /** Changes a card as a part of the service; null if the card refuses. */
 export const changeAs = (deps: FloorDeps, part: string, code: string, decide: (state: Card) => CardEvent[]) =>
-  changeCard(deps, { code: code as CardCode, org: null }, newCommand(deps, system(part), null), decide).catch(
-    ignoreRefusal,
-  );
+  changeCard(
+    deps,
+    { code: code as CardCode, org: null },
+    newCommand(deps, service(part), null),
+    decide,
+  ).catch(ignoreRefusal);
 
 const machine = 'simulation';
 

@@ -1,5 +1,5 @@
-import { contact, deleteContact, replaceSeenContact, type Contact } from '../../domain/contact.js';
-import type { ContactDetails, ContactEvent } from '../../domain/contact.js';
+import { contact, deleteContact, replaceSeenContact } from '../../domain/contact.js';
+import type { Contact, ContactDetails, ContactEvent } from '../../domain/contact.js';
 import type { Command } from '../../domain/events.js';
 import type { OrganizationId, Uuid } from '../../domain/ids.js';
 import { execute } from '../writing/execute.js';

@@ -147,17 +147,8 @@ interface Grown extends Frontier {
  * each event that it has checked since. What else the store holds may come from others, and is compared.
  */
 class Notary {
-  readonly #deps: Notarizing;
   readonly #check: CheckEvents;
-  readonly #epoch: number;
-  readonly #signed: number;
-  /**
-   * Checkpoints that the tree has not reached again. Nothing is signed before it has, and has their roots.
-   */
-  #unproven: readonly KnownHead[];
-  #newest: Checkpoint | null;
   #anchored = '';
-  #own: Grown;
   /** How many events of each organization its own tree holds, as far as it is known. */
   #counts = new Map<OrganizationId | null, number>();
   /** Other organizations have none; before the first scrub, as many as the store says. */
@@ -166,22 +157,19 @@ class Notary {
   #later = new Map<OrganizationId | null, number>();
 
   private constructor(
-    deps: Notarizing,
-    { epoch, own, signed }: { readonly epoch: number; readonly own: Grown; readonly signed: number },
-    unproven: readonly KnownHead[],
-    newest: Checkpoint | null,
+    private readonly deps: Notarizing,
+    private readonly epoch: number,
+    private own: Grown,
+    private readonly signed: number,
+    /** Checkpoints that the tree has not reached again. Nothing is signed before it has, and has their roots. */
+    private unproven: readonly KnownHead[],
+    private newest: Checkpoint | null,
   ) {
-    this.#deps = deps;
     this.#check = eventChecker(deps.log, deps.macs);
-    this.#epoch = epoch;
-    this.#own = own;
-    this.#signed = signed;
-    this.#unproven = unproven;
-    this.#newest = newest;
   }
 
   get size(): number {
-    return this.#own.size;
+    return this.own.size;
   }
 
   /** Takes the tree over, after it was compared with its tiles and with every checkpoint that is kept. */
@@ -207,17 +195,13 @@ class Notary {
     const last = (await heads?.last()) ?? newest;
     if (last !== null && last.size > 0) await witnesses?.bring(last, signal);
     await tiles.extend(tree.size, [], tree.position, tree.epoch + 1);
-    return new Notary(
-      deps,
-      { epoch: tree.epoch + 1, own, signed },
-      known.filter((head) => head.size > size),
-      newest,
-    );
+    const unproven = known.filter((head) => head.size > size);
+    return new Notary(deps, tree.epoch + 1, own, signed, unproven, newest);
   }
 
   /** Whether the tree has reached every checkpoint that is kept, and has its root. */
   get isProven(): boolean {
-    return this.#unproven.length === 0;
+    return this.unproven.length === 0;
   }
 
   /**
@@ -225,9 +209,9 @@ class Notary {
    * notary or of one that did not come to sign, they must be the same. Returns how many there were.
    */
   async extend(): Promise<number> {
-    const { tiles, log } = this.#deps;
+    const { tiles, log } = this.deps;
     const tree = await tiles.tree();
-    const { size, position } = this.#own;
+    const { size, position } = this.own;
     const ahead = Math.min(batchSize, tree.size - size);
     const there = ahead > 0 ? await leavesFrom(tiles, size, ahead) : null;
     if (ahead < 0 || (there !== null && there.hashes.length < ahead))
@@ -235,7 +219,7 @@ class Notary {
     const events = await log.readStored(position, there === null ? batchSize : ahead);
     const last = events.at(-1);
     if (last === undefined) {
-      const missing = this.#unproven.at(-1);
+      const missing = this.unproven.at(-1);
       if (there !== null)
         throw new DamagedLog(position, `the log ends after ${size} events; the tree has ${tree.size}`);
       if (missing !== undefined)
@@ -245,10 +229,10 @@ class Notary {
         );
       return 0;
     }
-    const checked = await this.#check(events, this.#signed - size).catch(async (error: unknown) => {
+    const checked = await this.#check(events, this.signed - size).catch(async (error: unknown) => {
       // A break may come from a change further back: if that can be read, it is named.
       if (error instanceof DamagedLog)
-        await readBack(this.#deps).catch((earlier: unknown) => {
+        await readBack(this.deps).catch((earlier: unknown) => {
           if (earlier instanceof DamagedLog && earlier.position < error.position) throw earlier;
         });
       throw error;
@@ -257,9 +241,9 @@ class Notary {
     const hashes = leaves.map(({ hash }) => hash);
     const wrong = hashes.findIndex((hash, at) => there?.hashes[at]?.equals(hash) === false);
     if (wrong !== -1) throw new DamagedLog(leaves[wrong]?.position ?? position, notNotarized);
-    if (there === null && !(await tiles.extend(size, leaves, last.position, this.#epoch)))
+    if (there === null && !(await tiles.extend(size, leaves, last.position, this.epoch)))
       throw new Superseded();
-    this.#own = { ...grow(this.#own, hashes).frontier, position: last.position };
+    this.own = { ...grow(this.own, hashes).frontier, position: last.position };
     for (const { org, orgSeq } of leaves) {
       this.#counts.set(org, orgSeq + 1);
       this.#later.set(org, (this.#later.get(org) ?? 0) + 1);
@@ -273,11 +257,11 @@ class Notary {
    * before witnesses are shown it, and they are asked before readers are.
    */
   async sign(signal: AbortSignal): Promise<boolean> {
-    const { tiles, sign, clock, heads, witnesses, onCheckpoint } = this.#deps;
-    if (sign === null || !this.isProven || this.size <= (this.#newest?.size ?? 0)) return false;
+    const { tiles, sign, clock, heads, witnesses, onCheckpoint } = this.deps;
+    if (sign === null || !this.isProven || this.size <= (this.newest?.size ?? 0)) return false;
     const last = await heads?.last();
     const tree = await tiles.tree();
-    if (tree.epoch > this.#epoch) throw new Superseded();
+    if (tree.epoch > this.epoch) throw new Superseded();
     // What another notary has added is checked before it is signed.
     if (tree.size !== this.size || (await tiles.damage()) !== null) return false;
     if (last === null) throw new UnusableHead('LOG_HEAD_FILE no longer holds the head that was signed last.');
@@ -286,7 +270,7 @@ class Notary {
         tree.position,
         `the tree of ${tree.size} events does not go on from the head of ${last.size} that was signed last`,
       );
-    const head = { size: this.size, root: rootOf(this.#own) };
+    const head = { size: this.size, root: rootOf(this.own) };
     if (!rootOf(tree).equals(head.root))
       throw new DamagedLog(tree.position, `the tree of ${tree.size} events is not the one that they give`);
     const note = sign(head);
@@ -294,15 +278,15 @@ class Notary {
     const cosigned = (await witnesses?.bring({ ...head, note }, signal)) ?? note;
     const checkpoint = { ...head, note: cosigned, at: clock.instant() };
     await tiles.keep(checkpoint);
-    this.#newest = checkpoint;
+    this.newest = checkpoint;
     onCheckpoint?.(checkpoint);
     return true;
   }
 
   /** Brings the newest checkpoint to witnesses that could not be asked, and one an hour to the anchors. */
   async accompany(signal: AbortSignal): Promise<void> {
-    const { tiles, clock, witnesses, anchor, onError = () => undefined } = this.#deps;
-    const newest = this.#newest;
+    const { tiles, clock, witnesses, anchor, onError = () => undefined } = this.deps;
+    const newest = this.newest;
     const hour = clock.instant().slice(0, 'YYYY-MM-DDTHH'.length);
     const isAnchored = (anchor ?? null) === null || hour === this.#anchored;
     const isDue = newest !== null && witnesses?.areDue(newest.size) === true;
@@ -310,8 +294,8 @@ class Notary {
       return;
     if (isDue) {
       const note = (await witnesses?.bring(newest, signal)) ?? newest.note;
-      this.#newest = { ...newest, note };
-      if (note !== newest.note) await tiles.keep(this.#newest);
+      this.newest = { ...newest, note };
+      if (note !== newest.note) await tiles.keep(this.newest);
     }
     if (isAnchored) return;
     await anchor?.(newest, hour).then(() => (this.#anchored = hour), onError);
@@ -319,7 +303,7 @@ class Notary {
 
   /** A scrub of all that was checked so far; null if another notary has just added to it. */
   async beginScrub(): Promise<Scrub | null> {
-    const scrub = await Scrub.begin(this.#deps);
+    const scrub = await Scrub.begin(this.deps);
     this.#later = new Map();
     return scrub.size === this.size ? scrub : null;
   }
@@ -329,12 +313,12 @@ class Notary {
    * DamagedLog if leaves that were made meanwhile count otherwise.
    */
   async scrubbed({ size, counts }: Scrub): Promise<void> {
-    const { tiles, onScrubbed } = this.#deps;
+    const { tiles, onScrubbed } = this.deps;
     for (const [org, count] of this.#later) counts.set(org, (counts.get(org) ?? 0) + count);
     for (const [org, count] of this.#counts)
       if (counts.get(org) !== count)
         throw new DamagedLog(
-          this.#own.position,
+          this.own.position,
           `${org ?? 'the log without an organization'} has ${counts.get(org)} events, which were numbered up to ${count}`,
         );
     this.#counts = counts;
@@ -352,16 +336,15 @@ class Notary {
     const said = this.#knowsAll
       ? null
       : there === undefined
-        ? await this.#deps.tiles.counts(orgs)
+        ? await this.deps.tiles.counts(orgs)
         : new Map(events.map(({ org }, at) => [org, there[at] ?? 0] as const).toReversed());
     return new Map(orgs.map((org) => [org, this.#counts.get(org) ?? said?.get(org) ?? 0]));
   }
 
   async #prove(): Promise<void> {
-    for (const checkpoint of this.#unproven)
-      if (checkpoint.size <= this.size)
-        await assertRoot(this.#deps, checkpoint, await this.#deps.tiles.kept());
-    this.#unproven = this.#unproven.filter(({ size }) => size > this.size);
+    for (const checkpoint of this.unproven)
+      if (checkpoint.size <= this.size) await assertRoot(this.deps, checkpoint, await this.deps.tiles.kept());
+    this.unproven = this.unproven.filter(({ size }) => size > this.size);
   }
 }
 

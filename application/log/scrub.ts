@@ -121,23 +121,20 @@ const positionOf = async (tiles: LogTiles, log: RawLog, index: number): Promise<
  * Reads the log back from its first event on, and compares each with its leaf, and the tree with its tiles.
  */
 export class Scrub {
-  readonly #deps: ReadingBack;
   readonly #check: CheckEvents;
-  readonly #known: readonly KnownHead[];
-  /** So many events were signed with the log's key; MACs of retired keys count in these alone. */
-  readonly #signed: number;
-  readonly #tree: LogTree;
   #frontier: Frontier = emptyFrontier;
   #position = 0n;
   /** How many events of each organization were read. */
   readonly counts = new Map<OrganizationId | null, number>();
 
-  private constructor(deps: ReadingBack, tree: LogTree, known: readonly KnownHead[], signed: number) {
-    this.#deps = deps;
+  private constructor(
+    private readonly deps: ReadingBack,
+    private readonly tree: LogTree,
+    private readonly known: readonly KnownHead[],
+    /** So many events were signed with the log's key; MACs of retired keys count in these alone. */
+    private readonly signed: number,
+  ) {
     this.#check = eventChecker(deps.log, deps.macs);
-    this.#tree = tree;
-    this.#known = known;
-    this.#signed = signed;
   }
 
   /** Throws DamagedLog if the tree has not come as far as a head that is known. */
@@ -159,7 +156,7 @@ export class Scrub {
   }
 
   get size(): number {
-    return this.#tree.size;
+    return this.tree.size;
   }
 
   get checked(): number {
@@ -170,22 +167,22 @@ export class Scrub {
   async step(): Promise<boolean> {
     return this.#step().catch(async (error: unknown) => {
       // Missing tiles say nothing about the log: they are rebuilt, and compared on the way.
-      if ((await this.#deps.tiles.tree()).size < this.#tree.size)
+      if ((await this.deps.tiles.tree()).size < this.tree.size)
         throw new Error('the tree has become smaller: it will be compared with the log again');
       throw error;
     });
   }
 
   async #step(): Promise<boolean> {
-    const { log, tiles } = this.#deps;
-    const { size } = this.#tree;
+    const { log, tiles } = this.deps;
+    const { size } = this.tree;
     const { size: from } = this.#frontier;
     if (from < size) {
       const events = await log.readStored(this.#position, Math.min(batchSize, size - from));
       const last = events.at(-1);
       if (last === undefined)
         throw new DamagedLog(this.#position, `the log ends after ${from} events; ${size} were notarized`);
-      const checked = await this.#check(events, this.#signed - from).catch(async (error: unknown) => {
+      const checked = await this.#check(events, this.signed - from).catch(async (error: unknown) => {
         if (!(error instanceof DamagedLog)) throw error;
         const first = await this.#firstWrong(events).catch(() => null);
         if (first === null || first >= error.position) throw error;
@@ -203,20 +200,20 @@ export class Scrub {
         const position = level === 0 ? leaves[wrong]?.position : leaves[0]?.position;
         throw new DamagedLog(position ?? 0n, notNotarized);
       }
-      for (const head of this.#known)
-        if (head.size > from && head.size <= frontier.size) await assertRoot(this.#deps, head, this.#known);
+      for (const head of this.known)
+        if (head.size > from && head.size <= frontier.size) await assertRoot(this.deps, head, this.known);
       this.#frontier = frontier;
       this.#position = last.position;
     }
     if (this.#frontier.size < size) return false;
-    if (!rootOf(this.#frontier).equals(rootOf(this.#tree)))
+    if (!rootOf(this.#frontier).equals(rootOf(this.tree)))
       throw new DamagedLog(this.#position, 'the events do not give the root of the tree');
     return true;
   }
 
   /** The position of the first of these events that differs from its leaf. */
   async #firstWrong(events: readonly StoredEvent[]): Promise<bigint | null> {
-    const leaves = await leavesFrom(this.#deps.tiles, this.#frontier.size, events.length);
+    const leaves = await leavesFrom(this.deps.tiles, this.#frontier.size, events.length);
     return events[wrongAmong(events, leaves)]?.position ?? null;
   }
 }

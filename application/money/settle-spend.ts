@@ -1,8 +1,9 @@
 import { card, cardStream, isFilledByPayer, type CardEvent } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
 import type { Return } from '../../domain/credits.js';
-import { CommandId, type OrganizationId } from '../../domain/ids.js';
+import type { OrganizationId } from '../../domain/ids.js';
 import type { Command, Slot } from '../../domain/events.js';
+import { newCommand, service } from '../writing/commands.js';
 import { appendTo, type WriteDeps } from '../writing/execute.js';
 import { retry } from '../writing/retry.js';
 import type { LedgerQueue, Transferred } from './ledger-queue.js';
@@ -23,13 +24,8 @@ export interface Spend {
 }
 
 /** The command of settlements without a request. */
-export const reconcilerCommand = (deps: WriteDeps, org: OrganizationId): Command => ({
-  id: CommandId.parse(deps.entropy.uuid()),
-  org,
-  actor: { kind: 'system', id: 'reconciler' },
-  requestId: null,
-  at: deps.clock.instant(),
-});
+export const reconcilerCommand = (deps: WriteDeps, org: OrganizationId): Command =>
+  newCommand(deps, service('reconciler'), org);
 
 /** Returns a credit, once for its cause. (docs/money.md, rule 5: at the revision of what was seen) */
 export const returnCredit = (

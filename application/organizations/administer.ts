@@ -28,6 +28,8 @@ import {
   doNotMail,
   doNotMailId,
   removeFromDoNotMail as decideToRemove,
+  type DoNotMail,
+  type DoNotMailEvent,
 } from '../../domain/do-not-mail.js';
 import type { Aggregate, DomainEvent } from '../../domain/events.js';
 import { OrganizationId, Uuid } from '../../domain/ids.js';
@@ -47,11 +49,13 @@ import {
   suspendOrganization,
   withdrawDesign as decideToWithdraw,
   type CreatedOrganization,
+  type Organization,
+  type OrganizationEvent,
 } from '../../domain/organization.js';
 import type { Artwork } from '../ports/artwork.js';
 import type { MadeFronts } from '../ports/picture-maker.js';
 import type { Authenticator } from '../access/authenticate.js';
-import { newCommand, type Initiator } from '../writing/commands.js';
+import { newCommand, service, type Initiator } from '../writing/commands.js';
 import type { Moment } from '../history/as-of.js';
 import { execute, type Decide, type Executed, type WriteDeps } from '../writing/execute.js';
 import type { LedgerQueue } from '../money/ledger-queue.js';
@@ -225,71 +229,39 @@ export const addDesign = async (
   return answer;
 };
 
-/** Throws `not_found`. */
-export const renameDesign = async (
-  deps: AdministrationDeps,
-  initiator: Initiator,
-  org: OrganizationId,
-  id: string,
-  name: string,
-): Promise<void> => {
-  await run(deps, initiator, org, organization, org, decideToRename(id, name));
-};
+/** A use case that changes a design. It throws `not_found`. */
+const designChange =
+  <Change extends readonly unknown[]>(decide: (id: string, ...change: Change) => DecideDesign) =>
+  async (deps: DesignDeps, initiator: Initiator, org: OrganizationId, id: string, ...change: Change) => {
+    await run(deps, initiator, org, organization, org, decide(id, ...change));
+  };
 
-export const removeDesign = async (
-  deps: AdministrationDeps,
-  initiator: Initiator,
-  org: OrganizationId,
-  id: string,
-): Promise<void> => {
-  await run(deps, initiator, org, organization, org, archiveDesign(id));
-};
+type DecideDesign = (state: Organization) => OrganizationEvent[];
 
-/** Archives a design, and has its picture removed within an hour. Throws `not_found`. */
-export const erasePicture = async (
-  deps: DesignDeps,
-  initiator: Initiator,
-  org: OrganizationId,
-  id: string,
-): Promise<void> => {
-  await run(deps, initiator, org, organization, org, eraseDesign(id));
-};
+export const renameDesign = designChange(decideToRename);
+
+export const removeDesign = designChange(archiveDesign);
+
+/** Archives a design, and has its picture removed within an hour. */
+export const erasePicture = designChange(eraseDesign);
 
 /**
  * Withdraws a design for the house, which has its cards held that are not in production; a null reason puts
- * it back into use, and its cards stay held. Throws `not_found`.
+ * it back into use, and its cards stay held.
  */
-export const withdrawDesign = async (
-  deps: AdministrationDeps,
-  initiator: Initiator,
-  org: OrganizationId,
-  id: string,
-  reason: string | null,
-): Promise<void> => {
-  await run(deps, initiator, org, organization, org, decideToWithdraw(id, reason));
-};
+export const withdrawDesign = designChange(decideToWithdraw);
 
-/** Throws `not_found`. */
-export const addToDoNotMail = async (
-  deps: AdministrationDeps,
-  initiator: Initiator,
-  org: OrganizationId,
-  email: string,
-): Promise<void> => {
-  await organizationOf(deps, org);
-  await run(deps, initiator, org, doNotMail, doNotMailId(org, email), decideToAdd(email));
-};
+/** A use case that changes the do-not-mail list. It throws `not_found`. */
+const listChange =
+  (decide: (email: string) => (state: DoNotMail) => DoNotMailEvent[]) =>
+  async (deps: DesignDeps, initiator: Initiator, org: OrganizationId, email: string) => {
+    await organizationOf(deps, org);
+    await run(deps, initiator, org, doNotMail, doNotMailId(org, email), decide(email));
+  };
 
-/** Throws `not_found`. */
-export const removeFromDoNotMail = async (
-  deps: AdministrationDeps,
-  initiator: Initiator,
-  org: OrganizationId,
-  email: string,
-): Promise<void> => {
-  await organizationOf(deps, org);
-  await run(deps, initiator, org, doNotMail, doNotMailId(org, email), decideToRemove);
-};
+export const addToDoNotMail = listChange(decideToAdd);
+
+export const removeFromDoNotMail = listChange(() => decideToRemove);
 
 /** Without a front, the card keeps the one that it has. */
 export const publishCollectionCard = async (
@@ -310,14 +282,8 @@ export const offerHandwriting = async (
   name: string,
   active: boolean,
 ): Promise<string> => {
-  const { state } = await run(
-    deps,
-    initiator,
-    null,
-    handwriting,
-    handwritingId(name),
-    putHandwriting(name, active),
-  );
+  const id = handwritingId(name);
+  const { state } = await run(deps, initiator, null, handwriting, id, putHandwriting(name, active));
   return state?.name ?? name;
 };
 
@@ -332,7 +298,7 @@ export interface CollectionFronts {
  * unchanged, even if they were withdrawn. Without `fronts`, the cards are titles.
  */
 export const stockCatalogue = async (deps: DesignDeps, fronts?: CollectionFronts): Promise<void> => {
-  const initiator: Initiator = { actor: { kind: 'system', id: 'catalogue' }, requestId: null };
+  const initiator = service('catalogue');
   const onlyNew =
     <State, Event extends HandwritingEvent | CollectionEvent>(put: (state: State) => Event[]) =>
     (state: State): Event[] =>

@@ -7,7 +7,7 @@ import { derivedUuid, Instant, OrganizationId, Uuid } from '../../domain/ids.js'
 import { acceptInvitation, invitationIdOf, invite, members, roleOf } from '../../domain/members.js';
 import { createOrganization, organization, saveDesign } from '../../domain/organization.js';
 import type { AdministrationDeps } from './administer.js';
-import { newCommand } from '../writing/commands.js';
+import { newCommand, service } from '../writing/commands.js';
 import { execute } from '../writing/execute.js';
 import { purchaseBy } from '../money/movements.js';
 import { roleIn } from '../access/roles.js';
@@ -35,7 +35,7 @@ export const makeDemo = async (deps: AdministrationDeps): Promise<{ readonly sec
   const { store, streams, entropy, readYourWrites } = deps;
   const at = await streams.load(organization, org);
   if (at.state.status !== 'none') return null;
-  const command = newCommand(deps, { actor: { kind: 'system', id: 'demo' }, requestId: null }, org);
+  const command = newCommand(deps, service('demo'), org);
   const secret = secretFrom(entropy.bytes(32));
   const key = await streams.load(apiKey, keyIdOf(secret));
   const account = await streams.load(ledger, org);

@@ -6,12 +6,11 @@ import { isWaiting, organizations, type DesignDocument } from '../../projections
 import type { Stored } from '../ports/read-models.js';
 import { limitConcurrency } from '../timing/limit-concurrency.js';
 import { givingWay } from '../timing/next-turn.js';
-import { newCommand, type Initiator } from '../writing/commands.js';
+import { newCommand, service } from '../writing/commands.js';
 import { appendTo } from '../writing/execute.js';
 import { changeAs, type FloorDeps } from '../cards/floor.js';
 
 const part = 'withdrawn-designs';
-const initiator: Initiator = { actor: { kind: 'system', id: part }, requestId: null };
 
 /** Sends and releases that saw the design in use have ended by then. */
 const settles: Milliseconds = 60_000;
@@ -70,7 +69,7 @@ export const holdWithdrawn = async (deps: FloorDeps, signal: AbortSignal): Promi
       isWhole &&= !('id' in data && data.id === id);
     });
     const event: OrganizationEvent = { type: 'WithdrawalCarriedOut', data: { id: id as Uuid } };
-    if (isWhole) await appendTo(deps, organization, now, newCommand(deps, initiator, org), [event]);
+    if (isWhole) await appendTo(deps, organization, now, newCommand(deps, service(part), org), [event]);
   };
   await readYourWrites.beforeRead();
   const rows = await readModels.pageAcross(organizations, { where: { withdrawing: 'yes' }, limit: 100 });

@@ -1,5 +1,5 @@
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
-import type { DeliveryAttempt, DeliveryId } from './delivery-log.js';
+import type { DeliveryAttempt, DeliveryContent, DeliveryId } from './delivery-log.js';
 import type { DeliveryEndpoint, TrippedEndpoint } from './endpoint-gates.js';
 
 /**
@@ -7,18 +7,10 @@ import type { DeliveryEndpoint, TrippedEndpoint } from './endpoint-gates.js';
  * process has died, at once or some time later. From then on others may claim the delivery, and until one
  * does, the claim can still be recorded.
  */
-export interface DeliveryClaim {
+export interface DeliveryClaim extends DeliveryContent {
   readonly id: string;
   readonly delivery: DeliveryId;
-  readonly type: string;
-  readonly event: string;
-  readonly card: string;
-  readonly body: string;
-  /** The place in a trace of the request that caused the event; absent if there is none. */
-  readonly traceparent?: string;
-  readonly occurredAt: Milliseconds;
   readonly number: number;
-  readonly allowed: number;
   readonly endpoint: DeliveryEndpoint;
 }
 

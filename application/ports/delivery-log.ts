@@ -1,4 +1,5 @@
 import type { Place } from './event-store.js';
+import type { AttemptResult } from './webhook-sender.js';
 import type { Brand, Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
 
 /** One event for one endpoint. Derived from both, so it never changes. */
@@ -8,37 +9,37 @@ export type DeliveryId = Brand<string, 'DeliveryId'>;
 export const deliveryStatuses = ['pending', 'delivered', 'exhausted', 'dropped'] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
-/** A delivery as the relay makes it. Times are milliseconds since 1970. */
-export interface NewDelivery {
-  readonly id: DeliveryId;
-  readonly org: OrganizationId;
-  readonly endpoint: Uuid;
+/** The content of a delivery, and the number of its attempts. */
+export interface DeliveryContent {
   /** `evt_…` */
   readonly event: string;
   readonly type: string;
   readonly card: string;
-  /** Of the domain event in the log. */
-  readonly position: bigint;
   readonly occurredAt: Milliseconds;
   /** The place of the request that caused the event in a trace of its client or of an SDK; absent if none. */
   readonly traceparent?: string;
   /** The JSON that is sent: these characters in UTF-8, on every attempt. */
   readonly body: string;
-  readonly due: Milliseconds;
   /** How many attempts may be made. */
   readonly allowed: number;
+}
+
+/** A delivery as the relay makes it. Times are milliseconds since 1970. */
+export interface NewDelivery extends DeliveryContent {
+  readonly id: DeliveryId;
+  readonly org: OrganizationId;
+  readonly endpoint: Uuid;
+  /** Of the domain event in the log. */
+  readonly position: bigint;
+  readonly due: Milliseconds;
   /** The end of the retry window: if the endpoint is disabled then, the delivery is dropped. */
   readonly expires: Milliseconds;
   /** Why it is dropped without an attempt; null if it isn't. */
   readonly dropReason: string | null;
 }
 
-export interface DeliveryAttempt {
+export interface DeliveryAttempt extends AttemptResult {
   readonly at: Milliseconds;
-  readonly httpStatus: number | null;
-  readonly error: string | null;
-  readonly duration: Milliseconds;
-  readonly body: string | null;
 }
 
 /** Why a delivery was dropped whose endpoint stayed disabled. (decision 61: the window's end drops it) */

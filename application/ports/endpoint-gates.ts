@@ -22,10 +22,7 @@ export type EndpointAddress = Pick<DeliveryEndpoint, 'org' | 'url'>;
  * An endpoint whose consecutive failures have reached the limit. Its deliveries can't be claimed any more,
  * and it remains to be disabled in its stream.
  */
-export interface TrippedEndpoint {
-  readonly org: OrganizationId;
-  readonly endpoint: Uuid;
-  readonly enabledAt: number;
+export interface TrippedEndpoint extends Pick<DeliveryEndpoint, 'org' | 'endpoint' | 'enabledAt'> {
   readonly consecutiveFailures: number;
   /** The last failure in plain words. */
   readonly lastFailure: string;
@@ -44,10 +41,8 @@ export const unusedEndpoint: EndpointHealth = {
 };
 
 /** An endpoint of any organization, as deliveries see it. */
-export interface WatchedEndpoint extends EndpointAddress, EndpointHealth {
-  readonly endpoint: Uuid;
-  /** Whether attempts are made. */
-  readonly active: boolean;
+export interface WatchedEndpoint
+  extends EndpointHealth, Pick<DeliveryEndpoint, 'org' | 'url' | 'endpoint' | 'active'> {
   /** In plain words; null if no attempt has failed. */
   readonly lastFailure: string | null;
 }

@@ -1,5 +1,4 @@
-import type { EventMark } from './event-store.js';
-import { EventStoreUnavailable } from './event-store.js';
+import { EventStoreUnavailable, type LogHead } from './event-store.js';
 
 /** The keys can't be reached: personal data can neither be sealed nor opened. Nothing was written. */
 export class PersonalKeysUnavailable extends EventStoreUnavailable {}
@@ -27,10 +26,7 @@ export interface StoredBlock extends NumberedBlock {
 export const givenUp = '';
 
 /** How far the log was read by the process that destroys keys and notes which are in use. */
-export interface ShredderMark {
-  readonly position: bigint;
-  readonly event: EventMark | null;
-}
+export type ShredderMark = LogHead;
 
 /**
  * The keys of personal data. Writes by `add`, `replace` and `saveMark` are durable when they resolve. All

@@ -58,7 +58,7 @@ export interface RequestRows {
   removeOld(before: Milliseconds, signal: AbortSignal): Promise<void>;
 }
 
-export interface Requests {
+export interface Requests extends Pick<RequestRows, 'find' | 'removeOld'> {
   /** Called on every request, so it must be cheap. */
   record(request: RequestRecord): void;
   /**
@@ -71,7 +71,4 @@ export interface Requests {
     startingAfter: string | null,
     limit: number,
   ): Promise<readonly RequestRecord[]>;
-  /** Rejects while the database is away. */
-  find(id: string): Promise<RequestRecord | null>;
-  removeOld(before: Milliseconds, signal: AbortSignal): Promise<void>;
 }

@@ -18,21 +18,17 @@ const maxStrangers = 300;
  * Notes requests in memory at once and saves them a second later, many at a time. A crash loses that second.
  */
 export class BufferedRequests implements Requests {
-  readonly #hashed: KeyRing['hashed'];
   readonly #fresh = new Map<string, RequestRecord>();
-  readonly #clock: Clock;
   #strangers = { minute: NaN, count: 0 };
   readonly #stopping = new AbortController();
   readonly #saving: Promise<void>;
 
   constructor(
     private readonly rows: RequestRows,
-    { hashed }: Pick<KeyRing, 'hashed'>,
-    clock: Clock,
+    private readonly keys: Pick<KeyRing, 'hashed'>,
+    private readonly clock: Clock,
     onError: (error: unknown) => void,
   ) {
-    this.#hashed = hashed;
-    this.#clock = clock;
     const { signal } = this.#stopping;
     this.#saving = untilAborted({ clock, signal, pause: saveInterval, onError }, () => this.#save());
   }
@@ -44,7 +40,7 @@ export class BufferedRequests implements Requests {
 
   /** Counts a request that was not let in. */
   #isFew(): boolean {
-    const minute = Math.floor(this.#clock.monotonic() / 60_000);
+    const minute = Math.floor(this.clock.monotonic() / 60_000);
     if (minute !== this.#strangers.minute) this.#strangers = { minute, count: 0 };
     return (this.#strangers.count += 1) <= maxStrangers;
   }
@@ -81,7 +77,9 @@ export class BufferedRequests implements Requests {
   /** As a store may have it: without the Idempotency-Key itself. */
   async #kept(request: RequestRecord): Promise<RequestRecord> {
     const { idempotencyKey: key, org } = request;
-    return key === null ? request : { ...request, idempotencyKey: await this.#hashed('key', org ?? '', key) };
+    return key === null
+      ? request
+      : { ...request, idempotencyKey: await this.keys.hashed('key', org ?? '', key) };
   }
 
   async #save(): Promise<void> {

@@ -1,16 +1,16 @@
 import type { Milliseconds } from '../../domain/ids.js';
-import { secretsAt } from '../../domain/webhook-endpoints.js';
+import { secretsAt, type DatedSecret } from '../../domain/webhook-endpoints.js';
 import {
   deliveryHeaders,
   signingSecret,
   type MasterKeys,
-  type SigningSecret,
+  type Signable,
 } from '../../domain/webhook-signing.js';
 import type { Deliveries } from '../ports/deliveries.js';
 import type { AttemptOutcome, DeliveryClaim, Recorded } from '../ports/delivery-claims.js';
 import type { DeliveryAttempt } from '../ports/delivery-log.js';
 import type { DeliveryQueue } from '../ports/delivery-queue.js';
-import type { DeliveryEndpoint, TrippedEndpoint } from '../ports/endpoint-gates.js';
+import type { TrippedEndpoint } from '../ports/endpoint-gates.js';
 import type { Clock } from '../ports/system.js';
 import type { Span, Tracing } from '../ports/tracing.js';
 import {
@@ -58,12 +58,16 @@ const recordAgainAfter: Milliseconds = 1_000;
 /** A response that takes longer shrinks the endpoint's share as a failure does. */
 const quickWithin: Milliseconds = 2_000;
 
-/** The secrets that sign for an endpoint now. Throws MissingMasterKey. */
-export const secretsOf = (
+/** The headers of a request to an endpoint, signed with the secrets in force. Throws MissingMasterKey. */
+export const signedHeaders = (
   keys: MasterKeys,
-  { endpoint, secrets }: Pick<DeliveryEndpoint, 'endpoint' | 'secrets'>,
-  now: Milliseconds,
-): readonly SigningSecret[] => secretsAt(secrets, now).map((secret) => signingSecret(keys, endpoint, secret));
+  endpoint: string,
+  dated: readonly DatedSecret[],
+  request: Omit<Signable, 'secrets'>,
+): Readonly<Record<string, string>> => {
+  const secrets = secretsAt(dated, request.at).map((secret) => signingSecret(keys, endpoint, secret));
+  return deliveryHeaders({ ...request, secrets });
+};
 
 const outcomeOf = (
   { backoff }: DeliveryPolicy,
@@ -124,14 +128,8 @@ export const attemptDelivery = async (
   const traceparent = span.traceparent ?? claim.traceparent;
   let result: AttemptResult | Unresolved | 'withheld';
   try {
-    const headers = deliveryHeaders({
-      delivery,
-      type,
-      body,
-      secrets: secretsOf(keys, endpoint, at),
-      at,
-      ...(traceparent !== undefined && { traceparent }),
-    });
+    const request = { delivery, type, body, at, traceparent };
+    const headers = signedHeaders(keys, endpoint.endpoint, endpoint.secrets, request);
     const mayStart = () => !stopping.aborted && deliveries.claims.mayStart(claim);
     const { org, url } = endpoint;
     result = await span.within(() => sender.send({ org, url, headers, body, mayStart }, ending));

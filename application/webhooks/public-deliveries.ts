@@ -15,7 +15,7 @@ import {
 import type { Endpoint } from '../../domain/webhook-endpoints.js';
 import { isBegunHere } from '../../domain/traceparent.js';
 import { limitConcurrency } from '../timing/limit-concurrency.js';
-import type { DeliveryId, NewDelivery } from '../ports/delivery-log.js';
+import type { DeliveryContent, DeliveryId, NewDelivery } from '../ports/delivery-log.js';
 import type { EventStore } from '../ports/event-store.js';
 import { ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
 
@@ -33,16 +33,7 @@ export const windowOf = ({ backoff }: DeliveryPolicy): Milliseconds =>
   backoff.reduce((sum, wait) => sum + wait, 0);
 
 /** A public event. `body` is the same for every endpoint and attempt. */
-export interface DeliverableEvent {
-  readonly id: string;
-  readonly type: PublicEventType;
-  readonly org: OrganizationId;
-  readonly card: string;
-  readonly position: bigint;
-  readonly occurredAt: Milliseconds;
-  readonly traceparent?: string;
-  readonly body: string;
-}
+export type DeliverableEvent = Omit<DeliveryContent, 'allowed'> & Pick<NewDelivery, 'org' | 'position'>;
 
 /** An event of a card that is public, before anything about its card is known. */
 export interface Announced {
@@ -102,14 +93,12 @@ export class PublicEvents {
   readonly #cards: LRUCache<string, CardFacts>;
   readonly #reading = new Map<string, Promise<CardFacts | null>>();
   readonly #limited = limitConcurrency(readsAtOnce);
-  readonly #readModels: Pick<ReadModels, 'get'> | null;
 
   constructor(
     private readonly store: Pick<EventStore, 'readStream'>,
-    { knownCards = usuallyKnown, readModels = null }: PublicEventsOptions = {},
+    private readonly options: PublicEventsOptions = {},
   ) {
-    this.#readModels = readModels;
-    this.#cards = new LRUCache(lazilySized(knownCards));
+    this.#cards = new LRUCache(lazilySized(options.knownCards ?? usuallyKnown));
   }
 
   /** Keeps a card in mind that begins with this event, so that its stream need not be read later. */
@@ -126,18 +115,18 @@ export class PublicEvents {
   async of({ logged, type, heldReason, ordered }: Announced): Promise<DeliverableEvent | null> {
     const facts = this.#cards.get(logged.stream) ?? (await this.#factsOf(logged.stream, ordered));
     if (facts === null) return null;
-    const id = publicEventId(logged.id);
+    const event = publicEventId(logged.id);
     const { occurredAt, traceparent } = logged.metadata;
     if (lastTypes.has(type)) this.#cards.delete(logged.stream);
     return {
-      id,
+      event,
       type,
       org: facts.org,
       card: facts.card,
       position: logged.position,
       occurredAt: Date.parse(occurredAt),
       ...(traceparent !== undefined && !isBegunHere(traceparent) && { traceparent }),
-      body: payload(id, type, occurredAt, { ...facts, heldReason }),
+      body: payload(event, type, occurredAt, { ...facts, heldReason }),
     };
   }
 
@@ -162,7 +151,7 @@ export class PublicEvents {
   /** Falls back to the stream if there is no row. */
   async #shown(stream: StreamName): Promise<CardFacts | null> {
     try {
-      const row = await this.#readModels?.get(cards, idOf(stream));
+      const row = await this.options.readModels?.get(cards, idOf(stream));
       return row ? factsIn(row.document) : null;
     } catch (error) {
       if (error instanceof ReadModelsUnavailable) return null;
@@ -185,24 +174,17 @@ export class PublicEvents {
 
 /** The delivery of an event to an endpoint. Its first attempt is due when it is stored: at `due`. */
 export const deliveryOf = (
-  { id, type, org, card: code, position, occurredAt, traceparent, body }: DeliverableEvent,
+  event: DeliverableEvent,
   endpoint: Pick<Endpoint, 'id'>,
   policy: DeliveryPolicy,
   due: Milliseconds,
   dropReason: string | null,
 ): NewDelivery => ({
-  id: deliveryIdOf(id, endpoint.id) as DeliveryId,
-  org,
+  ...event,
+  id: deliveryIdOf(event.event, endpoint.id) as DeliveryId,
   endpoint: endpoint.id,
-  event: id,
-  type,
-  card: code,
-  position,
-  occurredAt,
-  ...(traceparent !== undefined && { traceparent }),
-  body,
   due,
   allowed: attemptsOf(policy),
-  expires: occurredAt + windowOf(policy),
+  expires: event.occurredAt + windowOf(policy),
   dropReason,
 });

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { card } from '../../domain/card.js';
-import type { LoggedEvent } from '../../domain/events.js';
-import { parseEvent, schemaOf } from '../../domain/events.js';
+import { parseEvent, schemaOf, type LoggedEvent } from '../../domain/events.js';
 import {
   categoryOf,
   idOf,

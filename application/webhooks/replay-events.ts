@@ -4,7 +4,7 @@ import { card } from '../../domain/card.js';
 import { endpointOf, subscribes, webhookEndpoints, type Endpoint } from '../../domain/webhook-endpoints.js';
 import type { NewDelivery } from '../ports/delivery-log.js';
 import type { Place } from '../ports/event-store.js';
-import { announcedBy, attemptsOf, deliveryOf, PublicEvents, windowOf } from './public-deliveries.js';
+import { announcedBy, deliveryOf, PublicEvents, windowOf } from './public-deliveries.js';
 import { announce, type WebhookDeps } from './webhooks.js';
 
 const batchSize = 100;
@@ -59,11 +59,7 @@ const rowOf = async (
   const event = await publicEvents.of(announced);
   if (event?.org !== org) return null;
   const now = clock.now();
-  const row = {
-    ...deliveryOf(event, endpoint, policy, now, null),
-    allowed: attemptsOf(policy),
-    expires: now + windowOf(policy),
-  };
+  const row = { ...deliveryOf(event, endpoint, policy, now, null), expires: now + windowOf(policy) };
   const isKept = event.occurredAt + keep > now || (await deliveries.log.get(org, row.id)) !== null;
   return isKept ? row : null;
 };

@@ -19,17 +19,12 @@ import {
   type WebhookEndpoints,
   type WebhookEvent,
 } from '../../domain/webhook-endpoints.js';
-import {
-  deliveryHeaders,
-  signingSecret,
-  type MasterKeys,
-  type SigningSecret,
-} from '../../domain/webhook-signing.js';
+import { signingSecret, type MasterKeys, type SigningSecret } from '../../domain/webhook-signing.js';
 import { checkTarget, type WebhookUrl, type WebhookUrlRules } from '../../domain/webhook-url.js';
 import { organizationAt } from '../organizations/administer.js';
 import { asOf, type AsOf, type Moment } from '../history/as-of.js';
-import { newCommand } from '../writing/commands.js';
-import { secretsOf } from './attempt-delivery.js';
+import { newCommand, service } from '../writing/commands.js';
+import { signedHeaders } from './attempt-delivery.js';
 import { execute, type Executed, type WriteDeps } from '../writing/execute.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
 import { OutcomeUnknown } from '../writing/outcome.js';
@@ -127,20 +122,9 @@ export const registerEndpoint = async (
   const description = unwrap(wanted.description);
   if (known !== null) return { endpoint: known, secret: null };
   const id = derivedUuid('webhook endpoint', command.id);
-  const { state, events: registered } = await changeEndpoints(
-    deps,
-    org,
-    command,
-    register({
-      id,
-      url,
-      events,
-      description,
-      key: keys[0].id,
-      at: command.at,
-      maxEndpoints: deps.maxEndpoints,
-    }),
-  );
+  const { maxEndpoints } = deps;
+  const made = { id, url, events, description, key: keys[0].id, at: command.at, maxEndpoints };
+  const { state, events: registered } = await changeEndpoints(deps, org, command, register(made));
   const endpoint = endpointOfUrl(state, url) ?? endpointOf(state, id);
   if (registered.length === 0) return { endpoint, secret: null };
   await notifyWorkers(deps, org, endpoint);
@@ -279,7 +263,7 @@ export const disableEndpoint = async (
   deps: WebhookDeps,
   { org, endpoint: id, enabledAt, consecutiveFailures, lastFailure }: TrippedEndpoint,
 ): Promise<void> => {
-  const command = newCommand(deps, { actor: { kind: 'system', id: 'webhooks' }, requestId: null }, org);
+  const command = newCommand(deps, service('webhooks'), org);
   const reason = `${consecutiveFailures} failures in a row, the last one: ${lastFailure}`;
   const { state } = await changeEndpoints(deps, org, command, disable(id, enabledAt, reason));
   const endpoint = state.endpoints.find((known) => known.id === id);
@@ -317,14 +301,8 @@ export const sendTestEvent = async (
   const endpoint = endpointOf((await streams.load(webhookEndpoints, org)).state, id);
   const unique = entropy.bytes(12).toString('hex');
   const body = testPayload(`evt_test_${unique}`, type, clock.instant());
-  const at = clock.now();
-  const headers = deliveryHeaders({
-    delivery: `dlv_test_${unique}`,
-    type,
-    body,
-    secrets: secretsOf(keys, { endpoint: endpoint.id, secrets: endpoint.secrets }, at),
-    at,
-  });
+  const request = { delivery: `dlv_test_${unique}`, type, body, at: clock.now() };
+  const headers = signedHeaders(keys, endpoint.id, endpoint.secrets, request);
   const result = await sender.send({ org, url: endpoint.url, headers, body, mayStart: () => true });
   await announce(deps, endpoint.id);
   return result === 'withheld'
@@ -432,19 +410,9 @@ export async function* watchDeliveries(
     const endpoint = (await streams.load(webhookEndpoints, org)).state.endpoints.find(
       (known) => known.id === id,
     );
-    const at = clock.now();
-    const headers =
-      endpoint === undefined
-        ? null
-        : deliveryHeaders({
-            delivery,
-            type,
-            body,
-            secrets: secretsOf(keys, { endpoint: id, secrets: endpoint.secrets }, at),
-            at,
-            ...(traceparent !== undefined && { traceparent }),
-          });
-    yield { kind: change.kind, delivery: row, request: headers === null ? null : { headers, body } };
+    const signable = { delivery, type, body, at: clock.now(), traceparent };
+    const headers = endpoint && signedHeaders(keys, id, endpoint.secrets, signable);
+    yield { kind: change.kind, delivery: row, request: headers === undefined ? null : { headers, body } };
   }
 }
 

@@ -10,6 +10,9 @@ export interface Initiator {
   readonly traceparent?: string;
 }
 
+/** A part of the service that acts without a request. */
+export const service = (id: string): Initiator => ({ actor: { kind: 'system', id }, requestId: null });
+
 export const newCommand = (
   { clock, entropy }: { readonly clock: Clock; readonly entropy: Entropy },
   { actor, requestId, traceparent }: Initiator,

@@ -9,19 +9,14 @@ const usualWait: Milliseconds = 1_000;
  * for a while, a small one is made when the health is asked for. No probe is made while all is well.
  */
 export class WriteHealth {
-  readonly #probe: () => Promise<unknown>;
-  readonly #wait: Milliseconds;
   #failure: string | null = null;
   #triedAt: Milliseconds = 0;
 
   constructor(
     private readonly clock: Clock,
-    probe: () => Promise<unknown>,
-    wait = usualWait,
-  ) {
-    this.#probe = probe;
-    this.#wait = wait;
-  }
+    private readonly probe: () => Promise<unknown>,
+    private readonly wait = usualWait,
+  ) {}
 
   /** A write was refused, or with null one succeeded. */
   wrote(error: unknown): void {
@@ -32,9 +27,9 @@ export class WriteHealth {
   /** Why writes fail; null if they don't. */
   async failure(): Promise<string | null> {
     const now = this.clock.monotonic();
-    if (this.#failure === null || now < this.#triedAt + this.#wait) return this.#failure;
+    if (this.#failure === null || now < this.#triedAt + this.wait) return this.#failure;
     this.#triedAt = now;
-    this.#failure = await this.#probe().then(() => null, messageOf);
+    this.#failure = await this.probe().then(() => null, messageOf);
     return this.#failure;
   }
 }

@@ -282,7 +282,7 @@ export class Witness {
     for (const logged of log.slice(this.#examined)) {
       const announced = logged.stream.startsWith('card-') ? announcedBy(logged) : null;
       const published = announced && (await this.#publicEvents.of(announced));
-      if (published) this.#public.push({ org: published.org, id: published.id });
+      if (published) this.#public.push({ org: published.org, id: published.event });
       this.#examined += 1;
     }
     return this.#public;

@@ -122,7 +122,7 @@ const wanted = async ({ town, log }: Left): Promise<ReadonlyMap<string, LoggedEv
     const made = announced && (await publicEvents.of(announced));
     if (made === null) continue;
     for (const endpoint of state.endpoints)
-      if (subscribes(endpoint, made.type)) all.set(deliveryIdOf(made.id, endpoint.id), event);
+      if (subscribes(endpoint, made.type)) all.set(deliveryIdOf(made.event, endpoint.id), event);
   }
   return all;
 };
