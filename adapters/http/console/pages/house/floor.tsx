@@ -72,7 +72,7 @@ export const floorPage = page({
                 kind: 'head',
                 cell: (card) => (
                   <>
-                    <SmallFront card={card} owner={owners.get(card.org)} url={url} />{' '}
+                    <SmallFront card={card} owner={owners.get(card.org)} />{' '}
                     <a href={url(paths.floorCard, { code: card.code })}>{card.code}</a>
                   </>
                 ),
