@@ -17,16 +17,8 @@ export const peopleActions = <C extends Context & { readonly by: Initiator }>(
   orgOf: (context: C) => OrganizationId,
 ): Readonly<Record<string, Action<C>>> => {
   const again = (context: C): Url => pageAfter(context, 'linkMade');
-  const shown = (context: C, title: string, path: Url, ends: number): Outcome => ({
-    kind: 'show',
-    title,
-    body: linkShown({
-      title,
-      link: `${context.origin}${path}`,
-      ends,
-      back: context.url(context.path, context.params),
-    }),
-  });
+  const shown = (context: C, title: string, path: Url, ends: number): Outcome =>
+    linkShown(context, { title, path, ends, back: context.url(context.path, context.params) });
   return {
     invite: {
       may,

@@ -5,9 +5,8 @@ import type { Role } from '../../../domain/permissions.js';
 import { Choice, Field, Form, Submit } from '../web/form.js';
 import { Badge, ButtonLink, Panel } from '../web/parts.js';
 import { Time } from '../web/time.js';
-import type { Html } from '../web/prose.js';
 import type { Url } from '../web/url.js';
-import type { Context } from './page.js';
+import type { Context, Outcome } from './page.js';
 
 export const roleMeans: Readonly<Record<Role, string>> = {
   owner: 'sends and cancels cards, manages keys, webhooks and settings, and invites people',
@@ -121,22 +120,32 @@ export const Invite = ({ roles }: Pick<RowsProps, 'roles'>) => (
 
 interface LinkProps {
   readonly title: string;
-  readonly link: string;
+  readonly path: Url;
   readonly ends: number;
   readonly back: Url;
 }
 
 /** A link that is shown once. */
-export const linkShown = ({ title, link, ends, back }: LinkProps): Html => (
-  <div class="narrow">
-    <h1>{title}</h1>
-    <p>
-      Pass it on yourself: the service sends no mail. It works once, until{' '}
-      <Time at={Instant.parse(new Date(ends).toISOString())} />.
-    </p>
-    <p class="secret">
-      <code>{link}</code>
-    </p>
-    <ButtonLink to={back}>I have passed it on</ButtonLink>
-  </div>
-);
+export const linkShown = (
+  { origin }: Pick<Context, 'origin'>,
+  { title, path, ends, back }: LinkProps,
+): Outcome => ({
+  kind: 'show',
+  title,
+  body: (
+    <div class="narrow">
+      <h1>{title}</h1>
+      <p>
+        Pass it on yourself: the service sends no mail. It works once, until{' '}
+        <Time at={Instant.parse(new Date(ends).toISOString())} />.
+      </p>
+      <p class="secret">
+        <code>
+          {origin}
+          {path}
+        </code>
+      </p>
+      <ButtonLink to={back}>I have passed it on</ButtonLink>
+    </div>
+  ),
+});

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../../domain/errors.js';
 import { statusOf } from '../server/errors.js';
-import { errorsOf } from '../document/openapi.js';
+import { accessOf, errorsOf } from '../document/openapi.js';
 import { jsonSchemaOf } from '../schema/json-schema.js';
 import { success, templateOf, type Route } from '../server/route.js';
 import { prose, type Html } from '../web/prose.js';
@@ -13,23 +13,8 @@ import { Fields, fieldsOf, type Field } from './schema-fields.js';
 import { grid, line } from './text.js';
 import { Credentials, TryIt } from './try-it.js';
 
-const accessOf = ({ access }: Route): string => {
-  switch (access.kind) {
-    case 'key':
-      return access.scope === null
-        ? 'Needs [an API key](/docs/authentication).'
-        : `Needs [an API key](/docs/authentication) with the scope \`${access.scope}\`.`;
-    case 'operator':
-      return access.scope === null
-        ? 'Needs the operator token.'
-        : `Needs the operator token, or a key with the scope \`${access.scope}\`.`;
-    case 'hook':
-      return 'Needs no key: the token in the path is the credential.';
-    case 'page':
-    case 'public':
-      return 'Needs no key.';
-  }
-};
+const accessIn = (route: Route): string =>
+  accessOf(route).replace(/(?:an|Any) API key/, (key) => `[${key}](/docs/authentication)`);
 
 const parametersOf = (route: Route): readonly Field[] => [
   ...fieldsOf(jsonSchemaOf(route.params)),
@@ -109,7 +94,7 @@ const Operation = ({ route, baseUrl }: { readonly route: Route; readonly baseUrl
           <span class={`method ${method.toLowerCase()}`}>{method}</span> <code>{templateOf(path)}</code>
         </p>
         {operation.description === undefined ? null : prose(operation.description)}
-        <p class="quiet">{line(accessOf(route))}</p>
+        <p class="quiet">{line(accessIn(route))}</p>
         {parameters.length === 0 ? null : (
           <>
             <h3>Parameters</h3>

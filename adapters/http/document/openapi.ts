@@ -271,7 +271,7 @@ const byStatus = (codes: readonly ErrorCode[]): ReadonlyMap<number, readonly Err
 };
 
 /** The callers of an operation, in a sentence. */
-const accessOf = ({ access }: Route): string => {
+export const accessOf = ({ access }: Route): string => {
   if (access.kind === 'key')
     return access.scope === null
       ? 'Any API key may call it.'

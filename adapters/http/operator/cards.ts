@@ -132,16 +132,14 @@ const stepParams = z.object({
   step: z.enum(steps).meta(annotations({ code: 'not_found', description: 'The step of production.' })),
 });
 
-const change = (decide: (state: Card) => CardEvent[], by: typeof changeCard = changeCard) => ({ decide, by });
-
 /** For the operator: every card of every organization, and its production. */
 export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => {
   const apply = async (
-    request: OperatorRequest,
-    codeText: string,
-    { decide, by }: ReturnType<typeof change>,
+    request: OperatorRequest & { readonly params: { readonly card_code: string } },
+    decide: (state: Card) => CardEvent[],
+    by: typeof changeCard = changeCard,
   ): Promise<RouteResponse> => {
-    const code = codeFrom(codeText);
+    const code = codeFrom(request.params.card_code);
     const command = newCommand(deps, byOperator(request), null);
     await by(deps, { code, org: null }, command, decide);
     const { was } = await cardForOperator(deps, code, null).catch(() => {
@@ -150,38 +148,13 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
     });
     return { status: 200, body: shown(was, deps.baseUrl()) };
   };
-
-  const errors = ['invalid_transition'] as const;
-  const plain = [
-    {
-      verb: 'release',
-      operationId: 'releaseCard',
-      summary: 'Release a held card; one credit is charged',
-      errors: [...errors, 'no_credits'],
-      change: change(release, releaseCard),
-    },
-    {
-      verb: 'queue',
-      operationId: 'queueCard',
-      summary: 'Queue a card for production',
-      errors,
-      change: change(queue),
-    },
-  ] as const;
-  const reasoned = [
-    {
-      verb: 'hold',
-      operationId: 'holdCard',
-      summary: 'Hold a card; its credit comes back',
-      decide: hold,
-    },
-    {
-      verb: 'fail',
-      operationId: 'failCard',
-      summary: 'Fail a card in production; its credit comes back',
-      decide: fail,
-    },
-  ] as const;
+  const changing = {
+    access: floorAccess,
+    params: cardCodeParam,
+    undecodable,
+    answers: { 200: cardForOperatorSchema },
+    errors: ['invalid_transition'],
+  } as const;
 
   return [
     operatorRoute('GET /cards', {
@@ -252,47 +225,41 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
         return { status: 200, body };
       },
     }),
-    ...plain.map(({ verb, operationId, summary, errors: refusals, change: wanted }) =>
-      operatorRoute(`POST /cards/:card_code/${verb}`, {
-        id: operationId,
-        summary,
-        access: floorAccess,
-        params: cardCodeParam,
-        undecodable,
-        answers: { 200: cardForOperatorSchema },
-        errors: refusals,
-        handle: (request) => apply(request, request.params.card_code, wanted),
-      }),
-    ),
-    ...reasoned.map(({ verb, operationId, summary, decide }) =>
-      operatorRoute(`POST /cards/:card_code/${verb}`, {
-        id: operationId,
-        summary,
-        access: floorAccess,
-        params: cardCodeParam,
-        body: whole(withReason),
-        undecodable,
-        answers: { 200: cardForOperatorSchema },
-        errors,
-        handle: (request, { reason }) => apply(request, request.params.card_code, change(decide(reason))),
-      }),
-    ),
-    operatorRoute(`POST /cards/:card_code/steps/:step`, {
+    operatorRoute('POST /cards/:card_code/release', {
+      id: 'releaseCard',
+      summary: 'Release a held card; one credit is charged',
+      ...changing,
+      errors: [...changing.errors, 'no_credits'],
+      handle: (request) => apply(request, release, releaseCard),
+    }),
+    operatorRoute('POST /cards/:card_code/queue', {
+      id: 'queueCard',
+      summary: 'Queue a card for production',
+      ...changing,
+      handle: (request) => apply(request, queue),
+    }),
+    operatorRoute('POST /cards/:card_code/hold', {
+      id: 'holdCard',
+      summary: 'Hold a card; its credit comes back',
+      ...changing,
+      body: whole(withReason),
+      handle: (request, { reason }) => apply(request, hold(reason)),
+    }),
+    operatorRoute('POST /cards/:card_code/fail', {
+      id: 'failCard',
+      summary: 'Fail a card in production; its credit comes back',
+      ...changing,
+      body: whole(withReason),
+      handle: (request, { reason }) => apply(request, fail(reason)),
+    }),
+    operatorRoute('POST /cards/:card_code/steps/:step', {
       id: 'reportStep',
       summary: 'Report a production step',
-      access: floorAccess,
+      ...changing,
       params: stepParams,
       body: whole(stepReport),
-      undecodable,
-      answers: { 200: cardForOperatorSchema },
-      errors,
-      handle: (request, { status, machine }) => {
-        return apply(
-          request,
-          request.params.card_code,
-          change(reportStep(request.params.step, status, machine)),
-        );
-      },
+      handle: (request, { status, machine }) =>
+        apply(request, reportStep(request.params.step, status, machine)),
     }),
     operatorRoute(`POST /cards/:card_code/cancel`, {
       id: 'cancelCardAsOperator',

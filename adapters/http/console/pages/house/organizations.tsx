@@ -16,17 +16,19 @@ import { paths } from '../../../web/paths.js';
 const ownerIn = (sent: Sent) =>
   parseValues(newMember, { email: sent('email'), name: sent('owner'), role: 'owner' });
 
-const make = async ({ deps, by, url, origin }: HouseContext, sent: Sent) => {
+const make = async (context: HouseContext, sent: Sent) => {
+  const { deps, by, url } = context;
   const wanted = { name: sent('name'), house_hand: sent('house_hand') };
   const { name, house_hand: hand } = parseValues(newOrganization, wanted);
   const owner = ownerIn(sent);
   const { id } = await openOrganization(deps, by, name, hand);
   const { token, expires } = await inviteMember(deps, by, id, owner);
-  const link = `${origin}${url(paths.join, { organization: id, invitation: token })}`;
-  const back = url(paths.home, { org: id });
-  const title = `The invitation of ${owner.name}`;
-  const body = linkShown({ title, link, ends: Date.parse(expires), back });
-  return { kind: 'show', title, body } as const;
+  return linkShown(context, {
+    title: `The invitation of ${owner.name}`,
+    path: url(paths.join, { organization: id, invitation: token }),
+    ends: Date.parse(expires),
+    back: url(paths.home, { org: id }),
+  });
 };
 
 export const organizationsPage = page({
