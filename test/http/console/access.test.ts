@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { uploadPicture } from '../../support/artwork/upload.js';
-import { pages } from '../../support/http/console-pages.js';
+import { pages } from '../../../adapters/http/console/pages.js';
 import { paths } from '../../../adapters/http/web/paths.js';
 import { house } from '../../../domain/members.js';
 import { read } from '../../support/runner/repository.js';

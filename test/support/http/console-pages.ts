@@ -1,12 +1,10 @@
-import * as table from '../../../adapters/http/console/pages.js';
+import { pages } from '../../../adapters/http/console/pages.js';
 import type { Page } from '../../../adapters/http/console/page.js';
 import { uploadCollectionPicture, uploadPicture } from '../artwork/upload.js';
 import { eventually } from '../time/eventually.js';
 import type { Lively } from './lively.js';
 import type { RunningService } from './service.js';
 import { operatorOf } from './visitor.js';
-
-export const pages: readonly Page[] = Object.values(table);
 
 /** An organization that has one of everything. */
 type Ones = Omit<Lively, 'pass'>;
