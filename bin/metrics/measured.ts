@@ -46,41 +46,31 @@ export const registerCount = (registry: Registry, name: string, help: string, re
   });
 };
 
-/** Registers a gauge whose value is read at each scrape; while that is null, the gauge is left out. */
-export const registerGauge = (
-  registry: Registry,
-  name: string,
-  help: string,
-  read: () => Promise<number | null>,
-): void => {
-  const gauge = new Gauge({
-    name,
-    help,
-    registers: [registry],
-    collect: async () => {
-      const value = await read();
-      if (value === null) gauge.remove();
-      else gauge.set(value);
-    },
-  });
-};
+/** A value; null if there is none. Or several, each with the value of the gauge's label. */
+type Read = number | null | Iterable<readonly [string, number]>;
 
-/** The same for several values, each with a label of its own; missing values are left out. */
+/**
+ * Registers gauges by their names, with what they say and how they are read at each scrape; missing values
+ * are left out. A name may be followed by that of a label: `part_ready{part}`.
+ */
 export const registerGauges = (
   registry: Registry,
-  [name, label]: readonly [name: string, label: string],
-  help: string,
-  read: () => Promise<Iterable<readonly [string, number]>>,
+  gauges: Readonly<Record<string, readonly [help: string, read: () => Read | Promise<Read>]>>,
 ): void => {
-  const gauge = new Gauge({
-    name,
-    help,
-    labelNames: [label],
-    registers: [registry],
-    collect: async () => {
-      const values = await read();
-      gauge.reset();
-      for (const [of, value] of values) gauge.set({ [label]: of }, value);
-    },
-  });
+  for (const [words, [help, read]] of Object.entries(gauges)) {
+    const [name = '', label = ''] = words.split(/[{}]/);
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      labelNames: label === '' ? [] : [label],
+      registers: [registry],
+      collect: async () => {
+        const value = await read();
+        if (typeof value === 'number') return gauge.set(value);
+        if (value === null) return gauge.remove();
+        gauge.reset();
+        for (const [of, one] of value) gauge.set({ [label]: of }, one);
+      },
+    });
+  }
 };

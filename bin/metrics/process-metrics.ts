@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
 import { Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../../application/ports/system.js';
-import { registerCount, registerGauge } from './measured.js';
+import { registerCount, registerGauges } from './measured.js';
 
 /** How often the loop is looked at, in milliseconds. The histogram counts it as a part of each delay. */
 const resolution = 20;
@@ -18,17 +18,21 @@ export const registerProcessMetrics = (
   clock: Clock,
   { version, role }: { readonly version: string; readonly role: string },
 ): void => {
-  const registers = [registry];
   new Gauge({
     name: 'service_info',
     help: 'Always 1: the version of the service, its role, and the version of Node.',
     labelNames: ['version', 'role', 'node'] as const,
-    registers,
+    registers: [registry],
   }).set({ version, role, node: process.versions.node }, 1);
   const began = clock.now() / 1000 - process.uptime();
-  const gauge = (name: string, help: string, read: () => number): void =>
-    registerGauge(registry, name, help, () => Promise.resolve(read()));
-  gauge('process_start_time_seconds', 'When the process began, in seconds since 1970.', () => began);
+  registerGauges(registry, {
+    process_start_time_seconds: ['When the process began, in seconds since 1970.', () => began],
+    process_resident_memory_bytes: ['Memory of the process.', () => process.memoryUsage.rss()],
+    process_heap_bytes: [
+      'Memory that objects of the main thread take.',
+      () => process.memoryUsage().heapUsed,
+    ],
+  });
   registerCount(
     registry,
     'process_cpu_seconds_total',
@@ -38,32 +42,27 @@ export const registerProcessMetrics = (
       return (user + system) / 1e6;
     },
   );
-  gauge('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage.rss());
-  gauge(
-    'process_heap_bytes',
-    'Memory that objects of the main thread take.',
-    () => process.memoryUsage().heapUsed,
-  );
   let delays: IntervalHistogram | null = null;
-  const p99: Gauge = new Gauge({
-    name: 'event_loop_lag_p99_seconds',
-    help: 'How late the main thread came to its work since the last scrape, at the 99th percentile.',
-    registers,
-    // Before the next gauge is read, which it fills, too.
-    collect: () => {
-      if (delays === null) {
-        delays = monitorEventLoopDelay({ resolution });
-        delays.enable();
-      }
-      const isEmpty = delays.count === 0;
-      p99.set(isEmpty ? 0 : secondsLate(delays.percentile(99)));
-      max.set(isEmpty ? 0 : secondsLate(delays.max));
-      delays.reset();
-    },
-  });
-  const max = new Gauge({
-    name: 'event_loop_lag_max_seconds',
-    help: 'How late the main thread came to its work since the last scrape, at most.',
-    registers,
+  let max = 0;
+  registerGauges(registry, {
+    event_loop_lag_p99_seconds: [
+      'How late the main thread came to its work since the last scrape, at the 99th percentile.',
+      () => {
+        if (delays === null) {
+          delays = monitorEventLoopDelay({ resolution });
+          delays.enable();
+        }
+        const isEmpty = delays.count === 0;
+        const p99 = isEmpty ? 0 : secondsLate(delays.percentile(99));
+        // Before the next gauge is read.
+        max = isEmpty ? 0 : secondsLate(delays.max);
+        delays.reset();
+        return p99;
+      },
+    ],
+    event_loop_lag_max_seconds: [
+      'How late the main thread came to its work since the last scrape, at most.',
+      () => max,
+    ],
   });
 };

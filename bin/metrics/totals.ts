@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import type { Clock } from '../../application/ports/system.js';
 import type { Totals } from '../../application/organizations/totals.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import { measured, registerGauge, registerGauges } from './measured.js';
+import { measured, registerGauges } from './measured.js';
 
 /** How often it is counted at most. */
 const cacheTtl: Milliseconds = 60_000;
@@ -37,16 +37,14 @@ export const registerTotals = (
     },
     (took) => Math.max(cacheTtl, took * restsFor),
   );
-  registerGauges(
-    registry,
-    ['cards_by_status', 'status'],
-    'Cards of all organizations; held ones are blocked. Counted at most once a minute.',
-    async () => (await totals())?.cards ?? [],
-  );
-  registerGauge(
-    registry,
-    'credits_outstanding',
-    'Unspent credits of all organizations. Counted at most once a minute.',
-    async () => (await totals())?.credits ?? null,
-  );
+  registerGauges(registry, {
+    'cards_by_status{status}': [
+      'Cards of all organizations; held ones are blocked. Counted at most once a minute.',
+      async () => (await totals())?.cards ?? [],
+    ],
+    credits_outstanding: [
+      'Unspent credits of all organizations. Counted at most once a minute.',
+      async () => (await totals())?.credits ?? null,
+    ],
+  });
 };

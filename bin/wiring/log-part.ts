@@ -1,10 +1,10 @@
 import type { Registry } from 'prom-client';
 import type { Part } from '../../adapters/http/server/health.js';
-import type { LogReader } from '../../application/ports/event-store.js';
 import type { WitnessStatus } from '../../application/log/witnesses.js';
 import type { LogTiles } from '../../application/ports/log-tiles.js';
-import type { Clock } from '../../application/ports/system.js';
-import { measured, registerGauge, registerGauges } from '../metrics/measured.js';
+import type { Engine } from './engine.js';
+import type { ProcessContext } from './process-context.js';
+import { measured, registerGauges } from '../metrics/measured.js';
 
 /**
  * The log of the log as a part of readiness: not ready while the log is known to be damaged. A service whose
@@ -38,57 +38,41 @@ export const registerLogMetrics = (
     store,
     clock,
     witnesses,
-  }: {
-    readonly tiles: LogTiles;
-    readonly store: Pick<LogReader, 'readLog'>;
-    readonly clock: Clock;
-    /** The state of the witnesses; none if they are asked by another process. */
-    readonly witnesses: () => readonly WitnessStatus[];
-  },
+  }: Pick<ProcessContext, 'clock' | 'witnesses'> & Pick<Engine, 'tiles' | 'store'>,
 ): void => {
   const signed = measured(clock, async () => {
     const [tree, newest] = await Promise.all([tiles.tree(), tiles.newest()]);
     const waiting = await store.readLog(tree.position, maxCounted);
     return { newest, unsigned: Math.max(0, tree.size - (newest?.size ?? 0)) + waiting.length };
   });
-  registerGauge(
-    registry,
-    'log_checkpoint_age_seconds',
-    'How long ago the newest checkpoint of the log was signed; absent if there is none.',
-    async () => {
-      const newest = (await signed())?.newest ?? null;
-      return newest && Math.max(0, clock.now() - Date.parse(newest.at)) / 1_000;
-    },
-  );
-  registerGauge(
-    registry,
-    'log_events_unsigned',
-    `Events that no checkpoint covers yet; of those that the notary has not reached, at most ${maxCounted}.`,
-    async () => (await signed())?.unsigned ?? null,
-  );
-  const ofWitnesses = (
-    name: string,
-    help: string,
-    read: (of: WitnessStatus, signed: number) => number,
-  ): void =>
-    registerGauges(registry, [name, 'witness'], help, async () => {
-      const all = witnesses();
-      const size = all.length === 0 ? 0 : ((await signed())?.newest?.size ?? 0);
-      return all.map((each) => [each.name, read(each, size)] as const);
-    });
-  ofWitnesses(
-    'log_witness_refuses',
-    '1 if the witness refuses to sign the log because it has signed another tree or a larger one; else 0.',
-    ({ refusal }) => (refusal === null ? 0 : 1),
-  );
-  ofWitnesses(
-    'log_witness_events_behind',
-    'Events of the newest checkpoint that the witness has not signed.',
-    ({ size }, signed) => Math.max(0, signed - size),
-  );
-  ofWitnesses(
-    'log_witness_signed_timestamp_seconds',
-    'When the witness last signed, in seconds since 1970; 0 if not since this process started.',
-    ({ time }) => time,
-  );
+  const ofWitnesses = async (read: (of: WitnessStatus, signed: number) => number) => {
+    const all = witnesses();
+    const size = all.length === 0 ? 0 : ((await signed())?.newest?.size ?? 0);
+    return all.map((each) => [each.name, read(each, size)] as const);
+  };
+  registerGauges(registry, {
+    log_checkpoint_age_seconds: [
+      'How long ago the newest checkpoint of the log was signed; absent if there is none.',
+      async () => {
+        const newest = (await signed())?.newest ?? null;
+        return newest && Math.max(0, clock.now() - Date.parse(newest.at)) / 1_000;
+      },
+    ],
+    log_events_unsigned: [
+      `Events that no checkpoint covers yet; of those that the notary has not reached, at most ${maxCounted}.`,
+      async () => (await signed())?.unsigned ?? null,
+    ],
+    'log_witness_refuses{witness}': [
+      '1 if the witness refuses to sign the log because it has signed another tree or a larger one; else 0.',
+      () => ofWitnesses(({ refusal }) => (refusal === null ? 0 : 1)),
+    ],
+    'log_witness_events_behind{witness}': [
+      'Events of the newest checkpoint that the witness has not signed.',
+      () => ofWitnesses(({ size }, of) => Math.max(0, of - size)),
+    ],
+    'log_witness_signed_timestamp_seconds{witness}': [
+      'When the witness last signed, in seconds since 1970; 0 if not since this process started.',
+      () => ofWitnesses(({ time }) => time),
+    ],
+  });
 };

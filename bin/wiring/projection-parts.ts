@@ -46,12 +46,12 @@ export const rehearsalPart = async ({ rehearsal }: Pick<Engine, 'rehearsal'>): P
 /** Registers which parts of the process are ready. */
 export const registerReadiness = (registry: Registry, clock: Clock, readiness: Readiness): void => {
   const parts = measured(clock, readiness);
-  registerGauges(
-    registry,
-    ['part_ready', 'part'],
-    '1 if the part is ready, as on /readyz; else 0.',
-    async () => ((await parts()) ?? []).map(({ name, ready }) => [name, Number(ready)] as const),
-  );
+  registerGauges(registry, {
+    'part_ready{part}': [
+      '1 if the part is ready, as on /readyz; else 0.',
+      async () => ((await parts()) ?? []).map(({ name, ready }) => [name, Number(ready)] as const),
+    ],
+  });
 };
 
 /**
@@ -95,41 +95,33 @@ export const registerProjectionMetrics = (
     const now = status().projections;
     return { now, lag: await measure(now.map(({ checkpoint }) => checkpoint)).catch(() => null) };
   });
-  const register = (
-    name: string,
-    help: string,
-    read: (projection: ProjectionStatus, lag: LogLag | null) => bigint | number | null,
-  ): void =>
-    registerGauges(registry, [name, 'projection'], help, async () => {
-      const { now, lag } = (await projections()) ?? { now: [], lag: null };
-      return now.flatMap((projection) => {
-        const value = read(projection, lag);
-        return value === null ? [] : [[projection.name, Number(value)] as const];
-      });
+  const of = async (read: (projection: ProjectionStatus, lag: LogLag | null) => bigint | number | null) => {
+    const { now, lag } = (await projections()) ?? { now: [], lag: null };
+    return now.flatMap((projection) => {
+      const value = read(projection, lag);
+      return value === null ? [] : [[projection.name, Number(value)] as const];
     });
-  register(
-    'projection_position',
-    'The position of the log that the projection has passed.',
-    ({ checkpoint }) => checkpoint,
-  );
-  register(
-    'projection_rebuild_position',
-    'The position of the log that the rebuild of the projection has passed.',
-    ({ rebuilding }) => rebuilding,
-  );
-  register(
-    'projection_positions_ahead',
-    'Positions that the projection has passed and the log lacks: unless 0, events are missing, or it is another log.',
-    ({ checkpoint }, lag) => lag && Math.max(0, Number(checkpoint) - Number(lag.head)),
-  );
-  register(
-    'projection_events_behind',
-    'Positions of the log that the projection has not passed; bytes in EventStoreDB.',
-    ({ checkpoint }, lag) => lag && Math.max(0, Number(lag.head) - Number(checkpoint)),
-  );
-  register(
-    'projection_lag_seconds',
-    'How much older the first event that the projection lacks is than the last event of the log; 0 if it lacks none.',
-    ({ checkpoint }, lag) => lag && lag.of(checkpoint) / 1_000,
-  );
+  };
+  registerGauges(registry, {
+    'projection_position{projection}': [
+      'The position of the log that the projection has passed.',
+      () => of(({ checkpoint }) => checkpoint),
+    ],
+    'projection_rebuild_position{projection}': [
+      'The position of the log that the rebuild of the projection has passed.',
+      () => of(({ rebuilding }) => rebuilding),
+    ],
+    'projection_positions_ahead{projection}': [
+      'Positions that the projection has passed and the log lacks: unless 0, events are missing, or it is another log.',
+      () => of(({ checkpoint }, lag) => lag && Math.max(0, Number(checkpoint) - Number(lag.head))),
+    ],
+    'projection_events_behind{projection}': [
+      'Positions of the log that the projection has not passed; bytes in EventStoreDB.',
+      () => of(({ checkpoint }, lag) => lag && Math.max(0, Number(lag.head) - Number(checkpoint))),
+    ],
+    'projection_lag_seconds{projection}': [
+      'How much older the first event that the projection lacks is than the last event of the log; 0 if it lacks none.',
+      () => of(({ checkpoint }, lag) => lag && lag.of(checkpoint) / 1_000),
+    ],
+  });
 };
