@@ -38,11 +38,12 @@ import { reporter } from '../wiring/reporter.js';
 
 const pause: Milliseconds = 1_000;
 
-/** For a process that runs alone: does the work at once, and again if it ends or fails. */
-const withoutLeases =
-  ({ clock, log, fail }: Pick<EngineOptions, 'clock' | 'log' | 'fail'>): Engine['exclusively'] =>
-  (name, signal, work) =>
-    untilAborted({ clock, signal, pause, onError: reporter({ log, fail }, name) }, () => work(signal));
+/** Closes files if the rest of the start fails. */
+const orClose = <T>(rest: Promise<T>, ...open: readonly Pick<EventsFile, 'close'>[]): Promise<T> =>
+  rest.catch(async (error: unknown) => {
+    for (const each of open) await each.close();
+    throw error;
+  });
 
 /** Logs what was recovered after a kill or a power loss; after a clean stop there is nothing to log. */
 const logCrashRecovery = async ({ left, eventStore }: EventsFile, log: Logger): Promise<void> => {
@@ -118,22 +119,14 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     ...notarized(why === null ? options : { ...options, logKeys: null }),
   });
   const eventMacs = macsOf(options);
-  await assertNewestKey(events, eventMacs).catch(async (error: unknown) => {
-    await events.close();
-    throw error;
-  });
+  await orClose(assertNewestKey(events, eventMacs), events);
   const tiles = shownTiles(options, events.tiles, rehearsal);
   const masters = personalMasters();
   if (masters === null) throw new TypeError('one process opens personal data');
-  const keys = await openOwnKeys(events.eventStore, masters, options, onUnwritten).catch(
-    async (error: unknown) => {
-      await events.close();
-      throw error;
-    },
-  );
+  const keys = await orClose(openOwnKeys(events.eventStore, masters, options, onUnwritten), events);
   const personalKeys = keyRing({ store: keys, masters, clock, entropy });
   const unreadable = watchUnreadable(events.eventStore, log);
-  const projected = await openReadFile({
+  const reading = openReadFile({
     directory: dataDir,
     log: events.shared,
     keys: { path: keysPath(dataDir), masters },
@@ -141,11 +134,8 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     thread: new URL('../projector-thread.js', import.meta.url),
     onDamage: fail,
     fail,
-  }).catch(async (error: unknown) => {
-    keys.close();
-    await events.close();
-    throw error;
   });
+  const projected = await orClose(reading, { close: async () => keys.close() }, events);
   await logCrashRecovery(events, log);
   void events.verified.then(() => log.info('every event of the log at the start has been read back'));
   const stopping = new AbortController();
@@ -154,12 +144,11 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     async () => events.writer.emptyLog(),
   );
   const measure = measureLag(events.eventStore, clock);
-  const onRequestsError = (error: unknown): void => log.error({ err: error }, 'requests are not logged yet');
   const requests = new BufferedRequests(
     sqliteRequests(events.writer, events.database),
     personalKeys,
     clock,
-    onRequestsError,
+    (error) => log.error({ err: error }, 'requests are not logged yet'),
   );
   const keyUses = new BufferedKeyUses(sqliteKeyUses(events.writer, events.database), clock);
   const store = openedEvents(events.eventStore, { ...personalKeys, unopened: unreadable.note }, clock);
@@ -193,7 +182,9 @@ export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
     foreignEvents: () => 0,
     // The projector looks by itself, and everything else is in the file of the log.
     assertLog: () => Promise.resolve(),
-    exclusively: withoutLeases({ clock, log, fail }),
+    // A process that runs alone does the work at once, and again if it ends or fails.
+    exclusively: (name, signal, work) =>
+      untilAborted({ clock, signal, pause, onError: reporter({ log, fail }, name) }, () => work(signal)),
     readiness: async () => {
       const status = projected.status();
       const lag = await measure(status.projections.map(({ checkpoint }) => checkpoint));

@@ -29,7 +29,6 @@ import { openedEvents } from '../../application/personal/personal.js';
 import { BufferedRequests } from '../../application/requests/request-log.js';
 import { BufferedKeyUses } from '../../application/access/buffered-key-uses.js';
 import type { EventStore } from '../../application/ports/event-store.js';
-import type { Clock } from '../../application/ports/system.js';
 import { Projector } from '../../application/projecting/project.js';
 import { FinalError } from '../../domain/errors.js';
 import { ProjectionBoard, type ProjectorStatus } from '../../application/projecting/projection-board.js';
@@ -68,6 +67,14 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
     if (error instanceof FinalError) fail(error);
     throw error;
   };
+  /** Tries again until the work succeeds, or is given up. */
+  const untilDone = (ended: AbortController, work: () => Promise<void>): Promise<void> => {
+    const report = (error: unknown): unknown => ended.signal.aborted || onError(error);
+    return untilAborted({ clock, signal: ended.signal, pause: pollInterval, onError: report }, async () => {
+      await work();
+      ended.abort();
+    });
+  };
   const admitting = new AbortController();
   let admission: Promise<void> = Promise.resolve();
   let admitted: Promise<void> = admission;
@@ -79,12 +86,11 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
       place: 'the collections personal_keys, personal_key_uses and personal_key_state of MongoDB',
       onOther: otherLogSaid(log),
     };
-    admitted = untilAborted({ clock, signal: admitting.signal, pause: pollInterval, onError }, async () => {
+    admitted = untilDone(admitting, () => {
       admission = assertOwnKeys(comparing);
-      await admission.catch((error: unknown) => {
+      return admission.catch((error: unknown) => {
         if (!(error instanceof FinalError)) throw error;
       });
-      admitting.abort();
     }).then(() => admission.catch(failIfFinal));
     admitted.catch(() => undefined);
     const onMissing = () => assertOthersThere(comparing).catch(failIfFinal);
@@ -98,17 +104,8 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
   const onIncident = incidentLog(log, clock, 'projector');
   // Before a request needs them: over many rows an index takes minutes.
   const indexing = new AbortController();
-  const makingIndexes = untilAborted(
-    {
-      clock,
-      signal: indexing.signal,
-      pause: pollInterval,
-      onError: (error) => indexing.signal.aborted || onError(error),
-    },
-    async () => {
-      await makeIndexes(database, (index) => log.info({ ...index }, 'creating an index'));
-      indexing.abort();
-    },
+  const makingIndexes = untilDone(indexing, () =>
+    makeIndexes(database, (index) => log.info({ ...index }, 'creating an index')),
   );
   const board = new ProjectionBoard(clock, { isShared: true });
   const stopped = new AbortController();
@@ -116,6 +113,7 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
   const release = releaseOf(allProjections);
   const releases = new Releases({ database, clock, release });
   const seen = new SeenBuilds(database, clock);
+  /** Whether the projector of this process reports to the board by itself, so that no polling is needed. */
   const feeding = { isHere: false };
   const watching = watchProjector(
     {
@@ -137,17 +135,69 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
   );
   const keyUses = new BufferedKeyUses(mongoKeyUses(database), clock);
   const requests = new BufferedRequests(mongoRequests(database), personalKeys, clock, onError);
-  const leased = leasedWork(options, database, onError);
-  const projecting: Projecting = {
-    database,
-    clock,
-    board,
-    releases,
-    store,
-    onError,
-    onIncident,
-    fail,
-    feeding,
+  const owner = `${hostname()} ${process.pid} ${entropy.uuid()}`;
+  const timeout = timeouts.lease === undefined ? {} : { timeout: timeouts.lease };
+  const machine = thisMachine();
+  /** Does work under a lease of its name, and logs when this process gets and loses it. */
+  const leased = (
+    name: string,
+    signal: AbortSignal,
+    work: (held: HeldLease) => Promise<void>,
+  ): Promise<void> =>
+    new MongoLease({ database, clock, name, owner, onError, machine, ...timeout }).hold(
+      signal,
+      async (held) => {
+        log.info({ work: name, epoch: held.epoch }, 'lease acquired, working');
+        try {
+          await work(held);
+        } catch (error) {
+          // Not an error of MongoDB, which the lease would take it for.
+          reporter({ log, fail }, name)(error);
+        } finally {
+          log.info({ work: name, epoch: held.epoch }, 'lease given up, standing by');
+        }
+      },
+    );
+  /** Projects the log, and runs requested rebuilds, while the lease is held. */
+  const project = async ({ epoch, signal, say }: HeldLease): Promise<void> => {
+    await releases.join(signal);
+    const readModels = mongoProjectionStore({ database, clock, epoch: () => epoch, release });
+    let status: ProjectorStatus = { down: null, projections: [] };
+    const projector = new Projector({
+      projections: allProjections,
+      log: store,
+      store: readModels,
+      clock,
+      reports: {
+        status: (now) => {
+          if (now.down !== null) onIncident(now.down);
+          if (now.down !== status.down) say(now.down).catch(onError);
+          status = now;
+          // While an active build catches up, its checkpoint counts, and a position that was passed does not.
+          feeding.isHere = !signal.aborted && now.down === null && now.projections.every(({ live }) => live);
+          if (feeding.isHere) board.status(now);
+        },
+        moved: (position) => {
+          if (feeding.isHere) board.moved(position);
+        },
+      },
+      fail,
+    });
+    const requests = {
+      database,
+      clock,
+      rebuild: (name: string) => projector.rebuild(name),
+      status: () => status,
+      onError,
+    };
+    signal.addEventListener('abort', () => void (feeding.isHere = false), { once: true });
+    await Promise.all([
+      projector.run(signal),
+      followRebuildRequests(requests, signal),
+      untilAborted({ clock, signal, pause: keepAliveInterval, onError }, () =>
+        readModels.keep(allProjections),
+      ),
+    ]);
   };
 
   return {
@@ -184,8 +234,7 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
         return known;
       },
     },
-    project: (signal: AbortSignal) =>
-      leased(projectorLease(release), signal, (held) => project(projecting, held)),
+    project: (signal: AbortSignal) => leased(projectorLease(release), signal, project),
     exclusively: (name: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>) =>
       leased(name, signal, (held) => work(held.signal)),
     ping: () => database.ping(),
@@ -216,101 +265,8 @@ const clockLog =
       );
   };
 
-type LeasedWork = (
-  name: string,
-  signal: AbortSignal,
-  work: (held: HeldLease) => Promise<void>,
-) => Promise<void>;
-
-/** Does work under a lease of its name, and logs when this process gets and loses it. */
-const leasedWork = (
-  { clock, entropy, log, fail, timeouts = {} }: EngineOptions,
-  database: MongoDatabase,
-  onError: (error: unknown) => void,
-): LeasedWork => {
-  const owner = `${hostname()} ${process.pid} ${entropy.uuid()}`;
-  const timeout = timeouts.lease === undefined ? {} : { timeout: timeouts.lease };
-  const machine = thisMachine();
-  return (name, signal, work) =>
-    new MongoLease({ database, clock, name, owner, onError, machine, ...timeout }).hold(
-      signal,
-      async (held) => {
-        log.info({ work: name, epoch: held.epoch }, 'lease acquired, working');
-        try {
-          await work(held);
-        } catch (error) {
-          // Not an error of MongoDB, which the lease would take it for.
-          reporter({ log, fail }, name)(error);
-        } finally {
-          log.info({ work: name, epoch: held.epoch }, 'lease given up, standing by');
-        }
-      },
-    );
-};
-
-interface Projecting {
-  readonly database: MongoDatabase;
-  readonly clock: Clock;
-  readonly board: ProjectionBoard;
-  readonly releases: Releases;
-  readonly store: EventStore;
-  readonly onError: (error: unknown) => void;
-  /** Called with the reason why the projector makes no progress. */
-  readonly onIncident: (reason: string) => void;
-  readonly fail: (error: FinalError) => void;
-  /**
-   * Whether the projector of this process reports its progress to the board itself, so that no polling is
-   * needed.
-   */
-  readonly feeding: { isHere: boolean };
-}
-
 const pollInterval: Milliseconds = 250;
 /** A database of keys that was replaced while the process runs is noticed after this time. */
 const keysPollInterval: Milliseconds = 2_000;
 /** Builds are kept for longer than this after a projector has said that it feeds them. */
 const keepAliveInterval: Milliseconds = 10 * 60_000;
-
-/** Projects the log, and runs requested rebuilds, while the lease is held. */
-const project = async (
-  { database, clock, board, releases, store, onError, onIncident, fail, feeding }: Projecting,
-  { epoch, signal, say }: HeldLease,
-): Promise<void> => {
-  await releases.join(signal);
-  const release = releaseOf(allProjections);
-  const readModels = mongoProjectionStore({ database, clock, epoch: () => epoch, release });
-  let status: ProjectorStatus = { down: null, projections: [] };
-  const projector = new Projector({
-    projections: allProjections,
-    log: store,
-    store: readModels,
-    clock,
-    reports: {
-      status: (now) => {
-        if (now.down !== null) onIncident(now.down);
-        if (now.down !== status.down) say(now.down).catch(onError);
-        status = now;
-        // While an active build catches up, its checkpoint counts, and a position that was passed does not.
-        feeding.isHere = !signal.aborted && now.down === null && now.projections.every(({ live }) => live);
-        if (feeding.isHere) board.status(now);
-      },
-      moved: (position) => {
-        if (feeding.isHere) board.moved(position);
-      },
-    },
-    fail,
-  });
-  const requests = {
-    database,
-    clock,
-    rebuild: (name: string) => projector.rebuild(name),
-    status: () => status,
-    onError,
-  };
-  signal.addEventListener('abort', () => void (feeding.isHere = false), { once: true });
-  await Promise.all([
-    projector.run(signal),
-    followRebuildRequests(requests, signal),
-    untilAborted({ clock, signal, pause: keepAliveInterval, onError }, () => readModels.keep(allProjections)),
-  ]);
-};

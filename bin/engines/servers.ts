@@ -21,37 +21,6 @@ import { incidentLog } from './incidents.js';
 import { openMongoStores } from './mongo-stores.js';
 import { macsOf, notaryOf, shownTiles } from './notarized.js';
 
-/** The last failure of the event store, which may be one that is tried again. */
-interface LastFailure {
-  error: unknown;
-  at: Milliseconds;
-}
-
-const openEventStoreDb = (
-  url: string,
-  { settings, clock, entropy, log, namespace = '', calls = new EngineCalls() }: EngineOptions,
-  failed: LastFailure,
-): EventStoreDbEventStore => {
-  const report = incidentLog(log, clock, 'EventStoreDB');
-  const onError = (error: unknown): void => {
-    Object.assign(failed, { error, at: clock.monotonic() });
-    report(error);
-  };
-  return new EventStoreDbEventStore({
-    url,
-    prefix: `${settings.eventStorePrefix}${namespace}`,
-    clock,
-    entropy,
-    count: calls.counterOf('EventStoreDB'),
-    onError,
-    onForeign: (first) =>
-      log.warn(
-        { ...first, revision: String(first.revision) },
-        'another program writes to a stream with a name of this service; such events are passed over, and EVENTSTORE_PREFIX keeps the names apart',
-      ),
-  });
-};
-
 const responseTimeout: Milliseconds = 2_000;
 /** How long a refused append counts: another one, only to find out, would stay in the log forever. */
 const refusedFor: Milliseconds = 10_000;
@@ -61,9 +30,26 @@ export const openServers = (
   options: EngineOptions,
   { eventStoreUrl, mongoUrl, rabbitUrl }: Servers,
 ): Engine => {
-  const { settings, clock, log, fail, namespace = '', calls = new EngineCalls() } = options;
-  const failed: LastFailure = { error: null, at: -Infinity };
-  const eventStore = openEventStoreDb(eventStoreUrl, options, failed);
+  const { settings, clock, entropy, log, fail, namespace = '', calls = new EngineCalls() } = options;
+  /** The last failure of the event store, which may be one that is tried again. */
+  let failed = { error: null as unknown, at: -Infinity };
+  const reportEventStore = incidentLog(log, clock, 'EventStoreDB');
+  const eventStore = new EventStoreDbEventStore({
+    url: eventStoreUrl,
+    prefix: `${settings.eventStorePrefix}${namespace}`,
+    clock,
+    entropy,
+    count: calls.counterOf('EventStoreDB'),
+    onError: (error) => {
+      failed = { error, at: clock.monotonic() };
+      reportEventStore(error);
+    },
+    onForeign: (first) =>
+      log.warn(
+        { ...first, revision: String(first.revision) },
+        'another program writes to a stream with a name of this service; such events are passed over, and EVENTSTORE_PREFIX keeps the names apart',
+      ),
+  });
   const stores = openMongoStores(options, mongoUrl, eventStore);
   const tiles = shownTiles(options, stores.tiles, stores.rehearsal);
   const broker = {

@@ -101,7 +101,7 @@ export interface Timeouts {
   readonly sweep?: Milliseconds;
 }
 
-/** What a process is started with. */
+/** The start of a process. */
 export interface Start {
   readonly settings: Settings;
   readonly clock: Clock;
