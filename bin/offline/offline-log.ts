@@ -9,32 +9,18 @@ import type { Settings, Servers } from '../settings/settings.js';
 import { copyLog, NoCopy, type CopiedLog } from '../../application/log/copy-log.js';
 import { assertUndamaged } from '../../application/log/damaged-log.js';
 import { acceptRestore, type GivenUp } from '../../application/log/accept-restore.js';
-import { assertService, type Rehearsal } from '../../application/writing/rehearsal.js';
+import { assertService } from '../../application/writing/rehearsal.js';
 import { Streams } from '../../application/writing/streams.js';
 import { FinalError } from '../../domain/errors.js';
-import { plainSealing } from '../wiring/plain-sealing.js';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EventStoreDbTimes } from '../../adapters/eventstoredb/context.js';
-import type { Database } from '../../adapters/sqlite/database.js';
 import { openEventsFile } from '../../adapters/sqlite/log/events-file.js';
 import type { EventStore } from '../../application/ports/event-store.js';
-import type { LogTiles } from '../../application/ports/log-tiles.js';
-import type { RawLog } from '../../application/ports/raw-log.js';
 
 const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
 
-export interface OpenedLog {
-  readonly store: EventStore;
-  readonly log: RawLog;
-  readonly tiles: LogTiles;
-  /** The store to restore from a backup if the log is damaged. */
-  readonly name: string;
-  readonly rehearsal: Rehearsal;
-  /** events.db, or where the records are on servers. */
-  readonly records: { readonly files: Database } | OpenedServers;
-  readonly close: () => Promise<void>;
-}
+export type OpenedLog = Awaited<ReturnType<typeof openLog>>;
 
 /** Repeats would change the order of appends. */
 const triedOnce = { settle: 0, patience: 0 };
@@ -65,31 +51,36 @@ export const openServers = async (
 };
 export type OpenedServers = Omit<Awaited<ReturnType<typeof openServers>>, 'close'>;
 
-/** For damage that a command can't go on with. */
-export const throwIt = (error: Error): never => {
+/** For what a command can't go on with. */
+const throwIt = (error: unknown): never => {
   throw error;
 };
 
+/** For events that a command records, which hold nothing personal. Throws UnusableSecretFile. */
+export const streamsOver = (store: EventStore, settings: Settings): Streams =>
+  new Streams(store, {
+    ready: () => Promise.resolve(),
+    seal: ({ data }) => ({ data: JSON.stringify(data), personal: null }),
+    sign: macsOfLog(settings, entropy).sign,
+  });
+
+/** The initiator of events that a command records. */
+export const byOperator = { actor: { kind: 'operator', id: null }, requestId: null } as const;
+
 /**
- * Opens the log for a command, without a notary. `makes`: where there is none, too. Throws DataDirectoryInUse
- * while the embedded service runs, and DamagedLog, unless it is for a command that finds damage out by
- * itself.
+ * Opens the log for a command, without a notary. `makes`: where there is none, too. `name`: what to restore
+ * from a backup if the log is damaged. Throws DataDirectoryInUse while the embedded service runs, and
+ * DamagedLog, unless it is for a command that finds damage out by itself.
  */
 export const openLog = async (
   settings: Settings,
   { opensDamaged = false, makes = false }: { readonly opensDamaged?: boolean; readonly makes?: boolean } = {},
-): Promise<OpenedLog> => {
+) => {
   const { servers, dataDir: directory } = settings;
   if (servers === null) {
     const path = join(directory, 'events.db');
     if (!makes && !existsSync(path)) throw new Error(`There is no ${path}. Set DATA_DIR.`);
-    const {
-      eventStore,
-      raw,
-      tiles,
-      database: files,
-      close,
-    } = await openEventsFile({
+    const file = await openEventsFile({
       directory,
       clock,
       opensDamaged,
@@ -97,7 +88,8 @@ export const openLog = async (
       onUnknownOutcome: throwIt,
     });
     const rehearsal = (): string | null => markOfDirectory(directory)?.why ?? null;
-    return { store: eventStore, log: raw, tiles, name: 'events.db', rehearsal, records: { files }, close };
+    const { eventStore: store, raw: log, database: files } = file;
+    return { ...file, store, log, name: 'events.db', rehearsal, records: { files } };
   }
   const [{ mongoLogTiles }, { markIn }] = await Promise.all([
     import('../../adapters/mongodb/records/log-tiles.js'),
@@ -124,23 +116,16 @@ export const acceptRestoreOf = async (
   const { log, tiles, store, rehearsal, close } = await openLog(settings, { opensDamaged: true });
   try {
     await assertService(rehearsal);
-    const report = (error: unknown): void => {
-      throw error;
-    };
-    const { heads, knownElsewhere } = await keptElsewhere(elsewhereOf(settings, keys), {
-      tiles,
-      clock,
-      report,
-    });
+    const elsewhere = elsewhereOf(settings, keys);
+    const { heads, knownElsewhere } = await keptElsewhere(elsewhere, { tiles, clock, report: throwIt });
     if (heads === undefined || sign === null)
       throw new UnusableSecretFile(
         `LOG_KEY_FILE ${settings.logKeyFile} does not exist: it says which heads are the log's.`,
       );
     const macs = macsOfLog(settings, entropy);
     const deps = { store, log, tiles, macs, heads, knownElsewhere, sign, clock, entropy };
-    const streams = new Streams(store, plainSealing(settings, entropy));
-    const initiator = { actor: { kind: 'operator', id: null }, requestId: null } as const;
-    return await acceptRestore({ ...deps, streams }, initiator, choice, onProgress);
+    const streams = streamsOver(store, settings);
+    return await acceptRestore({ ...deps, streams }, byOperator, choice, onProgress);
   } finally {
     await close();
   }
@@ -186,18 +171,10 @@ export const rebuildLog = async (
   const { log, tiles, name, close } = await openLog(settings, { opensDamaged: true });
   try {
     const keys = logKeys(settings, entropy, false);
-    const elsewhere = await keptElsewhere(elsewhereOf(settings, keys), {
-      tiles,
-      clock,
-      report: () => undefined,
-    });
-    const silent = {
-      clock,
-      sign: null,
-      scrubEvery: 0,
-      restoreHint: name,
-      macs: macsOfLog(settings, entropy),
-    };
+    const report = (): void => undefined;
+    const elsewhere = await keptElsewhere(elsewhereOf(settings, keys), { tiles, clock, report });
+    const macs = macsOfLog(settings, entropy);
+    const silent = { clock, sign: null, scrubEvery: 0, restoreHint: name, macs };
     return await rebuildTree({ ...silent, log, tiles, ...elsewhere }, onProgress);
   } finally {
     await close();

@@ -1,15 +1,13 @@
 import { existsSync } from 'node:fs';
-
 import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-keys.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
 import { giveUpKeys } from '../../application/personal/give-up.js';
 import { rotateKeys, type Rotated } from '../../application/personal/key-ring.js';
 import type { UnreadableEvents } from '../../application/personal/own-keys.js';
-import { Streams } from '../../application/writing/streams.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
-import { openLog } from './offline-log.js';
-import { plainSealing } from '../wiring/plain-sealing.js';
+import { byOperator, streamsOver } from './offline-log.js';
+import { openPlace } from './places.js';
 import { masterKeys } from '../settings/secret-files.js';
 import type { Settings } from '../settings/settings.js';
 
@@ -19,7 +17,7 @@ const entropy = new SystemEntropy();
 const mastersOf = ({ personalKeyFile }: Settings): MasterKeys =>
   masterKeys(personalKeyFile, entropy, false, 'PERSONAL_KEY_FILE');
 
-const openKeys = async ({ servers, dataDir }: Settings, make = false) => {
+const openKeys = async ({ servers, dataDir }: Settings) => {
   if (servers !== null) {
     const [{ MongoDatabase }, { mongoPersonalKeys }] = await Promise.all([
       import('../../adapters/mongodb/client/database.js'),
@@ -33,7 +31,7 @@ const openKeys = async ({ servers, dataDir }: Settings, make = false) => {
     return { store: mongoPersonalKeys(database), close: () => database.close() };
   }
   const path = keysPath(dataDir);
-  if (!make && !existsSync(path)) throw new Error(`There is no ${path}. Set DATA_DIR.`);
+  if (!existsSync(path)) throw new Error(`There is no ${path}. Set DATA_DIR.`);
   const store = openPersonalKeys(path);
   return { store, close: store.close };
 };
@@ -58,20 +56,12 @@ export const rotateKeysOf = async (
  */
 export const giveUpKeysOf = async (settings: Settings, by: string): Promise<UnreadableEvents> => {
   const masters = mastersOf(settings);
-  const log = await openLog(settings);
+  const { store, personalKeyStore: keys, close } = await openPlace(settings, false);
   try {
-    const keys = await openKeys(settings, true);
-    try {
-      const streams = new Streams(log.store, plainSealing(settings, entropy));
-      return await giveUpKeys(
-        { store: log.store, streams, keys: keys.store, masters, clock, entropy },
-        { actor: { kind: 'operator', id: null }, requestId: null },
-        by,
-      );
-    } finally {
-      await keys.close();
-    }
+    const streams = streamsOver(store, settings);
+    const deps = { store, streams, keys, masters, clock, entropy };
+    return await giveUpKeys(deps, byOperator, by);
   } finally {
-    await log.close();
+    await close();
   }
 };

@@ -13,8 +13,7 @@ import { openLog, type OpenedLog, type OpenedServers } from './offline-log.js';
 
 const clock = new SystemClock();
 
-/** Where a service has its data: in files, or on servers. Records have the form that they have there. */
-export interface Place extends OpenedLog, Pick<Engine, 'artwork' | 'personalKeyStore'> {
+interface Records extends Pick<Engine, 'artwork' | 'personalKeyStore'> {
   readonly mark: () => Promise<RehearsalMark | null>;
   readonly setMark: (mark: RehearsalMark | null) => Promise<void>;
   readonly hasRecords: () => Promise<boolean>;
@@ -23,6 +22,9 @@ export interface Place extends OpenedLog, Pick<Engine, 'artwork' | 'personalKeyS
   readonly read: (name: string) => AsyncIterable<Fields>;
   readonly write: (records: readonly (readonly [Kind, AsyncIterable<Fields>])[]) => Promise<void>;
 }
+
+/** Where a service has its data: in files, or on servers. Records have the form that they have there. */
+export type Place = OpenedLog & Records;
 
 /** `makes`: it is to be copied to. Throws the errors of `openLog`. */
 export const openPlace = async (settings: Settings, makes: boolean): Promise<Place> => {
