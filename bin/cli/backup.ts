@@ -27,10 +27,8 @@ import type { RehearsalMark } from '../../application/writing/rehearsal.js';
 import { openServers } from '../offline/offline-log.js';
 import { markDirectory, markOfDirectory } from '../settings/rehearsal-mark.js';
 import { secretFiles } from '../settings/secret-files.js';
-import { readSettings, type Servers, type Settings } from '../settings/settings.js';
+import { readSettings, type Environment, type Servers, type Settings } from '../settings/settings.js';
 import { ServiceRefused } from './client.js';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The description of a backup, and the origin of a restored directory. */
 export interface BackedUp extends CopiedLog {
@@ -71,15 +69,16 @@ const digestOf = (path: string): string => {
   return hash.digest('hex');
 };
 
-const refused = (message: string): ServiceRefused => new ServiceRefused(message, '', 0);
+const refused = (message: string): ServiceRefused => new ServiceRefused(message);
 
 /** On servers the log is backed up later, so its copy holds this head. */
 const kept = (settings: Settings) => ({ ...secretFiles(settings), [headName]: settings.logHeadFile });
 
-/** After the events: a key is in its file before anything is derived from it. */
+/** Copies files that are there to a folder, under their names in it. Returns these. */
 const copyAll = (to: string, places: Readonly<Record<string, string>>): readonly string[] =>
   Object.entries(places).flatMap(([name, path]) => {
     if (!existsSync(path)) return [];
+    makeDirectory(dirname(join(to, name)));
     copyFile(path, join(to, name));
     return [name];
   });
@@ -95,12 +94,7 @@ const picturesIn = (folder: string): readonly string[] => {
 
 /** A picture that is removed meanwhile is one that nothing uses. Returns the names of the others. */
 const copyPictures = (from: string, to: string, names: readonly string[]): readonly string[] =>
-  names.filter((name) => {
-    if (!existsSync(join(from, name))) return false;
-    makeDirectory(dirname(join(to, name)));
-    copyFile(join(from, name), join(to, name));
-    return true;
-  });
+  copyAll(to, Object.fromEntries(names.map((name) => [name, join(from, name)])));
 
 /** Whether a line of a secret file is still in it: as it was, retired, or as the vkey that took its place. */
 const holdsLine = (lines: readonly string[], line: string): boolean =>
@@ -268,6 +262,7 @@ const backUpFiles = (to: string, settings: Settings): BackedUp => {
     copyKeys(keysPath(dataDir), join(to, keysName));
     names.push(keysName);
   }
+  // After the events: a key is in its file before anything is derived from it.
   const secrets = copyAll(to, secretFiles(settings));
   // After the events, too: pictures are put before an event names them.
   const pictures = copyPictures(dataDir, to, picturesIn(dataDir));
@@ -388,12 +383,12 @@ const tellOriginal = (original: string, { dataDir, logHeadFile }: Settings): boo
   }
 };
 
-const assertWhole = ({ state }: RehearsalMark): void => {
-  if (state === 'unfinished')
-    throw refused('This is an unfinished copy. Run `log copy`, or `restore`, again first.');
+/** Throws ServiceRefused unless a place is marked as a whole copy. Returns its mark. */
+const wholeCopy = (mark: RehearsalMark | null, place: string): RehearsalMark => {
+  if (mark === null) throw refused(`${place} is no rehearsal: nothing was done.`);
+  if (mark.state !== 'unfinished') return mark;
+  throw refused('This is an unfinished copy. Run `log copy`, or `restore`, again first.');
 };
-
-const noRehearsal = (place: string): ServiceRefused => refused(`${place} is no rehearsal: nothing was done.`);
 
 /**
  * Makes a rehearsal the service. Returns its place, and that of the original if it is a rehearsal from now
@@ -409,18 +404,13 @@ export const promote = async (
   if (servers !== null)
     return withServers(servers, settings, async ({ database }) => {
       const { markIn, setMark } = await import('../../adapters/mongodb/records/rehearsal.js');
-      const mark = await markIn(database);
-      if (mark === null) throw noRehearsal('MONGODB_URL');
-      assertWhole(mark);
+      wholeCopy(await markIn(database), 'MONGODB_URL');
       await setMark(database, null);
       return { path: 'MONGODB_URL', original: null };
     });
-  const mark = markOfDirectory(dataDir);
-  if (mark === null) throw noRehearsal(dataDir);
-  assertWhole(mark);
+  const { original } = wholeCopy(markOfDirectory(dataDir), dataDir);
   const lock = lockDirectory(dataDir);
   try {
-    const { original } = mark;
     const isTold = original !== undefined && tellOriginal(original, settings);
     markDirectory(dataDir, null);
     return { path: dataDir, original: isTold ? original : null };

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { operatorListener } from '../settings/settings.js';
+import { httpAddress, operatorListener, type Environment, type Listener } from '../settings/settings.js';
 
 /** The service refused the call. (exit code 1) */
 export class ServiceRefused extends Error {
@@ -9,9 +9,9 @@ export class ServiceRefused extends Error {
   constructor(
     message: string,
     /** The body of the response, unchanged. */
-    readonly text: string,
+    readonly text = '',
     /** The HTTP status of the response; 0 if there was none. */
-    readonly status: number,
+    readonly status = 0,
   ) {
     super(message);
   }
@@ -48,27 +48,7 @@ export interface OperatorCall {
   readonly body?: object;
 }
 
-export interface OperatorClient {
-  /** Returns the body of the response. Throws ServiceRefused and Unreachable. */
-  readonly call: (call: OperatorCall) => Promise<string>;
-  /**
-   * Yields the body of the response as it arrives. Throws ServiceRefused, and Unreachable if the service
-   * breaks it off or can't be reached.
-   */
-  readonly pieces: (call: OperatorCall) => AsyncIterable<Uint8Array>;
-  /**
-   * Yields the data of each server-sent event until the signal aborts, or the stream reports its end. Throws
-   * ServiceRefused, and Unreachable if the service ends the stream before or can't be reached.
-   */
-  readonly stream: (
-    call: OperatorCall,
-    signal: AbortSignal,
-    /** Called when the response starts. */
-    onOpen?: () => void,
-  ) => AsyncIterable<string>;
-}
-
-type Environment = Readonly<Record<string, string | undefined>>;
+export type OperatorClient = ReturnType<typeof clientOf>;
 
 const setting = (environment: Environment, name: string, fallback: string): string => {
   const value = environment[name]?.trim();
@@ -83,34 +63,32 @@ const portIn = (environment: Environment, name: string): number | null => {
 /** The address at which a client reaches a listener on all addresses of this machine. */
 const reachable = (host: string): string => (host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host);
 
-const httpAddress = (host: string, port: number): string =>
-  `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+/** Where the settings let the service listen. */
+const listenerIn = (environment: Environment): Listener => ({
+  host: setting(environment, 'HOST', '127.0.0.1'),
+  port: portIn(environment, 'PORT') ?? 8080,
+});
+
+/** Where clients with an API key find the service. */
+const publicAddressIn = (environment: Environment): string => {
+  const { host, port } = listenerIn(environment);
+  return setting(environment, 'BASE_URL', httpAddress({ host: reachable(host), port })).replace(/\/+$/, '');
+};
 
 /**
  * The operator's own listener if the settings give it one, as the service reads them; else the public one.
  */
 const addressIn = (environment: Environment): string => {
-  const open = {
-    host: setting(environment, 'HOST', '127.0.0.1'),
-    port: portIn(environment, 'PORT') ?? 8080,
-  };
+  const open = listenerIn(environment);
   const own = operatorListener(open, {
     host: setting(environment, 'OPERATOR_HOST', '') || null,
     port: portIn(environment, 'OPERATOR_PORT'),
   });
   // A HOST that is none must be complained about, not passed over.
-  if (own !== null && URL.canParse(httpAddress(open.host, open.port)))
-    return httpAddress(reachable(own.host), own.port);
-  return setting(environment, 'BASE_URL', httpAddress(reachable(open.host), open.port)).replace(/\/+$/, '');
+  return own !== null && URL.canParse(httpAddress(open))
+    ? httpAddress({ ...own, host: reachable(own.host) })
+    : publicAddressIn(environment);
 };
-
-/** Where clients with an API key find the service. */
-const publicAddressIn = (environment: Environment): string =>
-  setting(
-    environment,
-    'BASE_URL',
-    httpAddress(reachable(setting(environment, 'HOST', '127.0.0.1')), portIn(environment, 'PORT') ?? 8080),
-  ).replace(/\/+$/, '');
 
 /** The settings, with another address of the service: that of `--base-url`. */
 export const withAddress = (environment: Environment, address: string): Environment => ({
@@ -152,34 +130,25 @@ const tokenIn = (environment: Environment): string => {
   return token;
 };
 
-const messageOf = (text: string, status: number): string => {
+/** The refusal in a response, in the words of the API if it has some. */
+const refusalIn = (text: string, status: number): ServiceRefused => {
+  let message = `The service responded with ${status}.`;
   try {
     const { error } = JSON.parse(text) as {
       readonly error?: { readonly code?: string; readonly message?: string };
     };
-    return error?.code === undefined
-      ? `The service responded with ${status}.`
-      : `${error.code}: ${error.message ?? ''}`;
+    if (error?.code !== undefined) message = `${error.code}: ${error.message ?? ''}`;
   } catch {
-    return `The service responded with ${status}.`;
+    // No JSON: another program may have responded.
   }
+  return new ServiceRefused(message, text, status);
 };
-
-/** Whether a mark ends a stream. */
-const isEnd = (mark: string): boolean => (JSON.parse(mark) as { readonly done?: boolean }).done === true;
 
 const connectionLost = (address: string): string =>
   `The connection to the service at ${address} was lost. Is it still running?`;
 
-interface Target {
-  readonly address: string;
-  /** The prefix of each call's path. */
-  readonly root: string;
-  /** The bearer token. Throws if there is none. */
-  readonly token: () => string;
-}
-
-const clientOf = ({ address, root, token }: Target): OperatorClient => {
+/** `root`: the prefix of each call's path. `token`: the bearer token; throws if there is none. */
+const clientOf = (address: string, root: string, token: () => string) => {
   const send = async (
     { method, path, query = {}, body }: OperatorCall,
     signal?: AbortSignal,
@@ -206,13 +175,17 @@ const clientOf = ({ address, root, token }: Target): OperatorClient => {
       );
     });
     if (response.ok) return response;
-    const text = await response.text();
-    throw new ServiceRefused(messageOf(text, response.status), text, response.status);
+    throw refusalIn(await response.text(), response.status);
   };
 
   return {
-    call: async (call) => (await send(call)).text(),
-    async *pieces(call) {
+    /** Returns the body of the response. Throws ServiceRefused and Unreachable. */
+    call: async (call: OperatorCall) => (await send(call)).text(),
+    /**
+     * Yields the body of the response as it arrives. Throws ServiceRefused, and Unreachable if the service
+     * breaks it off or can't be reached.
+     */
+    async *pieces(call: OperatorCall): AsyncGenerator<Uint8Array> {
       const { body } = await send(call);
       try {
         for await (const piece of body ?? []) yield piece;
@@ -220,7 +193,12 @@ const clientOf = ({ address, root, token }: Target): OperatorClient => {
         throw new Unreachable(connectionLost(address), { cause: error });
       }
     },
-    async *stream(call, signal, onOpen) {
+    /**
+     * Yields the data of each server-sent event until the signal aborts, or the stream reports its end. Calls
+     * `onOpen` when the response starts. Throws ServiceRefused, and Unreachable if the service ends the
+     * stream before or can't be reached.
+     */
+    async *stream(call: OperatorCall, signal: AbortSignal, onOpen?: () => void): AsyncGenerator<string> {
       let isDone = false;
       try {
         const { body } = await send(call, signal, 'text/event-stream');
@@ -235,7 +213,8 @@ const clientOf = ({ address, root, token }: Target): OperatorClient => {
               .filter((line) => line.startsWith('data:'))
               .map((line) => line.slice('data:'.length).trimStart())
               .join('\n');
-            if (lines.includes('event: position')) isDone = isEnd(text);
+            if (lines.includes('event: position'))
+              isDone = (JSON.parse(text) as { readonly done?: boolean }).done === true;
             else if (text !== '') yield text;
           }
         }
@@ -255,11 +234,7 @@ const clientOf = ({ address, root, token }: Target): OperatorClient => {
  * if it has one of its own, `BASE_URL`, or else `http://HOST:PORT`, with the token in `OPERATOR_TOKEN_FILE`.
  */
 export const operatorClient = (environment: Environment): OperatorClient =>
-  clientOf({
-    address: addressIn(environment),
-    root: '/operator/v1',
-    token: () => tokenIn(environment),
-  });
+  clientOf(addressIn(environment), '/operator/v1', () => tokenIn(environment));
 
 /** The API key that was given, else the one in `API_KEY`; null if there is none. */
 export const apiKeyIn = (environment: Environment, given = environment['API_KEY']): string | null =>
@@ -267,7 +242,7 @@ export const apiKeyIn = (environment: Environment, given = environment['API_KEY'
 
 /** A client with an API key. Paths begin below `/api/v1`. */
 export const keyClient = (environment: Environment, key: string): OperatorClient =>
-  clientOf({ address: publicAddressIn(environment), root: '/api/v1', token: () => key });
+  clientOf(publicAddressIn(environment), '/api/v1', () => key);
 
 /** Reads a path of the public API that needs no key. Throws ServiceRefused and Unreachable. */
 export const readPublic = async (environment: Environment, path: string): Promise<Buffer> => {
@@ -277,5 +252,5 @@ export const readPublic = async (environment: Environment, path: string): Promis
   });
   const bytes = Buffer.from(await response.arrayBuffer());
   if (response.ok) return bytes;
-  throw new ServiceRefused(messageOf(bytes.toString(), response.status), bytes.toString(), response.status);
+  throw refusalIn(bytes.toString(), response.status);
 };

@@ -1,8 +1,11 @@
 import { setMaxListeners } from 'node:events';
-import { statSync } from 'node:fs';
+import { createReadStream, statSync } from 'node:fs';
 import type { FileOptions } from '../../adapters/http/api/contact-columns.js';
+import { contactRows } from '../../adapters/http/api/contact-file.js';
+import { UnreadableFile } from '../../adapters/http/api/csv-rows.js';
 import {
   importContacts,
+  type FileRow,
   type ImportResult,
   type RowOutcome,
 } from '../../application/contacts/import-contacts.js';
@@ -10,11 +13,28 @@ import { SystemClock } from '../../adapters/system/clock.js';
 import { readContact } from '../../adapters/http/api/contact-fields.js';
 import { capture, messageOf } from '../../domain/errors.js';
 import { ServiceRefused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
-import { contactsIn } from './contact-file.js';
 import { untilInterrupted } from './long-verbs.js';
 import { readable } from './print.js';
 import { progressOn } from './progress.js';
 import { longVerb, option, org, orgPath, type VerbContext } from './verb.js';
+
+/**
+ * Yields the rows of a CSV file in order, without reading the whole file first. Throws WrongUsage if the
+ * file, its header or its quoting can't be read.
+ */
+export async function* contactsIn(
+  path: string,
+  options: Omit<FileOptions, 'keyIsNamed'>,
+): AsyncGenerator<FileRow, void, undefined> {
+  try {
+    yield* contactRows(createReadStream(path), { ...options, keyIsNamed: 'with --key' });
+  } catch (error) {
+    if (error instanceof UnreadableFile) throw new WrongUsage(error.message);
+    if (error instanceof Error && 'code' in error && typeof error.code === 'string')
+      throw new WrongUsage(`The file can't be read: ${error.message}`);
+    throw error;
+  }
+}
 
 const maxTries = 6;
 const firstPause = 250;
@@ -136,6 +156,6 @@ export const importVerb = longVerb(
     show({ created, updated, bad, unread, go_on_with: resumeAt }, summaryOf(imported, unread));
     if (failure !== null) throw failure;
     if (bad > 0) throw new ServiceRefused(`The file has bad rows: ${bad}.`, '', 422);
-    if (resumeAt !== null) throw new ServiceRefused('The import was interrupted.', '', 0);
+    if (resumeAt !== null) throw new ServiceRefused('The import was interrupted.');
   },
 );

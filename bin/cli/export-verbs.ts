@@ -26,8 +26,6 @@ const assertNew = (path: string): void => {
   if (existsSync(path))
     throw new ServiceRefused(
       `${path} already exists, and an export never overwrites a file. Name another file with --out, or remove this one. If its last line holds no checkpoint, it was broken off and proves nothing.`,
-      '',
-      0,
     );
 };
 
@@ -36,7 +34,7 @@ const created = (path: string): number => {
     return openSync(path, 'wx', 0o600);
   } catch (error) {
     assertNew(path);
-    throw new ServiceRefused(`${path} can't be written: ${messageOf(error)}`, '', 0);
+    throw new ServiceRefused(`${path} can't be written: ${messageOf(error)}`);
   }
 };
 
@@ -79,7 +77,8 @@ const download = async (
   print(`Exported to ${path}. Check it: log verify ${path} --key VKEY`);
 };
 
-const read = (path: string): Buffer => {
+/** A file that an argument names. Throws WrongUsage. */
+export const readGiven = (path: string): Buffer => {
   try {
     return readFileSync(path);
   } catch (error) {
@@ -93,13 +92,13 @@ const optionsOf = (input: CommandInput) => {
     keys: [...(input.list('key') ?? [])],
     witnesses: [...(input.list('witness') ?? [])],
     quorum: input.number('quorum'),
-    anchor: anchor === undefined ? undefined : read(anchor).toString(),
+    anchor: anchor === undefined ? undefined : readGiven(anchor).toString(),
   };
 };
 
 const verify = (running: VerbContext): void => {
   const { input, show } = running;
-  const file = read(input.argument);
+  const file = readGiven(input.argument);
   const progress = progressOn(running);
   const onLine = (end: number): void =>
     progress(() => `${megabytes(end)} of ${megabytes(file.length)} MB checked`);

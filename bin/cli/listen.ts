@@ -42,11 +42,6 @@ interface Event {
   readonly data: { readonly card: string };
 }
 
-interface Endpoint {
-  readonly id: string;
-  readonly url: string;
-}
-
 /** Lists what is at a path. */
 const listed = async <Row>(
   client: OperatorClient,
@@ -184,7 +179,10 @@ const listen = async (context: VerbContext): Promise<void> => {
   const client = owner?.client ?? context.client;
   const path = (below: string) => (isOperator ? orgPath(input, below) : below);
   const id = input.text('endpoint')?.toLowerCase();
-  const endpoints = id === undefined ? [] : await listed<Endpoint>(client, path('/webhooks'));
+  const endpoints =
+    id === undefined
+      ? []
+      : await listed<{ readonly id: string; readonly url: string }>(client, path('/webhooks'));
   const endpoint = endpoints.find((one) => one.id === id);
   if (id !== undefined && endpoint === undefined)
     throw new WrongUsage(`There is no endpoint ${id}. See webhook list.`);

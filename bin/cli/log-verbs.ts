@@ -1,9 +1,8 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { headOf, proveGrowth } from '../../application/log/watch-checkpoints.js';
-import { messageOf } from '../../domain/errors.js';
 import { MalformedKey, parseVkey, type NoteKey } from '../../domain/signed-note.js';
 import { readPublic, WrongUsage, ServiceRefused } from './client.js';
-import { witnessOptions } from './export-verbs.js';
+import { readGiven, witnessOptions } from './export-verbs.js';
 import { longVerb, option, required } from './verb.js';
 import { acceptRestoreOf, copyLogTo, rebuildLog } from '../offline/offline-log.js';
 import { moveService } from '../offline/move.js';
@@ -116,15 +115,6 @@ const keyOf = (vkey: string): NoteKey => {
   }
 };
 
-const lastSeen = (path: string): string | null => {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-    throw new WrongUsage(`${path} can't be read: ${messageOf(error)}`);
-  }
-};
-
 /** For auditors, from time to time: checks that today's log continues the log of the last check. */
 const logWatch = longVerb(
   'log watch',
@@ -139,7 +129,7 @@ const logWatch = longVerb(
     const log = keyOf(input.text('key') ?? '');
     const witnesses = (input.list('witness') ?? []).map(keyOf);
     const quorum = input.number('quorum') ?? witnesses.length;
-    const before = lastSeen(path);
+    const before = existsSync(path) ? readGiven(path).toString() : null;
     const note = (await readPublic(environment, '/log/checkpoint')).toString();
     const head = headOf(note, log, witnesses, quorum);
     const older = before === null ? null : headOf(before, log, [], 0);

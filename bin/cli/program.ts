@@ -18,6 +18,7 @@ import { listenVerb } from './listen.js';
 import { logVerbs } from './log-verbs.js';
 import { watchEvents } from './long-verbs.js';
 import { personalVerbs } from './personal-verbs.js';
+import type { Environment } from '../settings/settings.js';
 import { version } from '../settings/version.js';
 import { serverVerbs } from './server-verbs.js';
 import { triggerVerbs } from './trigger.js';
@@ -37,13 +38,9 @@ import { verbs } from './verbs.js';
 /** (docs/operations.md#exit-codes) */
 const exitCodes = { done: 0, refused: 1, wrongUsage: 2, unreachable: 69 } as const;
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 /** Where a command is given: its settings, and where its output and its complaints go. */
-export interface Terminal {
-  readonly environment: Environment;
+export interface Terminal extends Pick<VerbContext, 'environment' | 'complain'> {
   readonly write: (text: string) => void;
-  readonly complain: (text: string) => void;
   /** A monotonic clock, which paces reports of progress; the system's if it is left out. */
   readonly monotonic?: () => Milliseconds;
   /** Asks the person at a terminal; absent if there is none, and nothing is asked. */
@@ -116,10 +113,7 @@ const inputOf = (verb: Verb, first: unknown, options: Parsed): CommandInput => {
   return parseInput('', { ...options, org });
 };
 
-interface Session extends Terminal {
-  readonly monotonic: () => Milliseconds;
-  readonly print: (text: string) => void;
-}
+type Session = Terminal & Pick<VerbContext, 'monotonic' | 'print'>;
 
 /**
  * The settings, with the address in `--base-url` if it is given. Throws WrongUsage if that is empty, as a

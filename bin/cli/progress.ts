@@ -1,14 +1,12 @@
 import type { Milliseconds } from '../../domain/ids.js';
+import type { VerbContext } from './verb.js';
 
 const reportInterval: Milliseconds = 5_000;
 
-export interface ProgressOutput {
-  readonly complain: (text: string) => void;
-  readonly monotonic: () => Milliseconds;
-}
+type Output = Pick<VerbContext, 'complain' | 'monotonic'>;
 
 /** Reports the progress of long work: nothing for the first seconds, then a line every few seconds. */
-export const progressOn = ({ complain, monotonic }: ProgressOutput): ((text: () => string) => void) => {
+export const progressOn = ({ complain, monotonic }: Output): ((text: () => string) => void) => {
   let next = monotonic() + reportInterval;
   return (text) => {
     const now = monotonic();
@@ -21,7 +19,7 @@ export const progressOn = ({ complain, monotonic }: ProgressOutput): ((text: () 
 export const count = (number: number): string => number.toLocaleString('en-US');
 
 /** The same, for work on events. */
-export const eventsOn = (output: ProgressOutput): ((done: number) => void) => {
+export const eventsOn = (output: Output): ((done: number) => void) => {
   const report = progressOn(output);
   return (done) => report(() => `${count(done)} events`);
 };

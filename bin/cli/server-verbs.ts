@@ -34,8 +34,8 @@ const queueVerb = (
 
 /** Verbs that talk to a server instead of the service. */
 export const serverVerbs = [
-  // Dead letters of RabbitMQ are hints that workers could not handle. Those of deliveries, which receivers did
-  // not accept, are another kind: `delivery redrive`.
+  // Dead letters of RabbitMQ are hints that workers could not handle. Those of deliveries, which receivers
+  // did not accept, are another kind: `delivery redrive`.
   queueVerb(
     'queue dead',
     'Count the dead letters in RabbitMQ: messages that workers could not handle',
@@ -61,7 +61,7 @@ export const serverVerbs = [
         );
       const readers = await grantReadOfAll(url, user).catch((error: unknown) => {
         if (!(error instanceof NotGranted)) throw error;
-        throw error.isAway ? new Unreachable(error.message) : new ServiceRefused(error.message, '', 0);
+        throw error.isAway ? new Unreachable(error.message) : new ServiceRefused(error.message);
       });
       show({ readers }, `May read $all: ${readers.join(', ')}`);
     },

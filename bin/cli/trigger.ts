@@ -4,7 +4,7 @@ import { testPayload } from '../../domain/delivery-payload.js';
 import { publicEventTypes, type PublicEventType } from '../../domain/public-events.js';
 import { apiKeyIn, keyClient, NotDelivered, WrongUsage } from './client.js';
 import { tellListeners, type Outcome } from './listeners.js';
-import { longVerb, option, segment, type VerbContext } from './verb.js';
+import { longVerb, option, type VerbContext } from './verb.js';
 
 export const keyOption = option('key', 'an API key; else the one in API_KEY');
 
@@ -58,7 +58,7 @@ export const triggerVerbs = [
     'Give an earlier event once more to every webhook listen with this API key',
     [keyOption],
     async (context) => {
-      const path = `/events/${segment(context.input.argument)}`;
+      const path = `/events/${encodeURIComponent(context.input.argument)}`;
       const body = await ownerOf(context).client.call({ method: 'GET', path });
       await giveOut(context, context.input.argument, body);
     },

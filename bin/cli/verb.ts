@@ -24,13 +24,7 @@ export const required = (name: string, description: string, kind?: Option['kind'
 });
 
 /** The typed arguments: the argument after the verb, and the options by their names in camel case. */
-export interface CommandInput {
-  readonly argument: string;
-  readonly text: (name: string) => string | undefined;
-  readonly number: (name: string) => number | undefined;
-  readonly flag: (name: string) => boolean | undefined;
-  readonly list: (name: string) => readonly string[] | undefined;
-}
+export type CommandInput = ReturnType<typeof parseInput>;
 
 export interface VerbContext {
   readonly input: CommandInput;
@@ -83,11 +77,9 @@ export const anyOrg = option('org', 'id of the organization; all if absent');
 /** Instead of an organization. */
 export const house = option('house', 'the keys of operators instead', 'switch');
 
-export const segment = (text: string): string => encodeURIComponent(text);
-
 /** A path below the organization in `--org`. */
 export const orgPath = (input: CommandInput, path: string): string =>
-  `/organizations/${segment(input.text('org') ?? '')}${path}`;
+  `/organizations/${encodeURIComponent(input.text('org') ?? '')}${path}`;
 
 const camelCase = (name: string): string => name.replaceAll(/-./g, ([, letter = '']) => letter.toUpperCase());
 const fieldOf = (name: string): string => name.replaceAll('-', '_');
@@ -135,7 +127,7 @@ export const verb = (
       method: method as OperatorCall['method'],
       path: (isOfAll ? path.replace('/organizations/{org}', '') : path).replaceAll(
         /\{([\w-]+)\}/g,
-        (_, part: string) => segment(textOf(part)),
+        (_, part: string) => encodeURIComponent(textOf(part)),
       ),
       ...(query.length > 0 && { query: Object.fromEntries(query) as OperatorCall['query'] & object }),
       ...((fields.length > 0 || body !== undefined) && { body: { ...sent, ...body?.(input) } }),
@@ -149,13 +141,8 @@ export const verb = (
   return { ...made, call: callOf };
 };
 
-/**
- * Turns commander's result into a CommandInput, whose members throw WrongUsage for a value of the wrong kind.
- */
-export const parseInput = (
-  argument: string,
-  options: Readonly<Record<string, string | undefined>>,
-): CommandInput => {
+/** Turns commander's result into what verbs read, which throws WrongUsage for a value of the wrong kind. */
+export const parseInput = (argument: string, options: Readonly<Record<string, string | undefined>>) => {
   const parsed = <T>(name: string, parse: (text: string) => T | undefined, wanted: string): T | undefined => {
     const text = options[name];
     if (text === undefined) return undefined;
@@ -168,15 +155,15 @@ export const parseInput = (
   };
   return {
     argument,
-    text: (name) => options[name],
-    number: (name) =>
+    text: (name: string) => options[name],
+    number: (name: string) =>
       parsed(name, (text) => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined), 'a number'),
-    flag: (name) =>
+    flag: (name: string) =>
       parsed(
         name,
         (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
         'true or false',
       ),
-    list: (name) => options[name]?.trim().split(/\s*,\s*|\s+/),
+    list: (name: string) => options[name]?.trim().split(/\s*,\s*|\s+/),
   };
 };

@@ -41,14 +41,9 @@ export const isOpenToOthers = (
 
 /** The content of a secret file; null if there is none. Throws UnusableSecretFile. */
 export const readIfExists = (path: string): string | null => {
-  let file: number;
+  let file: number | null = null;
   try {
     file = openSync(path, 'r');
-  } catch (error) {
-    if (isMissing(error)) return null;
-    throw new UnusableSecretFile(`${path} can't be read: ${messageOf(error)}.`);
-  }
-  try {
     const stats = fstatSync(file);
     if (stats.isFile() && isOpenToOthers(stats))
       throw new UnusableSecretFile(
@@ -57,9 +52,10 @@ export const readIfExists = (path: string): string | null => {
     return readFileSync(file, 'utf8');
   } catch (error) {
     if (error instanceof UnusableSecretFile) throw error;
+    if (file === null && isMissing(error)) return null;
     throw new UnusableSecretFile(`${path} can't be read: ${messageOf(error)}.`);
   } finally {
-    closeSync(file);
+    if (file !== null) closeSync(file);
   }
 };
 

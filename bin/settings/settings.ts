@@ -12,11 +12,8 @@ export interface Listener {
   readonly port: number;
 }
 
-export interface Servers {
-  readonly eventStoreUrl: string;
-  readonly mongoUrl: string;
-  readonly rabbitUrl: string;
-}
+export const httpAddress = ({ host, port }: Listener): string =>
+  `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 
 /** Names every wrong setting, in plain words. */
 export class WrongSettings extends NamedError {
@@ -25,7 +22,7 @@ export class WrongSettings extends NamedError {
   }
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 export const settingNames = [
   'PORT', 'HOST', 'BASE_URL', 'DATA_DIR', 'EVENTSTORE_URL', 'EVENTSTORE_PREFIX', 'MONGODB_URL', 'RABBITMQ_URL', 'SECRET_KEY_FILE', 'PERSONAL_KEY_FILE', 'EVENT_KEY_FILE', 'DEMO', 'CONSOLE', 'OPERATOR_TOKEN_FILE',
@@ -44,7 +41,7 @@ export const parseDuration = (text: string): Milliseconds | undefined => {
   return unit === undefined ? undefined : Number(match?.[1]) * units[unit];
 };
 
-const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /**
  * Reads the settings from the environment; an empty variable counts as absent. Throws WrongSettings, which
@@ -67,6 +64,8 @@ export const readSettings = (environment: Environment) => {
     return fallback;
   };
 
+  const choice = <T extends string>(name: SettingName, fallback: T, of: readonly T[], wanted: string): T =>
+    read(name, fallback, (text) => of.find((each) => each === text), wanted);
   const isSet = (name: SettingName): boolean => (environment[name]?.trim() ?? '') !== '';
   const hostName = (name: SettingName, fallback: string): string =>
     read(name, fallback, (value) => (isHost(value) ? value : undefined), 'an IP address or a host name');
@@ -119,12 +118,8 @@ export const readSettings = (environment: Environment) => {
     'a URL that begins with http:// or https:// and has no query, fragment or user',
   );
   const isLocal = isLoopback(publicUrl === null ? host : new URL(publicUrl).hostname);
-  const demo = read<Demo>(
-    'DEMO',
-    servers === null && isLocal ? 'on' : 'off',
-    demoSetting,
-    'on, off or public',
-  );
+  const byDefault = servers === null && isLocal ? 'on' : 'off';
+  const demo = choice('DEMO', byDefault, ['on', 'off', 'public'], 'on, off or public');
   if (demo === 'on' && !isLocal)
     problems.push(
       `DEMO must be off where others than this machine reach the service (${publicUrl === null ? `HOST ${host}` : `BASE_URL ${publicUrl}`}): a demo prints its API key. Where that is what you want, it must be public`,
@@ -176,12 +171,7 @@ export const readSettings = (environment: Environment) => {
     logScrubEvery: duration('LOG_SCRUB_EVERY', 24 * units.h),
     /** Whether the log's checkpoints and hashes are public. */
     logPublic: read('LOG_PUBLIC', true, onOrOff, 'on or off'),
-    logOnDamage: read<'exit' | 'report'>(
-      'LOG_ON_DAMAGE',
-      'exit',
-      (value) => (value === 'exit' || value === 'report' ? value : undefined),
-      'exit or report',
-    ),
+    logOnDamage: choice('LOG_ON_DAMAGE', 'exit', ['exit', 'report'], 'exit or report'),
     /** The witnesses of the log (c2sp.org/tlog-policy); null if there are none. */
     logPolicyFile: isSet('LOG_POLICY_FILE') ? text('LOG_POLICY_FILE', '') : null,
     /** Where a checkpoint is written every hour; null for nowhere. */
@@ -246,12 +236,7 @@ export const readSettings = (environment: Environment) => {
       (value) => (value === '0' ? 0 : positive(parseDuration(value))),
       '0 or a duration such as 10s',
     ),
-    logLevel: read(
-      'LOG_LEVEL',
-      'info',
-      (value) => (logLevels.includes(value) ? value : undefined),
-      `one of ${logLevels.join(', ')}`,
-    ),
+    logLevel: choice('LOG_LEVEL', 'info', logLevels, `one of ${logLevels.join(', ')}`),
   };
   if (problems.length > 0) throw new WrongSettings([...problems, ...misspelt(environment)]);
   return settings;
@@ -269,16 +254,13 @@ export const misspelt = (environment: Environment): readonly string[] =>
     });
 
 export type Settings = Readonly<ReturnType<typeof readSettings>>;
+export type Servers = NonNullable<Settings['servers']>;
 
 const positive = (value: number | undefined): number | undefined =>
   value !== undefined && value > 0 ? value : undefined;
 
 const onOrOff = (value: string): boolean | undefined =>
   value === 'on' ? true : value === 'off' ? false : undefined;
-
-type Demo = 'on' | 'off' | 'public';
-const demoSetting = (value: string): Demo | undefined =>
-  value === 'on' || value === 'off' || value === 'public' ? value : undefined;
 
 /** Whether a host, in a setting or a URL, is this machine alone. */
 export const isLoopback = (host: string): boolean => {

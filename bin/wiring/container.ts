@@ -82,7 +82,8 @@ const buildGraph = (context: ProcessContext) => {
   const writings = new Writings();
   const noted = plays(role, 'api') ? notingWrites(engine.store, writings) : engine.store;
   const store = tracing === noTracing ? noted : tracedAppends(noted, tracing);
-  const { planning, claimTimeout, reconcileAfter, webhooks: webhookSettings } = settings;
+  const { planning, claimTimeout, reconcileAfter, webhooks: policy } = settings;
+  const { keep } = policy;
 
   // Reads and writes
   const readModels = currentReadModels(engine.readModels, readYourWrites);
@@ -118,18 +119,9 @@ const buildGraph = (context: ProcessContext) => {
   const reconciler = { ...writing, ledgers, checkpoints, reconcileAfter };
 
   // Webhooks
-  const policy = { backoff: webhookSettings.backoff, disableAfter: webhookSettings.disableAfter };
-  const rules = urlRules(webhookSettings.allowPorts, baseUrl, context.listening);
-  const open =
-    context.sender ??
-    senderOnDemand({
-      clock,
-      rules,
-      allowNetworks: webhookSettings.allowNetworks,
-      timeout: webhookSettings.timeout,
-      extraCertificates,
-    });
-  const sender = webhookSettings.delivery ? open : { ...open, send: sendsNothing };
+  const rules = urlRules(policy.allowPorts, baseUrl, context.listening);
+  const open = context.sender ?? senderOnDemand({ ...policy, clock, rules, extraCertificates });
+  const sender = policy.delivery ? open : { ...open, send: sendsNothing };
   const webhooks = keys && {
     ...writing,
     deliveries,
@@ -137,9 +129,9 @@ const buildGraph = (context: ProcessContext) => {
     sender,
     keys,
     policy,
-    keep: webhookSettings.keep,
+    keep,
     urlRules: rules,
-    maxEndpoints: webhookSettings.endpoints,
+    maxEndpoints: policy.endpoints,
     report: (error: unknown) =>
       log.error(
         { err: error },
@@ -153,7 +145,7 @@ const buildGraph = (context: ProcessContext) => {
     checkpoints,
     clock,
     policy,
-    keep: webhookSettings.keep,
+    keep,
     knownCards: engine.hasServers ? 1_000_000 : 10_000,
     readModels: engine.hasServers ? engine.readModels : null,
   };
@@ -170,20 +162,6 @@ const buildGraph = (context: ProcessContext) => {
     onUnrecordedCall: ({ hook, status, requestId }: HookCall, error: unknown) =>
       log.error({ err: error, hook, status, request: requestId }, 'hook call not recorded'),
   };
-  const pagesOver = (endpoints: NonNullable<typeof webhooks>) => ({
-    ...api,
-    judge: context.judge,
-    pictureMaker: context.pictureMaker,
-    sheetPrinter: context.sheetPrinter,
-    uploads: new Uploads({ rateLimiter, clock }),
-    webhooks: endpoints,
-    devices: devicesWith(endpoints.keys),
-    trustedProxies: settings.trustedProxies,
-    requestsPerMinute: settings.rateLimitPerMinute,
-    timeZone: planning.timeZone,
-    hasConsole: settings.console,
-    log,
-  });
   const apiRoutes = (endpoints: NonNullable<typeof webhooks>) => [
     ...cardRoutes(api),
     ...contactRoutes(api),
@@ -217,7 +195,17 @@ const buildGraph = (context: ProcessContext) => {
     ...verifierRoutes(),
     ...(settings.console ? peopleRoutes(api) : []),
     ...pictureRoutes(engine),
-    ...pageRoutes(pagesOver(endpoints)),
+    ...pageRoutes({
+      ...context,
+      ...api,
+      uploads: new Uploads({ rateLimiter, clock }),
+      webhooks: endpoints,
+      devices: devicesWith(endpoints.keys),
+      trustedProxies: settings.trustedProxies,
+      requestsPerMinute: settings.rateLimitPerMinute,
+      timeZone: planning.timeZone,
+      hasConsole: settings.console,
+    }),
   ];
   registerProcessMetrics(registry, clock, { version, role });
   const readiness = async (): ReturnType<typeof engine.readiness> => [
@@ -274,18 +262,15 @@ const buildGraph = (context: ProcessContext) => {
     rehearsal: engine.rehearsal,
     baseUrl,
   };
-  const listeners =
-    settings.operatorListener === null
-      ? { open: httpServer(common), operator: null }
-      : {
-          open: httpServer({ ...common, serves: 'public' }),
-          operator: httpServer({
-            ...common,
-            serves: 'operator',
-            baseUrl: context.operatorAddress,
-            publicUrl: baseUrl,
-          }),
-        };
+  const isApart = settings.operatorListener !== null;
+  const publicUrl = baseUrl;
+  const listeners = {
+    open: httpServer(isApart ? { ...common, serves: 'public' } : common),
+    /** Null if the operator is served by `open`. */
+    operator: isApart
+      ? httpServer({ ...common, serves: 'operator', baseUrl: context.operatorAddress, publicUrl })
+      : null,
+  };
 
   // Delivery of webhooks. Its metrics are shown by the processes that deliver.
   const delivery =
@@ -331,7 +316,7 @@ const buildGraph = (context: ProcessContext) => {
       }
     : null;
 
-  const upkeep = { log: deliveries.log, queue, clock, policy, keep: webhookSettings.keep };
+  const upkeep = { log: deliveries.log, queue, clock, policy, keep };
 
   return {
     context,

@@ -2,7 +2,7 @@ import { CheckpointPastHead, DataDirectoryInUse, UnknownOutcome } from '../../ad
 import { UnusableHead } from '../../application/ports/signed-heads.js';
 import { LostIndexKey, MissingPersonalKey } from '../../application/personal/key-ring.js';
 import { LostKeys } from '../../application/personal/own-keys.js';
-import { FinalError } from '../../domain/errors.js';
+import { FinalError, messageOf } from '../../domain/errors.js';
 import { MissingEventKey } from '../../domain/event-mac.js';
 import { UnusableSecretFile } from '../settings/secret-files.js';
 import { WrongSettings } from '../settings/settings.js';
@@ -24,11 +24,9 @@ const isPathError = (error: unknown): error is Error => isSystemError(error, ['m
 
 /** Explains the end of the process in plain words to the person who started it, and chooses the exit code. */
 export const explain = (error: unknown): { readonly code: number; readonly message: string } => {
+  const ended = (code: keyof typeof exitCodes, message: string) => ({ code: exitCodes[code], message });
   if (error instanceof WrongSettings)
-    return {
-      code: exitCodes.wrongSettings,
-      message: ['These settings are wrong:', ...error.problems.map((problem) => `  ${problem}`)].join('\n'),
-    };
+    return ended('wrongSettings', ['These settings are wrong:', ...error.problems].join('\n  '));
   if (
     error instanceof RangeError ||
     error instanceof UnusableSecretFile ||
@@ -38,31 +36,23 @@ export const explain = (error: unknown): { readonly code: number; readonly messa
     error instanceof LostIndexKey ||
     error instanceof MissingEventKey
   )
-    return { code: exitCodes.wrongSettings, message: error.message };
-  if (error instanceof UnknownOutcome) {
-    return {
-      code: exitCodes.outcomeUnknown,
-      message: `${error.message}\nWhether the last writes are on disk is unknown. Start the service again: it finds out from its log.`,
-    };
-  }
-  if (
-    error instanceof DataDirectoryInUse ||
-    error instanceof CheckpointPastHead ||
-    error instanceof FinalError
-  )
-    return { code: exitCodes.failed, message: error.message };
+    return ended('wrongSettings', error.message);
+  if (error instanceof UnknownOutcome)
+    return ended(
+      'outcomeUnknown',
+      `${error.message}\nWhether the last writes are on disk is unknown. Start the service again: it finds out from its log.`,
+    );
+  if ([DataDirectoryInUse, CheckpointPastHead, FinalError].some((kind) => error instanceof kind))
+    return ended('failed', messageOf(error));
   if (isPathError(error))
-    return {
-      code: exitCodes.wrongSettings,
-      message: `DATA_DIR or a file of secrets, or LOG_HEAD_FILE, can't be used: ${error.message}.`,
-    };
+    return ended(
+      'wrongSettings',
+      `DATA_DIR or a file of secrets, or LOG_HEAD_FILE, can't be used: ${error.message}.`,
+    );
   if (isAddressError(error))
-    return {
-      code: exitCodes.failed,
-      message: `The service can't listen there: ${error.message}. Choose another PORT or HOST, or OPERATOR_PORT or OPERATOR_HOST.`,
-    };
-  return {
-    code: exitCodes.failed,
-    message: error instanceof Error ? (error.stack ?? error.message) : String(error),
-  };
+    return ended(
+      'failed',
+      `The service can't listen there: ${error.message}. Choose another PORT or HOST, or OPERATOR_PORT or OPERATOR_HOST.`,
+    );
+  return ended('failed', error instanceof Error ? (error.stack ?? error.message) : String(error));
 };

@@ -6,7 +6,6 @@ import { headsOfAnchors } from '../../adapters/log-witness/known-heads.js';
 import type { Notarizing } from '../../application/log/notarize.js';
 import { Witnesses, type WitnessesDeps } from '../../application/log/witnesses.js';
 import type { SignedHeads } from '../../application/ports/signed-heads.js';
-import type { LogPolicy } from '../../domain/log-policy.js';
 import { messageOf } from '../../domain/errors.js';
 import { parseVkey } from '../../domain/signed-note.js';
 import type { LogKeys } from '../settings/log-keys.js';
@@ -27,10 +26,6 @@ export const elsewhereOf = (
   keys: LogKeys | null,
 ): Elsewhere => ({ vkeys: [...(keys?.vkeys ?? [])], logHeadFile, logAnchorDir, logPolicyFile });
 
-/** Loaded only where there is one: it brings the whole of the settings into the thread. */
-const policyOf = async (settings: Pick<Settings, 'logPolicyFile'>): Promise<LogPolicy | null> =>
-  settings.logPolicyFile === null ? null : (await import('../settings/log-policy.js')).logPolicy(settings);
-
 /** The last signed head of the log; null where no key identifies the log's heads. */
 export const lastHeadIn = ({
   logHeadFile,
@@ -49,7 +44,8 @@ export const keptElsewhere = async (
   const { vkeys, logHeadFile, logAnchorDir, logPolicyFile } = Elsewhere.parse(elsewhere);
   const heads = lastHeadIn({ vkeys, logHeadFile });
   if (heads === null) return {};
-  const policy = await policyOf({ logPolicyFile });
+  // Loaded only where there is one: it brings the whole of the settings into the thread.
+  const policy = logPolicyFile && (await import('../settings/log-policy.js')).logPolicy({ logPolicyFile });
   const keys = vkeys.map(parseVkey);
   const anchors = async (folder: string) =>
     headsOfAnchors(folder, keys).catch((error: unknown) => {
@@ -58,7 +54,7 @@ export const keptElsewhere = async (
     });
   return {
     heads,
-    witnesses: policy && new Witnesses({ ...deps, policy, ask: askWitness }),
+    witnesses: policy ? new Witnesses({ ...deps, policy, ask: askWitness }) : null,
     ...(logAnchorDir !== null && {
       knownElsewhere: () => anchors(logAnchorDir),
       anchor: anchorsIn(logAnchorDir, keys, deps.report),

@@ -5,14 +5,8 @@ export type Role = (typeof roles)[number];
 /** Whether a process with that role does this part's work. */
 export const plays = (role: Role, part: Role): boolean => role === 'all' || role === part;
 
-/** Whether the role checks the operator token. */
-export const knowsOperator = (role: Role): boolean => plays(role, 'api');
-
 /** Whether the role writes events, or verifies them. */
 export const knowsEventKeys = (role: Role): boolean =>
   (['api', 'webhooks', 'reconciler', 'notary'] as const).some((part) => plays(role, part));
 /** Whether the role seals or opens personal data. */
 export const opensPersonal = (role: Role): boolean => role !== 'webhooks' && role !== 'notary';
-
-/** Whether the role derives signing secrets from the master keys. */
-export const signs = (role: Role): boolean => plays(role, 'api') || plays(role, 'webhooks');

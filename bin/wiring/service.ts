@@ -20,12 +20,12 @@ import { EngineCalls } from '../metrics/engine-calls.js';
 import { openEngine } from '../engines/open.js';
 import type { ProcessContext } from './process-context.js';
 import { processesOf, projectorOf } from './processes.js';
-import { knowsEventKeys, knowsOperator, opensPersonal, plays, signs, type Role } from './roles.js';
+import { knowsEventKeys, opensPersonal, plays, type Role } from './roles.js';
 import { holdsEvents, isNamedByNewcomer, logKeys } from '../settings/log-keys.js';
 import { markOfDirectory } from '../settings/rehearsal-mark.js';
 import type { WitnessStatus } from '../../application/log/witnesses.js';
 import { assertFolders, masterKeys, operatorToken, UnusableSecretFile } from '../settings/secret-files.js';
-import { serverSettings, WrongSettings, type Settings } from '../settings/settings.js';
+import { httpAddress, serverSettings, WrongSettings, type Settings } from '../settings/settings.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
 export interface ServiceOptions
@@ -34,35 +34,10 @@ export interface ServiceOptions
   readonly open?: typeof openEngine;
 }
 
-export interface Service {
-  /** The address that clients see. */
-  readonly baseUrl: string;
-  readonly address: string;
-  readonly port: number;
-  /**
-   * The address of the operator API, metrics and readiness: `address`, unless they have a listener of their
-   * own.
-   */
-  readonly operatorAddress: string;
-  /** Null if the role has no operator API. */
-  readonly operatorToken: string | null;
-  /**
-   * Resolves when the catalogue is there: with the key of the demo organization if this start has made it,
-   * else null. Waits for servers that are away.
-   */
-  readonly prepared: Promise<string | null>;
-  /** Makes a link with which the operator enters the console; null if this process serves none. */
-  makeLink(): Promise<string | null>;
-  /** Serves on while `/readyz` says that it stops, so that balancers send their requests elsewhere. */
-  drain(): void;
-  /** Stops accepting requests, finishes the running ones, and closes files and connections. */
-  stop(): Promise<void>;
-}
+export type Service = Awaited<ReturnType<typeof startService>>;
 
-const listeningAddress = ({ host }: Pick<Settings, 'host'>, port: number): string =>
-  `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 const clientAddress = (settings: Settings, port: number): string =>
-  settings.baseUrl ?? listeningAddress(settings, port);
+  settings.baseUrl ?? httpAddress({ ...settings, port });
 
 /** Two truths: one would be taken for the service's, and the other be forgotten. */
 const assertOneTruth = ({ servers, dataDir }: Settings): void => {
@@ -116,7 +91,7 @@ const prepare = async (
  * Starts one process of the service. If its engine has servers, it does not wait for them. Throws the errors
  * that `explain` knows.
  */
-export const startService = async (options: ServiceOptions): Promise<Service> => {
+export const startService = async (options: ServiceOptions) => {
   const { settings, role, clock, entropy, log, fail, open = openEngine } = options;
   assertServers(role, settings);
   assertFolders(settings, plays(role, 'notary'));
@@ -167,15 +142,18 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   };
   let baseUrl = clientAddress(settings, settings.port);
   let operatorAddress = '';
-  let listening: readonly string[] = [listeningAddress(settings, settings.port)];
+  let listening: readonly string[] = [httpAddress(settings)];
   let close = (): Promise<unknown> => Promise.resolve();
   try {
     const context: ProcessContext = {
       ...options,
       engine,
       calls,
-      operatorToken: knowsOperator(role) ? operatorToken(settings.operatorTokenFile, entropy) : null,
-      keys: signs(role) ? masterKeys(settings.secretKeyFile, entropy, isAlone) : null,
+      operatorToken: plays(role, 'api') ? operatorToken(settings.operatorTokenFile, entropy) : null,
+      keys:
+        plays(role, 'api') || plays(role, 'webhooks')
+          ? masterKeys(settings.secretKeyFile, entropy, isAlone)
+          : null,
       logKeys: keysOfLog,
       witnesses: () => witnesses,
       judge,
@@ -197,11 +175,11 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
     const listen = async (): Promise<number> => {
       const port = await http.listen(settings.port, settings.host);
       baseUrl = clientAddress(settings, port);
-      operatorAddress = listeningAddress(settings, port);
+      operatorAddress = httpAddress({ ...settings, port });
       const { operatorListener: own } = settings;
       if (own !== null && operator !== null)
-        operatorAddress = listeningAddress(own, await operator.listen(own.port, own.host));
-      listening = [listeningAddress(settings, port), operatorAddress];
+        operatorAddress = httpAddress({ ...own, port: await operator.listen(own.port, own.host) });
+      listening = [httpAddress({ ...settings, port }), operatorAddress];
       return port;
     };
 
@@ -230,23 +208,33 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
       port = await listen();
     }
     return {
+      /** The address that clients see. */
       baseUrl,
-      address: listeningAddress(settings, port),
+      address: httpAddress({ ...settings, port }),
       port,
+      /** Where operator API, metrics and readiness are: `address`, unless they have one of their own. */
       operatorAddress,
+      /** Null if the role has no operator API. */
       operatorToken: context.operatorToken,
+      /**
+       * Resolves when the catalogue is there: with the key of the demo organization if this start has made
+       * it, else null. Waits for servers that are away.
+       */
       prepared,
-      makeLink: async () => {
+      /** Makes a link with which the operator enters the console; null if this process serves none. */
+      makeLink: async (): Promise<string | null> => {
         if (!settings.console || !plays(role, 'api')) return null;
         const { token } = await issueLink(part(container, 'people'), 'enter', root);
         const { origin, prefix } = placeOf(baseUrl);
         return `${origin}${pageUrl(prefix, paths.enter, { link: token })}`;
       },
-      drain: () => {
+      /** Serves on while `/readyz` says that it stops, so that balancers send their requests elsewhere. */
+      drain: (): void => {
         draining = true;
         http.drain();
         operator?.drain();
       },
+      /** Stops accepting requests, finishes the running ones, and closes files and connections. */
       stop: () => end(close()),
     };
   } catch (error) {

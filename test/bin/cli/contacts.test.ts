@@ -10,7 +10,7 @@ import {
   type ImportResult,
   type RowOutcome,
 } from '../../../application/contacts/import-contacts.js';
-import { contactsIn } from '../../../bin/cli/contact-file.js';
+import { contactsIn } from '../../../bin/cli/contact-verbs.js';
 import { command, run, type Ended } from '../../support/servers/programs.js';
 import { startTestService, type RunningService, type Tenant } from '../../support/http/service.js';
 
