@@ -76,5 +76,13 @@ export const unwrap = <T>(field: Captured<T>): T => {
  */
 export class FinalError extends NamedError {}
 
+/** Handles a rejection: `value` stands for an error of this class. Throws all others. */
+export const insteadOf =
+  <T>(kind: abstract new (...given: never[]) => Error, value: T) =>
+  (error: unknown): T => {
+    if (error instanceof kind) return value;
+    throw error;
+  };
+
 /** The message of a caught value: anything can be thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -4,16 +4,17 @@ import { Uuid } from '../../domain/ids.js';
 import type { SignInRecords } from '../ports/sign-in-records.js';
 import type { Entropy } from '../ports/system.js';
 
-export interface Credential {
-  readonly account: Uuid;
-  readonly hash: string;
+const Kept = z.object({
+  hash: z.string(),
   /**
    * Another one whenever the password changes or all sessions are ended: sessions of an earlier one are over.
    */
-  readonly epoch: string;
-}
+  epoch: z.string(),
+});
 
-const Kept = z.object({ hash: z.string(), epoch: z.string() });
+export interface Credential extends Readonly<z.infer<typeof Kept>> {
+  readonly account: Uuid;
+}
 
 export interface CredentialDeps {
   readonly signInRecords: SignInRecords;
@@ -47,13 +48,8 @@ export const addCredential = async (
   hash: string,
 ): Promise<string | null> => {
   const data = { hash, epoch: entropy.uuid() };
-  const isAdded = await signInRecords.add({
-    kind: 'password',
-    id: account,
-    owner: mailbox,
-    data,
-    ends: null,
-  });
+  const record = { kind: 'password', id: account, owner: mailbox, data, ends: null } as const;
+  const isAdded = await signInRecords.add(record);
   return isAdded ? data.epoch : null;
 };
 

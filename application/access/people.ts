@@ -193,11 +193,8 @@ export const hashOfNew = async (
   { password, param, network }: Chosen,
 ): Promise<string> => {
   const known = await credentialsOf(deps, mailbox);
-  const hash = await deps.passwords.hash(
-    password,
-    known.map((credential) => credential.hash),
-    network,
-  );
+  const hashes = known.map((credential) => credential.hash);
+  const hash = await deps.passwords.hash(password, hashes, network);
   if (known.some((credential) => credential.account !== id && credential.hash === hash))
     throw new DomainError(
       'invalid_parameter',

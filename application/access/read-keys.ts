@@ -38,8 +38,8 @@ export const listKeysAt = async (
   await organizationAt(deps, org, moment);
   const cursor = after === null ? null : await rowOf(deps, org, after);
   if (after !== null && cursor === null) return null;
-  const which = { projection: apiKeys, category: 'key', isListed: () => true } as const;
-  const pasts = await listAt(deps, which, org, moment, { limit, before: cursor?.created ?? null });
+  const part = { limit, before: cursor?.created };
+  const pasts = await listAt(deps, apiKeys, () => true, org, moment, part);
   return pasts.map(({ was, asOf }) => ({ was: { ...was, lastUsedAt: null }, asOf }));
 };
 
@@ -56,11 +56,7 @@ export const listKeys = async (
   const { readModels, keyUses } = deps;
   const cursor = after === null ? null : await rowOf(deps, org, after);
   if (after !== null && cursor === null) return null;
-  const rows = await readModels.page(apiKeys, {
-    org,
-    limit,
-    ...(cursor !== null && { before: cursor.created }),
-  });
+  const rows = await readModels.page(apiKeys, { org, limit, before: cursor?.created });
   const uses = await keyUses.lastUses(rows.map(({ key }) => Uuid.parse(key)));
   return rows.map(({ key, document }) => ({ ...document, lastUsedAt: uses.get(Uuid.parse(key)) ?? null }));
 };

@@ -23,23 +23,19 @@ const maxSessions = 50;
 
 const Kept = z.object({
   created: Instant,
+  /** Exact to a minute. */
   seen: Instant,
+  /** The browser, in words. */
   browser: z.string(),
+  /** The epoch of the password that opened it; null without one. */
   epoch: z.string().nullable(),
 });
 
-export interface Session {
+export interface Session extends Readonly<z.infer<typeof Kept>> {
   /** SHA-256 of its token: knowing it doesn't let anyone in. */
   readonly id: string;
   /** An account, or `root`. */
   readonly owner: string;
-  readonly created: Instant;
-  /** Exact to a minute. */
-  readonly seen: Instant;
-  /** The browser, in words. */
-  readonly browser: string;
-  /** The epoch of the password that opened it; null without one. */
-  readonly epoch: string | null;
 }
 
 export const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex');
@@ -79,13 +75,8 @@ export class Sessions {
     const token = newToken(entropy);
     const created = clock.instant();
     const data = { created, seen: created, browser, epoch };
-    await signInRecords.add({
-      kind: 'session',
-      id: hashOf(token),
-      owner,
-      data,
-      ends: this.#end(owner, created),
-    });
+    const ends = this.#end(owner, created);
+    await signInRecords.add({ kind: 'session', id: hashOf(token), owner, data, ends });
     return token;
   }
 

@@ -18,14 +18,12 @@ const usableFor: Readonly<Record<Purpose, Milliseconds>> = { enter: 15 * minute,
 const Maker = z.object({ actor: Actor, org: OrganizationId });
 export type Maker = z.infer<typeof Maker>;
 
+/** `maker`: null for links of the operator. */
 const Kept = z.object({ purpose: Purpose, maker: Maker.nullable() });
 
-export interface SignInLink {
-  readonly purpose: Purpose;
+export interface SignInLink extends Readonly<z.infer<typeof Kept>> {
   /** An account, or `root`. */
   readonly owner: string;
-  /** Null for links of the operator. */
-  readonly maker: Maker | null;
   readonly ends: Milliseconds;
 }
 

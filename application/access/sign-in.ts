@@ -1,5 +1,5 @@
 import { mailboxIdOf } from '../../domain/account.js';
-import { DomainError } from '../../domain/errors.js';
+import { DomainError, insteadOf } from '../../domain/errors.js';
 import { countTries } from './count-tries.js';
 import { credentialsOf, strengthenCredential, type Credential } from './credentials.js';
 import type { Device } from './devices.js';
@@ -65,11 +65,6 @@ export const accountWith = async (
   const from = `devices of ${own.account}`;
   const opened = await amongst([own], from, { [`sign-in by ${from}`]: triesPerMinute.devices });
   if (opened !== null) return opened;
-  try {
-    return await amongst(credentials, network, ofAll);
-  } catch (error) {
-    // Wrong for the account that the browser knows, and the others are under attack.
-    if (error instanceof DomainError) return null;
-    throw error;
-  }
+  // Wrong for the account that the browser knows; if it is refused, the others are under attack.
+  return amongst(credentials, network, ofAll).catch(insteadOf(DomainError, null));
 };

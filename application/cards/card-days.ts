@@ -1,4 +1,5 @@
 import { addDays, today } from '../../domain/calendar.js';
+import { insteadOf } from '../../domain/errors.js';
 import type { Instant, LocalDate, OrganizationId } from '../../domain/ids.js';
 import { cardCounts, cardDays, type CardCount, type CardDayDocument } from '../../projections/card-days.js';
 import { ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
@@ -22,12 +23,6 @@ const hoursOf = (document: CardDayDocument, timeZone: string): readonly CardDay[
     return { day: today(at, timeZone), accepted, mailed, cancelled };
   }).filter((counted) => counted !== null);
 
-/** A page is shown without its counts rather than not at all. */
-const unavailable = (error: unknown): null => {
-  if (error instanceof ReadModelsUnavailable) return null;
-  throw error;
-};
-
 /**
  * The last days, oldest first, including days without cards; null while they are counted for the first time.
  * In a time zone that is not whole hours from UTC, an hour belongs to the day on which it begins.
@@ -38,7 +33,9 @@ export const readCardDays = async (
   { now, timeZone, days }: DaysWanted,
 ): Promise<readonly CardDay[] | null> => {
   // The first and the last local day each lie in two days of UTC.
-  const rows = await readModels.page(cardDays, { org, limit: days + 1 }).catch(unavailable);
+  const read = readModels.page(cardDays, { org, limit: days + 1 });
+  // A page is shown without its counts rather than not at all.
+  const rows = await read.catch(insteadOf(ReadModelsUnavailable, null));
   if (rows === null) return null;
   const counted = rows.flatMap(({ document }) => hoursOf(document, timeZone));
   const last = today(now, timeZone);

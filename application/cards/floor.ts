@@ -9,7 +9,7 @@ import {
   type StepStatuses,
 } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
-import { DomainError } from '../../domain/errors.js';
+import { DomainError, insteadOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { today } from '../../domain/calendar.js';
 import { organization, whyHeld } from '../../domain/organization.js';
@@ -25,10 +25,7 @@ export interface FloorDeps extends ChangeCardDeps {
 }
 
 /** A card that has changed since its row was read may refuse the change, and needs none. */
-const ignoreRefusal = (error: unknown): null => {
-  if (error instanceof DomainError) return null;
-  throw error;
-};
+const ignoreRefusal = insteadOf(DomainError, null);
 
 const batchSize = 200;
 

@@ -28,11 +28,11 @@ const waitingMark = 'blocked:';
 interface ListPlace {
   /** Whether cards that need a person are still being listed. */
   readonly isWaiting: boolean;
-  readonly before: bigint | null;
+  readonly before: bigint | undefined;
 }
 
 const placeOf = async (readModels: ReadModels, cursor: string | null): Promise<ListPlace> => {
-  if (cursor === null) return { isWaiting: true, before: null };
+  if (cursor === null) return { isWaiting: true, before: undefined };
   const isWaiting = cursor.startsWith(waitingMark);
   const parsed = parseCardCode(isWaiting ? cursor.slice(waitingMark.length) : cursor);
   const row = parsed.kind === 'code' ? await readModels.get(cards, parsed.code) : null;
@@ -54,9 +54,9 @@ export const listAllCards = async (
   { limit, status, reference, org, startingAfter }: AllCardsQuery,
 ): Promise<readonly ListedCard[]> => {
   const { isWaiting, before } = await placeOf(readModels, startingAfter);
-  const of = (wanted: CardStatus, limit: number, from: bigint | null): Promise<readonly Row[]> => {
+  const of = (wanted: CardStatus, limit: number, from: bigint | undefined): Promise<readonly Row[]> => {
     const where = { status: wanted, ...(reference !== null && { reference }) };
-    const query = { where, limit, ...(from !== null && { before: from }) };
+    const query = { where, limit, before: from };
     return org === null ? readModels.pageAcross(cards, query) : readModels.page(cards, { ...query, org });
   };
   const listed = (rows: readonly Row[], mark = ''): readonly ListedCard[] =>
@@ -65,7 +65,7 @@ export const listAllCards = async (
   const waiting = isWaiting ? await of(needsPerson, limit, before) : [];
   const left = limit - waiting.length;
   if (left === 0) return listed(waiting, waitingMark);
-  const from = isWaiting ? null : before;
+  const from = isWaiting ? undefined : before;
   const rest = await Promise.all(others.map((wanted) => of(wanted, left, from)));
   return [...listed(waiting, waitingMark), ...listed(rest.flat().sort(newestFirst).slice(0, left))];
 };

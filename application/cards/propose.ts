@@ -21,11 +21,8 @@ const offeredHands = async (readModels: ReadModels): Promise<Offers> => {
 /** Designs go by their id, but people know their names. */
 const knownDesigns = async (readModels: ReadModels, org: OrganizationId | null): Promise<Offers> => {
   const own = org === null ? null : await readModels.get(organizations, org);
-  const cards = await readModels.page(collectionCards, {
-    org: null,
-    where: { offered: 'yes' },
-    limit: maxCompared,
-  });
+  const offered = { org: null, where: { offered: 'yes' }, limit: maxCompared };
+  const cards = await readModels.page(collectionCards, offered);
   return new Map([
     ...cards.map(({ document: { slug } }) => [slug, `card:${slug}`] as const),
     ...(own?.document.designs ?? [])

@@ -76,9 +76,9 @@ export const listCards = async (
   org: OrganizationId,
   { limit, status, reference, startingAfter }: CardQuery,
 ): Promise<readonly CardDocument[]> => {
-  const before = startingAfter === null ? null : await createdAt(readModels, org, startingAfter);
+  const before = startingAfter === null ? undefined : await createdAt(readModels, org, startingAfter);
   const where = { ...(status !== null && { status }), ...(reference !== null && { reference }) };
-  const rows = await readModels.page(cards, { org, where, limit, ...(before !== null && { before }) });
+  const rows = await readModels.page(cards, { org, where, limit, before });
   return rows.map(({ document }) => document);
 };
 

@@ -1,7 +1,7 @@
 import { foldEmail } from '../../domain/email.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { contacts, type ContactDocument } from '../../projections/contacts.js';
-import { invalidCursor } from '../requests/invalid-cursor.js';
+import { rowAt } from '../requests/invalid-cursor.js';
 import { listAt } from '../history/list-at.js';
 import { organizationAt } from '../organizations/administer.js';
 import type { Moment, Past } from '../history/as-of.js';
@@ -16,12 +16,15 @@ export interface ContactQuery {
   readonly limit: number;
 }
 
-/** The row of a cursor. Throws `invalid_cursor`. */
-const rowOf = async (readModels: ReadModels, org: OrganizationId, startingAfter: string | null) => {
-  const last = startingAfter === null ? null : await readModels.get(contacts, startingAfter.toLowerCase());
-  if (startingAfter !== null && last?.document.org !== org)
-    throw invalidCursor('contact of this organization');
-  return last;
+const rowOf = (readModels: ReadModels, org: OrganizationId, startingAfter: string | null) => {
+  const isOwn = (found: ContactDocument) => found.org === org;
+  return rowAt(
+    readModels,
+    contacts,
+    startingAfter?.toLowerCase() ?? null,
+    'contact of this organization',
+    isOwn,
+  );
 };
 
 /**
@@ -39,8 +42,7 @@ export const listContactsAt = async (
   const isListed = ({ details }: ContactDocument): boolean =>
     (email === null || foldEmail(details?.email ?? '') === foldEmail(email)) &&
     (externalId === null || details?.externalId === externalId);
-  const which = { projection: contacts, category: 'contact', isListed } as const;
-  return listAt(deps, which, org, moment, { limit, before: last?.created ?? null });
+  return listAt(deps, contacts, isListed, org, moment, { limit, before: last?.created });
 };
 
 /**
@@ -57,11 +59,6 @@ export const listContacts = async (
     ...(email !== null && { email: foldEmail(email) }),
     ...(externalId !== null && { external_id: externalId }),
   };
-  const rows = await readModels.page(contacts, {
-    org,
-    where,
-    limit,
-    ...(last !== null && { before: last.created }),
-  });
+  const rows = await readModels.page(contacts, { org, where, limit, before: last?.created });
   return rows.map(({ document }) => document);
 };

@@ -88,13 +88,8 @@ export const addPart = async (
   rows: readonly StoredRow[],
   ends: Milliseconds,
 ): Promise<void> => {
-  await importRecords.add({
-    kind: 'import-part',
-    id: partId(upload, part),
-    owner: upload,
-    data: { rows },
-    ends,
-  });
+  const id = partId(upload, part);
+  await importRecords.add({ kind: 'import-part', id, owner: upload, data: { rows }, ends });
 };
 
 interface OpenedRow {

@@ -20,7 +20,7 @@ import { hooks, listedHooks, type HookDocument } from '../../projections/hooks.j
 import { organizationAt, organizationOf } from '../organizations/administer.js';
 import type { Moment, Past } from '../history/as-of.js';
 import { execute, type WriteDeps } from '../writing/execute.js';
-import { invalidCursor } from '../requests/invalid-cursor.js';
+import { invalidCursor, rowAt } from '../requests/invalid-cursor.js';
 import { listAt } from '../history/list-at.js';
 import { checkDesign } from '../cards/place-order.js';
 import { unusedHook, type HookCall, type HookCalls, type HookUse } from '../ports/hook-calls.js';
@@ -135,13 +135,8 @@ export const listHooks = async (
   { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
 ): Promise<readonly ListedHook[]> => {
   await organizationOf({ streams }, org);
-  const last = startingAfter === null ? null : await hookRow({ readModels }, org, startingAfter);
-  const rows = await readModels.page(hooks, {
-    org,
-    where: listedHooks,
-    limit,
-    ...(last !== null && { before: last.created }),
-  });
+  const before = await placeOf(readModels, org, startingAfter);
+  const rows = await readModels.page(hooks, { org, where: listedHooks, limit, before });
   const use = await hookCalls.use(rows.map(({ document }) => document.id));
   return rows.map(({ document }) => ({ ...document, ...(use.get(document.id) ?? unusedHook) }));
 };
@@ -157,17 +152,12 @@ export const listHooksAt = async (
   { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
 ): Promise<readonly Past<HookDocument>[]> => {
   await organizationAt(deps, org, moment);
-  const before = startingAfter === null ? null : (await hookRow(deps, org, startingAfter)).created;
-  const isListed = ({ deleted }: HookDocument) => !deleted;
-  return listAt(deps, { projection: hooks, category: 'hook', isListed }, org, moment, { limit, before });
+  const before = await placeOf(deps.readModels, org, startingAfter);
+  return listAt(deps, hooks, ({ deleted }) => !deleted, org, moment, { limit, before });
 };
 
-/** The row of a cursor. Throws `invalid_cursor`. */
-const hookRow = async ({ readModels }: Pick<HookDeps, 'readModels'>, org: OrganizationId, id: string) => {
-  const row = await readModels.get(hooks, id);
-  if (row?.document.org !== org) throw invalidCursor('hook of this organization');
-  return row;
-};
+const placeOf = async (readModels: ReadModels, org: OrganizationId, id: string | null) =>
+  (await rowAt(readModels, hooks, id, 'hook of this organization', (found) => found.org === org))?.created;
 
 const ownHook = async (
   { streams }: Pick<HookDeps, 'streams'>,

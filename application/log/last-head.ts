@@ -1,3 +1,4 @@
+import { insteadOf } from '../../domain/errors.js';
 import type { EventMetadata } from '../../domain/events.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { emptyFrontier, rootOf, verifyConsistency, type Frontier, type Hash } from '../../domain/merkle.js';
@@ -106,11 +107,7 @@ const damageOf = async (tiles: LogTiles, heads: SignedHeads): Promise<LogDamage 
   const head = newest === null ? last : missing(heads.place, `a checkpoint of ${newest.size} events is kept`);
   if (head === null) return null;
   if (head instanceof UnusableHead) return { position: tree.position, reason: head.message };
-  const isThere = await isPrefix(tiles, head, tree).catch((error: unknown) => {
-    if (error instanceof MissingTiles) return false;
-    throw error;
-  });
-  if (isThere) return null;
+  if (await isPrefix(tiles, head, tree).catch(insteadOf(MissingTiles, false))) return null;
   const reason = `the tree of ${tree.size} events does not hold the head of ${head.size} that was signed last`;
   return { position: tree.position, reason };
 };

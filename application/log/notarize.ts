@@ -1,3 +1,4 @@
+import { insteadOf } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import { grow, rootOf, type Frontier, type Hash } from '../../domain/merkle.js';
 import { eventChecker, leavesOf, type CheckEvents, type CheckedEvent } from './checked-leaves.js';
@@ -161,7 +162,7 @@ class Notary {
     private readonly epoch: number,
     private own: Grown,
     private readonly signed: number,
-    /** Checkpoints that the tree has not reached again. Nothing is signed before it has, and has their roots. */
+    /** Checkpoints that the tree has not reached again: it must have their roots to be signed. */
     private unproven: readonly KnownHead[],
     private newest: Checkpoint | null,
   ) {
@@ -177,10 +178,7 @@ class Notary {
     const { tiles, heads, sign, witnesses } = deps;
     if (heads !== undefined) await assertLastHead({ ...deps, heads });
     let tree = await tiles.tree();
-    const fromTiles = await frontierAt(tiles, tree.size).catch((error: unknown) => {
-      if (error instanceof MissingTiles) return null;
-      throw error;
-    });
+    const fromTiles = await frontierAt(tiles, tree.size).catch(insteadOf(MissingTiles, null));
     // Lost tiles are made again from the events, and compared with the checkpoints on the way.
     if (fromTiles === null || !rootOf(fromTiles).equals(rootOf(tree))) {
       await tiles.reset();

@@ -156,16 +156,10 @@ export const listEvents = async (
     const page = last === null ? matching : await olderThan(deps, matching, last.created);
     return shownAll(deps, page.slice(0, limit));
   }
-  const rows = await deps.readModels.page(publicEvents, {
-    org,
-    limit,
-    ...(type !== null && { where: { type } }),
-    ...(last !== null && { before: last.created }),
-  });
-  return shownAll(
-    deps,
-    rows.map(({ document }) => document),
-  );
+  const where = type === null ? {} : { type };
+  const rows = await deps.readModels.page(publicEvents, { org, limit, where, before: last?.created });
+  const documents = rows.map(({ document }) => document);
+  return shownAll(deps, documents);
 };
 
 /** A public event of the organization. Throws `not_found`, ReadModelsUnavailable, EventStoreUnavailable. */

@@ -1,3 +1,4 @@
+import { insteadOf } from '../../domain/errors.js';
 import type { EventMacs } from '../../domain/event-mac.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { emptyFrontier, grow, hashesIn, rootOf, tileWidth, type Frontier } from '../../domain/merkle.js';
@@ -63,7 +64,7 @@ export const endAt = async (deps: ReadingBack, size: number): Promise<bigint> =>
   const tile = await tiles.leaves(Math.floor((size - 1) / tileWidth));
   const after = tile?.after ?? 0n;
   const count = ((size - 1) % tileWidth) + 1;
-  const events = await log.readStored(after, count).catch(noneIfDamaged);
+  const events = await log.readStored(after, count).catch(insteadOf(DamagedLog, []));
   const end = events[count - 1]?.position;
   if (tile !== null && end !== undefined && wrongAmong(events, tile) === -1) return end;
   await readBack(deps);
@@ -103,11 +104,6 @@ const wrongAmong = (
 export const readBack = async (deps: ReadingBack): Promise<void> => {
   const scrub = await Scrub.ofUnproven(deps);
   while (!(await scrub.step()));
-};
-
-const noneIfDamaged = (error: unknown): readonly StoredEvent[] => {
-  if (error instanceof DamagedLog) return [];
-  throw error;
 };
 
 /** The position of a leaf's event. */

@@ -1,4 +1,4 @@
-import { NamedError } from '../../domain/errors.js';
+import { insteadOf, NamedError } from '../../domain/errors.js';
 import { hashBytes, hashesAt, tilePath, tileWidth, verifyConsistency } from '../../domain/merkle.js';
 import { openNote, parseCheckpointText, type NoteKey, type TreeHead } from '../../domain/signed-note.js';
 import { consistencyProof, MissingTiles } from './log-proofs.js';
@@ -46,12 +46,8 @@ export const proveGrowth = async (older: TreeHead, newer: TreeHead, read: ReadLo
     if (older.root.equals(newer.root)) return;
     throw new ForkSeen(`The log has another root for the same ${newer.size} events.`);
   }
-  const proof = await consistencyProof(tilesOf(read, newer.size), older.size, newer.size).catch(
-    (error: unknown) => {
-      if (error instanceof MissingTiles) return [];
-      throw error;
-    },
-  );
+  const proving = consistencyProof(tilesOf(read, newer.size), older.size, newer.size);
+  const proof = await proving.catch(insteadOf(MissingTiles, []));
   if (!verifyConsistency(older, newer, proof))
     throw new ForkSeen(
       `The ${older.size} events that were there last are no prefix of the ${newer.size} of now.`,

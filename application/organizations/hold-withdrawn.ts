@@ -1,9 +1,9 @@
 import { hold } from '../../domain/card.js';
 import { OrganizationId, type Milliseconds, type Uuid } from '../../domain/ids.js';
 import { organization, whyHeld, type OrganizationEvent } from '../../domain/organization.js';
-import { cards, type CardDocument } from '../../projections/cards.js';
+import { cards } from '../../projections/cards.js';
 import { isWaiting, organizations, type DesignDocument } from '../../projections/organizations.js';
-import type { Stored } from '../ports/read-models.js';
+import { pagesOf } from '../ports/read-models.js';
 import { limitConcurrency } from '../timing/limit-concurrency.js';
 import { givingWay } from '../timing/next-turn.js';
 import { newCommand, service } from '../writing/commands.js';
@@ -20,21 +20,11 @@ const maxFailures = 20;
 /** So many cards are held at a time: others' writes come in between. */
 const atOnce = 8;
 
-async function* waitingCards(
-  { readModels, clock }: FloorDeps,
-  org: OrganizationId,
-): AsyncGenerator<readonly CardDocument[]> {
+async function* waitingCards({ readModels, clock }: FloorDeps, org: OrganizationId) {
   const giveWay = givingWay(clock);
   // A card that goes to the floor meanwhile is found there.
   for (const status of ['pending', 'queued'])
-    for (let last: Stored<CardDocument> | undefined, isEnd = false; !isEnd;) {
-      const query = { org, where: { status }, limit: rowsAtOnce, ...(last && { before: last.created }) };
-      const page: readonly Stored<CardDocument>[] = await readModels.page(cards, query);
-      yield page.map(({ document }) => document);
-      last = page.at(-1);
-      isEnd = page.length < rowsAtOnce;
-      await giveWay();
-    }
+    yield* pagesOf(readModels, cards, { org, where: { status }, limit: rowsAtOnce }, giveWay);
 }
 
 /**
@@ -58,8 +48,8 @@ export const holdWithdrawn = async (deps: FloorDeps, signal: AbortSignal): Promi
     for await (const page of waitingCards(deps, org)) {
       const reason = whyHeld((await streams.load(organization, org)).state, id);
       if (reason === null || signal.aborted) return;
-      const found = page.filter(({ design }) => design === id);
-      await Promise.all(found.map(({ code }) => holdOne(code, reason)));
+      const found = page.filter(({ document }) => document.design === id);
+      await Promise.all(found.map(({ key }) => holdOne(key, reason)));
       if (failures.length > maxFailures) break;
     }
     if (failures.length > 0) throw failures[0];

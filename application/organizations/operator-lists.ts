@@ -1,12 +1,12 @@
 import type { OrganizationId } from '../../domain/ids.js';
 import { foldName } from '../../domain/text.js';
-import { collectionCards, type CollectionCardDocument } from '../../projections/collection-cards.js';
+import { collectionCards } from '../../projections/collection-cards.js';
 import { doNotMailList, listedAddresses, type DoNotMailDocument } from '../../projections/do-not-mail.js';
-import { handwritings, type HandwritingDocument } from '../../projections/handwritings.js';
+import { handwritings } from '../../projections/handwritings.js';
 import type { Projection } from '../../projections/projection.js';
 import { organizationOf } from './administer.js';
-import { invalidCursor } from '../requests/invalid-cursor.js';
-import type { ReadModels, Stored } from '../ports/read-models.js';
+import { rowAt } from '../requests/invalid-cursor.js';
+import type { ReadModels } from '../ports/read-models.js';
 import type { Streams } from '../writing/streams.js';
 
 export interface OfficeListDeps {
@@ -19,20 +19,18 @@ export interface OfficePage {
   readonly startingAfter: string | null;
 }
 
-/** The row that a cursor names. Throws `invalid_cursor`. */
-const rowAt = async <Document>(
-  { readModels }: Pick<OfficeListDeps, 'readModels'>,
+/** All documents of the catalogue, withdrawn ones too, the latest first. Throws `invalid_cursor`. */
+const listWhole = async <Document>(
+  { readModels }: OfficeListDeps,
   projection: Projection<Document>,
+  limit: number,
   key: string | null,
   what: string,
-): Promise<Stored<Document> | null> => {
-  if (key === null) return null;
-  const row = await readModels.get(projection, key);
-  if (row === null) throw invalidCursor(what);
-  return row;
+): Promise<readonly Document[]> => {
+  const last = await rowAt(readModels, projection, key, what);
+  const rows = await readModels.page(projection, { org: null, limit, before: last?.created });
+  return rows.map(({ document }) => document);
 };
-
-const before = (row: Stored<unknown> | null) => (row === null ? {} : { before: row.created });
 
 /**
  * The addresses that an organization must not mail, the latest first. Throws `not_found`, `invalid_cursor`
@@ -43,31 +41,16 @@ export const listDoNotMail = async (
   org: OrganizationId,
   { limit, startingAfter }: OfficePage,
 ): Promise<readonly DoNotMailDocument[]> => {
+  const { readModels } = deps;
   await organizationOf(deps, org);
-  const what = 'address of this list';
-  const last = await rowAt(deps, doNotMailList, startingAfter, what);
-  if (last !== null && last.document.org !== org) throw invalidCursor(what);
-  const query = { org, where: listedAddresses, limit, ...before(last) };
-  return (await deps.readModels.page(doNotMailList, query)).map(({ document }) => document);
+  const isOwn = (found: DoNotMailDocument) => found.org === org;
+  const last = await rowAt(readModels, doNotMailList, startingAfter, 'address of this list', isOwn);
+  const query = { org, where: listedAddresses, limit, before: last?.created };
+  return (await readModels.page(doNotMailList, query)).map(({ document }) => document);
 };
 
-/** All cards of the public collection, withdrawn ones too, the latest first. Throws `invalid_cursor`. */
-export const listWholeCollection = async (
-  deps: OfficeListDeps,
-  { limit, startingAfter }: OfficePage,
-): Promise<readonly CollectionCardDocument[]> => {
-  const last = await rowAt(deps, collectionCards, startingAfter, 'card of the collection');
-  const rows = await deps.readModels.page(collectionCards, { org: null, limit, ...before(last) });
-  return rows.map(({ document }) => document);
-};
+export const listWholeCollection = (deps: OfficeListDeps, { limit, startingAfter }: OfficePage) =>
+  listWhole(deps, collectionCards, limit, startingAfter, 'card of the collection');
 
-/** All handwritings, withdrawn ones too, the latest first. Throws `invalid_cursor`. */
-export const listAllHandwritings = async (
-  deps: OfficeListDeps,
-  { limit, startingAfter }: OfficePage,
-): Promise<readonly HandwritingDocument[]> => {
-  const key = startingAfter === null ? null : foldName(startingAfter);
-  const last = await rowAt(deps, handwritings, key, 'handwriting');
-  const rows = await deps.readModels.page(handwritings, { org: null, limit, ...before(last) });
-  return rows.map(({ document }) => document);
-};
+export const listAllHandwritings = (deps: OfficeListDeps, { limit, startingAfter }: OfficePage) =>
+  listWhole(deps, handwritings, limit, startingAfter && foldName(startingAfter), 'handwriting');

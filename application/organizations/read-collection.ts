@@ -1,5 +1,5 @@
 import { collectionCards, type CollectionCardDocument } from '../../projections/collection-cards.js';
-import { invalidCursor } from '../requests/invalid-cursor.js';
+import { rowAt } from '../requests/invalid-cursor.js';
 import type { ReadModels } from '../ports/read-models.js';
 
 const slugOf = (cursor: string): string => cursor.replace(/^card:/, '');
@@ -12,13 +12,9 @@ export const listCollection = async (
   { readModels }: { readonly readModels: ReadModels },
   { limit, startingAfter }: { readonly limit: number; readonly startingAfter: string | null },
 ): Promise<readonly CollectionCardDocument[]> => {
-  const cursor = startingAfter === null ? null : await readModels.get(collectionCards, slugOf(startingAfter));
-  if (startingAfter !== null && cursor === null) throw invalidCursor('card of the collection');
-  const rows = await readModels.page(collectionCards, {
-    org: null,
-    where: { offered: 'yes' },
-    limit,
-    ...(cursor !== null && { before: cursor.created }),
-  });
+  const slug = startingAfter === null ? null : slugOf(startingAfter);
+  const last = await rowAt(readModels, collectionCards, slug, 'card of the collection');
+  const query = { org: null, where: { offered: 'yes' }, limit, before: last?.created };
+  const rows = await readModels.page(collectionCards, query);
   return rows.map(({ document }) => document);
 };

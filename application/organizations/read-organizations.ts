@@ -3,7 +3,7 @@ import { OrganizationId } from '../../domain/ids.js';
 import { foldName } from '../../domain/text.js';
 import { cards } from '../../projections/cards.js';
 import { organizations, type OrganizationDocument } from '../../projections/organizations.js';
-import { invalidCursor } from '../requests/invalid-cursor.js';
+import { rowAt } from '../requests/invalid-cursor.js';
 import type { Stored } from '../ports/read-models.js';
 import { readAccount, readBalance, type ReadAccountsDeps } from './read-accounts.js';
 
@@ -28,12 +28,7 @@ const pageOf = async (
   { name, limit }: OrganizationQuery,
   last: Stored<OrganizationDocument> | null,
 ): Promise<readonly Stored<OrganizationDocument>[]> => {
-  if (name === null)
-    return readModels.page(organizations, {
-      org: null,
-      limit,
-      ...(last !== null && { before: last.created }),
-    });
+  if (name === null) return readModels.page(organizations, { org: null, limit, before: last?.created });
   const beginning = foldName(name);
   const after =
     last === null
@@ -51,9 +46,10 @@ export const listOrganizations = async (
   query: OrganizationQuery,
 ): Promise<readonly ListedOrganization[]> => {
   const { startingAfter, name } = query;
-  const last = startingAfter === null ? null : await deps.readModels.get(organizations, startingAfter);
-  const isPast = last !== null && name !== null && !foldName(last.document.name).startsWith(foldName(name));
-  if (startingAfter !== null && (last === null || isPast)) throw invalidCursor('organization of this list');
+  const isListed = (found: OrganizationDocument) =>
+    name === null || foldName(found.name).startsWith(foldName(name));
+  const what = 'organization of this list';
+  const last = await rowAt(deps.readModels, organizations, startingAfter, what, isListed);
   const rows = await pageOf(deps, query, last);
   return Promise.all(
     rows.map(async ({ document }) => ({

@@ -4,7 +4,7 @@ import { collectionCards } from '../../projections/collection-cards.js';
 import { organizations } from '../../projections/organizations.js';
 import type { Projection } from '../../projections/projection.js';
 import type { Artwork } from '../ports/artwork.js';
-import type { ReadModels, Stored } from '../ports/read-models.js';
+import { pagesOf, type ReadModels } from '../ports/read-models.js';
 import type { Clock } from '../ports/system.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 import { nextTurn } from '../timing/next-turn.js';
@@ -21,27 +21,18 @@ interface SweepDeps {
 const keptUnused: Milliseconds = waitsFor + 5 * 60 * 1000;
 const rowsAtOnce = 20;
 
-async function* allOf<Document>(
-  { readModels }: SweepDeps,
-  projection: Projection<Document>,
-): AsyncGenerator<Document> {
-  for (let last: Stored<Document> | undefined, isEnd = false; !isEnd;) {
-    const query = { org: null, limit: rowsAtOnce, ...(last !== undefined && { before: last.created }) };
-    const page = await readModels.page(projection, query);
-    for (const { document } of page) yield document;
-    last = page.at(-1);
-    isEnd = page.length < rowsAtOnce;
-    await nextTurn();
-  }
-}
+const allOf = <Document>({ readModels }: SweepDeps, projection: Projection<Document>) =>
+  pagesOf(readModels, projection, { org: null, limit: rowsAtOnce }, nextTurn);
 
 /** The fronts that designs have or collection cards ever had; null while the read models may lack some. */
 const usedFronts = async (deps: SweepDeps): Promise<ReadonlySet<ArtworkDigest> | null> => {
   await deps.readYourWrites.beforeRead();
   const used = new Set<ArtworkDigest>();
-  for await (const { designs, archived } of allOf(deps, organizations))
-    for (const { artwork } of [...designs, ...archived]) if (artwork !== null) used.add(artwork.digest);
-  for await (const { fronts } of allOf(deps, collectionCards)) for (const digest of fronts) used.add(digest);
+  for await (const page of allOf(deps, organizations))
+    for (const { artwork } of page.flatMap(({ document }) => [...document.designs, ...document.archived]))
+      if (artwork !== null) used.add(artwork.digest);
+  for await (const page of allOf(deps, collectionCards))
+    for (const digest of page.flatMap(({ document }) => document.fronts)) used.add(digest);
   return deps.readYourWrites.rowsMayBeLate() ? null : used;
 };
 

@@ -11,7 +11,7 @@ import { erasePicture, organizationOf } from '../organizations/administer.js';
 import { changeCard, type ChangeCardDeps } from '../cards/change-card.js';
 import { newCommand, type Initiator } from '../writing/commands.js';
 import { execute } from '../writing/execute.js';
-import { ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
+import { pagesOf, ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
 import { givingWay } from '../timing/next-turn.js';
 
 export interface EraseDeps extends ChangeCardDeps {
@@ -121,19 +121,8 @@ async function* documentsOf<Document>(
   projection: Projection<Document>,
   org: OrganizationId,
 ): AsyncGenerator<Document> {
-  const giveWay = givingWay(clock);
-  let before: bigint | null = null;
-  for (;;) {
-    const rows: readonly { readonly created: bigint; readonly document: Document }[] = await readModels.page(
-      projection,
-      { org, limit: pageSize, ...(before !== null && { before }) },
-    );
+  for await (const rows of pagesOf(readModels, projection, { org, limit: pageSize }, givingWay(clock)))
     for (const { document } of rows) yield document;
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < pageSize) return;
-    before = last.created;
-    await giveWay();
-  }
 }
 
 const filtered = async <Document>(

@@ -21,7 +21,7 @@ export interface PageQuery {
   /** The organization whose documents are wanted; null if the projection's documents belong to none. */
   readonly org: string | null;
   readonly where?: Readonly<Record<string, string>>;
-  readonly before?: bigint;
+  readonly before?: bigint | undefined;
   readonly limit: number;
 }
 
@@ -76,6 +76,23 @@ export interface ReadModels {
     projection: Projection<Document>,
     query: AgendaQuery,
   ): Promise<readonly Stored<Document>[]>;
+}
+
+/** All rows of a query, a page at a time. `rest` is awaited between two pages. */
+export async function* pagesOf<Document>(
+  readModels: Pick<ReadModels, 'page'>,
+  projection: Projection<Document>,
+  query: PageQuery,
+  rest: () => Promise<void>,
+): AsyncGenerator<readonly Stored<Document>[], void, undefined> {
+  for (let { before } = query; ;) {
+    const rows = await readModels.page(projection, { ...query, before });
+    yield rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < query.limit) return;
+    before = last.created;
+    await rest();
+  }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { insteadOf } from '../../domain/errors.js';
 import { parseEvent } from '../../domain/events.js';
 import { streamName, type Instant, type OrganizationId, type Uuid } from '../../domain/ids.js';
 import { isActive, webhookEndpoints, type Endpoint } from '../../domain/webhook-endpoints.js';
@@ -12,15 +13,10 @@ export const offSince = async (
   const since = new Map<Uuid, Instant>();
   if (endpoints.every(isActive)) return since;
   const stream = streamName(webhookEndpoints.category, org);
-  for (const stored of await store.readStream(stream, 0).catch(unavailable)) {
+  for (const stored of await store.readStream(stream, 0).catch(insteadOf(EventStoreUnavailable, []))) {
     const { type, data } = parseEvent(webhookEndpoints, stored);
     if (type === 'EndpointDisabled') since.set(data.id, stored.metadata.occurredAt);
     else if (type === 'EndpointEnabled' || type === 'EndpointDeleted') since.delete(data.id);
   }
   return since;
-};
-
-const unavailable = (error: unknown): readonly never[] => {
-  if (error instanceof EventStoreUnavailable) return [];
-  throw error;
 };

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { cards, type CardDocument } from '../../projections/cards.js';
 import { lazilySized } from '../memory/lazy-lru.js';
 import { card, orderedBy, type Ordered } from '../../domain/card.js';
+import { insteadOf } from '../../domain/errors.js';
 import { parseEvent, schemaOf, type LoggedEvent } from '../../domain/events.js';
 import { idOf, OrganizationId, type Milliseconds, type StreamName } from '../../domain/ids.js';
 import { payload, type PublicEventData, dataOf } from '../../domain/delivery-payload.js';
@@ -150,13 +151,9 @@ export class PublicEvents {
 
   /** Falls back to the stream if there is no row. */
   async #shown(stream: StreamName): Promise<CardFacts | null> {
-    try {
-      const row = await this.options.readModels?.get(cards, idOf(stream));
-      return row ? factsIn(row.document) : null;
-    } catch (error) {
-      if (error instanceof ReadModelsUnavailable) return null;
-      throw error;
-    }
+    const reading = this.options.readModels?.get(cards, idOf(stream));
+    const row = await reading?.catch(insteadOf(ReadModelsUnavailable, null));
+    return row ? factsIn(row.document) : null;
   }
 
   async #read(stream: StreamName): Promise<CardFacts | null> {
