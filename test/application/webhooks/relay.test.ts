@@ -285,7 +285,7 @@ describe('the relay', () => {
     it(`folds each event into an endpoint once, if it dies before it has saved its position${atomic ? '' : ', with streams that give no positions'}`, async () => {
       const world = await makeWorld({ atomic, credits: 10 });
       const earlier = world.command();
-      world.clock.advance(1_000);
+      await world.clock.advance(1_000);
       await registerOne(world);
       // Clocks of several processes: this event comes later in the log, and says that it is older.
       await execute(world, organization, org, earlier, renameOrganization('Acme Ltd'));
