@@ -76,7 +76,7 @@ interface SecretProps {
   readonly title: string;
   readonly secret: string;
   readonly back: Url;
-  /** What it signs. */
+  /** The text that says what the secret signs. */
   readonly children: Html;
 }
 

@@ -192,7 +192,7 @@ export const Submit = ({ kind, children }: SubmitProps) => (
 interface FormButtonProps
   extends Omit<FormProps, 'hasFile' | 'children'>, Partial<Pick<SubmitProps, 'kind'>> {
   readonly words: string;
-  /** What it sends, besides. */
+  /** Further fields that the button sends. */
   readonly fields?: Readonly<Record<string, string>>;
 }
 

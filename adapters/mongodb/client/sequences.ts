@@ -1,7 +1,7 @@
 import type { MongoDatabase } from './database.js';
 import { isDuplicate } from './refusals.js';
 
-/** Takes the next numbers of a sequence, which nothing else gets, and returns the first. Gaps don't matter. */
+/** Takes the next numbers of a sequence, which nothing else gets; returns the first. Gaps are harmless. */
 export const takeNumbers = async (database: MongoDatabase, name: string, count: number): Promise<number> => {
   const sequences = database.collection<{ readonly _id: string; readonly last: number }>('sequences');
   const advance = () =>
