@@ -218,8 +218,8 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   'endpoints-ahead': {
     rule: 'Relay: the event of an endpoint is not folded again after a restart',
     file: 'application/webhooks/relay.js',
-    text: 'if (remembered.position > position)',
-    instead: 'if (false)',
+    text: 'if (end === undefined)',
+    instead: 'if (true)',
     tests: ['application/webhooks'],
   },
   'newer-subscriptions': {
@@ -231,8 +231,8 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   'drawn-ids': {
     rule: 'Relay: the id of a delivery is derived from its event and endpoint',
     file: 'application/webhooks/public-deliveries.js',
-    text: 'id: deliveryIdOf(id, endpoint.id),',
-    instead: 'id: `${deliveryIdOf(id, endpoint.id)}${Math.random()}`,',
+    text: 'id: deliveryIdOf(event.event, endpoint.id),',
+    instead: 'id: `${deliveryIdOf(event.event, endpoint.id)}${Math.random()}`,',
   },
   'open-gate': {
     rule: 'DELETE of an endpoint closes its gate before the response',
