@@ -257,7 +257,7 @@ describe('secrets, birth years and personal data', () => {
     const files = await filesBelow(directory);
     const holds = (name: string): boolean =>
       [name, `${name}-wal`].some((each) =>
-        files.some(([file, bytes]) => file === each && bytes.includes('07-19')),
+        files.some(([file, bytes]) => file === each && bytes.includes('"07-19"')),
       );
     expect([lines.length > 10, holds('read.db')], 'the search finds text that is there').to.deep.equal([
       true,
