@@ -16,7 +16,7 @@ describe('the system clock', () => {
     const clock = new SystemClock();
     const { now } = Date;
     const hour = 3_600_000;
-    const inHours = (time: number) => Math.round((time - now()) / hour);
+    const inHours = (time: number) => Math.round((time - now()) / hour) || 0;
     Date.now = () => now() + 2 * hour;
     try {
       expect([clock.now(), clock.steady()].map(inHours)).to.deep.equal([2, 0]);

@@ -61,10 +61,15 @@ describe('a backup of the embedded engine', () => {
   };
   const at = (...names: string[]): string => join(directory, ...names);
   const head = (folder: string): Promise<string> => readFile(at(folder, 'log.head'), 'utf8');
-  const signed = async (folder: string): Promise<number> => Number((await head(folder)).split('\n')[1]);
-  /** Until the original signed more than its backup holds: by a thread that gives way to all others. */
-  const untilMoreIsSigned = (): Promise<unknown> =>
-    eventually(async () => (await signed('data')) > (await signed('copy')), { within: 60_000 });
+  /** Until the original signed more events than its backup holds: by a thread that gives way to all others. */
+  const untilMoreIsSigned = async (): Promise<void> => {
+    const { position } = JSON.parse(await readFile(at('copy', 'backup.json'), 'utf8')) as {
+      readonly position: string;
+    };
+    await eventually(async () => BigInt((await head('data')).split('\n')[1] ?? '') > BigInt(position), {
+      within: 60_000,
+    });
+  };
   const send = async ({ api }: Tenant, key: string): Promise<string> =>
     (await api('/api/v1/cards', { body: aCard(), headers: { 'idempotency-key': key } })).id;
 
