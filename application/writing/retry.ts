@@ -11,19 +11,19 @@ const maxPause: Milliseconds = 200;
 /**
  * Calls `attempt` until it returns a value; null means that another writer was faster, or that the outcome is
  * unknown. The first retry follows at once, later ones after a growing pause with jitter. Throws TooContended
- * after 5 s, and the errors of `attempt`.
+ * when the second attempt or a later one ends after 5 s or more, and the errors of `attempt`.
  */
 export const retry = async <T>(
   { clock, entropy }: { readonly clock: Clock; readonly entropy: Entropy },
   attempt: () => Promise<T | null>,
 ): Promise<T> => {
   const deadline = clock.monotonic() + contentionTimeout;
-  let pause: Milliseconds = 0;
-  for (;;) {
+  const first = await attempt();
+  if (first !== null) return first;
+  for (let pause = firstPause; ; pause = Math.min(pause * 2, maxPause)) {
     const result = await attempt();
     if (result !== null) return result;
     if (clock.monotonic() >= deadline) throw new TooContended('other writers kept changing the same stream');
-    if (pause > 0) await clock.sleep(entropy.below(pause) + 1);
-    pause = pause === 0 ? firstPause : Math.min(pause * 2, maxPause);
+    await clock.sleep(entropy.below(pause) + 1);
   }
 };

@@ -10,7 +10,7 @@ import {
   type Contact,
   type ContactEvent,
 } from '../../../domain/contact.js';
-import { streamName } from '../../../domain/ids.js';
+import { streamName, type Milliseconds } from '../../../domain/ids.js';
 import { drive } from '../../support/simulation/drive.js';
 import { makeWorld, org, type World } from '../../support/fixtures/world.js';
 
@@ -19,8 +19,11 @@ const id = contactIdOf(org, 'c-1');
 const named = (world: World, name: string) =>
   saveContact(org, readContact({ external_id: 'c-1', name }), world.clock.instant());
 
-/** A world in which another process saves the contact right before each of the first `times` writes to it. */
-const racedWorld = async (times: number): Promise<World> => {
+/**
+ * A world in which another process saves the contact right before each of the first `times` writes to it, which
+ * then take a while.
+ */
+const racedWorld = async (times: number, take: Milliseconds = 0): Promise<World> => {
   let left = times;
   let isRivalWriting = false;
   const onWrite = async ([write]: readonly StreamWrite[]): Promise<'store'> => {
@@ -28,6 +31,7 @@ const racedWorld = async (times: number): Promise<World> => {
     isRivalWriting = true;
     await execute(world.restarted(), contact, id, world.command(), named(world, 'Bo Diaz'));
     isRivalWriting = false;
+    await world.clock.sleep(take);
     return 'store';
   };
   const world: World = await makeWorld({ atomic: true, onWrite });
@@ -76,5 +80,11 @@ describe('executing a command', () => {
     expect(error).to.be.instanceOf(TooContended);
     expect(world.clock.now() - began).to.be.within(5_000, 5_200);
     expect((await world.streams.load(contact, id)).state?.details?.name).to.equal('Bo Diaz');
+  });
+
+  it('decides once more after a conflict, even if the first attempt took longer than that', async () => {
+    const world = await racedWorld(1, 6_000);
+    await drive(world.clock, execute(world, contact, id, world.command(), named(world, 'Ann Lee')));
+    expect((await world.streams.load(contact, id)).state?.details?.name).to.equal('Ann Lee');
   });
 });
