@@ -70,8 +70,11 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
   erasedAt = new Map<string, Milliseconds>();
   /** Cards whose deliveries hold nothing personal any more, and when they were erased. */
   #erased = new Map<string, Milliseconds>();
-  /** The order in which they were made, and when they ended. */
-  #made = new Map<DeliveryId, { readonly number: number; endedAt: Milliseconds }>();
+  /** The order in which they were made, when that was, and when they ended: earlier if they were dropped then. */
+  #made = new Map<
+    DeliveryId,
+    { readonly number: number; readonly at: Milliseconds; endedAt: Milliseconds }
+  >();
   #held = new Map<
     DeliveryId,
     { readonly claim: string; readonly until: Milliseconds; readonly isRevoked?: true }
@@ -275,10 +278,11 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
     return old.length;
   }
 
-  /** When a delivery ended; null if it is pending, or not here. */
-  endedAt(id: string): Milliseconds | null {
+  /** Since when a delivery has been here and ended; null if it is pending, or not here. */
+  endedSince(id: string): Milliseconds | null {
     const row = this.#rows.get(id as DeliveryId);
-    return row === undefined || row.status === 'pending' ? null : (this.#made.get(row.id)?.endedAt ?? null);
+    const made = row && row.status !== 'pending' ? this.#made.get(row.id) : undefined;
+    return made === undefined ? null : Math.max(made.at, made.endedAt);
   }
 
   async continueRedrives(): Promise<ReadonlySet<Uuid>> {
@@ -467,7 +471,8 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
   #add({ due, ...row }: NewDelivery): void {
     const known = this.#endpoints.get(row.endpoint);
     const dropReason = row.dropReason ?? (known?.state === 'deleted' ? known.deletedBecause : null);
-    this.#made.set(row.id, { number: ++this.#last.made, endedAt: row.occurredAt });
+    const at = this.claimTime?.clock.now() ?? row.occurredAt;
+    this.#made.set(row.id, { number: ++this.#last.made, at, endedAt: row.occurredAt });
     this.#store('made', {
       ...row,
       body: this.#erased.has(row.card) ? erasedPayload(row.body) : row.body,

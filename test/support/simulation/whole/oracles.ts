@@ -151,7 +151,7 @@ const deliveries: Oracle = async (left) => {
       received.get(id)?.some(({ told }) => told !== null && told < 300) !== true
     )
       wrong.push(`14: ${id} is delivered, and nobody got it`);
-    const ended = clock.now() - (town.house.deliveries.endedAt(id) ?? clock.now());
+    const ended = clock.now() - (town.house.deliveries.endedSince(id) ?? clock.now());
     if (ended > settings.webhooks.keep + removalTakes) wrong.push(`retention: ${id} ended ${ended} ms ago`);
   }
   const surplus = rows.filter(({ id }) => !asked.has(id));
