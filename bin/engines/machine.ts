@@ -1,5 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs';
-import type { Machine } from '../../adapters/mongodb/client/lease.js';
+import type { Machine } from '../../adapters/mongodb/client/leases.js';
 
 /**
  * This machine's start and this process's namespace: the numbers of processes mean the same only where both

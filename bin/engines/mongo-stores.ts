@@ -12,7 +12,7 @@ import { mongoRequests } from '../../adapters/mongodb/records/requests.js';
 import { mongoKeyUses } from '../../adapters/mongodb/records/key-uses.js';
 import { markIn } from '../../adapters/mongodb/records/rehearsal.js';
 import { makeIndexes } from '../../adapters/mongodb/client/indexes.js';
-import { MongoLease, type HeldLease } from '../../adapters/mongodb/client/lease.js';
+import { MongoLeases, type HeldLease } from '../../adapters/mongodb/client/leases.js';
 import { mongoPersonalKeys } from '../../adapters/mongodb/records/personal-keys.js';
 import { mongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
 import { watchProjector } from '../../adapters/mongodb/read/projector-watch.js';
@@ -137,27 +137,24 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
   const requests = new BufferedRequests(mongoRequests(database), personalKeys, clock, onError);
   const owner = `${hostname()} ${process.pid} ${entropy.uuid()}`;
   const timeout = timeouts.lease === undefined ? {} : { timeout: timeouts.lease };
-  const machine = thisMachine();
+  const leases = new MongoLeases({ database, clock, owner, onError, machine: thisMachine(), ...timeout });
   /** Does work under a lease of its name, and logs when this process gets and loses it. */
   const leased = (
     name: string,
     signal: AbortSignal,
     work: (held: HeldLease) => Promise<void>,
   ): Promise<void> =>
-    new MongoLease({ database, clock, name, owner, onError, machine, ...timeout }).hold(
-      signal,
-      async (held) => {
-        log.info({ work: name, epoch: held.epoch }, 'lease acquired, working');
-        try {
-          await work(held);
-        } catch (error) {
-          // Not an error of MongoDB, which the lease would take it for.
-          reporter({ log, fail }, name)(error);
-        } finally {
-          log.info({ work: name, epoch: held.epoch }, 'lease given up, standing by');
-        }
-      },
-    );
+    leases.hold(name, signal, async (held) => {
+      log.info({ work: name, epoch: held.epoch }, 'lease acquired, working');
+      try {
+        await work(held);
+      } catch (error) {
+        // Not an error of MongoDB, which the lease would take it for.
+        reporter({ log, fail }, name)(error);
+      } finally {
+        log.info({ work: name, epoch: held.epoch }, 'lease given up, standing by');
+      }
+    });
   /** Projects the log, and runs requested rebuilds, while the lease is held. */
   const project = async ({ epoch, signal, say }: HeldLease): Promise<void> => {
     await releases.join(signal);

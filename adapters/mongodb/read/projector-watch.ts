@@ -5,7 +5,7 @@ import type { Milliseconds } from '../../../domain/ids.js';
 import type { Projection } from '../../../projections/projection.js';
 import { isBuildOf, type BuildRow } from './builds.js';
 import type { MongoDatabase } from '../client/database.js';
-import { MongoLease } from '../client/lease.js';
+import { MongoLeases } from '../client/leases.js';
 import { projectorLease, releaseOf, type Releases } from './releases.js';
 import type { SeenBuilds } from './seen-builds.js';
 
@@ -90,7 +90,7 @@ export const watchProjector = async (
   let pulse: { readonly text: string; readonly changedAt: Milliseconds } | null = null;
   let down: string | null = null;
   const lookForPulse = every(pulseInterval, clock, async () => {
-    const owner = await MongoLease.owner(database, lease);
+    const owner = await MongoLeases.owner(database, lease);
     const now = clock.monotonic();
     const text = owner?.pulse ?? '';
     if (pulse?.text !== text) pulse = { text, changedAt: pulse === null ? -Infinity : now };

@@ -15,7 +15,7 @@ import { mongoReadModels } from '../../../adapters/mongodb/read/read-models.js';
 import { mongoCheckpoints } from '../../../adapters/mongodb/records/checkpoints.js';
 import { mongoKeyUses } from '../../../adapters/mongodb/records/key-uses.js';
 import { makeIndexes } from '../../../adapters/mongodb/client/indexes.js';
-import { MongoLease } from '../../../adapters/mongodb/client/lease.js';
+import { MongoLeases } from '../../../adapters/mongodb/client/leases.js';
 import { Releases } from '../../../adapters/mongodb/read/releases.js';
 import { MongoRateLimiter } from '../../../adapters/mongodb/records/rate-limiter.js';
 import { readingsOf } from '../../../adapters/mongodb/read/readers.js';
@@ -244,7 +244,7 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
       await checkpoints.save('relay', { position: 1n, state: null });
       await checkpoints.load('relay');
       await readingsOf(database);
-      await MongoLease.owner(database, 'projector');
+      await MongoLeases.owner(database, 'projector');
       await new Releases({ database, clock, release: 'this' }).look();
       await requestRebuild(database, 'notes');
       await makeIndexes(database, () => undefined);

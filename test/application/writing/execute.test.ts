@@ -20,8 +20,8 @@ const named = (world: World, name: string) =>
   saveContact(org, readContact({ external_id: 'c-1', name }), world.clock.instant());
 
 /**
- * A world in which another process saves the contact right before each of the first `times` writes to it, which
- * then take a while.
+ * A world in which another process saves the contact right before each of the first `times` writes to it,
+ * which then take a while.
  */
 const racedWorld = async (times: number, take: Milliseconds = 0): Promise<World> => {
   let left = times;

@@ -61,7 +61,7 @@ describe('a backup of the embedded engine', () => {
   };
   const at = (...names: string[]): string => join(directory, ...names);
   const head = (folder: string): Promise<string> => readFile(at(folder, 'log.head'), 'utf8');
-  /** Until the original signed more events than its backup holds: by a thread that gives way to all others. */
+  /** Until the original signed more events than its backup holds: its thread gives way to all others. */
   const untilMoreIsSigned = async (): Promise<void> => {
     const { position } = JSON.parse(await readFile(at('copy', 'backup.json'), 'utf8')) as {
       readonly position: string;

@@ -70,7 +70,7 @@ export class MemoryDeliveries implements Deliveries, DeliveryLog, EndpointGates,
   erasedAt = new Map<string, Milliseconds>();
   /** Cards whose deliveries hold nothing personal any more, and when they were erased. */
   #erased = new Map<string, Milliseconds>();
-  /** The order in which they were made, when that was, and when they ended: earlier if they were dropped then. */
+  /** The order in which they were made, when that was, and when they ended: earlier if dropped then. */
   #made = new Map<
     DeliveryId,
     { readonly number: number; readonly at: Milliseconds; endedAt: Milliseconds }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { MongoDatabase } from '../../../../adapters/mongodb/client/database.js';
-import { MongoLease, type MongoLeaseOptions } from '../../../../adapters/mongodb/client/lease.js';
+import { MongoLeases, type MongoLeasesOptions } from '../../../../adapters/mongodb/client/leases.js';
 import { mongoProjectionStore } from '../../../../adapters/mongodb/read/projection-store.js';
 import {
   watchProjector,
@@ -45,12 +45,14 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
     database: MongoDatabase,
     owner: string,
     log: string[],
-    { name = 'work', ...more }: Partial<MongoLeaseOptions> = { timeout: patience },
+    { name = 'work', ...more }: Partial<MongoLeasesOptions> & { readonly name?: string } = {
+      timeout: patience,
+    },
   ) => {
     const stop = new AbortController();
-    const lease = new MongoLease({ database, clock, name, owner, ...more });
+    const leases = new MongoLeases({ database, clock, owner, ...more });
     const note = (text: string) => log.push(`${owner} ${text} at ${clock.monotonic()}`);
-    const ended = lease.hold(stop.signal, async ({ epoch, signal }) => {
+    const ended = leases.hold(name, stop.signal, async ({ epoch, signal }) => {
       note(`begins ${epoch}`);
       await clock.sleep(Infinity, signal);
       note(`ends ${epoch}`);
@@ -199,6 +201,44 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
   );
 
   it(
+    'shows life together with the others of its process, and is lost alone',
+    using(async ({ clock, database, pass }) => {
+      const asked: string[] = [];
+      const leases = new MongoLeases({
+        database: noting(database, asked),
+        clock,
+        owner: 'a',
+        timeout: patience,
+      });
+      const stop = new AbortController();
+      const log: string[] = [];
+      const holding = ['first', 'second', 'third'].map((name) =>
+        leases.hold(name, stop.signal, async ({ epoch, signal }) => {
+          log.push(`${name} begins ${epoch}`);
+          await clock.sleep(Infinity, signal);
+          log.push(`${name} ends ${epoch}`);
+        }),
+      );
+      await pass(step);
+      asked.length = 0;
+      await pass(2 * patience);
+      expect(asked).to.deep.equal(Array.from({ length: 10 }, () => 'updateMany leases'));
+      const rows = database.collection<{ readonly _id: string; readonly beats: number }>('leases');
+      expect((await rows.find().toArray()).map(({ beats }) => beats)).to.deep.equal([10, 10, 10]);
+      await rows.updateOne({ _id: 'second' }, { $set: { owner: 'c', epoch: 7 } });
+      await pass(patience / 5);
+      const begun = log.splice(0, 3);
+      expect([begun.toSorted(), log.splice(0)]).to.deep.equal([
+        ['first begins 1', 'second begins 1', 'third begins 1'],
+        ['second ends 1'],
+      ]);
+      stop.abort();
+      await Promise.all(holding);
+      expect(log).to.have.members(['first ends 1', 'third ends 1']);
+    }),
+  );
+
+  it(
     'is taken again at once by the owner who could not give it back',
     using(async ({ clock, database, pass }) => {
       const epochs: number[] = [];
@@ -208,15 +248,14 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
         database,
         (call) => call === 'updateOne leases' && epochs.length === 1 && troubles.length === 0,
       );
-      const lease = new MongoLease({
+      const leases = new MongoLeases({
         database: silent,
         clock,
-        name: 'projector',
         owner: 'a',
         timeout: patience,
         onError: (error) => troubles.push(error),
       });
-      const ended = lease.hold(stop.signal, async ({ epoch, signal }) => {
+      const ended = leases.hold('projector', stop.signal, async ({ epoch, signal }) => {
         epochs.push(epoch);
         if (epoch > 1) await clock.sleep(Infinity, signal);
       });
@@ -325,8 +364,8 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
       const said: (string | null)[] = [];
       const projector = async (owner: string, troubles: readonly (string | null)[]) => {
         const ended = new AbortController();
-        const lease = new MongoLease({ database, clock, name, owner, timeout: patience });
-        const holding = lease.hold(ended.signal, async ({ signal, say }) => {
+        const leases = new MongoLeases({ database, clock, owner, timeout: patience });
+        const holding = leases.hold(name, ended.signal, async ({ signal, say }) => {
           for (const trouble of troubles) {
             await say(trouble);
             await clock.sleep(600, signal);

@@ -27,18 +27,16 @@ export interface Machine {
   isGone(process: string): boolean;
 }
 
-export interface MongoLeaseOptions {
+export interface MongoLeasesOptions {
   readonly database: MongoDatabase;
   readonly clock: Clock;
-  /** The name of the work that one process does at a time. */
-  readonly name: string;
   /** Names this process: unique among all of them. */
   readonly owner: string;
   /** How long an owner may show no sign of life before another process takes over. */
   readonly timeout?: Milliseconds;
   /** Spares waiting for an owner on the same machine that has died. */
   readonly machine?: Machine;
-  /** Gets why the lease could not be acquired or kept. It is tried again. */
+  /** Gets why a lease could not be acquired or kept. It is tried again. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -67,16 +65,28 @@ const defaultTimeout: Milliseconds = 2_000;
 
 const anyMachine: Machine = { self: null, isGone: () => false };
 
-/**
- * Lets one of several processes work while the others stand by. Clocks are never compared: a process that
- * stands by takes over when it has seen no sign of life for the timeout by its own clock, and the owner stops
- * by itself when it could show none for two thirds of that. A write that is under way then is fenced by the
- * epoch. (docs/architecture.md#one-at-a-time-leases)
- */
-export class MongoLease {
-  readonly #options: Required<MongoLeaseOptions>;
+/** A lease that this process has. */
+interface Held {
+  readonly epoch: number;
+  readonly lost: AbortController;
+  /** When the last sign of life was given. */
+  alive: Milliseconds;
+}
 
-  constructor(options: MongoLeaseOptions) {
+/**
+ * Lets one of several processes do some work while the others stand by. Clocks are never compared: a process
+ * that stands by takes over when it has seen no sign of life for the timeout by its own clock, and the owner
+ * stops by itself when it could show none for two thirds of that. A write that is under way then is fenced by
+ * the epoch. A process shows life for all its leases at once. (docs/architecture.md#one-at-a-time-leases)
+ */
+export class MongoLeases {
+  readonly #options: Required<MongoLeasesOptions>;
+  /** By name. */
+  readonly #held = new Map<string, Held>();
+  /** Ends the signs of life. */
+  #beating = new AbortController();
+
+  constructor(options: MongoLeasesOptions) {
     this.#options = { timeout: defaultTimeout, onError: () => undefined, machine: anyMachine, ...options };
   }
 
@@ -88,20 +98,20 @@ export class MongoLease {
   }
 
   /**
-   * Does the work whenever this process holds the lease, until the signal aborts. Work that ends early or
-   * throws is started again. Never rejects.
+   * Does the work of that name whenever this process holds its lease, until the signal aborts. Work that ends
+   * early or throws is started again. Never rejects.
    */
-  async hold(signal: AbortSignal, work: (held: HeldLease) => Promise<void>): Promise<void> {
+  async hold(name: string, signal: AbortSignal, work: (held: HeldLease) => Promise<void>): Promise<void> {
     const { clock, timeout, onError } = this.#options;
     await untilAborted({ clock, signal, pause: timeout / 10, onError }, async () => {
-      const epoch = await this.#acquire(signal);
-      if (epoch !== null) await this.#work(epoch, signal, work);
+      const epoch = await this.#acquire(name, signal);
+      if (epoch !== null) await this.#work(name, epoch, signal, work);
     });
   }
 
   /** Waits for the lease and returns its epoch; null if the signal aborts first. */
-  async #acquire(signal: AbortSignal): Promise<number | null> {
-    const { name, owner, clock, timeout, machine } = this.#options;
+  async #acquire(name: string, signal: AbortSignal): Promise<number | null> {
+    const { owner, clock, timeout, machine } = this.#options;
     const process = machine.self;
     let seen = '';
     let seenAt = clock.monotonic();
@@ -133,54 +143,72 @@ export class MongoLease {
     return null;
   }
 
-  async #work(epoch: number, signal: AbortSignal, work: (held: HeldLease) => Promise<void>): Promise<void> {
+  async #work(
+    name: string,
+    epoch: number,
+    signal: AbortSignal,
+    work: (held: HeldLease) => Promise<void>,
+  ): Promise<void> {
     const lost = new AbortController();
     // Each loop of the work listens: more than ten are no leak.
     setMaxListeners(0, lost.signal);
     const stop = () => lost.abort();
     signal.addEventListener('abort', stop, { once: true });
     if (signal.aborted) stop();
-    const alive = this.#keepAlive(epoch, lost);
+    const mine = this.#mine(name, epoch);
+    const say = async (trouble: string | null) =>
+      void (await this.#rows().updateOne(mine, { $set: { trouble } }));
+    this.#keep(name, { epoch, lost, alive: this.#options.clock.monotonic() });
     try {
-      await work({ epoch, signal: lost.signal, say: (trouble) => this.#say(epoch, trouble) });
+      await work({ epoch, signal: lost.signal, say });
     } finally {
       signal.removeEventListener('abort', stop);
       lost.abort();
-      await alive;
-      await this.#rows().updateOne(this.#mine(epoch), { $set: { owner: null } });
+      this.#held.delete(name);
+      if (this.#held.size === 0) this.#beating.abort();
+      await this.#rows().updateOne(mine, { $set: { owner: null } });
     }
   }
 
-  async #keepAlive(epoch: number, lost: AbortController): Promise<void> {
+  #keep(name: string, held: Held): void {
+    this.#held.set(name, held);
+    if (this.#held.size > 1) return;
+    this.#beating = new AbortController();
+    void this.#keepAlive(this.#beating.signal);
+  }
+
+  async #keepAlive(signal: AbortSignal): Promise<void> {
     const { clock, timeout, onError } = this.#options;
-    let alive = clock.monotonic();
-    while (!lost.signal.aborted) {
-      await clock.sleep(timeout / 5, lost.signal);
-      if (lost.signal.aborted) return;
-      const shown = this.#showLife(epoch)
-        .then(({ matchedCount }) => (matchedCount === 1 ? 'mine' : 'lost'))
-        .catch(onError);
+    const longest = (timeout * 2) / 3;
+    for (;;) {
+      await clock.sleep(timeout / 5, signal);
+      if (signal.aborted) return;
+      const held = [...this.#held].filter(([, { lost }]) => !lost.signal.aborted);
       const began = clock.monotonic();
-      const outcome = await Promise.race([
-        shown,
-        clock.sleep((timeout * 2) / 3 - (began - alive), lost.signal),
+      const silent = began - Math.min(began, ...held.map(([, { alive }]) => alive));
+      const mine = await Promise.race([
+        this.#showLife(held).catch(onError),
+        clock.sleep(longest - silent, signal),
       ]);
-      if (outcome === 'mine') alive = began;
-      if (outcome === 'lost' || clock.monotonic() - alive >= (timeout * 2) / 3) lost.abort();
+      for (const [name, each] of held) {
+        if (mine?.has(name) === true) each.alive = began;
+        if (mine?.has(name) === false || clock.monotonic() - each.alive >= longest) each.lost.abort();
+      }
     }
   }
 
-  async #say(epoch: number, trouble: string | null): Promise<void> {
-    await this.#rows().updateOne(this.#mine(epoch), { $set: { trouble } });
+  /** Shows life for these leases, and returns the names of those that this process still has. */
+  async #showLife(held: readonly (readonly [string, Held])[]): Promise<ReadonlySet<string>> {
+    if (held.length === 0) return new Set();
+    const ours = { $or: held.map(([name, { epoch }]) => this.#mine(name, epoch)) };
+    const { matchedCount } = await this.#rows().updateMany(ours, { $inc: { beats: 1 } });
+    if (matchedCount === held.length) return new Set(held.map(([name]) => name));
+    const left = await this.#rows().find(ours).toArray();
+    return new Set(left.map(({ _id }) => _id));
   }
 
-  async #showLife(epoch: number) {
-    return this.#rows().updateOne(this.#mine(epoch), { $inc: { beats: 1 } });
-  }
-
-  #mine(epoch: number) {
-    const { name, owner } = this.#options;
-    return { _id: { $eq: name }, owner: { $eq: owner }, epoch };
+  #mine(name: string, epoch: number) {
+    return { _id: { $eq: name }, owner: { $eq: this.#options.owner }, epoch };
   }
 
   async #insert(row: LeaseRow): Promise<boolean> {
