@@ -12,9 +12,10 @@ export interface SignInDeps extends Pick<PeopleDeps, 'signInRecords' | 'password
 
 /**
  * How many passwords are tried in a clock minute: of a network for all, and for one e-mail address; of all
- * networks for one e-mail address; and of the browsers that have signed in to one account.
+ * networks for one e-mail address, after which each still has its first ones; and of the browsers that have
+ * signed in to one account.
  */
-export const triesPerMinute = { network: 60, mailboxOfNetwork: 20, mailbox: 500, devices: 20 };
+export const triesPerMinute = { network: 60, mailboxOfNetwork: 20, mailbox: 500, first: 3, devices: 20 };
 
 export interface Trier {
   /** The address that they come from. */
@@ -41,9 +42,9 @@ export const accountWith = async (
   const amongst = async (
     tried: readonly Credential[],
     from: string,
-    limits: Readonly<Record<string, number>>,
+    countTry: () => Promise<unknown>,
   ): Promise<Credential | null> => {
-    await countTries(deps, limits, 'There were too many tries to sign in. Wait a minute.');
+    await countTry();
     const hashes = tried.map(({ hash }) => hash);
     const matched = await passwords.check(password, hashes, from);
     const credential = tried.find(({ hash }) => hash === matched?.hash) ?? null;
@@ -53,18 +54,25 @@ export const accountWith = async (
     }
     return credential;
   };
+  const counted = (limits: Readonly<Record<string, number>>) =>
+    countTries(deps, limits, 'There were too many tries to sign in. Wait a minute.');
+  const ofNetwork = async (): Promise<void> => {
+    const [, tries = 0] = await counted({
+      [`sign-in from ${network}`]: triesPerMinute.network,
+      [`sign-in to ${mailbox} from ${network}`]: triesPerMinute.mailboxOfNetwork,
+    });
+    const isFirst = tries <= triesPerMinute.first;
+    await counted({ [`sign-in to ${mailbox}`]: isFirst ? Infinity : triesPerMinute.mailbox });
+  };
   const own = credentials.find(({ account, epoch }) =>
     devices.some((device) => device.account === account && device.epoch === epoch),
   );
-  const ofAll = {
-    [`sign-in from ${network}`]: triesPerMinute.network,
-    [`sign-in to ${mailbox} from ${network}`]: triesPerMinute.mailboxOfNetwork,
-    [`sign-in to ${mailbox}`]: triesPerMinute.mailbox,
-  };
-  if (own === undefined) return amongst(credentials, network, ofAll);
+  if (own === undefined) return amongst(credentials, network, ofNetwork);
   const from = `devices of ${own.account}`;
-  const opened = await amongst([own], from, { [`sign-in by ${from}`]: triesPerMinute.devices });
+  const opened = await amongst([own], from, () =>
+    counted({ [`sign-in by ${from}`]: triesPerMinute.devices }),
+  );
   if (opened !== null) return opened;
   // Wrong for the account that the browser knows; if it is refused, the others are under attack.
-  return amongst(credentials, network, ofAll).catch(insteadOf(DomainError, null));
+  return amongst(credentials, network, ofNetwork).catch(insteadOf(DomainError, null));
 };

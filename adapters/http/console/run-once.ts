@@ -22,7 +22,7 @@ export const formIn = (sent: Sent): string => {
 const formsPerMinute = 120;
 
 /** Throws `rate_limited` if the owner of a session has sent too many. */
-export const countForm = (deps: Context['deps'], owner: string): Promise<void> =>
+export const countForm = (deps: Context['deps'], owner: string): Promise<unknown> =>
   countTries(
     deps,
     { [`forms of ${owner}`]: formsPerMinute },
