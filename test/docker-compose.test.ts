@@ -101,8 +101,12 @@ describe('docker-compose.yml', () => {
       relay: personal,
       reconciler: { ...personal, ...eventKey },
     };
-    for (const [name, { environment }] of ofRoles)
+    for (const [name, { environment, volumes: mounted }] of ofRoles) {
       expect(environment, name).to.deep.equal({ ...wanted, ...more[name] });
+      const files = mounted.flatMap((volume) => (typeof volume === 'string' ? [] : [volume.target]));
+      const named = Object.values(environment).filter((value) => value.startsWith('/secrets/'));
+      expect(files, name).to.have.members(named);
+    }
   });
 
   it('creates the secrets before a role starts, and shows the head of the log to those that need it', () => {

@@ -30,6 +30,7 @@ import {
   toldCertificates,
   toldSettings,
 } from '../support/fixtures/erasable.js';
+import { filesBelow } from '../support/fixtures/files-below.js';
 import { startReceiver, type Receiver } from '../support/http/receiver.js';
 import { aCard, clientsOf } from '../support/http/service.js';
 import { MemoryPersonalKeys } from '../support/memory/personal-keys.js';
@@ -103,7 +104,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'after an erasure on server
     return ids.every((id) => ring.keyOf(id) === null);
   };
 
-  /** Whatever the servers hold, and what the service has logged, by where it lies. */
+  /** Whatever servers and files hold, and what the service has logged, by where it lies. */
   const everything = async (): Promise<readonly (readonly [string, readonly Uint8Array[]])[]> => {
     const names = await database.collectionNames('');
     const collections = await Promise.all(
@@ -124,6 +125,7 @@ describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'after an erasure on server
       ['events', events.map((event) => Buffer.from(Object.values(event).join('\n')))],
       ['records', records.flatMap(({ data, metadata }) => [data, metadata])],
       ['queues', await messagesIn(wiring.environment['RABBITMQ_URL'] ?? '', queues)],
+      ...(await filesBelow(directory)).map(([file, bytes]) => [`file ${file}`, [bytes]] as const),
       ['log output', logged.map((line) => Buffer.from(line))],
     ];
   };

@@ -14,6 +14,8 @@ import { aCard, clientOf, type Reply as WholeReply } from '../support/http/servi
 import { spendSignInSecrets } from '../support/http/sign-in-secrets.js';
 import { operatorOf } from '../support/http/visitor.js';
 
+const idempotencyKey = 'a key of the client';
+
 /** What is searched of a response, or of a page. */
 type Reply = Pick<WholeReply, 'status' | 'text'>;
 
@@ -140,7 +142,7 @@ const useSecrets = async (service: Service, key: string, receiver: Receiver): Pr
   receiver.answer = 500;
   await api('/api/v1/cards', {
     body: aCard({ recipient: cardOf }),
-    headers: { 'idempotency-key': 'a key of the client' },
+    headers: { 'idempotency-key': idempotencyKey },
   });
   await deliveries(2);
   expect(
@@ -189,6 +191,7 @@ const useSecrets = async (service: Service, key: string, receiver: Receiver): Pr
     ['the wrong token', [Buffer.from(wrong)]],
     ['the API key', [Buffer.from(key), Buffer.from(key.slice('hck_'.length))]],
     ['the operator token', [Buffer.from(String(service.operatorToken))]],
+    ['the Idempotency-Key', [Buffer.from(idempotencyKey)]],
     // As a date or a text of its own: hashes may begin with these digits, too.
     ['the birth year', ['1903-07-19', '"1903-', '"1903"'].map((text) => Buffer.from(text))],
     ...signing.map((secret, index) => [`signing secret ${index}`, formsOf(secret)] as const),
