@@ -26,7 +26,7 @@ import { MissingEventKey, type EventMacs } from '../../domain/event-mac.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import { storeOfService } from '../../application/writing/rehearsal.js';
 import { WriteHealth } from '../../application/writing/write-health.js';
-import { markOfDirectory } from '../settings/rehearsal-mark.js';
+import { markOfDirectory, markOfSettings } from '../settings/rehearsal-mark.js';
 import type { Engine, EngineOptions } from '../wiring/engine.js';
 import { macsOf, notarized, shownTiles } from './notarized.js';
 import { measureLag } from '../metrics/projection-lag.js';
@@ -104,7 +104,7 @@ const openOwnKeys = async (
 export const openEmbedded = async (options: EngineOptions): Promise<Engine> => {
   const { settings, clock, entropy, personalMasters, log, fail } = options;
   const { dataDir } = settings;
-  const why = settings.rehearsal ? 'REHEARSAL is on' : (markOfDirectory(dataDir)?.why ?? null);
+  const why = (markOfSettings(settings) ?? markOfDirectory(dataDir))?.why ?? null;
   const rehearsal = (): string | null => why;
   const writes = new WriteHealth(clock, async () => {
     await events.writer.run('probe', probeBytes);

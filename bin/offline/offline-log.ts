@@ -4,7 +4,7 @@ import { rebuildTree } from '../../application/log/notarize.js';
 import { elsewhereOf, keptElsewhere } from '../wiring/known-elsewhere.js';
 import { logKeys, signingWith } from '../settings/log-keys.js';
 import { macsOfLog, UnusableSecretFile } from '../settings/secret-files.js';
-import { markOfDirectory } from '../settings/rehearsal-mark.js';
+import { markOfDirectory, markOfSettings } from '../settings/rehearsal-mark.js';
 import type { Settings, Servers } from '../settings/settings.js';
 import { copyLog, NoCopy, type CopiedLog } from '../../application/log/copy-log.js';
 import { assertUndamaged } from '../../application/log/damaged-log.js';
@@ -64,6 +64,10 @@ export const streamsOver = (store: EventStore, settings: Settings): Streams =>
     sign: macsOfLog(settings, entropy).sign,
   });
 
+/** Throws the refusal of a rehearsal. */
+export const assertUnmarked = (mark: OpenedLog['mark']): Promise<void> =>
+  assertService(async () => (await mark())?.why ?? null);
+
 /** The initiator of events that a command records. */
 export const byOperator = { actor: { kind: 'operator', id: null }, requestId: null } as const;
 
@@ -87,9 +91,9 @@ export const openLog = async (
       onDamage: opensDamaged ? () => undefined : throwIt,
       onUnknownOutcome: throwIt,
     });
-    const rehearsal = (): string | null => markOfDirectory(directory)?.why ?? null;
+    const mark = async () => markOfSettings(settings) ?? markOfDirectory(directory);
     const { eventStore: store, raw: log, database: files } = file;
-    return { ...file, store, log, name: 'events.db', rehearsal, records: { files } };
+    return { ...file, store, log, name: 'events.db', mark, records: { files } };
   }
   const [{ mongoLogTiles }, { markIn }] = await Promise.all([
     import('../../adapters/mongodb/records/log-tiles.js'),
@@ -97,9 +101,9 @@ export const openLog = async (
   ]);
   const { log, database, close } = await openServers(servers, settings, makes ? triedOnce : {});
   const tiles = mongoLogTiles(database);
-  const rehearsal = async (): Promise<string | null> => (await markIn(database))?.why ?? null;
+  const mark = async () => markOfSettings(settings) ?? markIn(database);
   const records = { log, database };
-  return { store: log, log, tiles, name: 'the event store', rehearsal, records, close };
+  return { store: log, log, tiles, name: 'the event store', mark, records, close };
 };
 
 /**
@@ -113,9 +117,9 @@ export const acceptRestoreOf = async (
 ): Promise<GivenUp> => {
   const keys = logKeys(settings, entropy, false);
   const sign = signingWith(keys);
-  const { log, tiles, store, rehearsal, close } = await openLog(settings, { opensDamaged: true });
+  const { log, tiles, store, mark, close } = await openLog(settings, { opensDamaged: true });
   try {
-    await assertService(rehearsal);
+    await assertUnmarked(mark);
     const elsewhere = elsewhereOf(settings, keys);
     const { heads, knownElsewhere } = await keptElsewhere(elsewhere, { tiles, clock, report: throwIt });
     if (heads === undefined || sign === null)

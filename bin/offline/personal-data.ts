@@ -6,7 +6,7 @@ import { giveUpKeys } from '../../application/personal/give-up.js';
 import { rotateKeys, type Rotated } from '../../application/personal/key-ring.js';
 import type { UnreadableEvents } from '../../application/personal/own-keys.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
-import { byOperator, streamsOver } from './offline-log.js';
+import { assertUnmarked, byOperator, streamsOver } from './offline-log.js';
 import { openPlace } from './places.js';
 import { masterKeys } from '../settings/secret-files.js';
 import type { Settings } from '../settings/settings.js';
@@ -56,8 +56,9 @@ export const rotateKeysOf = async (
  */
 export const giveUpKeysOf = async (settings: Settings, by: string): Promise<UnreadableEvents> => {
   const masters = mastersOf(settings);
-  const { store, personalKeyStore: keys, close } = await openPlace(settings, false);
+  const { store, personalKeyStore: keys, mark, close } = await openPlace(settings, false);
   try {
+    await assertUnmarked(mark);
     const streams = streamsOver(store, settings);
     const deps = { store, streams, keys, masters, clock, entropy };
     return await giveUpKeys(deps, byOperator, by);

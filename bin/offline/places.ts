@@ -5,7 +5,7 @@ import { keysPath, openPersonalKeys } from '../../adapters/sqlite/keys/personal-
 import { replaceRows, tableRows } from '../../adapters/sqlite/records/table-rows.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import type { RehearsalMark } from '../../application/writing/rehearsal.js';
-import { markDirectory, markOfDirectory } from '../settings/rehearsal-mark.js';
+import { markDirectory } from '../settings/rehearsal-mark.js';
 import type { Settings } from '../settings/settings.js';
 import type { Engine } from '../wiring/engine.js';
 import { documentsOf, kinds, rowsOf, type Fields, type Kind } from './moved-records.js';
@@ -14,7 +14,6 @@ import { openLog, type OpenedLog, type OpenedServers } from './offline-log.js';
 const clock = new SystemClock();
 
 interface Records extends Pick<Engine, 'artwork' | 'personalKeyStore'> {
-  readonly mark: () => Promise<RehearsalMark | null>;
   readonly setMark: (mark: RehearsalMark | null) => Promise<void>;
   readonly hasRecords: () => Promise<boolean>;
   /** Removes records that an earlier copy has left; everything else is gone on with. */
@@ -39,7 +38,6 @@ const inFiles = ({ dataDir, webhooks }: Settings, log: OpenedLog, database: Data
     ...log,
     personalKeyStore: keys,
     artwork: new FileArtwork(join(dataDir, 'artwork'), clock),
-    mark: async () => markOfDirectory(dataDir),
     setMark: async (mark) => markDirectory(dataDir, mark),
     hasRecords: async () => false,
     clear: async () => undefined,
@@ -73,7 +71,6 @@ const onServers = async (log: OpenedLog, { log: store, database }: OpenedServers
     ...log,
     personalKeyStore: mongoPersonalKeys(database),
     artwork: mongoArtwork(database, clock),
-    mark: () => marks.markIn(database),
     setMark: (mark) => marks.setMark(database, mark),
     hasRecords: async () => (await database.collectionNames('')).length > 0,
     clear: async () => {

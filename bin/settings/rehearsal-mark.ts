@@ -2,6 +2,11 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { syncFile } from '../../adapters/sqlite/backup.js';
 import { RehearsalMark } from '../../application/writing/rehearsal.js';
+import type { Settings } from './settings.js';
+
+/** The mark of everything while REHEARSAL is on; null while it is off. */
+export const markOfSettings = ({ rehearsal }: Pick<Settings, 'rehearsal'>): RehearsalMark | null =>
+  rehearsal ? { why: 'REHEARSAL is on' } : null;
 
 const pathIn = (directory: string): string => join(directory, 'rehearsal.json');
 const manifestIn = (directory: string): string => join(directory, 'backup.json');

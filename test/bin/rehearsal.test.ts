@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { hash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -300,5 +301,51 @@ describe('a raw copy', () => {
     }
     const { code, error } = await command(['promote'], { REHEARSAL: 'on' });
     expect([code, error.includes('REHEARSAL is on')], error).to.deep.equal([1, true]);
+  });
+
+  it('is not changed, signed or moved with REHEARSAL=on by commands that work without the service', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'cards-'));
+    try {
+      const data = join(directory, 'data');
+      const settings = readSettings({ PORT: '0', DEMO: 'off', DATA_DIR: data });
+      const log = pino({ level: 'silent' });
+      const failed = (error: unknown): never => {
+        throw error;
+      };
+      const entropy = new SystemEntropy();
+      const service = await startService({ settings, role: 'all', clock, entropy, log, fail: failed });
+      await service.stop();
+      await rm(join(data, 'log.head'), { force: true });
+      const files = async () => {
+        const entries = await readdir(data, { withFileTypes: true });
+        const names = entries
+          .filter((each) => each.isFile() && !each.name.endsWith('-shm'))
+          .map(({ name }) => name);
+        return Promise.all(
+          names.map(async (name) => [name, hash('sha256', await readFile(join(data, name)))]),
+        );
+      };
+      const before = await files();
+      const nowhere = {
+        EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false',
+        MONGODB_URL: 'mongodb://127.0.0.1:1',
+        RABBITMQ_URL: 'amqp://127.0.0.1:1',
+      };
+      const refused = async (line: string, environment: Environment): Promise<void> => {
+        const raw = { DATA_DIR: data, REHEARSAL: 'on', ...environment };
+        const { code, out, error } = await command(line.split(' '), raw);
+        expect([code, out], line).to.deep.equal([1, '']);
+        expect(error, line).to.match(
+          /This is a copy of the service|this is not the service, REHEARSAL is on/,
+        );
+        expect(await files(), line).to.deep.equal(before);
+      };
+      const accept = 'log accept-restore --by Ada --begin-anew';
+      for (const line of [accept, 'personal give-up --by Ada --yes']) await refused(line, {});
+      await refused(accept, nowhere);
+      await refused(`log copy --from ${data} --to esdb://127.0.0.1:2?tls=false`, nowhere);
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
   });
 });
