@@ -40,6 +40,7 @@ import { allProjections } from '../../projections/all.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { MasterKeys } from '../../domain/webhook-signing.js';
 import type { EngineOptions } from '../wiring/engine.js';
+import { markOfSettings } from '../settings/rehearsal-mark.js';
 import { EngineCalls } from '../metrics/engine-calls.js';
 import { reporter } from '../wiring/reporter.js';
 import { incidentLog, otherLogSaid, watchUnreadable } from './incidents.js';
@@ -58,9 +59,9 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
     .then(() => database.capabilities())
     .then((capabilities) => log.info({ ...capabilities }, 'connected to MongoDB'), onError);
 
-  let why: string | null | undefined = settings.rehearsal ? 'REHEARSAL is on' : undefined;
-  const rehearsal: Rehearsal = () =>
-    why === undefined ? markIn(database).then((mark) => (why = mark?.why ?? null)) : why;
+  let why: string | null | undefined = markOfSettings(settings)?.why;
+  const lookForMark = async (): Promise<string | null> => (why = (await markIn(database))?.why ?? null);
+  const rehearsal: Rehearsal = () => (why === undefined ? lookForMark() : why);
   const personalKeyStore = mongoPersonalKeys(database);
   const masters = options.personalMasters();
   const failIfFinal = (error: unknown): never => {
@@ -111,7 +112,8 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
   const stopped = new AbortController();
   const downAfter = timeouts.lease === undefined ? {} : { downAfter: timeouts.lease * 1.5 };
   const release = releaseOf(allProjections);
-  const releases = new Releases({ database, clock, release });
+  const by = `${hostname()} ${process.pid}`;
+  const releases = new Releases({ database, clock, release, by });
   const seen = new SeenBuilds(database, clock);
   /** Whether the projector of this process reports to the board by itself, so that no polling is needed. */
   const feeding = { isHere: false };
@@ -133,9 +135,16 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
   const watchingKeys = untilAborted({ clock, signal: stopped.signal, pause: keysPollInterval, onError }, () =>
     personalKeys.check(),
   );
+  const watchingMark = untilAborted(
+    { clock, signal: stopped.signal, pause: markPollInterval, onError },
+    async () => {
+      if (why !== null || (await lookForMark()) === null) return;
+      fail(new FinalError(`This is not the service any more: ${why}.`));
+    },
+  );
   const keyUses = new BufferedKeyUses(mongoKeyUses(database), clock);
   const requests = new BufferedRequests(mongoRequests(database), personalKeys, clock, onError);
-  const owner = `${hostname()} ${process.pid} ${entropy.uuid()}`;
+  const owner = `${by} ${entropy.uuid()}`;
   const timeout = timeouts.lease === undefined ? {} : { timeout: timeouts.lease };
   const leases = new MongoLeases({ database, clock, owner, onError, machine: thisMachine(), ...timeout });
   /** Does work under a lease of its name, and logs when this process gets and loses it. */
@@ -245,7 +254,7 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
       await keyUses.close();
       await requests.close();
       await database.close();
-      await Promise.allSettled([makingIndexes, admitted, watchingKeys]);
+      await Promise.allSettled([makingIndexes, admitted, watchingKeys, watchingMark]);
     },
   };
 };
@@ -265,5 +274,7 @@ const clockLog =
 const pollInterval: Milliseconds = 250;
 /** A database of keys that was replaced while the process runs is noticed after this time. */
 const keysPollInterval: Milliseconds = 2_000;
+/** A service that is moved away while the process runs is noticed after this time. */
+const markPollInterval: Milliseconds = 1_000;
 /** Builds are kept for longer than this after a projector has said that it feeds them. */
 const keepAliveInterval: Milliseconds = 10 * 60_000;

@@ -88,21 +88,21 @@ export const openServers = (
       else await work(signal);
     };
   let isMarked = false;
-  const mark = async (): Promise<void> => {
+  const assertWritable = async (): Promise<void> => {
     await assertService(stores.rehearsal).catch((error: unknown) => {
       if (error instanceof DomainError) throw error;
       throw new EventStoreUnavailable(
         `MongoDB has not said whether this is a rehearsal: ${messageOf(error)}`,
       );
     });
-    await eventStore.assertFormat(true);
+    if (!isMarked) await eventStore.assertFormat(true);
     isMarked = true;
   };
   const appends = new WriteHealth(clock, () => Promise.resolve(), refusedFor);
   const store = storeWith(stores.store, {
     append: async (writes, completing) => {
       try {
-        if (!isMarked) await mark();
+        await assertWritable();
         const outcomes = await stores.store.append(writes, completing);
         appends.wrote(null);
         return outcomes;

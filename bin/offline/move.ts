@@ -10,6 +10,7 @@ import { OpenMoney } from '../../domain/open-money.js';
 import { macsOfLog } from '../settings/secret-files.js';
 import type { Settings } from '../settings/settings.js';
 import { kinds, type Fields, type Kind } from './moved-records.js';
+import { assertStopped } from './offline-log.js';
 import { openPlace, type Place } from './places.js';
 
 /**
@@ -29,6 +30,7 @@ export const moveService = async (
     const target = await openPlace(to, true);
     opened.push(target);
     await assertFree(source, target);
+    for (const { running } of opened) await assertStopped(running);
     await target.setMark({ why: 'it is an unfinished copy', state: 'unfinished' });
     await target.clear();
     const positions = new Map([[0, 0]]);
@@ -42,6 +44,9 @@ export const moveService = async (
     await target.write(kinds.map((kind) => [kind, carried(kind, source, positions)]));
     // First: never are both the service.
     await source.setMark({ why: `it was moved to ${target.name}`, state: 'moved' });
+    // One that was started meanwhile ends by the mark.
+    await assertStopped(source.running);
+    await assertNothingAfter([...positions.keys()].at(-1) ?? 0, source);
     await target.setMark(null);
     return copied;
   } finally {
@@ -60,6 +65,11 @@ const assertFree = async (source: Place, target: Place): Promise<void> => {
   const isEmpty = (await target.log.readStored(0n, 1)).length === 0 && !(await target.hasRecords());
   if (there?.state === undefined && !isEmpty)
     throw new NoCopy(`${target.name}: another service is there. Copy to an empty place.`);
+};
+
+const assertNothingAfter = async (position: number, { log }: Place): Promise<void> => {
+  if ((await log.readStored(BigInt(position), 1)).length > 0)
+    throw new NoCopy('Events were written meanwhile. Run this again.');
 };
 
 /** Throws NoCopy for half-done work on servers: in files, where nothing is, no reconciler would finish it. */

@@ -93,17 +93,28 @@ export const openLog = async (
     });
     const mark = async () => markOfSettings(settings) ?? markOfDirectory(directory);
     const { eventStore: store, raw: log, database: files } = file;
-    return { ...file, store, log, name: 'events.db', mark, records: { files } };
+    // Another process holds its lock.
+    const running = () => Promise.resolve(null);
+    return { ...file, store, log, name: 'events.db', mark, running, records: { files } };
   }
-  const [{ mongoLogTiles }, { markIn }] = await Promise.all([
+  const [{ mongoLogTiles }, { markIn }, { whoRuns }] = await Promise.all([
     import('../../adapters/mongodb/records/log-tiles.js'),
     import('../../adapters/mongodb/records/rehearsal.js'),
+    import('../../adapters/mongodb/read/releases.js'),
   ]);
   const { log, database, close } = await openServers(servers, settings, makes ? triedOnce : {});
   const tiles = mongoLogTiles(database);
   const mark = async () => markOfSettings(settings) ?? markIn(database);
+  const running = () => whoRuns(database, clock);
   const records = { log, database };
-  return { store: log, log, tiles, name: 'the event store', mark, records, close };
+  return { store: log, log, tiles, name: 'the event store', mark, running, records, close };
+};
+
+/** Throws NoCopy while a process of the service may still write. */
+export const assertStopped = async (running: OpenedLog['running']): Promise<void> => {
+  const process = await running();
+  if (process !== null)
+    throw new NoCopy(`The process ${process} still runs. Stop every process, and run this again.`);
 };
 
 /**
@@ -147,6 +158,7 @@ export const copyLogTo = async (
   const source = await openLog(from);
   const target = await openLog(to, { makes: true });
   try {
+    await assertStopped(source.running);
     await assertUndamaged(source.tiles);
     if ('log' in target.records) await target.records.log.assertFormat(true);
     const logs = { from: source.log, to: target.log, writer: target.store };

@@ -26,6 +26,8 @@ interface ReleaseRow {
   readonly _id: string;
   /** Changes with every sign of life. */
   readonly signAt: Date;
+  /** The process that gave the last one. */
+  readonly by?: string;
 }
 
 /** MongoDB itself removes the row of a release that nothing runs any more. */
@@ -36,11 +38,25 @@ export const releaseIndexes: readonly IndexDescription[] = [
 /** Its processes show life twice a second. */
 const goneAfter: Milliseconds = 3_000;
 
+/**
+ * A process that shows life, of whatever release; null if none does. Looks twice, and waits between as long
+ * as a process may show none.
+ */
+export const whoRuns = async (database: MongoDatabase, clock: Clock): Promise<string | null> => {
+  const look = () => database.collection<ReleaseRow>('releases').find({}).toArray();
+  const signs = new Map((await look()).map(({ _id, signAt }) => [_id, signAt.getTime()]));
+  if (signs.size > 0) await clock.sleep(goneAfter);
+  const alive = (await look()).find(({ _id, signAt }) => signs.get(_id) !== signAt.getTime());
+  return alive === undefined ? null : (alive.by ?? alive._id);
+};
+
 export interface ReleasesOptions {
   readonly database: MongoDatabase;
   readonly clock: Clock;
   /** Of this process. */
   readonly release: string;
+  /** Names this process. */
+  readonly by: string;
 }
 
 /** The releases whose processes share the data, as this process sees them. */
@@ -53,9 +69,9 @@ export class Releases {
 
   /** Shows that a process of this release runs, and then looks for others. Throws a MongoError. */
   async look(): Promise<void> {
-    const { database, clock, release } = this.options;
+    const { database, clock, release, by } = this.options;
     const rows = await database.indexed<ReleaseRow>('releases', releaseIndexes);
-    const sign = { $set: { signAt: new Date(clock.now()) } };
+    const sign = { $set: { signAt: new Date(clock.now()), by } };
     await rows.updateOne({ _id: { $eq: release } }, sign, { upsert: true });
     const others = await rows.find({ _id: { $ne: release } }).toArray();
     const now = clock.monotonic();

@@ -245,7 +245,7 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
       await checkpoints.load('relay');
       await readingsOf(database);
       await MongoLeases.owner(database, 'projector');
-      await new Releases({ database, clock, release: 'this' }).look();
+      await new Releases({ database, clock, release: 'this', by: 'a' }).look();
       await requestRebuild(database, 'notes');
       await makeIndexes(database, () => undefined);
       await end();

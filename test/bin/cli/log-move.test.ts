@@ -2,7 +2,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import { hash } from 'node:crypto';
 import { cp, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { FileArtwork } from '../../../adapters/artwork/files.js';
@@ -11,6 +11,12 @@ import { MongoDatabase } from '../../../adapters/mongodb/client/database.js';
 import { mongoArtwork } from '../../../adapters/mongodb/records/artwork.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import { SystemEntropy } from '../../../adapters/system/entropy.js';
+import { markIn, setMark } from '../../../adapters/mongodb/records/rehearsal.js';
+import { Releases } from '../../../adapters/mongodb/read/releases.js';
+import { NoCopy } from '../../../application/log/copy-log.js';
+import { untilAborted } from '../../../application/timing/until-aborted.js';
+import { moveService } from '../../../bin/offline/move.js';
+import { clientsOf } from '../../support/http/service.js';
 import { pictureSizes } from '../../../application/ports/artwork.js';
 import { noStream } from '../../../application/ports/event-store.js';
 import { explain } from '../../../bin/wiring/exit.js';
@@ -215,6 +221,63 @@ describeWithEngines(['MONGODB_URL'], 'a move between files and servers', (mongo)
     expect(message).to.match(/the log ends after 0 events; a checkpoint of \d+ was signed/);
     expect(await readFile(join(directory, 'log.head'), 'utf8')).to.equal(head);
   });
+
+  const onDatabase = async (work: (database: MongoDatabase) => Promise<void>): Promise<void> => {
+    const database = new MongoDatabase(environment['MONGODB_URL'] ?? '', clock);
+    try {
+      await work(database);
+    } finally {
+      await database.close();
+    }
+  };
+
+  it('is refused while a process of the servers runs, which ends once it is moved', () =>
+    onDatabase(async (database) => {
+      expect(await move()).to.include({ code: 0 });
+      const failures: unknown[] = [];
+      const service = await start(environment, 'api', (error) => failures.push(error));
+      try {
+        const { operator } = clientsOf(service);
+        await service.prepared;
+        const still = `The process ${hostname()} ${process.pid} still runs. Stop every process`;
+        expect(await refusalOf(move(server.url, directory))).to.include(still);
+        expect(await refusalOf(move(server.url, 'esdb://127.0.0.1:1?tls=false'))).to.include(still);
+        expect([await markIn(database), markOfDirectory(directory)?.state]).to.deep.equal([null, 'moved']);
+        await setMark(database, { why: 'it was moved to events.db', state: 'moved' });
+        await eventually(() => failures.length > 0);
+        expect(explain(failures[0])).to.deep.equal({
+          code: 1,
+          message: 'This is not the service any more: it was moved to events.db.',
+        });
+        const { status, code } = await operator('/operator/v1/organizations', { body: { name: 'Acme' } });
+        expect([status, code]).to.deep.equal([503, 'rehearsal']);
+      } finally {
+        await service.stop();
+      }
+    }));
+
+  it('stops between its marks if a process was started meanwhile, and leaves one service when it is run again', () =>
+    onDatabase(async (database) => {
+      expect(await move()).to.include({ code: 0 });
+      const releases = new Releases({ database, clock, release: 'another', by: 'late' });
+      const [from, to] = [readSettings(environment), readSettings({ DATA_DIR: directory })];
+      const ended = new AbortController();
+      const showing: Promise<void>[] = [];
+      const show = (): void => {
+        const repetition = { clock, signal: ended.signal, pause: 100, onError: throwIt };
+        if (showing.length === 0) showing.push(untilAborted(repetition, () => releases.look()));
+      };
+      const refused: unknown = await moveService(from, to, show).catch((error: unknown) => error);
+      ended.abort();
+      await Promise.all(showing);
+      expect(refused).to.be.instanceOf(NoCopy);
+      expect(refused).to.have.property('message').that.includes('The process late still runs');
+      const states = async () => [(await markIn(database))?.state, markOfDirectory(directory)?.state];
+      expect(await states()).to.deep.equal(['moved', 'unfinished']);
+      expect(await move(server.url, directory)).to.include({ code: 0, error: '' });
+      expect(await states()).to.deep.equal(['moved', undefined]);
+      expect(markOfDirectory(directory)).to.equal(null);
+    }));
 
   it('waits for a redrive that is not finished', async () => {
     const { records } = server;

@@ -35,7 +35,7 @@ describeWithEngines(['MONGODB_URL'], 'a lease in MongoDB', (url) => {
     signal: AbortSignal,
   ): Promise<void> => {
     const { database, clock, projections } = options;
-    const releases = new Releases({ database, clock, release: releaseOf(projections) });
+    const releases = new Releases({ database, clock, release: releaseOf(projections), by: 'a' });
     return watchProjector({ ...options, seen: new SeenBuilds(database, clock), releases }, signal);
   };
 

@@ -35,7 +35,7 @@ describeWithEngines(['MONGODB_URL'], 'two releases over one MongoDB', (url) => {
         const projections = [projection];
         const board = new ProjectionBoard(clock, { isShared: true });
         const ended = new AbortController();
-        const releases = new Releases({ database: on, clock, release: releaseOf(projections) });
+        const releases = new Releases({ database: on, clock, release: releaseOf(projections), by: 'a' });
         const seen = new SeenBuilds(on, clock);
         const watching = watchProjector(
           { database: on, seen, releases, clock, projections, board },
@@ -89,7 +89,7 @@ describeWithEngines(['MONGODB_URL'], 'two releases over one MongoDB', (url) => {
     using(async ({ database, clock, pass, start }) => {
       const next = start(second);
       await pass(20);
-      const releases = new Releases({ database, clock, release: releaseOf([notes]) });
+      const releases = new Releases({ database, clock, release: releaseOf([notes]), by: 'a' });
       const look = async () => {
         await Promise.all([releases.look(), pass(0)]);
         return releases.areSeveral();
