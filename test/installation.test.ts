@@ -1,5 +1,7 @@
-import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { Deployment as DeploymentModel } from 'kubernetes-models/apps/v1/Deployment';
@@ -215,5 +217,20 @@ describe('the unit for systemd', () => {
       { encoding: 'utf8' },
     );
     expect(Number(/exposure level .*: ([\d.]+)/.exec(rated)?.[1])).to.be.at.most(2);
+  });
+
+  const isThere = 'is what systemd reads without a complaint';
+  (canRate ? it : it.skip)(canRate ? isThere : `${isThere} (skipped: no systemd-analyze of 250 here)`, () => {
+    const directory = mkdtempSync(join(tmpdir(), 'cards-'));
+    try {
+      const copy = join(directory, basename(path));
+      writeFileSync(copy, unit.replace('=/usr/bin/node ', `=${process.execPath} `));
+      const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', copy], {
+        encoding: 'utf8',
+      });
+      expect([status, stdout, stderr]).to.deep.equal([0, '', '']);
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
   });
 });
