@@ -7,6 +7,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
+import { MongoDatabase } from '../../adapters/mongodb/client/database.js';
+import { markIn, setMark } from '../../adapters/mongodb/records/rehearsal.js';
+import { markDirectory, markOfDirectory } from '../../bin/settings/rehearsal-mark.js';
 import { startService, type Service } from '../../bin/wiring/service.js';
 import { readSettings } from '../../bin/settings/settings.js';
 import { cheapPasswords } from '../support/fixtures/cheap-passwords.js';
@@ -204,20 +207,40 @@ describeWithEngines(
       running.delete(service);
       await service.stop();
     };
-    /** Copies, and is killed on the way: while events are copied, and at any time. */
+    const unfinished = 'it is an unfinished copy';
+    /** The mark of the place that is copied to, and how to set it. */
+    const markOf = (to: string, database: MongoDatabase) =>
+      to === data
+        ? {
+            why: async () => markOfDirectory(data)?.why,
+            set: async (why: string) => markDirectory(data, { why, state: 'unfinished' }),
+          }
+        : {
+            why: async () => (await markIn(database))?.why,
+            set: (why: string) => setMark(database, { why, state: 'unfinished' }),
+          };
+    /** Copies, and is killed on the way: once it has begun, later from time to time. */
     const copy = async (from: string, to: string): Promise<void> => {
       const environment = { DATA_DIR: data, ...servers(), EVENTSTORE_PREFIX: wiring.namespace };
       const args = ['log', 'copy', '--from', from, '--to', to];
+      const database = new MongoDatabase(wiring.environment['MONGODB_URL'] ?? '', new SystemClock());
+      const mark = markOf(to, database);
       let killed = 0;
-      for (let longest = 400; killed < kills; longest += 200) {
+      for (let longest = 100; killed < kills; longest *= 2) {
         const copying = startProgram('cli', args, environment);
-        const kill = pause(randomInt(200, longest)).then(() => copying.kill('SIGKILL'));
+        await eventually(async () => (await mark.why()) === unfinished, within);
+        const kill = pause(randomInt(longest)).then(() => copying.kill('SIGKILL'));
         const { code, error } = await copying.ended;
         await kill;
         if (code === 0) break;
         expect([code, error.replaceAll(/.* events \.\.\.\n/g, '')]).to.deep.equal([null, '']);
+        expect(await mark.why()).to.equal(unfinished);
+        // By this, the next one is seen to begin.
+        await mark.set('it was killed');
         killed += 1;
       }
+      await database.close();
+      expect(killed).to.be.above(0);
       if (killed < kills) return;
       const began = process.hrtime.bigint();
       const { code, out, error } = await run('cli', args, environment);
