@@ -15,7 +15,7 @@ import type { Place } from '../../application/ports/event-store.js';
 import type { DeliveryEndpoint } from '../../application/ports/endpoint-gates.js';
 import { attemptsKept, expiredReason } from '../../application/ports/delivery-log.js';
 import { deleteEndpoint, disableEndpoint, enableEndpoint } from '../../application/webhooks/webhooks.js';
-import type { OrganizationId, Uuid } from '../../domain/ids.js';
+import type { Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
 import { webhookEndpoints } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';
 import { openOffice } from '../support/fixtures/webhooks.js';
@@ -80,6 +80,8 @@ export interface OpenedDeliveries {
   readonly deliveries: Deliveries;
   /** The deliveries as a new process finds them after this one has died. */
   readonly restarted: () => Promise<Deliveries>;
+  /** The same with a clock that has changed by this much since, and claims that end when their time is over. */
+  readonly restartedLater: (by: Milliseconds) => Promise<Deliveries>;
   /** Null if it does at once what touches many rows. */
   readonly steps: Steps | null;
   readonly close: () => Promise<void>;
@@ -102,15 +104,16 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
           deliveries: Deliveries,
           restarted: () => Promise<Deliveries>,
           steps: Steps | null,
+          restartedLater: OpenedDeliveries['restartedLater'],
         ) => Promise<void>,
       ) =>
       async () => {
-        const { deliveries, restarted, steps, close } = await open();
+        const { deliveries, restarted, restartedLater, steps, close } = await open();
         try {
           await deliveries.gates.upsertEndpoint(target(), 0);
           await deliveries.gates.upsertEndpoint(target({ endpoint: other }), 0);
           await deliveries.gates.upsertEndpoint(target({ endpoint: foreign, org: otherOrg }), 0);
-          await run(deliveries, restarted, steps);
+          await run(deliveries, restarted, steps, restartedLater);
         } finally {
           await close();
         }
@@ -381,6 +384,17 @@ export const deliveriesContract = (name: string, open: () => Promise<OpenedDeliv
         expect(idsOf((await claimSome(deliveries, endpoint, 1_000, 10)).claimed)).to.deep.equal(['dlv_1']);
         expect(idsOf((await claimSome(deliveries, other, 1_000, 10)).claimed)).to.deep.equal(['dlv_3']);
         expect((await claimSome(deliveries, endpoint, 5_000, 10)).claimed).to.have.lengthOf(1);
+      }),
+    );
+
+    it(
+      'frees what a dead process had claimed soon after the clock was set back, however far',
+      using(async (deliveries, _, __, restartedLater) => {
+        await deliveries.log.insert([row(1)]);
+        const [hour, minute] = [3_600_000, 60_000];
+        await claimOne(await restartedLater(hour), 2_000);
+        await (await restartedLater(-hour)).claims.hasten(2_000, 90_000);
+        expect(idsOf([await claimOne(await restartedLater(minute), 2_000)])).to.deep.equal(['dlv_1']);
       }),
     );
 

@@ -43,6 +43,8 @@ const defaultAttemptTime: Milliseconds = 10_000;
  * longer than this. (docs/architecture.md#delivery-of-webhooks)
  */
 export const startsWithin: Milliseconds = 1_000;
+/** How much longer than twice its own another process's claims may last: settings differ during a rollout. */
+const claimDifference: Milliseconds = 60_000;
 /** How many attempts one write records at most. */
 const recordBatch = 200;
 /** Due deliveries that one query reads: the ones without a free slot yet need no second query. */
@@ -189,6 +191,22 @@ export class MongoAttempts {
       claims.set(endpoint, { claimed, next });
     }
     return claims;
+  }
+
+  /**
+   * Claims that end later than any may were made before the clock was set back: each lasts as if made now, and
+   * an attempt that is under way can still be recorded.
+   */
+  async shortenClaims(): Promise<void> {
+    const now = this.#clock.now();
+    const latest = now + 2 * this.#claimLasts + claimDifference;
+    // Naming the endpoint lets the server use the index of claimed rows.
+    await (
+      await deliveryRows(this.#database)
+    ).updateMany(
+      { endpoint: { $gt: '' }, claimedUntil: { $gt: latest } },
+      { $set: { claimedUntil: now + this.#claimLasts } },
+    );
   }
 
   mayStart({ id, delivery, endpoint }: DeliveryClaim): boolean {

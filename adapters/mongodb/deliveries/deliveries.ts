@@ -59,6 +59,7 @@ const deliveryClaims = ({ database, attempts, endpoints, watch }: DeliveryParts)
   hasten: async (now, latest) => {
     const late = { status: 'pending' as const, due: { $gt: latest } };
     await (await deliveryRows(database)).updateMany(late, changed('changed', { due: now }, now));
+    await attempts.shortenClaims();
   },
   claim: (limits, now) => attempts.claim(limits, now),
   mayStart: (claim) => attempts.mayStart(claim),

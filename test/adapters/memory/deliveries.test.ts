@@ -6,6 +6,7 @@ deliveriesContract('memory', async () => {
   return {
     deliveries,
     restarted: async () => deliveries.restarted(),
+    restartedLater: async () => deliveries.restarted(),
     steps: null,
     close: async () => undefined,
   };

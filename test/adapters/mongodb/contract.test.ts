@@ -64,6 +64,7 @@ const passedOver: Readonly<Record<string, string>> = {
   'deliveries: endpoint, org, status, type; by seq': 'an endpoint belongs to one organization',
   'deliveries: endpoint, org, status, type; within seq; by seq': 'an endpoint belongs to one organization',
   'deliveries: endpoint, status; within claimedUntil; by due, seq': 'claimed deliveries are few',
+  'deliveries: ; within claimedUntil, endpoint': 'the index holds claimed deliveries alone',
   'deliveries: endpoint; within claimedUntil': 'the index holds claimed deliveries alone',
   'deliveries: status; within due': 'the index has the due times of each endpoint in order',
   'deliveries: status; by seq': 'the index holds dead letters alone',
@@ -210,8 +211,9 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
   deliveriesContract('MongoDB', async () => {
     const { database, end } = fresh();
     const system = new SystemClock();
+    let time = 0;
     const clock = {
-      now: () => 0,
+      now: () => time,
       steady: () => 0,
       monotonic: () => system.monotonic(),
       instant: () => system.instant(),
@@ -231,7 +233,12 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
       await database.collection('deliveries').updateMany({}, { $set: { claimedUntil: 0 } });
       return make();
     };
-    return { deliveries: make(), restarted, steps: { rows: batchSize, pending }, close: end };
+    const restartedLater = async (by: number) => {
+      time += by;
+      return make();
+    };
+    const steps = { rows: batchSize, pending };
+    return { deliveries: make(), restarted, restartedLater, steps, close: end };
   });
 
   describe('their queries', () => {

@@ -31,6 +31,7 @@ deliveriesContract('SQLite', async () => {
   return {
     deliveries: open(),
     restarted: async () => open(),
+    restartedLater: async () => open(),
     steps: { rows: rowsPerStep, pending },
     close: file.close,
   };

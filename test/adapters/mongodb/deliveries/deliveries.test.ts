@@ -92,6 +92,24 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
   );
 
   it(
+    'leave an attempt under way to its process when the clock is set back',
+    using(async (database, process) => {
+      await process().log.insert([row(1)]);
+      const shifted = new VirtualClock();
+      const [busy, other] = [1, 2].map(
+        () => new MongoDeliveries({ database, clock: shifted, entropy: new SystemEntropy() }),
+      );
+      if (busy === undefined || other === undefined) throw new Error('two were made');
+      const [underWay] = (await claim(busy, 9e15, 1)).claimed;
+      shifted.set(shifted.now() - 3_600_000);
+      await other.claims.hasten(shifted.now(), 9e15);
+      expect((await claim(other, 9e15, 1)).claimed).to.deep.equal([]);
+      if (underWay === undefined) throw new Error('one is due');
+      expect((await busy.claims.record(underWay, failed, exhausted, 9)).recorded).to.equal(true);
+    }),
+  );
+
+  it(
     'insert a row once, whoever else does',
     using(async (_, process) => {
       const rows = Array.from({ length: 30 }, (_, index) => row(index + 1));
