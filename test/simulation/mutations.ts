@@ -342,6 +342,13 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     instead: 'beforeRead: () => Promise.resolve(),',
     weather: 'fair',
   },
+  'trusted-rows': {
+    rule: 'Read-your-writes: while rows may be late, the stream is read',
+    file: 'application/projecting/up-to-date.js',
+    text: 'if (row !== null && !mayHaveBeenLate && !readYourWrites.rowsMayBeLate())',
+    instead: 'if (row !== null)',
+    weather: 'the projector away',
+  },
   'trusted-keys': {
     rule: 'A revoked key stops working within five seconds',
     file: 'application/access/authenticate.js',
@@ -381,5 +388,11 @@ export const mutations: Readonly<Record<string, Mutation>> = {
     text: 'await publicStream.publish(batch, await logId());',
     instead: 'await publicStream.publish(batch, await logId()).catch(() => undefined);',
     weather: 'refused writes',
+  },
+  'published-from-memory': {
+    rule: 'What is published again is read again: its card may have been erased',
+    file: 'application/log/publish-events.js',
+    text: 'await publicStream.publish(batch, await logId());',
+    instead: 'await publicStream.publish((deps.all = [...(deps.all ?? []), ...batch]), await logId());',
   },
 };

@@ -69,6 +69,11 @@ export class MemoryEventStore implements EventStore {
     return this.#log.length;
   }
 
+  /** All of them, also while it is away. */
+  get events(): readonly LoggedEvent[] {
+    return this.#log;
+  }
+
   /** While true, every call throws EventStoreUnavailable, and followers get nothing. */
   get away(): boolean {
     return this.#away;

@@ -1,4 +1,5 @@
 import { Dice } from './dice.js';
+import { ledgerStream } from '../../../../domain/credits.js';
 import type { Process } from './processes.js';
 import { operatorToken } from './settings.js';
 import type { Town, Wish } from './town.js';
@@ -20,6 +21,29 @@ interface Deed {
   readonly does: (town: Town, dice: Dice) => Promise<unknown>;
 }
 
+/**
+ * Whichever process is asked, the balance is one that the ledger has had since the movement of this type for a
+ * card that was answered.
+ */
+const seeBalance = async (
+  town: Town,
+  type: 'CreditSpent' | 'CreditReturned',
+  code: string,
+  by: Process | null,
+): Promise<void> => {
+  const { house, acme } = town;
+  const movements = () => house.store.events.filter(({ stream }) => stream === ledgerStream(acme.org));
+  const answered = movements().findIndex(
+    (moved) => moved.type === type && JSON.stringify(moved.data).includes(code),
+  );
+  if (answered === -1) return;
+  const reply = await town.askElsewhere({ method: 'GET', path: '/api/v1/credits', token: acme.key }, by);
+  const shown = reply?.body['balance'];
+  const isShown = ({ data }: { readonly data: { readonly balance?: unknown } }) => data.balance === shown;
+  if (reply?.status === 200 && !movements().slice(answered).some(isShown))
+    house.problems.push(`13: a balance of ${String(shown)} is from before the ${type} of ${code}`);
+};
+
 /** Sends a card, and looks it up through any process once it is acknowledged. */
 const sendCard = async (
   town: Town,
@@ -28,13 +52,10 @@ const sendCard = async (
   key: string | null,
 ): Promise<number | null> => {
   const { acme, house } = town;
-  const reply = await town.ask(dice, {
-    method: 'POST',
-    path: '/api/v1/cards',
-    token: acme.key,
-    body,
-    ...(key !== null && { headers: { 'idempotency-key': key } }),
-  });
+  const by = house.process(dice);
+  const headers = key === null ? {} : { 'idempotency-key': key };
+  const asked = { method: 'POST', path: '/api/v1/cards', token: acme.key, body, headers };
+  const reply = await town.ask(dice, asked, by);
   town.note({ kind: 'send', key, payload: JSON.stringify(body) }, reply);
   const code = reply?.body['id'];
   if (reply?.status !== 201 || typeof code !== 'string') return reply?.status ?? null;
@@ -42,6 +63,7 @@ const sendCard = async (
   const found = await town.ask(dice, { method: 'GET', path: `/api/v1/cards/${code}`, token: acme.key });
   if (found !== null && found.status === 404)
     house.problems.push(`13: ${code} was acknowledged, and a lookup did not find it`);
+  await seeBalance(town, 'CreditSpent', code, by);
   if (house.isPrompt) {
     const listed = await town.ask(dice, { method: 'GET', path: '/api/v1/cards?limit=100', token: acme.key });
     if (listed?.status === 200 && !listed.text.includes(code))
@@ -76,6 +98,20 @@ const sendAgain: Deed['does'] = async (town, dice) => {
 
 const steps = ['card_stock_prepared', 'card_written', 'envelope_addressed', 'stamped', 'posted'];
 
+/** Cancels a card, and looks at it and at the balance through another process. */
+const cancel = async (town: Town, dice: Dice, code: string): Promise<void> => {
+  const { house, acme } = town;
+  const card = { path: `/api/v1/cards/${code}`, token: acme.key };
+  const by = house.process(dice);
+  const cancelled = await town.ask(dice, { method: 'DELETE', ...card }, by);
+  town.note({ kind: 'cancel', card: code }, cancelled);
+  if (cancelled?.status !== 200) return;
+  const shown = await town.askElsewhere({ method: 'GET', ...card }, by);
+  if (shown?.status === 200 && shown.body['status'] !== 'cancelled')
+    house.problems.push(`13: ${code} was cancelled, and is shown as ${String(shown.body['status'])}`);
+  if (cancelled.body['credits_refunded'] === 1) await seeBalance(town, 'CreditReturned', code, by);
+};
+
 const changeCard: Deed['does'] = async (town, dice) => {
   const code = dice.pick(town.codes.slice(-8));
   if (code === null) return sendNew(town, dice);
@@ -91,9 +127,7 @@ const changeCard: Deed['does'] = async (town, dice) => {
     'fail',
   ] as const);
   if (wish === 'cancel') {
-    const { key } = town.acme;
-    const cancelled = await town.ask(dice, { method: 'DELETE', path: `/api/v1/cards/${code}`, token: key });
-    town.note({ kind: 'cancel', card: code }, cancelled);
+    await cancel(town, dice, code);
     return null;
   }
   const reply =
@@ -217,12 +251,25 @@ const erase: Deed['does'] = async (town, dice) => {
   const code = dice.pick(town.codes);
   const contact = dice.chance(300) ? dice.pick(town.contacts) : null;
   const what = contact === null ? { cards: code === null ? [] : [code] } : { contacts: [contact] };
+  const { beside } = town;
+  const feed = beside.chance(300) ? town.asOperator(beside, 'GET', '/events?until=head') : null;
   const erased = await town.asOperator(dice, 'POST', `/organizations/${town.acme.org}/erasures`, {
     ...what,
     reason: 'asked',
   });
+  await feed;
   if (contact === null && code !== null && dice.chance(500)) await retryAll(town, dice, `card=${code}`);
   return erased;
+};
+
+/** Sends an endpoint again, from some event on, what it did not take. */
+const replay: Deed['does'] = async (town, dice) => {
+  const endpoint = dice.pick([...town.endpoints.values()]);
+  const from = dice.pick(town.house.store.events)?.position;
+  if (endpoint === null || from === undefined) return;
+  town.replayed.add(endpoint);
+  const path = `/api/v1/webhooks/${endpoint}/replay`;
+  await town.ask(dice, { method: 'POST', path, token: town.acme.key, body: { from: String(from) } });
 };
 
 /** What belongs to one customer looks to another as if it were not there. */
@@ -381,7 +428,9 @@ export const usualPause = 3_000;
 /** Does `count` things, one after the other. */
 export const runClient = async (town: Town, name: string, calls: number): Promise<void> => {
   const dice = new Dice(town.house.seed, name);
+  const beside = new Dice(town.house.seed, `${name}, beside`);
   for (let call = 0; call < calls; call++) {
+    if (beside.chance(20)) await replay(town, beside);
     await town.house.clock.sleep(dice.below(dice.chance(40) ? 60_000 : 400));
     const isLeaving = dice.chance(town.house.weather.leaving);
     await (isLeaving ? unregister : draw(dice))(town, dice);

@@ -36,6 +36,19 @@ export interface HouseOptions {
   readonly embedded: boolean;
 }
 
+/** The same port; what it is given is noted as text. */
+const noting = <Port extends object>(port: Port, given: string[]): Port =>
+  new Proxy(port, {
+    get: (target, name) => {
+      const member: unknown = Reflect.get(target, name, target);
+      if (typeof member !== 'function') return member;
+      return (...args: readonly unknown[]): unknown => {
+        given.push(`${String(name)} ${JSON.stringify(args)}`);
+        return Reflect.apply(member, target, args);
+      };
+    },
+  });
+
 /** Everything that the processes of a simulated service share, and the processes themselves. */
 export class House {
   readonly seed: number;
@@ -47,11 +60,13 @@ export class House {
   readonly checkpoints = new MemoryCheckpoints();
   readonly deliveries = new MemoryDeliveries({ clock: this.clock, lasts: 35_000 });
   readonly queue = new InProcessDeliveryQueue();
-  readonly hookCalls = new MemoryHookCalls();
+  /** What the logs of calls and requests and the records of imports were given. */
+  readonly recorded: string[] = [];
+  readonly hookCalls = noting(new MemoryHookCalls(), this.recorded);
   readonly keyUses = new MemoryKeyUses();
-  readonly requests = memoryRequests();
+  readonly requests = noting(memoryRequests(), this.recorded);
   readonly signInRecords = new MemorySignInRecords(this.clock);
-  readonly importRecords = new MemoryImportRecords(this.clock);
+  readonly importRecords = noting(new MemoryImportRecords(this.clock), this.recorded);
   readonly artwork = new MemoryArtwork(this.clock);
   readonly personalKeys = new MemoryPersonalKeys();
   readonly rateLimiter = new LocalRateLimiter();
@@ -60,8 +75,8 @@ export class House {
   readonly projection = new Feeding(this.clock);
   readonly receivers: Receivers;
   readonly drawnCodes: Buffer[] = [];
-  /** What was published to other services. */
-  readonly published: LoggedEvent[] = [];
+  /** What was published to other services, and when a process had it in hand. */
+  readonly published: { readonly event: LoggedEvent; readonly at: Milliseconds }[] = [];
   /** What was found while the run went on. */
   readonly problems: string[] = [];
   readonly places: Process[] = [];
@@ -73,6 +88,7 @@ export class House {
   #isOver = false;
   #isOld: boolean;
   #started = 0;
+  #skipped: Milliseconds = 0;
 
   constructor({ seed, weather, embedded }: HouseOptions) {
     this.seed = seed;
@@ -99,6 +115,17 @@ export class House {
 
   get weather(): Weather {
     return this.#isCalm ? fair : this.troubles;
+  }
+
+  /** Lets time pass in which nothing runs. */
+  skip(time: Milliseconds): void {
+    this.#skipped += time;
+    this.clock.skip(time);
+  }
+
+  /** For how long clocks have been running. */
+  get running(): Milliseconds {
+    return this.clock.monotonic() - this.#skipped;
   }
 
   /** Whether projections and processes keep up all the time, so that reads and refusals are never late. */
@@ -145,8 +172,8 @@ export class House {
       this.problems.push(`code: ${name} failed: ${messageOf(error)}`);
   }
 
-  async publish(events: readonly LoggedEvent[]): Promise<void> {
-    this.published.push(...events);
+  async publish(events: readonly LoggedEvent[], at: Milliseconds): Promise<void> {
+    this.published.push(...events.map((event) => ({ event, at })));
   }
 
   /** Starts processes in this many places; where one dies, another takes its place. */
@@ -173,14 +200,14 @@ export class House {
   /** The weather begins: what happens at some time does so within `span`. */
   begin(span: Milliseconds): void {
     this.#isCalm = false;
-    const { away, steps, days, release, backlog } = this.troubles;
+    const { away, steps, farthest, days, release, backlog } = this.troubles;
     const later = (work: () => void | Promise<void>): void =>
       void this.clock.sleep(this.#dice.below(span)).then(() => (this.#isCalm ? undefined : work()));
     for (const [part, times] of Object.entries(away))
       for (let time = 0; time < times; time++) later(() => this.#goAway([part], this.#dice.below(180_000)));
     for (let step = 0; step < steps; step++)
-      later(() => this.process(this.#dice)?.setClock(this.#dice.below(1_200_000) - 600_000));
-    for (let day = 0; day < days; day++) later(() => this.clock.skip(86_400_000));
+      later(() => this.process(this.#dice)?.setClock(this.#dice.below(2 * farthest) - farthest));
+    for (let day = 0; day < days; day++) later(() => this.skip(86_400_000));
     if (backlog) void this.#goAway(['projector', 'relay'], 60_000);
     if (release)
       later(() => {

@@ -72,20 +72,22 @@ const pauseOf = (house: House, dice: Dice): Promise<void> => {
   return time === 0 ? Promise.resolve() : house.clock.sleep(time);
 };
 
-const mortalClock = (house: House, life: Life, ahead: () => number): Clock => {
+/** `drift`: out of a thousand. */
+const mortalClock = (house: House, life: Life, drift: number, ahead: () => number): Clock => {
   const never = new Promise<never>(() => {});
   let agreed: number | null = null;
+  const monotonic = (): number => house.clock.monotonic() + Math.floor((house.running * drift) / 1_000);
   const apart = (): number => house.clock.now() + ahead() - house.clock.monotonic();
-  const now = (): number => (agreed ?? apart()) + house.clock.monotonic();
+  const now = (): number => (agreed ?? apart()) + monotonic();
   const began = apart();
   return {
     now,
-    steady: () => (agreed ?? began) + house.clock.monotonic(),
+    steady: () => (agreed ?? began) + monotonic(),
     agree: (by) => void (agreed = (agreed ?? apart()) + by),
-    monotonic: () => house.clock.monotonic(),
+    monotonic,
     instant: () => new Date(now()).toISOString() as Instant,
     sleep: async (time, signal) => {
-      await house.clock.sleep(time, signal);
+      await house.clock.sleep(drift === 0 ? time : Math.ceil(time / (1 + drift / 1_000)), signal);
       if (life.signal.aborted) await never;
     },
   };
@@ -270,7 +272,12 @@ const engineOf = (
       status: () => board.current(),
       rebuild: async (wanted) => house.projection.request(wanted),
     },
-    publicStream: { publish: (events) => plain.write(() => house.publish(events), unpublished) },
+    publicStream: {
+      publish: (events) => {
+        const at = house.clock.now();
+        return plain.write(() => house.publish(events, at), unpublished);
+      },
+    },
     project: (signal) =>
       exclusively('projector', signal, (held) =>
         house.projection.feed(projector, held, () => projector.run(held)),
@@ -307,9 +314,10 @@ export const startProcess = (house: House, name: string): Process => {
     () => fateOf(house, dice),
     () => pauseOf(house, dice),
   );
-  const { skew } = house.troubles;
+  const { skew, drift } = house.troubles;
   let ahead = skew === 0 ? 0 : dice.below(2 * skew) - skew;
-  const clock = mortalClock(house, life, () => ahead);
+  const pace = new Dice(house.seed, `the clock of ${name}`).below(2 * drift + 1) - drift;
+  const clock = mortalClock(house, life, pace, () => ahead);
   const entropy = entropyOf(house, dice);
   const database = { serverTime: () => Promise.resolve(new Date(house.clock.now())) };
   const ignore = (): void => undefined;

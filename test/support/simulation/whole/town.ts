@@ -1,7 +1,7 @@
 import type { OrganizationId } from '../../../../domain/ids.js';
 import type { Answer, Call } from '../invariants.js';
 import { ask, type Asked, type Reply } from './connection.js';
-import type { Dice } from './dice.js';
+import { Dice } from './dice.js';
 import type { House } from './house.js';
 import type { Process } from './processes.js';
 import { operatorToken } from './settings.js';
@@ -37,6 +37,8 @@ export class Town {
   readonly contacts: string[] = [];
   /** Deliveries that were made due by hand, whatever had become of them. */
   readonly retried = new Set<string>();
+  /** Endpoints whose events were replayed. */
+  readonly replayed = new Set<string>();
   /** Endpoints by URL, and when the DELETE of each deleted one was answered. */
   readonly endpoints = new Map<string, string>();
   readonly deletedAt = new Map<string, number>();
@@ -47,11 +49,16 @@ export class Town {
   asked = 0;
   made = 0;
 
+  /** Chance for looks that are made beside what a client does. */
+  readonly beside: Dice;
+
   private constructor(
     readonly house: House,
     readonly acme: WholeCustomer,
     readonly beta: Customer,
-  ) {}
+  ) {
+    this.beside = new Dice(house.seed, 'beside');
+  }
 
   /** In calm weather. */
   static async open(house: House, dice: Dice): Promise<Town> {
@@ -92,6 +99,12 @@ export class Town {
     if (process !== null) return send(this.house, process, asked);
     await this.house.clock.sleep(1_000);
     return null;
+  }
+
+  /** Asks another process than this one, if there is another. */
+  async askElsewhere(asked: Asked, by: Process | null): Promise<Reply | null> {
+    const others = this.house.places.filter((each) => each !== by && !each.life.signal.aborted);
+    return this.ask(this.beside, asked, this.beside.pick(others) ?? by);
   }
 
   asOperator(dice: Dice, method: string, path: string, body?: unknown): Promise<Reply | null> {

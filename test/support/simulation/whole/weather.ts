@@ -27,10 +27,13 @@ export interface Weather {
   readonly codes: number;
   /** Calls before which a client deletes an endpoint. */
   readonly leaving: number;
-  /** How often the clock of a process is set, by up to ten minutes. */
+  /** How often the clock of a process is set, and by how many ms at most. */
   readonly steps: number;
+  readonly farthest: number;
   /** By how many ms the clock of a process is off at most when it starts. */
   readonly skew: number;
+  /** By how much the clock of a process runs fast or slow at most. */
+  readonly drift: number;
   /** How many times a day passes in which nobody does anything. */
   readonly days: number;
   /** How many times each of these goes away for up to three minutes. */
@@ -66,7 +69,9 @@ export const fair: Weather = {
   codes: 0,
   leaving: 0,
   steps: 0,
+  farthest: 600_000,
   skew: 0,
+  drift: 0,
   days: 0,
   away: {},
   release: false,
@@ -90,7 +95,7 @@ export const weathers = {
   'codes that are taken': { codes: 100 },
   'endpoints that go': { leaving: 300, failing: 500, away: { relay: 3 } },
   'clocks that step': { steps: 4 },
-  'clocks apart': { skew: 30_000, steps: 2 },
+  'clocks apart': { skew: 30_000, steps: 2, farthest: 3_600_000, drift: 10 },
   'days off': { days: 1 },
   'the event store away': { away: { events: 2 } },
   'the read models away': { away: { readModels: 2 } },
