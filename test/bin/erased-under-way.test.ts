@@ -22,7 +22,7 @@ import { Proxy } from '../support/servers/proxy.js';
 import { eventually } from '../support/time/eventually.js';
 import { signerFrom } from '../../domain/signed-note.js';
 
-const trials = rounds({ usually: 1, thoroughly: 3 });
+const trials = Number(process.env['ERASURE_TRIALS'] ?? rounds({ usually: 1, thoroughly: 3 }));
 const endpoints = 50;
 const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
 // A hint that came while a delivery was claimed is made up for once a minute.
@@ -190,12 +190,12 @@ describe('an erasure', () => {
   it(
     'leaves no word in any store and sends none, with attempts and replays to fifty slow receivers under way',
     erasedUnderWay(embedded),
-  ).timeout(600_000);
+  ).timeout(600_000 + 200_000 * trials);
 });
 
 describeWithEngines(['MONGODB_URL', 'RABBITMQ_URL'], 'an erasure on servers, with a slow MongoDB', () => {
   it(
     'leaves no word in any store and sends none either, whatever is under way when it is asked for',
     erasedUnderWay(onServers),
-  ).timeout(1_200_000);
+  ).timeout(600_000 + 400_000 * trials);
 });
