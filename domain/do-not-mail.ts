@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { foldEmail } from './email.js';
+import { comparedEmail, foldEmail } from './email.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, type OrganizationId, type Uuid } from './ids.js';
 
 export const doNotMailId = (org: OrganizationId, email: string): Uuid =>
-  derivedUuid('do-not-mail', org, foldEmail(email));
+  derivedUuid('do-not-mail', org, comparedEmail(email));
 
 export const doNotMailEvents = events({
   DoNotMailAdded: { personal: z.object({ email: z.string() }).nullable() },

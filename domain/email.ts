@@ -25,9 +25,9 @@ export const foldEmail = (text: string): string => {
   if (text.length > longest) return text.trim().toLowerCase();
   const shown = folded(text);
   return (named.exec(shown)?.[1] ?? shown)
-    .replace(/\([^()]*\)/g, '')
+    .replace(/\([^()@]*\)/g, '')
     .trim()
-    .replace(/^mailto:([^?]*).*/s, '$1')
+    .replace(/^mailto:([^?]*)(\?[^@]*)?$/, '$1')
     .replace(/[;,.\s]+$/, '')
     .replace(/^(["'])(.*)\1$/s, '$2');
 };
@@ -46,15 +46,41 @@ export const readEmail: TextRule = Object.assign(
   { maxLength: maxEmailLength },
 );
 
+/** Whatever might be an address. */
 const addresses = /[^\s<>()[\]"“”„‘’‚«»`,;:@]+@[^\s<>()[\]"“”„‘’‚«»`,;:@]+/g;
+/** Begins as names do: a sign before it may be left over from a list or a quotation. */
+const local = /[\p{Ll}\p{Lo}\p{Nd}_][\p{L}\p{M}\p{Nd}.!#$%&'*+/?^_{}~-]*/u.source;
+const host = /(?:[\p{L}\p{M}\p{Nd}-]+\.)*[\p{L}\p{M}\p{Nd}-]*[\p{Ll}\p{Lo}\p{M}\p{Nd}]/u.source;
+/** Exactly one, with nothing around it. No mark that only decorates: none beside ASCII is left in NFC. */
+const address = new RegExp(String.raw`^(?!.*[\0-\x7f]\p{M})${local}@${host}$`, 'u');
 /** Disguises an `@`, or is left over from another way of writing: no part of an address. */
-const disguise = /%[0-9a-f]{2}|&(?:#0*64|#x0*40|commat);|＠|\\|[[({]\s?at\s?[\])}]|\sat\s/;
+const disguise = /%[0-9a-f]{2}|&(?:#0*64|#x0*40|commat);|\\|[[({]\s?at\s?[\])}]|\sat\s/;
+
+/** Whether a folded text has no `@`, not even in disguise, or is exactly one address. */
+const isClear = (email: string): boolean => {
+  const compatible = email.normalize('NFKC');
+  if (disguise.test(email)) return false;
+  return compatible.includes('@') ? compatible === email && address.test(email) : true;
+};
+
+/**
+ * An address as the do-not-mail list compares it: `bücher.example` is `xn--bcher-kva.example`. (decision 75:
+ * one reading of an e-mail address)
+ */
+export const comparedEmail = (text: string): string => {
+  const email = foldEmail(text);
+  const [name, sent] = email.split('@');
+  const url = `http://${sent}`;
+  return address.test(email) && !/^[\0-\x7f]*$/.test(url) && URL.canParse(url)
+    ? `${name}@${new URL(url).hostname}`
+    : email;
+};
 
 /** The same, where it must look like an address. Throws `invalid_parameter`. */
 export const readMailbox: TextRule = Object.assign(
   (text: string): string | null => {
     const email = readEmail(text);
-    if (email !== null && !/^[^\s@]+@[^\s@]+$/u.test(email))
+    if (email !== null && !(email.includes('@') && isClear(email)))
       throw refusal('This must be an e-mail address, such as ada@example.com.');
     return email;
   },
@@ -75,12 +101,9 @@ export const emailIn = (sent: unknown): Captured<string | null> =>
     if (value === null || (typeof value === 'string' && isBlank(value))) return null;
     if (typeof value !== 'string') throw refusal('An e-mail address is a text.');
     const email = readEmail(value);
-    const found = folded(value)
-      .match(addresses)
-      ?.map((address) => address.replace(/^'|'$/g, ''));
+    const shown = folded(value);
+    const found = shown.match(addresses)?.map((each) => each.replace(/^'|'$/g, ''));
     if (new Set(found).size > 1) throw refusal('These are several e-mail addresses.');
-    const isOne = email?.match(addresses)?.[0] === email;
-    if (email !== null && (disguise.test(email) || (email.includes('@') && !isOne)))
-      throw refusal('This is no e-mail address.');
+    if (!isClear(email?.includes('@') === true ? email : shown)) throw refusal('This is no e-mail address.');
     return email;
   });

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { emailIn, foldEmail, readMailbox } from '../../domain/email.js';
+import fc from 'fast-check';
+import { comparedEmail, emailIn, foldEmail, readMailbox } from '../../domain/email.js';
 import { capture } from '../../domain/errors.js';
 
 describe('an e-mail address', () => {
@@ -22,6 +23,9 @@ describe('an e-mail address', () => {
     expect(foldEmail('Ada <none>')).to.equal('ada <none>');
     expect(foldEmail('n/a')).to.equal('n/a');
   });
+
+  for (const text of ['n/a', 'none', '-', 'ada', 'ｎ／ａ', 'see below'])
+    it(`is not missed in ${text}`, () => expect(emailIn(text)).to.deep.equal({ value: foldEmail(text) }));
 
   it('is not looked for in a text that is far too long', () => {
     const begun = performance.now();
@@ -53,7 +57,6 @@ describe('an e-mail address', () => {
     'a%40x.test',
     'a@x.test%20',
     'a&#64;x.test',
-    'a\uff20x.test',
     'a [at] x.test',
     String.raw`a@x.test\n`,
     'a at x.test',
@@ -61,6 +64,24 @@ describe('an e-mail address', () => {
     'a@b@x.test',
     `${'a'.repeat(400)}@x.test`,
   ];
+  /** Ways to wrap, end and begin an address: what is left of a table, a list, a quotation or markup. */
+  const wraps = ['＜＞', '‹›', '「」', '『』', '〈〉', '《》', '（）', '()', '【】', '**', '__', '{}', '||', '´´', '~~', '--', '//', '==',
+    '〔〕', '［］', '｛｝', '⟨⟩', '❮❯', '＂＂', '＇＇', '‛’', '〝〞', 'ʻʼ', '＊＊', '⸢⸣']; // prettier-ignore
+  const ends = ['!', '?', '/', '#', '…', '，', '；', '、', '。', '！', '·', '•', '&gt;', '&gt', '&nbsp;', '=', '-', '–', '—', '_', '*', '|', '+',
+    '~', '^', '$', '&', '%', '}', "'", '²', '™', '®', '☎', '\u20dd', '\u0332', 'ʼ', 'ー', '/home', '?to=e@x.test', '#top']; // prettier-ignore
+  const begins = ['=', '‐', '-', '‑', '–', '—', '−', '•', '*', '+', '/', '//', 'mailto://', 'mailto:/', 'mailto=', 'email=', 'to|',
+    '#', '!', '?', '|', '~', '&lt;', '&', '%3c', '.', '…', '{', "'", '´', 'ʻ', '①', '❶', '⒈', '→', 'e-mail:', '☎', '@', '/~', '\u0332']; // prettier-ignore
+  const spellings = [
+    'ｄ@x.test', 'd@x.ｔest', 'ᵈ@x.test', 'd@x。test', 'd@x．test', 'd@x｡test', 'd@x․test', 'd@x·test', 'd﹫x.test', 'd＠x.test',
+    '𝐝@x.test', 'ⓓ@x.test', 'd@ⓧ.test', 'd@x.𝓽est', 'd@x.ﬁ', 'd\u0332@x.test', 'd@x\u0336.test', 'd@x..test', 'd@.test',
+    'İd@x.test', 'mailto:d@x.test?cc=e@x.test', 'd (e@x.test)', '(d%40x.test)', 'Ada (d＠x.test)', 'Ada (d at x.test)', 'd@x.test (e@x.test)',
+  ]; // prettier-ignore
+  unclear.push(
+    ...wraps.map((wrap) => [...wrap].join('d@x.test')),
+    ...ends.map((end) => `d@x.test${end}`),
+    ...begins.map((begin) => `${begin}d@x.test`),
+    ...spellings,
+  );
   for (const sent of unclear)
     it(`can't be told from ${JSON.stringify(sent).slice(0, 40)}`, () =>
       expect(emailIn(sent)).to.have.property('refusal'));
@@ -68,4 +89,55 @@ describe('an e-mail address', () => {
   for (const text of ['none', 'a b@x.test', 'a@b@x.test', '@x.test'])
     it(`is refused where one must be: ${text}`, () =>
       expect(capture(() => readMailbox(text))).to.have.property('refusal'));
+
+  it('is never read from what is wrapped, ended and begun in several ways at once', () => {
+    const marks = fc.array(fc.constantFrom(...wraps.flatMap((wrap) => [...wrap]), ...ends, ...begins, ' '), {
+      maxLength: 3,
+    });
+    fc.assert(
+      fc.property(marks, marks, (before, after) => {
+        const read = emailIn(`${before.join('')}d@x.test${after.join('')}`);
+        if ('value' in read)
+          expect(read.value).to.be.oneOf(['d@x.test', '_d@x.test', '__d@x.test', '___d@x.test']);
+      }),
+    );
+  });
+
+  const letters = fc.constantFrom(...'abcxyz0189éüßжλ例');
+  const ordinary = fc
+    .tuple(
+      fc.oneof(letters, fc.constant('_')),
+      fc.string({ unit: fc.oneof(letters, fc.constantFrom(..."._-+'&!#$*?^{}~/")), maxLength: 20 }),
+      fc.array(fc.string({ unit: letters, minLength: 1, maxLength: 10 }), { minLength: 2, maxLength: 4 }),
+    )
+    .map(([first, rest, labels]) => `${first}${rest}@${labels.join('.')}`);
+  const ordinaries = ["o'brien@x.test", '_x@y.test', 'ada_@x.test', 'ada-@x.test', 'a.b+c@x-y.test', 'r&d@x.test', '7@x.test', 'a@b',
+    'josé@x.test', 'ada..b.@x.test', 'иван@почта.рф', '山田@例え.テスト', 'z@グーグル.コム', 'राम@डाटामेल.भारत', 'ẹ́@x.test', 'z@xn--bcher-kva.example']; // prettier-ignore
+  for (const sent of ordinaries)
+    it(`is whole, however rare: ${sent}`, () => {
+      expect(emailIn(sent)).to.deep.equal({ value: sent });
+      expect(readMailbox(sent)).to.equal(sent);
+    });
+
+  it('is whole with every sign that may be in it, and the same when it is read again', () =>
+    fc.assert(
+      fc.property(ordinary, (sent) => {
+        expect(emailIn(sent)).to.deep.equal({ value: sent });
+        expect(emailIn(`Ada <${sent}>`)).to.deep.equal({ value: sent });
+        expect(comparedEmail(comparedEmail(sent))).to.equal(comparedEmail(sent));
+      }),
+    ));
+
+  it('is compared in one spelling of its host', () => {
+    const ascii = 'z@xn--bcher-kva.example';
+    for (const sent of [
+      'z@bücher.example',
+      'Z@BÜCHER.example',
+      'z@bu\u0308cher.example',
+      ascii,
+      ascii.toUpperCase(),
+    ])
+      expect(comparedEmail(sent)).to.equal(ascii);
+    expect(comparedEmail('n/a')).to.equal('n/a');
+  });
 });

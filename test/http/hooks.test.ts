@@ -264,7 +264,22 @@ describe('inbound hooks', () => {
           (await fire({ message: 'Hello', recipient: { ...recipient, email }, email: 'ann@example.com' }))
             .body['status'],
         ).to.equal('held');
+      for (const email of ['＜ann@example.com＞', '=ann@example.com', 'ann@example.com!', 'ａnn@example.com'])
+        expect((await fire({ ...hello, email })).body['status'], email).to.equal('held');
       expect((await fire({ ...hello, email: 'bo@example.com' })).body['status']).to.equal('scheduled');
+    });
+
+    it('holds a card to an address on the list in either spelling of its host', async () => {
+      const { fire } = await make();
+      const spellings = ['@bücher.example', '@xn--bcher-kva.example'];
+      for (const [name, listed] of spellings.entries()) {
+        await service.operator(`/operator/v1/organizations/${tenant.org}/do-not-mail`, {
+          body: { email: `${name}${listed}` },
+        });
+        for (const host of spellings)
+          expect((await fire({ ...hello, email: `${name}${host}` })).body['status']).to.equal('held');
+      }
+      expect((await fire({ ...hello, email: `2${spellings[0]}` })).body['status']).to.equal('scheduled');
     });
 
     it('refuses anything but a JSON object', async () => {
