@@ -608,6 +608,14 @@ describe('a cell of a file of contacts', () => {
     it(`has the ZIP code ${zip} with the zeros that a spreadsheet dropped or kept`, async () =>
       expect(readContact(await read({ zip, state })).address.zip).to.equal(whole));
 
+  for (const [zip, country, whole] of [
+    ['901', 'Puerto Rico', '00901'],
+    ['901-1234', 'pr', '00901-1234'],
+    ['802', 'US Virgin Islands', '00802'],
+  ] as const)
+    it(`has the ZIP code ${zip} with the zeros that a spreadsheet dropped in ${country}`, async () =>
+      expect(readContact(await read({ zip, country })).address.zip).to.equal(whole));
+
   const rowOf = async (columns: string, cells: string, key?: string): Promise<object> => {
     const file = (async function* () {
       yield Buffer.from(`${columns}\n${cells}\n`);
@@ -759,6 +767,7 @@ describe('a cell of a file of contacts', () => {
     ['9011', 'PR'],
     ['80', 'VI'],
     ['961', 'AE'],
+    ['901', ''],
   ] as const)
     it(`has no ZIP code that is guessed: ${zip} in ${state}`, async () => {
       const contact = await read({ zip, state });
