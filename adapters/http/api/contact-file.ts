@@ -43,10 +43,16 @@ const countryIn = (text: string): string => {
     : (countryCodes.get(name) ?? stateNamed(name) ?? text);
 };
 
+const honorifics = /^(?:mr|mrs|ms|miss|mx|dr|prof|rev|sir|madam|herr|frau|mme|mlle|sra?|sig|dhr|mevr|and|)$/i;
+/** Outlook's `Title` is an honorific, and others' a job. */
+const jobIn = (text: string): string =>
+  text.split(/[\s.&/]+/).every((word) => honorifics.test(word)) ? '' : text;
+
 /** How exporters write a field, as the API takes it. */
 const readings: Readonly<Record<string, (text: string) => string>> = {
   state: (text) => stateNamed(text) ?? text.replace(/^US[-:]/i, ''),
   country: countryIn,
+  job_title: jobIn,
   birthday: dayIn,
   work_anniversary: dayIn,
 };

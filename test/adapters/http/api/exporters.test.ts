@@ -811,6 +811,26 @@ describe('a cell of a file of contacts', () => {
     it(`has the company ${name}`, async () =>
       expect(await rowOf('id;Company', `1;${name}`)).to.have.nested.property('contact.company', name));
 
+  for (const title of [
+    'Mr',
+    'Mrs.',
+    'Ms.',
+    'MISS',
+    'mx',
+    'Dr.',
+    'Prof. Dr.',
+    'Mr. & Mrs.',
+    'Herr',
+    'Frau',
+    'Sra.',
+  ])
+    it(`has no job title that is an honorific: ${title}`, async () =>
+      expect(await rowOf('id;Title', `1;${title}`)).to.deep.include({ contact: { external_id: '1' } }));
+
+  for (const title of ['Countess', 'Professor', 'Dr. of Engines', 'MD', 'Sr. Engineer'])
+    it(`has the job title ${title}`, async () =>
+      expect(await rowOf('id;Title', `1;${title}`)).to.have.nested.property('contact.job_title', title));
+
   for (const whole of ['9007199254740993', '12E5', '#1001', '#N/A-1'])
     it(`has the external_id ${whole}`, async () =>
       expect(await read({ external_id: whole })).to.include({ external_id: whole }));
