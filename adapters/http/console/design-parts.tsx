@@ -1,6 +1,8 @@
 import { may } from '../../../domain/permissions.js';
 import type { OrganizationDocument } from '../../../projections/organizations.js';
+import { Cover } from '../web/cover.js';
 import { Form, Submit } from '../web/form.js';
+import { Older } from '../web/parts.js';
 import { paths } from '../web/paths.js';
 import { Time } from '../web/time.js';
 import type { OrgContext } from './page.js';
@@ -79,6 +81,40 @@ export const Withdrawn = ({
           </li>
         ))}
       </ul>
+    </section>
+  );
+};
+
+const perPage = 60;
+
+/** The archived designs whose pictures are still kept, and count: a part of them, from after one on. */
+export const Archived = ({
+  archived,
+  after,
+  context,
+}: Pick<OrganizationDocument, 'archived'> & { readonly after: string; readonly context: OrgContext }) => {
+  const { url, org } = context;
+  const kept = archived.filter(({ artwork, withdrawn }) => artwork !== null && withdrawn === null);
+  const from = kept.findIndex(({ id }) => id === after) + 1;
+  const shown = kept.slice(from, from + perPage);
+  if (shown.length === 0) return null;
+  const last = kept.length > from + perPage ? shown.at(-1) : undefined;
+  return (
+    <section aria-labelledby="archived">
+      <h2 id="archived">Archived, with their pictures</h2>
+      <ul class="covers">
+        {shown.map(({ id, name, artwork }) => (
+          <li class="panel">
+            <Cover title={name} artwork={artwork} />
+            <strong>{name}</strong>
+            <details>
+              <summary>Erase the picture</summary>
+              <Erase design={id} />
+            </details>
+          </li>
+        ))}
+      </ul>
+      <Older to={last && url(paths.designs, { org }, { archived: last.id })} />
     </section>
   );
 };

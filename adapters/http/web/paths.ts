@@ -53,6 +53,7 @@ export const paths = {
 /** The parameters that pages read of their query: the routes know them before any page is loaded. */
 export const parameters = [
   'after',
+  'archived',
   'before',
   'card',
   'code',

@@ -15,7 +15,7 @@ import { Cover } from '../../web/cover.js';
 import { Form, Submit } from '../../web/form.js';
 import { Badge, Empty, Older, PageHeading } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
-import { Erase, Withdraw, Withdrawn } from '../design-parts.js';
+import { Archived, Erase, Withdraw, Withdrawn } from '../design-parts.js';
 import type { NoticeName } from '../notice.js';
 import { confirmed, type OrgContext, page, type Sent } from '../page.js';
 import { paths } from '../../web/paths.js';
@@ -35,7 +35,7 @@ const nameIn = (sent: Sent): string => parseValues(newDesign, { name: sent('name
 export const designsPage = page({
   path: paths.designs,
   may: 'designs.read',
-  query: ['before', 'done'],
+  query: ['before', 'archived', 'done'],
   load: async ({ deps, org, role, query }) => {
     const [{ designs, archived }, offered] = await Promise.all([
       readAccount(deps, org),
@@ -113,6 +113,9 @@ export const designsPage = page({
         )}
         <Older to={last && url(paths.designs, { org }, { before: last.id })} />
         <Withdrawn archived={archived} context={context} />
+        {mayChange ? (
+          <Archived archived={archived} after={context.query('archived')} context={context} />
+        ) : null}
         <section aria-labelledby="collection">
           <div class="head">
             <h2 id="collection">Collection</h2>
