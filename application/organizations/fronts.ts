@@ -17,7 +17,11 @@ export interface FrontDeps extends DesignDeps {
 
 /** How long a picture that was uploaded waits to be saved. */
 export const waitsFor: Milliseconds = 30 * 60 * 1000;
-export const maxPictureBytes = 25_000_000;
+/** Of the file that is uploaded. */
+export const pictureLimit = {
+  bytes: 25_000_000,
+  tooLarge: 'The picture is larger than 25 MB. Save it as JPEG, and upload that.',
+};
 /** Of the print masters of an organization, waiting ones included. */
 const maxBytes = 1_000_000_000;
 /** Archived ones included: what reads an organization reads all of them. */
@@ -57,24 +61,14 @@ const assertRoom = async (deps: FrontDeps, org: OrganizationId): Promise<void> =
 
 const bytesIn = async (file: AsyncIterable<Buffer>): Promise<Buffer> => {
   const pieces: Buffer[] = [];
-  let length = 0;
-  for await (const piece of file) {
-    length += piece.length;
-    if (length > maxPictureBytes)
-      throw new DomainError(
-        'body_too_large',
-        `The picture is larger than ${maxPictureBytes / 1_000_000} MB. Save it as JPEG, and upload that.`,
-        'file',
-      );
-    pieces.push(piece);
-  }
+  for await (const piece of file) pieces.push(piece);
   return Buffer.concat(pieces);
 };
 
 /**
  * Makes the fronts of a picture, and keeps them for `waitsFor`. With a slug it is for a collection card, and
- * the house's. Throws `too_many_designs` before it reads any
- * of the picture, `body_too_large`, and `invalid_body` for a picture that can't be printed.
+ * the house's. The file has its limit from who reads it. Throws `too_many_designs` before any of it is read,
+ * and `invalid_body` for a picture that can't be printed.
  */
 export const uploadFront = async (
   deps: FrontDeps,

@@ -93,7 +93,7 @@ const takeUpload = async (page: Page, request: PageRequest, context: Context): P
   try {
     await assertService(rehearsal);
     place = uploads.begin(here.org);
-    const { fields, fileName, file } = await request.readUpload();
+    const { fields, fileName, file } = await request.readUpload(action.fileLimit);
     sent = sentBy(fields);
     const upload = { fields, fileName, file: uploads.counted(here.org, file) };
     return answered(inside, here, await action.upload(inside, sent, upload));

@@ -1,4 +1,4 @@
-import { maxPictureBytes, type UploadedFront } from '../../../application/organizations/fronts.js';
+import { pictureLimit, type UploadedFront } from '../../../application/organizations/fronts.js';
 import { bleed, card, count, fits, master, printFault, type Fit } from '../../../domain/artwork.js';
 import { DomainError } from '../../../domain/errors.js';
 import { FileField, Form, Group } from '../web/form.js';
@@ -12,7 +12,7 @@ export const PictureField = () => (
     name="file"
     label="Picture"
     accept="image/png,image/jpeg,image/webp"
-    hint={`PNG, JPEG or WebP, ${maxPictureBytes / 1_000_000} MB at most, upright. ${count(master.width)} × ${count(master.height)} dots or more print well. Next you see it on the card; nothing is saved yet.`}
+    hint={`PNG, JPEG or WebP, ${pictureLimit.bytes / 1_000_000} MB at most, upright. ${count(master.width)} × ${count(master.height)} dots or more print well. Next you see it on the card; nothing is saved yet.`}
   />
 );
 

@@ -7,7 +7,7 @@ import type { ShownRefusal } from '../web/form.js';
 import type { Url } from '../web/url.js';
 import type { Visit } from '../web/visit.js';
 import type { LinesResponse } from '../server/route.js';
-import type { Upload } from '../server/upload.js';
+import type { FileLimit, Upload } from '../server/upload.js';
 import type { AdmittedOrg, Need } from './admit.js';
 import type { ConsoleDeps } from './deps.js';
 import type { NoticeName } from './notice.js';
@@ -97,6 +97,8 @@ export interface Action<C> {
   readonly run: (context: C, sent: Sent) => Promise<Outcome>;
   /** For a form with a file, of which a page has one at most: runs the action, any number of times. */
   readonly upload?: (context: C, sent: Sent, upload: Upload) => Promise<Outcome>;
+  /** Of that file; without it, the usual one. */
+  readonly fileLimit?: FileLimit;
 }
 
 /** A form that leads back to its page once its work is done. */

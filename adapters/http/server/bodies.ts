@@ -3,7 +3,7 @@ import type { JsonObject } from '../schema/read.js';
 import { ClientGone } from './errors.js';
 import type { Exchange } from './exchange.js';
 import { assertSmall, checkHeaders, parseObject, readBytes } from './json-body.js';
-import type { Upload } from './upload.js';
+import type { FileLimit, Upload } from './upload.js';
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { isOfType } from './media-types.js';
@@ -62,13 +62,13 @@ export const readForm = async (exchange: Exchange): Promise<ReadonlyMap<string, 
 };
 
 /** Loads the code for uploads when the first one comes: most processes never get one. */
-export const readFile = async (exchange: Exchange): Promise<Upload> => {
+export const readFile = async (exchange: Exchange, limit?: FileLimit): Promise<Upload> => {
   const { request } = exchange;
   const { isUpload, readUpload } = await import('./upload.js');
   if (!isUpload(request.headers['content-type']))
     throw new DomainError('unsupported_media_type', 'A file is sent as multipart/form-data.');
   begin(exchange);
-  return readUpload(request, (stop) => (exchange.stop = stop));
+  return readUpload(request, (stop) => (exchange.stop = stop), limit);
 };
 
 /** Discards the rest of an upload before the response. */

@@ -4,7 +4,7 @@ import type { Caller, Subject } from './access.js';
 import { readBody, readFile, readForm } from './bodies.js';
 import { signalOf, type Exchange } from './exchange.js';
 import type { HttpRequest } from './route.js';
-import type { Upload } from './upload.js';
+import type { FileLimit, Upload } from './upload.js';
 
 const headerValues = (raw: readonly string[], name: string): readonly string[] => {
   const wanted = name.toLowerCase();
@@ -78,8 +78,8 @@ export class RouteRequest implements HttpRequest {
     return readForm(this.exchange);
   }
 
-  readUpload(): Promise<Upload> {
-    return readFile(this.exchange);
+  readUpload(limit?: FileLimit): Promise<Upload> {
+    return readFile(this.exchange, limit);
   }
 
   get address(): string {

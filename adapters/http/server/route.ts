@@ -5,7 +5,7 @@ import type { SharedDocument } from './documents.js';
 import type { Body, JsonObject } from '../schema/read.js';
 import type { Access, Caller, CallerOf, Subject } from './access.js';
 import type { JsonSchema } from '../schema/json-schema.js';
-import type { Upload } from './upload.js';
+import type { FileLimit, Upload } from './upload.js';
 
 /** One request as a handler sees it: authenticated, counted, authorised, parsed. */
 export interface HttpRequest<C = Caller, Params = object, Query = object> {
@@ -33,7 +33,7 @@ export interface HttpRequest<C = Caller, Params = object, Query = object> {
    * Reads a form with a file: for routes with access `page`. The rest of the file is discarded if the handler
    * leaves it. Throws `unsupported_media_type`, `body_too_large`, `invalid_body` and ClientGone.
    */
-  readUpload(): Promise<Upload>;
+  readUpload(limit?: FileLimit): Promise<Upload>;
   /** Sets the subject of the request in the log, where neither the caller nor the path names it. */
   concerns(subject: Subject): void;
   /**

@@ -13,17 +13,20 @@ export interface Upload {
   readonly file: AsyncIterable<Buffer>;
 }
 
+/** `tooLarge`: what is told of a larger file. */
+export interface FileLimit {
+  readonly bytes: number;
+  readonly tooLarge: string;
+}
+
 export const maxFileBytes = 32 * 1024 * 1024;
+const usualLimit: FileLimit = {
+  bytes: maxFileBytes,
+  tooLarge: `The file is larger than ${maxFileBytes / 1024 / 1024} MiB. Make it smaller, or divide it.`,
+};
 /** Room for the fields and boundaries around the file. */
 const roomAround = 64 * 1024;
 const maxFields = 20;
-
-const tooLarge = (): DomainError =>
-  new DomainError(
-    'body_too_large',
-    `The file is larger than ${maxFileBytes / 1024 / 1024} MiB. Make it smaller, or divide it.`,
-    'file',
-  );
 
 const unreadable = (): DomainError => new DomainError('invalid_body', 'The form can’t be read.');
 
@@ -36,6 +39,7 @@ const lengthOf = ({ headers }: IncomingMessage): number => Number(headers['conte
 /** `reason`: why reading has stopped. The parser gives errors of its own to a file that breaks off. */
 async function* piecesOf(
   file: Readable & { readonly truncated?: boolean },
+  tooLarge: Error,
   reason: () => Error | null,
 ): AsyncGenerator<Buffer> {
   try {
@@ -43,7 +47,7 @@ async function* piecesOf(
   } catch {
     throw reason() ?? unreadable();
   }
-  if (file.truncated === true) throw tooLarge();
+  if (file.truncated === true) throw tooLarge;
 }
 
 /**
@@ -54,13 +58,15 @@ async function* piecesOf(
 export const readUpload = (
   request: IncomingMessage,
   onStop: (stop: (error: Error) => void) => void,
+  limit = usualLimit,
 ): Promise<Upload> =>
   new Promise((resolve, reject) => {
+    const tooLarge = new DomainError('body_too_large', limit.tooLarge, 'file');
     const fields = new Map<string, string>();
     const contentType = request.headers['content-type'] ?? '';
     let file: Readable | null = null;
     let stopped: Error | null = null;
-    const parser = parserFor({ ...request.headers, 'content-type': contentType });
+    const parser = parserFor({ ...request.headers, 'content-type': contentType }, limit.bytes);
     const stop = (error: Error): void => {
       stopped ??= error;
       request.unpipe(parser);
@@ -68,9 +74,9 @@ export const readUpload = (
       file?.destroy(error);
       reject(error);
     };
-    if (lengthOf(request) > maxFileBytes + roomAround) {
+    if (lengthOf(request) > limit.bytes + roomAround) {
       request.resume();
-      reject(tooLarge());
+      reject(tooLarge);
       return;
     }
     onStop(stop);
@@ -84,7 +90,7 @@ export const readUpload = (
         request.unpipe(parser);
         request.resume();
       });
-      resolve({ fields, fileName: fileName ?? '', file: piecesOf(stream, () => stopped) });
+      resolve({ fields, fileName: fileName ?? '', file: piecesOf(stream, tooLarge, () => stopped) });
     });
     for (const end of ['error', 'partsLimit', 'fieldsLimit'] as const)
       parser.on(end, () => stop(unreadable()));
@@ -95,11 +101,14 @@ export const readUpload = (
     request.pipe(parser);
   });
 
-const parserFor = (headers: IncomingMessage['headers'] & { readonly 'content-type': string }) => {
+const parserFor = (
+  headers: IncomingMessage['headers'] & { readonly 'content-type': string },
+  fileSize: number,
+) => {
   try {
     return new Busboy({
       headers,
-      limits: { fields: maxFields, fieldSize: 8 * 1024, files: 1, fileSize: maxFileBytes, parts: maxFields },
+      limits: { fields: maxFields, fieldSize: 8 * 1024, files: 1, fileSize, parts: maxFields },
     });
   } catch {
     throw unreadable();

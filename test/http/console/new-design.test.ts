@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import sharp from 'sharp';
-import { maxPictureBytes } from '../../../application/organizations/fronts.js';
+import { pictureLimit } from '../../../application/organizations/fronts.js';
 import { redAndBlue, uploadPicture } from '../../support/artwork/upload.js';
 import {
   aCard,
@@ -118,7 +118,8 @@ describe('a new design in the console', () => {
       [await redAndBlue(300, 400), 'Upload a larger picture.'],
       [noSvg, 'This SVG is a drawing'],
       [new Blob(['no picture']), 'no PNG, JPEG or WebP picture'],
-      [new Blob([Buffer.alloc(maxPictureBytes + 1)]), 'larger than 25 MB'],
+      [new Blob([Buffer.alloc(pictureLimit.bytes + 1)]), 'larger than 25 MB'],
+      [new Blob([Buffer.alloc(33 * 1024 * 1024)]), 'larger than 25 MB'],
     ] as const) {
       const refused = await send(file);
       expect([refused.status, refused.text.includes(told)], told).to.deep.equal([422, true]);

@@ -1,4 +1,9 @@
-import { findFront, saveFront, uploadFront } from '../../../../application/organizations/fronts.js';
+import {
+  findFront,
+  pictureLimit,
+  saveFront,
+  uploadFront,
+} from '../../../../application/organizations/fronts.js';
 import { newDesign } from '../../operator/customers.js';
 import { parseValues } from '../../schema/read.js';
 import { Field, Form } from '../../web/form.js';
@@ -35,6 +40,7 @@ export const newDesignPage = page({
       once: false,
       // Browsers send it with its file.
       run: () => Promise.reject(noPicture()),
+      fileLimit: pictureLimit,
       upload: async ({ deps, org, url }, sent, { file, fileName }) => {
         if (fileName === '') throw noPicture();
         const { name } = parseValues(newDesign, { name: sent('name') });

@@ -1,4 +1,9 @@
-import { findFront, saveFront, uploadFront } from '../../../../../application/organizations/fronts.js';
+import {
+  findFront,
+  pictureLimit,
+  saveFront,
+  uploadFront,
+} from '../../../../../application/organizations/fronts.js';
 import { house } from '../../../../../domain/members.js';
 import { collectionCards } from '../../../../../projections/collection-cards.js';
 import { slugAndTitle } from '../../../operator/catalogue.js';
@@ -54,6 +59,7 @@ export const newCollectionCardPage = page({
       once: false,
       // Browsers send it with its file.
       run: () => Promise.reject(noPicture()),
+      fileLimit: pictureLimit,
       upload: async ({ deps, url }, sent, { file, fileName }) => {
         if (fileName === '') throw noPicture();
         const { slug, title } = parseValues(slugAndTitle, { slug: sent('slug'), title: sent('title') });
