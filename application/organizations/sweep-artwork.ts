@@ -17,8 +17,8 @@ interface SweepDeps {
   readonly clock: Clock;
 }
 
-/** A picture waits to be saved for that long, and then its event may take a moment. */
-const keptUnused: Milliseconds = waitsFor + 5 * 60 * 1000;
+/** A picture waits to be saved for that long, and then its event may take a while. */
+const keptUnused: Milliseconds = waitsFor + 10 * 60 * 1000;
 const rowsAtOnce = 20;
 
 const allOf = <Document>({ readModels }: SweepDeps, projection: Projection<Document>) =>
@@ -36,22 +36,18 @@ const usedFronts = async (deps: SweepDeps): Promise<ReadonlySet<ArtworkDigest> |
   return deps.readYourWrites.rowsMayBeLate() ? null : used;
 };
 
-/**
- * A sweep, to be done again and again: removes pictures that were put a while ago and that neither this sweep
- * nor the one before it has found in use.
- */
-export const artworkSweep = (deps: SweepDeps): (() => Promise<void>) => {
+/** To be done again and again: removes pictures that were put a while ago and are not in use. */
+export const sweepArtwork = async (deps: SweepDeps): Promise<void> => {
   const { artwork, clock } = deps;
-  let unusedBefore: ReadonlySet<ArtworkDigest> = new Set();
-  return async () => {
-    const putBefore = clock.now() - keptUnused;
-    await artwork.removeUnfinished(putBefore);
-    const old: ArtworkDigest[] = [];
-    for await (const { digest, putAt } of artwork.list()) if (putAt < putBefore) old.push(digest);
-    const used = old.length === 0 ? new Set<ArtworkDigest>() : await usedFronts(deps);
+  const putBefore = clock.now() - keptUnused;
+  await artwork.removeUnfinished(putBefore);
+  let unused: ArtworkDigest[] = [];
+  for await (const { digest, putAt } of artwork.list()) if (putAt < putBefore) unused.push(digest);
+  // A row that changes while they are read may be missed, and is there the second time.
+  for (let look = 0; look < 2 && unused.length > 0; look++) {
+    const used = await usedFronts(deps);
     if (used === null) return;
-    const unused = old.filter((digest) => !used.has(digest));
-    for (const digest of unused) if (unusedBefore.has(digest)) await artwork.remove(digest, putBefore);
-    unusedBefore = new Set(unused);
-  };
+    unused = unused.filter((digest) => !used.has(digest));
+  }
+  for (const digest of unused) await artwork.remove(digest, putBefore);
 };

@@ -7,7 +7,7 @@ import { holdWithdrawn } from '../../application/organizations/hold-withdrawn.js
 import { queueDueCards, simulateFloor } from '../../application/cards/floor.js';
 import { publishEvents } from '../../application/log/publish-events.js';
 import { runReconciler } from '../../application/money/reconciler.js';
-import { artworkSweep } from '../../application/organizations/sweep-artwork.js';
+import { sweepArtwork } from '../../application/organizations/sweep-artwork.js';
 import { runImports } from '../../application/contacts/run-imports.js';
 import { runSpotChecks } from '../../application/projecting/spot-check.js';
 import { runRelay } from '../../application/webhooks/relay.js';
@@ -111,7 +111,7 @@ const reconcilerProcesses = (container: DependencyContainer): readonly Process[]
   const work = [
     repeated(context, 'due cards', lookForDueCards, () => queueDueCards(floor, waits)),
     repeated(context, 'withdrawn designs', lookForWithdrawn, (signal) => holdWithdrawn(floor, signal)),
-    repeated(context, 'unused pictures', sweepInterval, artworkSweep({ ...engine, clock })),
+    repeated(context, 'unused pictures', sweepInterval, () => sweepArtwork({ ...engine, clock })),
     repeated(context, 'old hook calls', removalInterval, (signal) =>
       hookCalls.removeOld(clock.now() - settings.hookCallKeep, signal),
     ),
