@@ -66,8 +66,8 @@ export interface Printable {
   readonly lines: readonly string[];
   readonly design: Order['design'];
   readonly designName: string;
-  /** Its cards are about to be held. */
-  readonly isOutOfUse: boolean;
+  /** Why cards of its design are held; null if they are not. */
+  readonly whyHeld: string | null;
 }
 
 /** Null if the message or the address was erased. Throws `card_not_found`. */
@@ -77,8 +77,8 @@ export const printable = async (deps: PrintDeps, code: CardCode): Promise<Printa
   const { design } = order;
   const owner = await organizationOf(deps, org);
   const { name: designName = '' } = owner.designs.find(({ id }) => id === design.id) ?? {};
-  const isOutOfUse = whyHeld(owner, design.id) !== null;
-  return { card, code, message, lines: addressLines(card.recipient), design, designName, isOutOfUse };
+  const lines = addressLines(card.recipient);
+  return { card, code, message, lines, design, designName, whyHeld: whyHeld(owner, design.id) };
 };
 
 /** The cards of a part of the run that are queued now, by their fronts. */
@@ -86,7 +86,7 @@ export const printables = async (deps: PrintDeps, { codes }: PartOfRun): Promise
   const found: Printable[] = [];
   for (const code of codes) {
     const each = await printable(deps, code);
-    if (each?.card.status === 'queued' && !each.isOutOfUse) found.push(each);
+    if (each?.card.status === 'queued' && each.whyHeld === null) found.push(each);
     await nextTurn();
   }
   return found.toSorted((a, b) => groupOf(a).localeCompare(groupOf(b)));

@@ -186,6 +186,23 @@ describe('the sheets of cards', () => {
     expect((await floor.get(`/console/house/${next}`)).text).not.to.include('Next part');
   }).timeout(120_000);
 
+  it('are not printed of a withdrawn design, unless the card was started before, and then again', async () => {
+    const { design } = tenant;
+    const [started, untouched] = [await queued({ design_id: design }), await queued({ design_id: design })];
+    await change(started, 'steps/card_stock_prepared', { status: 'in_progress' });
+    const page = `/console/${tenant.org}/designs`;
+    await floor.submit(page, 'withdraw', { design, reason: 'It is <not> ours.' });
+    const refused = await floor.get(`/console/house/floor/${untouched}/sheets.pdf`);
+    expect(refused.status).to.equal(409);
+    expect(refused.text).to.include('The design was withdrawn: It is &lt;not> ours. Cancel the card');
+    const sheets = sheetsIn(await pdfAt(`${started}/sheets.pdf`));
+    expect(sheets.map(({ lines }) => lines.at(-1)?.slice(0, started.length))).to.deep.equal(
+      Array.from({ length: 3 }, () => started),
+    );
+    await floor.submit(page, 'reinstate', { design });
+    expect(sheetsIn(await pdfAt(`${untouched}/sheets.pdf`))).to.have.length(3);
+  });
+
   it('are none where nothing is to be printed, and of no card that is not there', async () => {
     const statusAt = async (path: string) => (await floor.get(`/console/house/floor/${path}`)).status;
     const [sheet, ...others] = sheetsIn(await pdfAt('run.pdf'));

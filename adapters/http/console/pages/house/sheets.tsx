@@ -12,6 +12,7 @@ import type { LinesResponse } from '../../../server/route.js';
 import { Empty, PageHeading } from '../../../web/parts.js';
 import { paths } from '../../../web/paths.js';
 import { cardOn } from '../../floor-data.js';
+import { PageRefusal } from '../../gates.js';
 import { filePage, type HouseContext, page } from '../../page.js';
 
 const partIn = ({ deps, query, timeZone }: HouseContext): Promise<PartOfRun> =>
@@ -68,13 +69,19 @@ export const runSheetsPdf = filePage({
   file: async (context) => pdf(context, 'run', await printables(context.deps, await partIn(context))),
 });
 
-/** The sheets of one card, whatever its status: to print some of them again. */
+/**
+ * The sheets of one card, whatever its status: to print some of them again. A card that was never started is
+ * not printed while its design is out of use.
+ */
 export const sheetsPdf = filePage({
   path: paths.sheets,
   may: 'floor.work',
   file: async (context) => {
     const { card } = await cardOn(context);
     const found = await printable(context.deps, codeFrom(card.code));
+    const isStarted = card.steps.some(({ status }) => status !== 'pending');
+    if (!isStarted && found !== null && found.whyHeld !== null)
+      throw new PageRefusal(409, 'Not printed', `${found.whyHeld}.`);
     return pdf(context, card.code, found === null ? [] : [found]);
   },
 });
