@@ -1,4 +1,4 @@
-# One image for every role: `docker run … <api | projector | relay | webhooks | reconciler | all>`. Without engine URLs `all` keeps everything in /data.
+# One image for every role: `docker run … <api | projector | relay | webhooks | reconciler | notary | all>`. Without engine URLs `all` keeps everything in /data.
 FROM node:24.20.0-bookworm-slim AS build
 WORKDIR /app
 COPY .npmrc package.json package-lock.json ./

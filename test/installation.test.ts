@@ -30,15 +30,19 @@ const Resource = z.looseObject({
 const List = z.object({ kind: z.literal('List'), apiVersion: z.literal('v1'), items: z.array(Resource) });
 const Named = z.object({ name: z.string(), value: z.string() });
 const Probe = z.object({ httpGet: z.object({ path: z.string(), port: z.string() }) });
+const Labels = z.record(z.string(), z.string());
 const Deployment = z.object({
   metadata: z.object({ name: z.string() }),
   spec: z.object({
+    selector: z.object({ matchLabels: Labels }),
     template: z.object({
+      metadata: z.object({ labels: Labels }),
       spec: z.object({
         enableServiceLinks: z.literal(false),
         terminationGracePeriodSeconds: z.number(),
         containers: z.tuple([
           z.object({
+            image: z.string(),
             args: z.array(z.string()),
             env: z.array(Named),
             ports: z.array(z.object({ name: z.string(), containerPort: z.number() })),
@@ -59,6 +63,25 @@ const Deployment = z.object({
   }),
 });
 
+/** What points at pods, or at a Service, by labels and names of ports. */
+const Ports = z.array(z.object({ port: z.union([z.string(), z.number()]) }));
+const Pointing = z.object({
+  metadata: z.object({ name: z.string(), labels: Labels.optional() }),
+  spec: z.object({
+    selector: z.union([z.object({ matchLabels: Labels }), Labels]).optional(),
+    podSelector: z
+      .object({
+        matchLabels: Labels,
+        matchExpressions: z.array(z.object({ key: z.string(), values: z.array(z.string()) })).optional(),
+      })
+      .optional(),
+    ports: z.array(z.object({ name: z.string(), targetPort: z.string() })).optional(),
+    ingress: z.array(z.object({ ports: Ports })).optional(),
+    endpoints: Ports.optional(),
+    scaleTargetRef: z.object({ apiVersion: z.string(), kind: z.string(), name: z.string() }).optional(),
+  }),
+});
+
 /** The models of the kinds in use, by `apiVersion` and kind, which check what they are made of. */
 const modelsByKind: Readonly<Record<string, new (data: never) => { validate(): void }>> = {
   'v1 ConfigMap': ConfigMap,
@@ -73,7 +96,10 @@ const modelsByKind: Readonly<Record<string, new (data: never) => { validate(): v
 
 describe('the manifests for Kubernetes', () => {
   const kustomization = z
-    .object({ resources: z.array(z.string()) })
+    .object({
+      resources: z.array(z.string()),
+      images: z.array(z.object({ name: z.string(), newName: z.string(), newTag: z.string() })),
+    })
     .parse(parse(read(`${folder}kustomization.yaml`)));
   const resources = kustomization.resources.flatMap(
     (name) => List.parse(parse(read(`${folder}${name}`), { merge: true })).items,
@@ -85,12 +111,19 @@ describe('the manifests for Kubernetes', () => {
     .object({ data: z.record(z.string(), z.string()) })
     .parse(resources.find(({ kind }) => kind === 'ConfigMap')).data;
   const Compose = z.object({
-    services: z.record(z.string(), z.object({ environment: z.record(z.string(), z.string()).optional() })),
+    services: z.record(
+      z.string(),
+      z.object({
+        image: z.string(),
+        build: z.string().optional(),
+        environment: z.record(z.string(), z.string()).optional(),
+      }),
+    ),
   });
   const compose = Compose.parse(parse(read(`${root}docker-compose.yml`), { merge: true }));
   let service: RunningService;
   before(async () => {
-    service = await startTestService();
+    service = await startTestService({ OPERATOR_PORT: '0' });
   });
   after(() => service.stop());
 
@@ -110,6 +143,76 @@ describe('the manifests for Kubernetes', () => {
       ).not.to.throw();
     }
     expect(() => new DeploymentModel({ spec: { replicas: 'two' } } as never).validate()).to.throw(/replicas/);
+  });
+
+  it('run the image that compose builds, in the version of this checkout', () => {
+    const { name, version } = z
+      .object({ name: z.string(), version: z.string() })
+      .parse(JSON.parse(read(`${root}package.json`)));
+    const [image, ...others] = new Set(deployments.map(({ spec }) => spec.template.spec.containers[0].image));
+    expect([image, others]).to.deep.equal([name, []]);
+    expect(
+      kustomization.images.map(({ name: of, newName, newTag }) => [of, newName.split('/').at(-1), newTag]),
+    ).to.deep.equal([[name, name, version]]);
+    const built = new Set(
+      Object.values(compose.services).flatMap((each) => (each.build ? [each.image] : [])),
+    );
+    expect([...built]).to.deep.equal([`${name}:${version}`]);
+  });
+
+  it('point at pods, ports and objects that are there', () => {
+    const pointing = (...kinds: readonly string[]) =>
+      resources.filter(({ kind }) => kinds.includes(kind)).map((resource) => Pointing.parse(resource));
+    const covers = (wanted: z.infer<typeof Labels>, labels: z.infer<typeof Labels> = {}): boolean =>
+      Object.entries(wanted).every(([label, value]) => labels[label] === value);
+    const labelsOf = (selector: NonNullable<z.infer<typeof Pointing>['spec']['selector']>) =>
+      (typeof selector['matchLabels'] === 'object' ? selector['matchLabels'] : selector) as z.infer<
+        typeof Labels
+      >;
+    const pods = deployments.map(({ spec }) => spec.template);
+    const selected = (labels: z.infer<typeof Labels>, what: string): typeof pods => {
+      const found = pods.filter(({ metadata }) => covers(labels, metadata.labels));
+      expect(found, what).to.have.property('length').that.is.above(0);
+      return found;
+    };
+    const expectPorts = (on: typeof pods, names: readonly (string | number)[], what: string): void => {
+      for (const { spec } of on)
+        expect(
+          spec.containers[0].ports.map(({ name }) => name),
+          what,
+        ).to.include.members([...names]);
+    };
+    for (const { metadata, spec } of deployments)
+      expect(selected(spec.selector.matchLabels, metadata.name)).to.deep.equal([spec.template]);
+    const services = pointing('Service');
+    for (const { metadata, spec } of [...services, ...pointing('PodDisruptionBudget')])
+      expectPorts(
+        selected(labelsOf(spec.selector ?? {}), metadata.name),
+        (spec.ports ?? []).map(({ targetPort }) => targetPort),
+        metadata.name,
+      );
+    for (const { metadata, spec } of pointing('NetworkPolicy')) {
+      const { matchLabels = {}, matchExpressions = [] } = spec.podSelector ?? {};
+      const ports = (spec.ingress ?? []).flatMap(({ ports: all }) => all.map(({ port }) => port));
+      expectPorts(selected(matchLabels, metadata.name), ports, metadata.name);
+      for (const { key, values } of matchExpressions)
+        for (const value of values) selected({ ...matchLabels, [key]: value }, metadata.name);
+    }
+    for (const { spec } of pointing('ServiceMonitor')) {
+      const watched = services.filter(({ metadata }) =>
+        covers(labelsOf(spec.selector ?? {}), metadata.labels),
+      );
+      const names = watched.flatMap((each) => each.spec.ports ?? []).map(({ name }) => name);
+      expect(names).to.deep.equal((spec.endpoints ?? []).map(({ port }) => port));
+    }
+    for (const { spec } of pointing('HorizontalPodAutoscaler')) {
+      const { apiVersion, kind, name } = spec.scaleTargetRef ?? {};
+      expect(
+        resources.filter(
+          (each) => each.kind === kind && each.apiVersion === apiVersion && each.metadata.name === name,
+        ),
+      ).to.have.lengthOf(1);
+    }
   });
 
   it('run every role but `all` by its name', () => {
@@ -172,7 +275,7 @@ describe('the manifests for Kubernetes', () => {
       ]);
       for (const { httpGet } of [startupProbe, livenessProbe, readinessProbe]) {
         expect(httpGet.port).to.equal('operator');
-        expect((await service.anonymous(httpGet.path)).status, httpGet.path).to.equal(200);
+        expect((await fetch(`${service.operatorAddress}${httpGet.path}`)).status, httpGet.path).to.equal(200);
       }
       expect(grace * 1_000).to.be.above(readSettings(settings).drain + 10_000);
     }
