@@ -64,7 +64,7 @@ const textIn = ({ field, isDayFirst }: Columns['columns'][number], cell = ''): s
   return readings[field]?.(isDayFirst === true ? monthFirst(text) : text) ?? text;
 };
 
-/** State, or a territory as the country, and ZIP code where those begin with one zero, or with two, which spreadsheets drop. */
+/** State or country, and ZIP code where it begins with one zero, or with two, which spreadsheets drop. */
 const lostZeros = /^(?:(?:AE|CT|MA|ME|NH|NJ|RI|VT) [1-9]\d|(?:PR|VI) [1-9])\d\d(?:-\d{4})?$/i;
 
 /** A street on several lines goes on in `line2`. */
