@@ -272,7 +272,7 @@ export const requireCard = (state: Card, org: OrganizationId | null = null): Mad
 const invalidTransition = (status: MadeCard['status'], rule: string) =>
   new DomainError(
     'invalid_transition',
-    `This action isn't allowed: the card is ${status.replace('_', ' ')}, and only ${rule}.`,
+    `This action isn't allowed: the card is ${status.replace('_', ' ')}, and only ${rule}. Look the card up to see where it is.`,
   );
 
 const whereabouts: Readonly<Record<'in_production' | 'written' | 'packed' | 'posted' | 'failed', string>> = {

@@ -128,7 +128,10 @@ export const invite =
     assertRole(org, role);
     const id = derivedUuid('member', org, foldEmail(email));
     if (state.some((member) => member.id === id && member.account !== null))
-      throw new DomainError('invalid_transition', 'This person is a member already.');
+      throw new DomainError(
+        'invalid_transition',
+        'This person is a member already. Change the role instead.',
+      );
     if (state.length >= maxMembers && !state.some((member) => member.id === id))
       throw new DomainError(
         'invalid_transition',

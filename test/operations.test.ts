@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { exitCodes as exitCodesOfCommandLine } from '../bin/cli/client.js';
 import { allVerbs } from '../bin/cli/program.js';
 import { exitCodes } from '../bin/wiring/exit.js';
 import { roles } from '../bin/wiring/roles.js';
@@ -183,10 +184,10 @@ describe('docs/operations.md', () => {
     ]);
   });
 
-  it('has every exit code of the service in its table of exit codes', () => {
-    expect(rowsBelow('Exit codes').map(([first]) => first)).to.include.members(
-      Object.values(exitCodes).map(String),
-    );
+  it('has every exit code of the service and of the command line, and no other, in its tables', () => {
+    const cells = rowsBelow('Exit codes').map(([first]) => first);
+    const codes = [exitCodes, exitCodesOfCommandLine].map((each) => Object.values(each).map(String));
+    expect(cells).to.deep.equal(codes.flatMap((each) => ['code', ...each]));
   });
 
   it('keeps what can’t be made again and names no position, where the log is set back or moved', () => {

@@ -54,7 +54,10 @@ export const addCredential = async (
 };
 
 export const changedMeanwhile = (): DomainError =>
-  new DomainError('invalid_transition', 'The password has just been changed in another session.');
+  new DomainError(
+    'invalid_transition',
+    'The password has just been changed in another session. Sign in with the new one.',
+  );
 
 /**
  * Begins a new epoch of an account, with a new hash if one is given. Of several callers with the same

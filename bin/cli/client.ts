@@ -17,22 +17,32 @@ export class ServiceRefused extends Error {
   }
 }
 
-/** The service can't be reached. (exit code 69) */
+/** The exit codes of the command line. (docs/operations.md#exit-codes) */
+export const exitCodes = {
+  done: 0,
+  refused: 1,
+  wrongUsage: 2,
+  noListener: 3,
+  notTaken: 4,
+  unreachable: 69,
+} as const;
+
+/** The service can't be reached. */
 export class Unreachable extends Error {
   override readonly name = 'Unreachable';
 }
 
-/** The command line or the settings are wrong. (exit code 2) */
+/** The command line or the settings are wrong. */
 export class WrongUsage extends Error {
   override readonly name = 'WrongUsage';
 }
 
-/** An event was given to no listener (exit code 3), or not taken by a program (4). */
+/** An event was given to no listener, or not taken by a program. */
 export class NotDelivered extends Error {
   override readonly name = 'NotDelivered';
 
   constructor(
-    readonly exitCode: 3 | 4,
+    readonly code: 'noListener' | 'notTaken',
     message: string,
   ) {
     super(message);

@@ -5,6 +5,7 @@ import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { backUp, promote, restore, type BackedUp } from './backup.js';
 import {
+  exitCodes,
   NotDelivered,
   operatorClient,
   ServiceRefused,
@@ -34,9 +35,6 @@ import {
   type VerbContext,
 } from './verb.js';
 import { verbs } from './verbs.js';
-
-/** (docs/operations.md#exit-codes) */
-const exitCodes = { done: 0, refused: 1, wrongUsage: 2, unreachable: 69 } as const;
 
 /** Where a command is given: its settings, and where its output and its complaints go. */
 export interface Terminal extends Pick<VerbContext, 'environment' | 'complain'> {
@@ -234,7 +232,7 @@ const exitCodeFor = (
   if (error instanceof ServiceRefused && json && error.text !== '') print(error.text);
   const isMongoAway = error instanceof Error && /^Mongo(Network|ServerSelection)/.test(error.name);
   complain(`${isMongoAway ? 'MongoDB: ' : ''}${messageOf(error)}\n`);
-  if (error instanceof NotDelivered) return error.exitCode;
+  if (error instanceof NotDelivered) return exitCodes[error.code];
   if (error instanceof WrongUsage) return exitCodes.wrongUsage;
   const isAway = error instanceof Unreachable || error instanceof EventStoreUnavailable;
   return isAway || isMongoAway ? exitCodes.unreachable : exitCodes.refused;

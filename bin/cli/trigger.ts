@@ -37,9 +37,12 @@ const giveOut = async (context: VerbContext, event: string, body: string): Promi
   if (outcomes.length === 0) {
     // The key may be to blame.
     await client.call({ method: 'GET', path: '/account' });
-    throw new NotDelivered(3, 'No webhook listen with this API key is running here that wants such events.');
+    throw new NotDelivered(
+      'noListener',
+      'No webhook listen with this API key is running here that wants such events.',
+    );
   }
-  if (!outcomes.every(isTaken)) throw new NotDelivered(4, 'Not every program responded with a 2xx.');
+  if (!outcomes.every(isTaken)) throw new NotDelivered('notTaken', 'Not every program responded with a 2xx.');
 };
 
 export const triggerVerbs = [

@@ -158,7 +158,7 @@ describe('the template variables of a contact', () => {
       years: '6',
     });
     expect(
-      [years('2020-11-22'), years('2026-01-01'), years(null)].map((each) => each['years']),
-    ).to.deep.equal(['5', null, null]);
+      ['2020-11-22', '2026-01-01', '2026-11-22', '2030-01-01', null].map((day) => years(day)['years']),
+    ).to.deep.equal(['5', null, null, null, null]);
   });
 });

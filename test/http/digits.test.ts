@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { readContact } from '../../adapters/http/api/contact-fields.js';
+import { contactRows } from '../../adapters/http/api/contact-file.js';
 import { maxReferenceLength } from '../../domain/card.js';
 import { rounds } from '../support/runner/effort.js';
 import {
@@ -103,6 +105,26 @@ describe('a number that becomes text', function () {
       numRuns: rounds({ usually: 25, thoroughly: 75 }),
       endOnFailure: true,
     });
+  });
+
+  it('is the text in a row of a file, unless a spreadsheet may have rounded it to an exponent', async () => {
+    const holdsInFile = async (number: string): Promise<void> => {
+      const file = (async function* () {
+        yield Buffer.from(`external_id,name,company,job_title\n${number},Ada,${number},No. ${number}\n`);
+      })();
+      const options = { key: undefined, keyIsNamed: '', fromLine: 1, unread: {} };
+      for await (const row of contactRows(file, options)) {
+        if ('contact' in row)
+          expect(readContact({ ...row.contact })).to.include({
+            externalId: number,
+            company: number,
+            jobTitle: `No. ${number}`,
+          });
+        else expect([row.problem, number].join()).to.match(/rounded its external_id: .*,\d.*e\+?\d+$/i);
+      }
+    };
+    for (const number of known) await holdsInFile(number);
+    await fc.assert(fc.asyncProperty(numbers, holdsInFile));
   });
 
   it('stays a number where the contract has a number', async () => {

@@ -438,6 +438,7 @@ describe('the edge of the service', () => {
           conformance({ method: 'GET', path: '/', status: reply.status, headers, text: reply.text }),
         ).to.equal(null);
         expect([reply.status, codeOf(reply), more]).to.deep.equal([status, 'invalid_request', []]);
+        expect(reply.text).to.match(/(?:HTTP|headers|header|Host|Expect).*\. [A-Z]/);
       });
     it('gets 100 Continue before its body if the client expects it', async () => {
       const body = JSON.stringify(aCard());

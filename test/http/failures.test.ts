@@ -242,6 +242,7 @@ describe('a failure of the service', () => {
       [409, 'request_in_progress', '1'],
       [422, 'idempotency_key_reused', null],
     ]);
+    expect(during[0]?.text).to.include('with this Idempotency-Key is still running. Wait a second');
     released.open();
     const sent = await first;
     delete interference.append;

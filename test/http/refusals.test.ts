@@ -31,6 +31,19 @@ const hello = {
  */
 const elsewhere = ['request_in_progress', 'invalid_request', 'too_many_designs'];
 
+/** The place and the next step in messages about a state; messages.test.ts has those about a request. */
+const says: Readonly<Record<string, readonly string[]>> = {
+  no_credits: ['balance is empty', 'Add credits'],
+  suspended: ['organization is suspended', 'Ask the people who run the service'],
+  no_design_available: ['saved design', 'Save one, or choose a card'],
+  hook_disabled: ['hook is paused', 'Resume it'],
+  rate_limited: ['This key', 'Wait the number of seconds in Retry-After'],
+  too_late_to_cancel: ['it is in production', 'send another one after it'],
+  idempotency_key_reused: ['Idempotency-Key', 'Use a new key'],
+  invalid_transition: ['the card is in production', 'only pending cards', 'Look the card up'],
+  too_many_endpoints: ['webhook endpoints', 'Delete one'],
+};
+
 describe('a refusal', () => {
   let service: RunningService;
   let tenant: Tenant;
@@ -203,6 +216,7 @@ describe('a refusal', () => {
       const before = await head();
       const reply = await call(service, request);
       expect([reply.status, codeOf(reply), await head()], code).to.deep.equal([status, code, before]);
+      for (const word of says[code] ?? []) expect(reply.text).to.include(word);
     }
     const balances = await Promise.all([tenant, poor, bare].map(({ balance }) => balance()));
     expect(balances).to.deep.equal([9, 0, 5]);

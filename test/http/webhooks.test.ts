@@ -338,6 +338,24 @@ describe('webhooks over HTTP', () => {
     expect(await listed(tenant)).to.include({ failure_count: 3, consecutive_failures: 3, active: true });
   });
 
+  for (const [status, rest] of [
+    ['200 OK', 'content-length: 2\r\ncontent-length: 2\r\n\r\nok'],
+    ['204 No Content', 'content-length: 2\r\n\r\nok'],
+  ] as const)
+    it(`has delivered what a receiver answers with ${status} in broken HTTP, at the first attempt`, async () => {
+      const tenant = await service.tenant();
+      const receiver = await receiverWith((response) =>
+        response.socket?.end(`HTTP/1.1 ${status}\r\n${rest}`),
+      );
+      await register(tenant, receiver.url);
+      await send(tenant);
+      await eventually(async () => (await statusesOf(tenant))[0] === 'delivered');
+      const [row] = await deliveriesOf(tenant);
+      const attempts = row?.['attempts'] as readonly Fields[];
+      expect(attempts.map(({ http_status }) => http_status)).to.deep.equal([Number(status.slice(0, 3))]);
+      expect(receiver.received).to.have.length(1);
+    });
+
   it('makes one more attempt for an exhausted delivery if an operator retries it, none for a delivered one', async () => {
     const tenant = await service.tenant();
     const receiver = await receiverWith(500);

@@ -325,7 +325,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
     if (hostMissing(request))
       void flow.refuse(
         exchange,
-        new HttpFailure(400, 'The request must have one Host header.'),
+        new HttpFailure(400, 'The request must have one Host header. Send exactly one.'),
         'internal_error',
       );
     else app(request, response);
@@ -374,7 +374,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     void flow.refuse(
       begin(request, response, false),
-      new HttpFailure(417, 'The only Expect header that is supported is 100-continue.'),
+      new HttpFailure(417, 'The only Expect header that is supported is 100-continue. Leave yours out.'),
       'internal_error',
     );
   });

@@ -150,7 +150,9 @@ describe('a picture for a design', () => {
     makes.fronts = [front('e', 'fill', 9_000_000), front('f', 'fit', 9_000_000)];
     expect(await uploadFront(deps, org, 'One', aFile().read())).to.be.a('string');
     const { file, read } = aFile();
-    expect(await uploadFront(deps, org, 'Two', read()).catch(String)).to.include('may take 1,000 MB');
+    expect(await uploadFront(deps, org, 'Two', read()).catch(String)).to.match(
+      /may take 1,000 MB. Erase some/,
+    );
     expect(file.isRead).to.equal(false);
     expect(await deps.importRecords.listOf('front', org)).to.have.length(1);
     await world.clock.advance(30 * minute);
