@@ -137,8 +137,6 @@ describe('the message of a refusal', () => {
     ['invalid_recipient', to({ state: 'Washington, D.C.' }), '`Washington, D.C.`', inField('recipient.state'), 'Did you mean `DC`?'],
     ['invalid_recipient', to({ state: 'XX' }), '`XX`', inField('recipient.state'), 'the two-letter code of a US state'],
     ['invalid_recipient', to({ state: 'TX', country: 'PR' }), 'The state TX is not in PR', inField('recipient.state'), 'send the state PR'],
-    ['invalid_recipient', to({ state: undefined, country: 'PR' }), none, inField('recipient.state'), 'send the state PR'],
-    ['invalid_recipient', fired(hook, { state: undefined, country: 'PR' }), none, inField('recipient.state'), 'send the state PR'],
     ['invalid_recipient', to({ zip: 78701 }), 'not a number', inField('recipient.zip'), 'a string such as "62701"'],
     ['invalid_recipient', to({ zip: '7870' }), personal, inField('recipient.zip'), 'must be five digits'],
     ['invalid_recipient', to({ country: 'Canada' }), '`Canada`', inField('recipient.country'), 'must be US'],

@@ -64,7 +64,6 @@ const recipient = z
     city: text({ description: 'The city.', examples: [exampleRecipient.city] }, addressPart),
     state: text(
       {
-        hint: 'two letters such as "IL" (with the country PR, send the state PR)',
         description: 'Two-letter US state code, in any case.',
         examples: [exampleRecipient.state],
       },
