@@ -45,8 +45,8 @@ export interface DeliveryClaims {
   dueTimes(): Promise<ReadonlyMap<Uuid, Milliseconds>>;
 
   /**
-   * Makes due what would be due after `latest`: it was stored while a clock was ahead. A claim of then lasts no
-   * longer than one that is made now.
+   * Makes due what would be due after `latest`: it was stored while a clock was ahead. A claim of then lasts
+   * no longer than one that is made now.
    */
   hasten(now: Milliseconds, latest: Milliseconds): Promise<void>;
 

@@ -12,7 +12,7 @@ import { startReceiver, type Receiver } from '../support/http/receiver.js';
 import { aCard, clientOf, type Client, type Reply, type Tenant } from '../support/http/service.js';
 
 const patient = { within: 30_000 };
-const sendsWhileAway = Number(process.env['SENDS_WHILE_AWAY'] ?? rounds({ usually: 20, thoroughly: 200 }));
+const sendsWhileAway = rounds({ usually: 20, thoroughly: 200, named: 'SENDS_WHILE_AWAY' });
 
 /** The names of the parts that are not ready; null if /readyz can't be reached. */
 const notReady = async (node: Node): Promise<readonly string[] | null> => {

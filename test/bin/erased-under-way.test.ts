@@ -22,7 +22,7 @@ import { Proxy } from '../support/servers/proxy.js';
 import { eventually } from '../support/time/eventually.js';
 import { signerFrom } from '../../domain/signed-note.js';
 
-const trials = Number(process.env['ERASURE_TRIALS'] ?? rounds({ usually: 1, thoroughly: 3 }));
+const trials = rounds({ usually: 1, thoroughly: 3, named: 'ERASURE_TRIALS' });
 const endpoints = 50;
 const [clock, entropy] = [new SystemClock(), new SystemEntropy()];
 // A hint that came while a delivery was claimed is made up for once a minute.

@@ -80,7 +80,7 @@ export interface OpenedDeliveries {
   readonly deliveries: Deliveries;
   /** The deliveries as a new process finds them after this one has died. */
   readonly restarted: () => Promise<Deliveries>;
-  /** The same with a clock that has changed by this much since, and claims that end when their time is over. */
+  /** The same, with a clock that has changed by this much, and claims that end when their time is over. */
   readonly restartedLater: (by: Milliseconds) => Promise<Deliveries>;
   /** Null if it does at once what touches many rows. */
   readonly steps: Steps | null;

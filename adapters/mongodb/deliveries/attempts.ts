@@ -194,8 +194,8 @@ export class MongoAttempts {
   }
 
   /**
-   * Claims that end later than any may were made before the clock was set back: each lasts as if made now, and
-   * an attempt that is under way can still be recorded.
+   * Claims that end later than any may were made before the clock was set back: each lasts as if made now,
+   * and an attempt that is under way can still be recorded.
    */
   async shortenClaims(): Promise<void> {
     const now = this.#clock.now();

@@ -90,8 +90,8 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
           .limit(batchSize)
           .toArray();
         if (rows.length === 0) break;
-        await deliveries.deleteMany({ ...ended, _id: { $in: rows.map(({ _id }) => _id) } });
-        count += rows.length;
+        const found = { ...ended, _id: { $in: rows.map(({ _id }) => _id) } };
+        count += (await deliveries.deleteMany(found)).deletedCount;
       }
       await endpoints.forget(before);
       await erasedCards(database).deleteMany({ at: { $lte: before } });

@@ -20,11 +20,15 @@ export const isThorough = (environment: Environment = process.env): boolean => {
 export interface Effort {
   readonly usually: number;
   readonly thoroughly: number;
+  /** An environment variable with another number. */
+  readonly named?: string;
 }
 
 /** How often to repeat what finds more the more often it runs. */
-export const rounds = ({ usually, thoroughly }: Effort, environment: Environment = process.env): number =>
-  isThorough(environment) ? thoroughly : usually;
+export const rounds = (
+  { usually, thoroughly, named = '' }: Effort,
+  environment: Environment = process.env,
+): number => Number(environment[named] ?? (isThorough(environment) ? thoroughly : usually));
 
 const drawnHere = String(randomInt(1_000_000));
 

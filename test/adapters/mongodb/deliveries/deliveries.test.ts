@@ -110,6 +110,48 @@ describeWithEngines(['MONGODB_URL'], 'deliveries in MongoDB, of several processe
   );
 
   it(
+    'are not freed by a process whose claim another has taken over',
+    using(async (database, process) => {
+      await process().log.insert([row(1)]);
+      const later = new VirtualClock();
+      const entropy = new SystemEntropy();
+      const other = new MongoDeliveries({ database, clock: later, entropy });
+      const taken: DeliveryClaim[] = [];
+      const late = delaying(database, (call) =>
+        call === 'updateMany deliveries' && later.now() > early.now()
+          ? claim(other, 9e15, 1).then(({ claimed }) => taken.push(...claimed))
+          : null,
+      );
+      const early = new VirtualClock();
+      const slow = new MongoDeliveries({ database: late, clock: early, entropy });
+      const [first] = (await claim(slow, 9e15, 1)).claimed;
+      if (first === undefined) throw new Error('one is due');
+      later.set(later.now() + 3_600_000);
+      await slow.claims.release(first);
+      const third = new MongoDeliveries({ database, clock: later, entropy });
+      expect((await claim(third, 9e15, 1)).claimed).to.deep.equal([]);
+      expect(taken.map(({ delivery }) => delivery)).to.deep.equal(['dlv_1']);
+    }),
+  );
+
+  it(
+    'are not removed if they were made due again since they were found to have ended',
+    using(async (database, process) => {
+      const other = process();
+      await other.log.insert([row(1)]);
+      const [first] = (await claim(other, 9e15, 1)).claimed;
+      if (first === undefined) throw new Error('one is due');
+      await other.claims.record(first, failed, exhausted, 9);
+      const late = delaying(database, (call) =>
+        call === 'deleteMany deliveries' ? other.log.retry(org, 'dlv_1', 9_000, 9e15) : null,
+      );
+      const removing = new MongoDeliveries({ database: late, clock, entropy: new SystemEntropy() });
+      expect(await removing.log.removeEnded(clock.now() + 60_000)).to.equal(0);
+      expect((await other.log.get(org, 'dlv_1'))?.status).to.equal('pending');
+    }),
+  );
+
+  it(
     'insert a row once, whoever else does',
     using(async (_, process) => {
       const rows = Array.from({ length: 30 }, (_, index) => row(index + 1));

@@ -1,9 +1,15 @@
 import { expect } from 'chai';
 import { mongoArtwork } from '../../../../adapters/mongodb/records/artwork.js';
+import { builds } from '../../../../adapters/mongodb/read/builds.js';
+import { mongoProjectionStore } from '../../../../adapters/mongodb/read/projection-store.js';
+import { mongoHookCalls } from '../../../../adapters/mongodb/records/hook-calls.js';
+import { mongoSignInRecords } from '../../../../adapters/mongodb/records/records.js';
+import type { HookCall } from '../../../../application/ports/hook-calls.js';
+import { notes } from '../../../support/fixtures/notes.js';
 import { MongoIdempotencyStore } from '../../../../adapters/mongodb/records/idempotency-store.js';
 import { answerTtl, type KeyClaim } from '../../../../application/ports/idempotency-store.js';
 import { ArtworkDigest } from '../../../../domain/artwork.js';
-import type { CommandId, Instant, OrganizationId } from '../../../../domain/ids.js';
+import type { CommandId, Instant, OrganizationId, Uuid } from '../../../../domain/ids.js';
 import { describeWithEngines } from '../../../support/runner/engines.js';
 import { standingClock } from '../../../support/time/standing-clock.js';
 import { delaying, freshDatabase } from '../support.js';
@@ -55,6 +61,61 @@ describeWithEngines(['MONGODB_URL'], 'a write in MongoDB that another process is
       const removing = mongoArtwork(late, standingClock(2_000));
       expect(await removing.remove(digest, 1_000)).to.equal(false);
       expect((await putAt(2_000).get(digest, 'master'))?.equals(master)).to.equal(true);
+    } finally {
+      await end();
+    }
+  });
+
+  for (const call of ['deleteOne', 'insertOne'])
+    it(`of a record in the place of one that has ended: leaves it to who added it before the ${call}`, async () => {
+      const { database, end } = freshDatabase(url);
+      try {
+        const at = (now: number, on = database) =>
+          mongoSignInRecords({ database: on, clock: standingClock(now) });
+        const record = { kind: 'link', id: 'one', owner: 'org-1', data: { of: 'old' }, ends: 1_000 } as const;
+        await at(0).add(record);
+        const quick = { ...record, data: { of: 'quick' }, ends: 9_000 };
+        const late = delaying(database, (made) =>
+          made === `${call} sign_in_records` ? at(2_000).add(quick) : null,
+        );
+        expect(await at(2_000, late).add({ ...record, data: { of: 'late' }, ends: 9_000 })).to.equal(false);
+        expect((await at(2_000).find('link', 'one'))?.data).to.deep.equal({ of: 'quick' });
+      } finally {
+        await end();
+      }
+    });
+
+  it('of a build that two retire: leaves it the time at which the first did', async () => {
+    const { database, end } = freshDatabase(url);
+    try {
+      const at = (now: number, on = database) =>
+        mongoProjectionStore({ database: on, clock: standingClock(now) });
+      const { generation: old } = await at(0).active(notes);
+      const { generation } = await at(0).startBuild(notes);
+      const late = delaying(database, (call) =>
+        call === 'updateMany builds' ? at(1_000).activate(notes, generation) : null,
+      );
+      await at(5_000, late).activate(notes, generation);
+      const retired = await (await builds(database)).findOne({ state: 'retired' });
+      expect([retired?.generation, retired?.retiredAt]).to.deep.equal([old, 1_000]);
+    } finally {
+      await end();
+    }
+  });
+
+  it("of a hook's use that is counted twice at once: counts it once", async () => {
+    const { database, end } = freshDatabase(url);
+    try {
+      const [id, hook] = ['call-1' as Uuid, 'a-hook' as Uuid];
+      const of = { org: 'org-1' as OrganizationId, at: '2026-03-01T12:00:00.000Z' as Instant };
+      const call: HookCall = { ...of, id, hook, status: 201, code: null, card: 'HC-1', requestId: 'req_1' };
+      const calls = mongoHookCalls({ database, keep: 1_000 });
+      const late = delaying(database, (made) =>
+        made === 'findOneAndUpdate hook_uses' ? calls.record(call) : null,
+      );
+      await mongoHookCalls({ database: late, keep: 1_000 }).record(call);
+      expect((await calls.use([hook])).get(hook)?.fireCount).to.equal(1);
+      expect(await calls.page(hook, { startingAfter: null, limit: 9 })).to.deep.equal([call]);
     } finally {
       await end();
     }

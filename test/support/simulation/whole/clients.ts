@@ -22,8 +22,8 @@ interface Deed {
 }
 
 /**
- * Whichever process is asked, the balance is one that the ledger has had since the movement of this type for a
- * card that was answered.
+ * Whichever process is asked, the balance is one that the ledger has had since the movement of this type for
+ * a card that was answered.
  */
 const seeBalance = async (
   town: Town,
@@ -318,11 +318,11 @@ const revoke: Deed['does'] = async (town, dice) => {
   if (revoked === null || revoked.status >= 300) return;
   const here = await use(by);
   if (here !== null && here.status < 300)
-    house.problems.push('51: a key was good in the process that had revoked it');
+    house.problems.push('decision 51: a key was good in the process that had revoked it');
   await house.clock.sleep(trustedFor);
   const elsewhere = await use(house.process(dice));
   if (house.isPrompt && elsewhere !== null && elsewhere.status < 300)
-    house.problems.push('51: a key was good five seconds after it was revoked');
+    house.problems.push('decision 51: a key was good five seconds after it was revoked');
 };
 
 /** Suspends the other customer, and ends that again. */

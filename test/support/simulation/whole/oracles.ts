@@ -286,7 +286,7 @@ const tree: Oracle = async ({ town: { house } }) => {
   });
   return [
     ...(isInOrder ? [] : ['24: the leaves are not in the order of the log']),
-    ...roots.map(({ size }) => `25: the checkpoint of size ${size} is of another tree`),
+    ...roots.map(({ size }) => `24: the checkpoint of size ${size} is of another tree`),
   ];
 };
 
@@ -361,7 +361,7 @@ const publications: Oracle = ({ town: { house }, log }) => {
 const maxWay = 3_000;
 
 /**
- * 25. Whichever clocks wrote them, the times of a stream never go back, and attempts have the time that all
+ * 35. Whichever clocks wrote them, the times of a stream never go back, and attempts have the time that all
  * processes with servers agree on.
  */
 const times: Oracle = ({ town: { house }, log, deliveries: rows, received }) => {
@@ -370,7 +370,7 @@ const times: Oracle = ({ town: { house }, log, deliveries: rows, received }) => 
     const before = last.get(stream) ?? '';
     last.set(stream, occurredAt);
     return occurredAt < before
-      ? [`25: event ${revision} of ${stream} is earlier than the one before it`]
+      ? [`35: event ${revision} of ${stream} is earlier than the one before it`]
       : [];
   });
   const near = apart(house.troubles.drift, 0);
@@ -379,7 +379,7 @@ const times: Oracle = ({ town: { house }, log, deliveries: rows, received }) => 
   const untimely = rows.flatMap(({ id, attempts: made }) =>
     made
       .filter(({ at }) => !wasSent(id, at))
-      .map(({ at }) => `25: ${id} was not sent at ${at}, as its attempt says`),
+      .map(({ at }) => `35: ${id} was not sent at ${at}, as its attempt says`),
   );
   return [...backwards, ...(house.embedded ? [] : untimely)];
 };
