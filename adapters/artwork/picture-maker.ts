@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import type { MadeFronts, PictureMaker } from '../../application/ports/picture-maker.js';
@@ -36,7 +36,7 @@ export class PictureProcess implements PictureMaker {
     this.#maxTime = timeout;
   }
 
-  make(file: Buffer): Promise<MadeFronts> {
+  make(file: readonly Buffer[]): Promise<MadeFronts> {
     return this.#inTurn(async () => {
       const output = await this.#run(file);
       const end = output.indexOf('\n');
@@ -56,7 +56,7 @@ export class PictureProcess implements PictureMaker {
   }
 
   /** The output of the process by its end, however it ended. */
-  async #run(file: Buffer): Promise<Buffer> {
+  async #run(file: readonly Buffer[]): Promise<Buffer> {
     const child = spawn(process.execPath, [`--max-old-space-size=${maxHeap}`, this.#program], {
       env: {},
       stdio: ['pipe', 'pipe', 'ignore'],
@@ -65,8 +65,7 @@ export class PictureProcess implements PictureMaker {
     });
     // It may end before it has read everything, or not begin.
     child.on('error', () => undefined);
-    child.stdin.on('error', () => undefined);
-    child.stdin.end(file);
-    return buffer(child.stdout);
+    pipeline(file, child.stdin).catch(() => undefined);
+    return Buffer.concat((await child.stdout.toArray()) as Buffer[]);
   }
 }

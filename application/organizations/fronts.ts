@@ -59,10 +59,10 @@ const assertRoom = async (deps: FrontDeps, org: OrganizationId): Promise<void> =
     );
 };
 
-const bytesIn = async (file: AsyncIterable<Buffer>): Promise<Buffer> => {
+const piecesOf = async (file: AsyncIterable<Buffer>): Promise<readonly Buffer[]> => {
   const pieces: Buffer[] = [];
   for await (const piece of file) pieces.push(piece);
-  return Buffer.concat(pieces);
+  return pieces;
 };
 
 /**
@@ -87,7 +87,7 @@ export const uploadFront = async (
   try {
     // Counted with this one, so that of several at once none is overlooked.
     await assertRoom(deps, org);
-    const made = await pictureMaker.make(await bytesIn(file));
+    const made = await pictureMaker.make(await piecesOf(file));
     const faults = made.map((front) => printFault(front, front.fit));
     const good = made.filter((_, at) => faults[at]?.isRefused !== true);
     if (good.length === 0)

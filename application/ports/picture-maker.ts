@@ -7,8 +7,8 @@ export type MadeFronts = readonly (Front & { readonly pictures: Pictures })[];
 /** Makes fronts of pictures that people upload. */
 export interface PictureMaker {
   /**
-   * Throws `invalid_body`, in words that say what to do, if it is no picture of the kinds that are taken, is
-   * damaged, or takes too much time or memory.
+   * Makes them of a file in pieces, which take a while to join. Throws `invalid_body`, in words that say what
+   * to do, if it is no picture of the kinds that are taken, is damaged, or takes too much time or memory.
    */
-  make(file: Buffer): Promise<MadeFronts>;
+  make(file: readonly Buffer[]): Promise<MadeFronts>;
 }

@@ -97,7 +97,6 @@ export interface Action<C> {
   readonly run: (context: C, sent: Sent) => Promise<Outcome>;
   /** For a form with a file, of which a page has one at most: runs the action, any number of times. */
   readonly upload?: (context: C, sent: Sent, upload: Upload) => Promise<Outcome>;
-  /** Of that file; without it, the usual one. */
   readonly fileLimit?: FileLimit;
 }
 

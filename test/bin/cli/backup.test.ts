@@ -11,7 +11,9 @@ import { runCommandLine } from '../../../bin/cli/program.js';
 import { startService, type Service } from '../../../bin/wiring/service.js';
 import { readSettings } from '../../../bin/settings/settings.js';
 import { run } from '../../support/servers/programs.js';
+import { uploadPicture } from '../../support/artwork/upload.js';
 import { aCard, clientOf, clientsOf, type Tenant } from '../../support/http/service.js';
+import { memberOf } from '../../support/http/visitor.js';
 import { markOfDirectory } from '../../../bin/settings/rehearsal-mark.js';
 import { UnusableSecretFile } from '../../../bin/settings/secret-files.js';
 import { parseSigner, signerFrom, signerText, vkeyOf } from '../../../domain/signed-note.js';
@@ -75,7 +77,18 @@ describe('a backup of the embedded engine', () => {
 
   it('holds every card that was acknowledged before it began, while the service goes on, and can be restored', async () => {
     const running = await serve('data');
-    const tenant = await clientsOf(running).tenant({ credits: 1_000_000, requestsPerMinute: 1_000_000 });
+    const { operator, tenant: makeTenant } = clientsOf(running);
+    const tenant = await makeTenant({ credits: 1_000_000, requestsPerMinute: 1_000_000 });
+    const owner = await memberOf({ baseUrl: running.baseUrl, operator }, tenant.org, 'owner');
+    await owner.submit(await uploadPicture(owner, tenant.org), 'save', { fit: 'fill' });
+    const [front = ''] =
+      /\/pictures\/[^"]+/.exec((await owner.get(`/console/${tenant.org}/designs`)).text) ?? [];
+    const masterAt = async (base: string): Promise<Buffer> => {
+      const response = await fetch(`${base}${front.replace('thumbnail.webp', 'front.jpg')}`);
+      expect(response.status).to.equal(200);
+      return Buffer.from(await response.arrayBuffer());
+    };
+    const uploaded = await masterAt(running.baseUrl);
     const before: string[] = [];
     for (let at = 0; at < 20; at++) before.push(await send(tenant, `before ${at}`));
     let isOver = false;
@@ -126,6 +139,7 @@ describe('a backup of the embedded engine', () => {
     expect(fronts).to.have.length.greaterThan(0);
     for (const { pathname } of fronts)
       expect((await fetch(`${again.baseUrl}${pathname}`)).status, pathname).to.equal(200);
+    expect((await masterAt(again.baseUrl)).equals(uploaded)).to.equal(true);
   });
 
   it('can be one file, without the secrets', async () => {

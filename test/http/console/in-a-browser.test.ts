@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import sharp from 'sharp';
 import { redAndBlue } from '../../support/artwork/upload.js';
 import { expectNoFault } from '../../support/http/accessibility.js';
 import { describeInBrowser } from '../../support/http/browser.js';
@@ -209,6 +210,29 @@ describeInBrowser('the console in a browser', (browser) => {
       await page.getByRole('heading', { name: 'Card for Ada Lovelace' }).waitFor();
       await page.getByAltText('Welcome Home: its picture').waitFor();
     });
+  });
+
+  it('takes a picture and saves the design without scripts, and tells what is wrong with a drawing', async () => {
+    const jpeg = await sharp(Buffer.from(await (await redAndBlue()).arrayBuffer()))
+      .jpeg()
+      .toBuffer();
+    const uploaded = async (page: Page): Promise<void> => {
+      await open(page, `/console/${lively.tenant.org}/designs/new`);
+      await page.getByLabel('Name').fill('By hand');
+      const upload = async (name: string, mimeType: string, buffer: Buffer): Promise<void> => {
+        await page.locator('input[type=file]').setInputFiles({ name, mimeType, buffer });
+        await page.getByRole('button', { name: 'Upload' }).click();
+      };
+      const drawing = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>';
+      await upload('drawing.png', 'image/png', Buffer.from(drawing));
+      await page.getByRole('alert').getByText('This SVG is a drawing').waitFor();
+      expect(await page.getByLabel('Name').inputValue()).to.equal('By hand');
+      await upload('ours.jpg', 'image/jpeg', jpeg);
+      await page.getByText('The front, as it will be printed').waitFor();
+      await page.getByRole('button', { name: 'Save the design' }).click();
+      await page.getByAltText('By hand: its picture').waitFor();
+    };
+    await look(lively.owner, { javaScriptEnabled: false }, uploaded, /status of 422/);
   });
 
   it('takes a picture that is dropped, shows how it is uploaded, and what is wrong with it', async () => {

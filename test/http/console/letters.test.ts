@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Locator } from 'playwright-core';
 import { firstHandwritings } from '../../../domain/catalogue.js';
 import { layOut, panel } from '../../../domain/letter-layout.js';
 import { describeInBrowser } from '../../support/http/browser.js';
@@ -107,6 +108,21 @@ describeInBrowser('letters in a browser', (browser) => {
     await page.context().close();
   });
 
+  /** The boxes of a front, an inside and an envelope, which are as large as they are beside each other. */
+  const trueSizes = async (parts: Locator) => {
+    const boxes = await Promise.all((await parts.all()).map((part) => part.boundingBox()));
+    const inches = (boxes[0]?.width ?? 0) / 5;
+    expect(inches).to.be.above(35);
+    expect(
+      boxes.map((box) => [box?.width, box?.height].map((size = 0) => Math.round((size / inches) * 4) / 4)),
+    ).to.deep.equal([
+      [5, 7],
+      [5, 7],
+      [7.25, 5.25],
+    ]);
+    return boxes;
+  };
+
   it('are shown while a message is typed, and need no script', async () => {
     const page = await pageAs(owner);
     const complaints: string[] = [];
@@ -116,6 +132,7 @@ describeInBrowser('letters in a browser', (browser) => {
     await page.getByLabel('Message').fill('Thank you, Ada.');
     await page.locator('#preview svg text').getByText('Thank you, Ada.').waitFor();
     await page.getByText('15 of 500 characters').waitFor();
+    await trueSizes(page.locator('#preview .piece > section > :is(img, svg, .cover)'));
     expect(complaints).to.deep.equal([]);
     await page.context().close();
   });
@@ -137,16 +154,7 @@ describeInBrowser('letters in a browser', (browser) => {
       await page.goto(`${service.baseUrl}/cards/${id}`);
       await page.evaluate('document.fonts.ready');
       const parts = page.locator('.piece > section > :is(img, svg)');
-      const boxes = await Promise.all((await parts.all()).map((part) => part.boundingBox()));
-      const inches = (boxes[0]?.width ?? 0) / 5;
-      expect(inches).to.be.above(35);
-      expect(
-        boxes.map((box) => [box?.width, box?.height].map((size = 0) => Math.round((size / inches) * 4) / 4)),
-      ).to.deep.equal([
-        [5, 7],
-        [5, 7],
-        [7.25, 5.25],
-      ]);
+      const boxes = await trueSizes(parts);
       const paper = boxes[2] ?? { x: 0, width: 0 };
       const lines = await page.locator('.piece svg.architect').last().locator('text').all();
       expect(await Promise.all(lines.map((line) => line.textContent()))).to.include.members([name, line1]);

@@ -43,6 +43,11 @@ describe('a new design in the console', () => {
     const { text } = await owner.get(location);
     expect(text).to.include('It fills the card, and is cut at the edges.').and.include('with a white border');
     expect(text).not.to.include('per inch');
+    // The card, 1,500 × 2,100 dots, within the 38 that are printed around it and cut off.
+    const [cut, all] = ['M38 38h1500v2100h-1500z', 'M0 0h1575v2175h-1575z'];
+    const paths = [...text.matchAll(/<path d="([^"]*)"/g)].map(([, d = '']) => d);
+    const drawn = paths.filter((d) => d.includes(cut));
+    expect(drawn).to.deep.equal([`${all}${cut}`, cut, `${all}${cut}`, cut]);
     const [fill, fit] = picturesIn(text);
     const printed = await fetched(fill);
     const { width, height, density, format } = await sharp(printed.bytes).metadata();

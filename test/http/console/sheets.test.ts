@@ -122,6 +122,17 @@ describe('the sheets of cards', () => {
       [blue, [middle, bottom, right, top]],
     ] as const)
       for (const [at, edge] of wanted.entries()) expect(found[at]).to.be.closeTo(edge, 0.25);
+    // Marks of the cut at each corner, between the edge of the paper and what is printed.
+    const isMarked = (x: number, y: number): boolean => front?.isDark(x * inch, y * inch) === true;
+    for (const edge of [0.2, 7.8])
+      for (const x of [0.5, 5.5]) expect(isMarked(x, edge), `${x}`).to.equal(true);
+    for (const edge of [0.2, 5.8])
+      for (const y of [0.5, 7.5]) expect(isMarked(edge, y), `${y}`).to.equal(true);
+    expect([isMarked(0.55, 0.2), isMarked(0.2, 0.55), isMarked(0.5, 0.36)]).to.deep.equal([
+      false,
+      false,
+      false,
+    ]);
   }).timeout(60_000);
 
   it('hold every text inside their edges, in each handwriting', async () => {

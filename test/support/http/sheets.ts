@@ -62,6 +62,8 @@ export interface SeenSheet {
   readonly png: Buffer;
   /** The box of the dots of a kind, in millimetres from the lower left corner; null if there are none. */
   readonly boxOf: (isMeant: (red: number, green: number, blue: number) => boolean) => Box | null;
+  /** Whether something is drawn there, in millimetres from the lower left corner, be it a thin line. */
+  readonly isDark: (x: number, y: number) => boolean;
 }
 
 /** Pages of a PDF as pictures, by their numbers. */
@@ -77,6 +79,14 @@ export const seen = async (pdf: Buffer, pages: readonly number[]): Promise<reado
       png: await sharp(data, { raw: { width, height, channels: 4 } })
         .png()
         .toBuffer(),
+      isDark: (x, y) => {
+        const column = Math.floor((x * seenAt) / 25.4);
+        const row = Math.floor(height - (y * seenAt) / 25.4);
+        const beside = [-1, 0, 1];
+        return beside.some((dx) =>
+          beside.some((dy) => (data[4 * ((row + dy) * width + column + dx)] ?? 255) < 220),
+        );
+      },
       boxOf: (isMeant) => {
         let [left, top, right, bottom] = [width, height, -1, -1];
         for (let y = 0; y < height; y++)
