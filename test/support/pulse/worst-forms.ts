@@ -1,4 +1,3 @@
-import sharp from 'sharp';
 import { maxBodyBytes } from '../../../adapters/http/server/json-body.js';
 import { kindsOfText, worstText } from './worst-texts.js';
 
@@ -62,7 +61,7 @@ interface Multipart {
   readonly body: Buffer;
 }
 
-/** A file of contacts or a picture, for the form of this id. */
+/** A file of contacts, for the form of this id. */
 export type NamedFile = readonly [name: string, make: (form: string) => Multipart];
 
 const boundary = 'a-boundary';
@@ -71,15 +70,12 @@ const type = `multipart/form-data; boundary=${boundary}`;
 const part = (name: string, value: string, more = ''): string =>
   `--${boundary}\r\ncontent-disposition: form-data; name="${name}"${more}\r\n\r\n${value}\r\n`;
 
-/** What pages that take a picture want to know of it, too. */
-const fields = { name: 'Worst', slug: 'worst', title: 'Worst' };
-
 const fileOf =
   (content: string | Buffer) =>
   (form: string): Multipart => ({
     type,
     body: Buffer.concat([
-      ...Object.entries({ ...fields, form }).map(([name, value]) => Buffer.from(part(name, value))),
+      Buffer.from(part('form', form)),
       Buffer.from(part('file', '', '; filename="contacts.csv"').slice(0, -2)),
       Buffer.from(content),
       Buffer.from(`\r\n--${boundary}--\r\n`),
@@ -125,30 +121,6 @@ export const worstFiles = (size: number): readonly NamedFile[] => [
     ],
   ),
   ['what is no text at its end', fileOf(Buffer.concat([Buffer.alloc(size - 1, 'x\n'), Buffer.from([0xff])]))],
-];
-
-/** Large pictures, and as much that is none. */
-export const worstPictures = async (): Promise<readonly NamedFile[]> => {
-  const noise = (width: number, height: number) =>
-    sharp({
-      create: {
-        width,
-        height,
-        channels: 3,
-        background: '#000',
-        noise: { type: 'gaussian', mean: 128, sigma: 60 },
-      },
-    });
-  return [
-    ['a PNG of noise', fileOf(await noise(2_600, 3_000).png().toBuffer())],
-    ['a JPEG of noise', fileOf(await noise(4_000, 5_000).jpeg().toBuffer())],
-    largestFile(24_000_000),
-  ];
-};
-
-export const largestFile = (size: number): NamedFile => [
-  `${size} bytes of one letter`,
-  fileOf(Buffer.alloc(size, 'x')),
 ];
 
 /** The worst around a file. */
