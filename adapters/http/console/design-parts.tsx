@@ -34,6 +34,13 @@ export const Withdraw = ({ design }: { readonly design: string }) => (
   </Form>
 );
 
+const ErasePicture = ({ design }: { readonly design: string }) => (
+  <details>
+    <summary>Erase the picture</summary>
+    <Erase design={design} />
+  </details>
+);
+
 /** The designs that the house has withdrawn, and what to do about their cards. */
 export const Withdrawn = ({
   archived,
@@ -72,12 +79,7 @@ export const Withdrawn = ({
                 </Form>
               </span>
             ) : null}
-            {artwork === null || !may(role, 'designs.write') ? null : (
-              <details>
-                <summary>Erase the picture</summary>
-                <Erase design={id} />
-              </details>
-            )}
+            {artwork === null || !may(role, 'designs.write') ? null : <ErasePicture design={id} />}
           </li>
         ))}
       </ul>
@@ -85,7 +87,8 @@ export const Withdrawn = ({
   );
 };
 
-const perPage = 60;
+/** How many designs a page shows of each kind. */
+export const perPage = 60;
 
 /** The archived designs whose pictures are still kept, and count: a part of them, from after one on. */
 export const Archived = ({
@@ -107,10 +110,7 @@ export const Archived = ({
           <li class="panel">
             <Cover title={name} artwork={artwork} />
             <strong>{name}</strong>
-            <details>
-              <summary>Erase the picture</summary>
-              <Erase design={id} />
-            </details>
+            <ErasePicture design={id} />
           </li>
         ))}
       </ul>

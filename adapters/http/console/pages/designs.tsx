@@ -15,13 +15,12 @@ import { Cover } from '../../web/cover.js';
 import { Form, Submit } from '../../web/form.js';
 import { Badge, Empty, Older, PageHeading } from '../../web/parts.js';
 import { Time } from '../../web/time.js';
-import { Archived, Erase, Withdraw, Withdrawn } from '../design-parts.js';
+import { Archived, Erase, perPage, Withdraw, Withdrawn } from '../design-parts.js';
 import type { NoticeName } from '../notice.js';
 import { confirmed, type OrgContext, page, type Sent } from '../page.js';
 import { paths } from '../../web/paths.js';
 
 const maxOffered = 100;
-const perPage = 60;
 
 /** A form about one design. */
 const changing = (
