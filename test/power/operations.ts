@@ -117,6 +117,7 @@ export const operationsFrom = (trace: string, directory: string): readonly Opera
     const [from = null, path = null] = textsIn(given).map((text) => named(textOf(text)));
     if (path === null || from === null) return;
     there.add(path);
+    if (kind === 'rename') there.delete(from);
     operations.push({ kind, from, path });
   };
   const removed = ({ given }: Call): void => {

@@ -33,13 +33,13 @@ describe('the judge of passwords', () => {
 
   it('leaves this thread free while it thinks about the worst that can be sent', async () => {
     judge = new JudgingThread();
-    const active: number[] = [];
+    const busy: number[] = [];
     for (let tries = 0; tries < 3; tries += 1) {
       const before = performance.eventLoopUtilization();
       await judge.judge('p@$$w0rd'.repeat(32), []);
-      active.push(performance.eventLoopUtilization(before).active);
+      busy.push(performance.eventLoopUtilization(before).utilization);
     }
-    expect(Math.min(...active)).to.be.below(200);
+    expect(Math.min(...busy)).to.be.below(0.5);
   });
 
   it('looks at the first 64 characters', async () => {

@@ -81,7 +81,7 @@ describe('the webhook sender', () => {
       clock: new RealClock(),
       rules: () => ({ ownHosts: hostSet(['cards.test']), ports: null }),
       allowNetworks: ['127.0.0.0/8'],
-      timeout: 1_000,
+      timeout: 10_000,
       extraCertificates: [authority.cert],
       ...options,
     });

@@ -147,7 +147,7 @@ const long = new Set(longFiles.map((name) => join('dist/test', `${name}.test.js`
 const pulse = join('dist/test/http/pulse.test.js');
 
 /** How many files with tests over HTTP a run repeats on servers: continuous integration has half an hour. */
-const usuallyOnServers = isIntegration() ? 15 : 12;
+const usuallyOnServers = isIntegration() ? 10 : 8;
 
 /** Whether nothing is left out. */
 const isEverythingWanted = (): boolean => process.env[effortVariable] === 'thorough';
