@@ -49,8 +49,8 @@ export const readEmail: TextRule = Object.assign(
 /** Whatever might be an address. */
 const addresses = /[^\s<>()[\]"“”„‘’‚«»`,;:@]+@[^\s<>()[\]"“”„‘’‚«»`,;:@]+/g;
 /** Begins as names do: a sign before it may be left over from a list or a quotation. */
-const local = /[\p{Ll}\p{Lo}\p{Nd}_][\p{L}\p{M}\p{Nd}.!#$%&'*+/?^_{}~-]*/u.source;
-const host = /(?:[\p{L}\p{M}\p{Nd}-]+\.)*[\p{L}\p{M}\p{Nd}-]*[\p{Ll}\p{Lo}\p{M}\p{Nd}]/u.source;
+const local = /_*[\p{Ll}\p{Lo}\p{Nd}][\p{L}\p{M}\p{Nd}.!#$%&'*+/?^_{}~-]*/u.source;
+const host = /(?:[\p{L}\p{M}\p{Nd}-]+\.)*[\p{L}\p{M}\p{Nd}-]*[\p{Ll}\p{Lo}\p{Nd}]\p{M}*/u.source;
 /** Exactly one, with nothing around it. No mark that only decorates: none beside ASCII is left in NFC. */
 const address = new RegExp(String.raw`^(?!.*[\0-\x7f]\p{M})${local}@${host}$`, 'u');
 /** Disguises an `@`, or is left over from another way of writing: no part of an address. */
