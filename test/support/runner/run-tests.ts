@@ -194,11 +194,9 @@ const printSample = (leftOut: number): void => {
   );
 };
 
-const runChecks = async (): Promise<readonly boolean[]> => {
+const runChecks = (): Promise<readonly boolean[]> => {
   console.log('\n  static checks');
-  const passed: boolean[] = [];
-  for (const check of checks) passed.push(await passes(check));
-  return passed;
+  return Promise.all(checks.map(passes));
 };
 
 const printFlaky = (flaky: Results['flaky']): void => {
@@ -249,13 +247,12 @@ const main = async (args: readonly string[]): Promise<number> => {
   if (thorough) process.env[effortVariable] = 'thorough';
   process.env[sampleVariable] = sampleNumber();
   const files = isWhole ? withoutMostLong(asked.files) : asked.files;
-  // Half of the tests wait for servers most of their time, so the checks run beside them.
-  const checking = isWhole ? runChecks() : [];
+  // Not beside the tests: they leave no processor to those that start and kill a dozen processes.
+  const checked = isWhole ? await runChecks() : [];
   const engines = isWhole ? await Promise.all(startable.map(startEngine)) : [];
   try {
     const runs = [await runTests({ files, options })];
     if (isWhole) runs.push(await runDistributed(files));
-    const checked = await checking;
     const { passed, failed, skipped, skippedFor, failures, flaky, times: taken } = sumOf(runs);
     const brokenChecks = checked.filter((ok) => !ok).length;
     printSkipped(skippedFor);
