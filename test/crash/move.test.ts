@@ -14,7 +14,15 @@ import { startService, type Service } from '../../bin/wiring/service.js';
 import { readSettings } from '../../bin/settings/settings.js';
 import { cheapPasswords } from '../support/fixtures/cheap-passwords.js';
 import { authority, receiverSettings, startReceiver, type Receiver } from '../support/http/receiver.js';
-import { aCard, built, clientOf, clientsOf, type Client, type Fields } from '../support/http/service.js';
+import {
+  aCard,
+  built,
+  clientOf,
+  clientsOf,
+  type Client,
+  type Fields,
+  type Reply,
+} from '../support/http/service.js';
 import { memberOf, operatorOf } from '../support/http/visitor.js';
 import { describeWithEngines } from '../support/runner/engines.js';
 import { distributedWiring, testWaits } from '../support/runner/wiring.js';
@@ -81,11 +89,15 @@ const withoutPositions = (value: unknown): unknown => {
   );
 };
 
+/** Reads again if the service has closed an idle connection while this process compared long lists. */
+const read = (operator: Client, path: string): Promise<Reply> =>
+  built(operator(`/operator/v1${path}`).catch(() => operator(`/operator/v1${path}`)));
+
 const allRows = async (operator: Client, path: string): Promise<readonly Fields[]> => {
   const rows: Fields[] = [];
   for (let cursor = ''; ;) {
     const query = cursor === '' ? '' : `${path.includes('?') ? '&' : '?'}starting_after=${cursor}`;
-    const { body } = await built(operator(`/operator/v1${path}${query}`));
+    const { body } = await read(operator, `${path}${query}`);
     rows.push(...(body['data'] as readonly Fields[]));
     cursor = typeof body['next_cursor'] === 'string' ? body['next_cursor'] : '';
     if (cursor === '') return rows;
@@ -117,8 +129,8 @@ const shown = async (service: Service, org: string, hook: string, request: strin
     ['reconciliation', `${of}/reconciliation`],
     ['request', `/requests/${request}`],
   ] as const)
-    found[name] = (await built(operator(`/operator/v1${path}`))).body;
-  const { text } = await operator('/operator/v1/events?until=head');
+    found[name] = (await read(operator, path)).body;
+  const { text } = await read(operator, '/events?until=head');
   found['events'] = text
     .split('\n')
     .flatMap((line) => (line.startsWith('data:') ? [JSON.parse(line.slice(5)) as Fields] : []))
@@ -140,7 +152,7 @@ const expectSame = (found: Fields, wanted: Fields): void => {
 
 /** The events in an export of an organization. The export is recorded itself, so proofs change. */
 const exported = async (service: Service, org: string): Promise<readonly unknown[]> => {
-  const { text } = await built(clientsOf(service).operator(`/operator/v1/exports?organization=${org}`));
+  const { text } = await read(clientsOf(service).operator, `/exports?organization=${org}`);
   return text.split('\n').flatMap((line) => {
     if (!line.startsWith('{"index"') || line.includes('AuditExported')) return [];
     const { proof: _proof, index: _index, ...event } = JSON.parse(line) as Fields;

@@ -41,12 +41,12 @@ export const spawnService = (
   } = {},
 ): ServiceProcess => {
   const environment = {
-    ...more,
-    PORT: String(port),
-    DATA_DIR: dataDir,
     DEMO: 'off',
     LOG_LEVEL: 'warn',
     RATE_LIMIT_PER_MINUTE: '1000000000',
+    ...more,
+    PORT: String(port),
+    DATA_DIR: dataDir,
   };
   const child: ChildProcess = spawn('env', [...wrapped, process.execPath, program, role], {
     env: { PATH: process.env['PATH'] ?? '', ...environment },
