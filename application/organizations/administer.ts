@@ -73,14 +73,14 @@ export interface AdministrationDeps extends DesignDeps {
   readonly authenticator: Authenticator;
 }
 
-const run = async <State, Event extends DomainEvent, Answer = undefined>(
+const run = async <State, Event extends DomainEvent>(
   deps: DesignDeps,
   initiator: Initiator,
   org: OrganizationId | null,
   aggregate: Aggregate<State, Event>,
   id: string,
-  decide: Decide<State, Event, Answer>,
-): Promise<Executed<State, Event, Answer>> => {
+  decide: Decide<State, Event>,
+): Promise<Executed<State, Event>> => {
   const done = await execute(deps, aggregate, id, newCommand(deps, initiator, org), decide);
   if (done.position !== null) await deps.readYourWrites.afterWrite(done.position);
   return done;
@@ -218,15 +218,17 @@ export const addDesign = async (
   front: Front | null = null,
 ): Promise<NewDesign> => {
   const card = slug === null ? null : await lookUp(slug, (id) => deps.streams.load(collectionCard, id));
-  const { answer } = await run(deps, initiator, org, organization, org, (state) => {
-    const owner = created(state);
-    const copy = slug === null ? null : copyOf(owner, slug);
-    if (copy !== null) return { events: [], answer: { id: copy.id, name: copy.name, made: false } };
-    const id = slug === null ? fresh : nextCopyId(owner, org, slug);
-    const artwork = slug === null ? front : (offered(card, slug).artwork ?? front);
-    return { events: saveDesign({ id, name, slug, artwork })(state), answer: { id, name, made: true } };
+  const { state, events } = await run(deps, initiator, org, organization, org, (before) => {
+    const owner = created(before);
+    if (slug === null) return saveDesign({ id: fresh, name, slug, artwork: front })(before);
+    if (copyOf(owner, slug) !== null) return [];
+    const id = nextCopyId(owner, org, slug);
+    return saveDesign({ id, name, slug, artwork: offered(card, slug).artwork ?? front })(before);
   });
-  return answer;
+  const copy = slug === null ? null : copyOf(created(state), slug);
+  return copy === null
+    ? { id: fresh, name, made: true }
+    : { id: copy.id, name: copy.name, made: events.length > 0 };
 };
 
 /** A use case that changes a design. It throws `not_found`. */

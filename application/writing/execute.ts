@@ -14,18 +14,10 @@ export interface WriteDeps {
   readonly entropy: Entropy;
 }
 
-/** Events, and an answer for the caller. */
-export interface Decision<Event, Answer> {
+export type Decide<State, Event> = (state: State) => readonly Event[];
+
+export interface Executed<State, Event> {
   readonly events: readonly Event[];
-  readonly answer: Answer;
-}
-
-/** Decides on a state: events with an answer, or events alone. */
-export type Decide<State, Event, Answer> = (
-  state: State,
-) => Decision<Event, Answer> | (undefined extends Answer ? readonly Event[] : never);
-
-export interface Executed<State, Event, Answer = undefined> extends Decision<Event, Answer> {
   /** After the events. */
   readonly state: State;
   /** The position of the last event; null if there are no events. */
@@ -34,30 +26,30 @@ export interface Executed<State, Event, Answer = undefined> extends Decision<Eve
 
 /**
  * Loads an aggregate, decides, and appends the events if there are any; after a conflict it starts over.
- * Events and answer are from the last decision. Throws the decision's errors, EventStoreUnavailable and
- * TooContended if nothing was written, OutcomeUnknown.
+ * The events are from the last decision. Throws the decision's errors, EventStoreUnavailable and TooContended
+ * if nothing was written, OutcomeUnknown.
  */
-export const execute = <State, Event extends DomainEvent, Answer = undefined>(
+export const execute = <State, Event extends DomainEvent>(
   deps: WriteDeps,
   aggregate: Aggregate<State, Event>,
   id: string,
   command: Command,
-  decide: Decide<State, Event, Answer>,
-): Promise<Executed<State, Event, Answer>> =>
+  decide: Decide<State, Event>,
+): Promise<Executed<State, Event>> =>
   retry(deps, async () => decideOn(deps, aggregate, await deps.streams.load(aggregate, id), command, decide));
 
 /** Decides on a state and appends the events; null after a conflict. */
-const decideOn = async <State, Event extends DomainEvent, Answer>(
+const decideOn = async <State, Event extends DomainEvent>(
   deps: WriteDeps,
   aggregate: Aggregate<State, Event>,
   loaded: Loaded<State>,
   command: Command,
-  decide: Decide<State, Event, Answer>,
-): Promise<Executed<State, Event, Answer> | null> => {
-  const decision = decisionOf<Event, Answer>(decide(loaded.state));
-  if (decision.events.length === 0) return { ...decision, state: loaded.state, position: null };
-  const appended = await appendTo(deps, aggregate, loaded, command, decision.events);
-  return appended && { ...decision, state: appended.loaded.state, position: appended.position };
+  decide: Decide<State, Event>,
+): Promise<Executed<State, Event> | null> => {
+  const events = decide(loaded.state);
+  if (events.length === 0) return { events, state: loaded.state, position: null };
+  const appended = await appendTo(deps, aggregate, loaded, command, events);
+  return appended && { events, ...appended };
 };
 
 /**
@@ -78,7 +70,7 @@ export const executeOnce = <State, Event extends DomainEvent>(
   aggregate: Aggregate<State, Event>,
   id: string,
   command: Command,
-  decide: (state: State) => readonly Event[],
+  decide: Decide<State, Event>,
   follow: readonly Command[] = [],
 ): Promise<ExecutedOnce<State, Event>> => {
   const causes = new Set<string>([command, ...follow].map((each) => each.id));
@@ -90,18 +82,12 @@ export const executeOnce = <State, Event extends DomainEvent>(
     const [recorded = null] = found;
     if (recorded !== null) {
       const position = await positionOf(deps, recorded);
-      return { events: [], answer: undefined, state: loaded.state, position, recorded };
+      return { events: [], state: loaded.state, position, recorded };
     }
-    const executed = await decideOn<State, Event, undefined>(deps, aggregate, loaded, command, decide);
+    const executed = await decideOn(deps, aggregate, loaded, command, decide);
     return executed && { ...executed, recorded };
   });
 };
-
-/** Events alone are a decision whose answer is undefined, as in `Decide`. */
-const decisionOf = <Event, Answer>(
-  decided: Decision<Event, Answer> | readonly Event[],
-): Decision<Event, Answer> =>
-  'events' in decided ? decided : { events: decided, answer: undefined as Answer };
 
 /**
  * Appends to one stream: returns the state and the position after it, or null after a conflict. Throws
@@ -113,12 +99,13 @@ export const appendTo = async <State, Event extends DomainEvent>(
   loaded: Loaded<State>,
   command: Command,
   events: readonly Event[],
-): Promise<{ readonly loaded: Loaded<State>; readonly position: bigint } | null> => {
+): Promise<{ readonly state: State; readonly position: bigint } | null> => {
   const { streams } = deps;
   const decided = events.map((event) => ({ event, command }));
   const write = streams.write(aggregate, loaded, decided);
   const position = await appendWrites(deps, [write], command);
-  return position === null ? null : { loaded: streams.appended(aggregate, loaded, decided, write), position };
+  if (position === null) return null;
+  return { state: streams.appended(aggregate, loaded, decided, write).state, position };
 };
 
 /**

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { readContact } from '../../../adapters/http/api/contact-fields.js';
-import { execute, type Decision } from '../../../application/writing/execute.js';
+import { execute } from '../../../application/writing/execute.js';
 import { TooContended } from '../../../application/writing/outcome.js';
 import type { StreamWrite } from '../../../application/ports/event-store.js';
 import {
@@ -39,29 +39,25 @@ const racedWorld = async (times: number, take: Milliseconds = 0): Promise<World>
 };
 
 describe('executing a command', () => {
-  it('returns the answer of the decision that was recorded, not of the one that met a conflict', async () => {
+  it('returns the events of the decision that was recorded, not of the one that met a conflict', async () => {
     const world = await racedWorld(1);
-    const answers: string[] = [];
-    const decide = (state: Contact): Decision<ContactEvent, string> => {
-      const answer = state === null ? 'created' : `replaced ${state.details?.name}`;
-      answers.push(answer);
-      return { events: named(world, 'Ann Lee')(state), answer };
+    const seen: (string | undefined)[] = [];
+    const decide = (state: Contact): ContactEvent[] => {
+      seen.push(state?.details?.name);
+      return named(world, 'Ann Lee')(state);
     };
     const executed = await execute(world, contact, id, world.command(), decide);
-    expect(answers).to.deep.equal(['created', 'replaced Bo Diaz']);
-    expect(executed.answer).to.equal('replaced Bo Diaz');
+    expect(seen).to.deep.equal([undefined, 'Bo Diaz']);
     expect(executed.events.map(({ type }) => type)).to.deep.equal(['ContactReplaced']);
     expect(executed.state?.details?.name).to.equal('Ann Lee');
     expect(executed.position).to.equal((await world.store.head()).position);
   });
 
-  it('returns the answer and writes nothing if there is no event to record', async () => {
+  it('writes nothing if there is no event to record', async () => {
     const world = await makeWorld({ atomic: true });
     const head = await world.store.head();
-    const decide = (): Decision<ContactEvent, string> => ({ events: [], answer: 'as it was' });
-    expect(await execute(world, contact, id, world.command(), decide)).to.deep.equal({
+    expect(await execute(world, contact, id, world.command(), () => [])).to.deep.equal({
       events: [],
-      answer: 'as it was',
       state: null,
       position: null,
     });
