@@ -13,7 +13,7 @@ import type { ReadModels } from '../ports/read-models.js';
 import type { Sheet } from '../ports/sheet-printer.js';
 import { nextTurn } from '../timing/next-turn.js';
 import type { WriteDeps } from '../writing/execute.js';
-import { readOrderPage } from './order-page.js';
+import { readOrderPage } from './card-record.js';
 import { codeFrom, type ReadCardsDeps } from './read-cards.js';
 
 /** How many cards are printed at once. */

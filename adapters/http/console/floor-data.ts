@@ -1,4 +1,4 @@
-import { cardForOperator, type CardForOperator } from '../../../application/cards/card-for-operator.js';
+import { cardForOperator, type CardForOperator } from '../../../application/cards/card-record.js';
 import { codeFrom } from '../../../application/cards/read-cards.js';
 import { readAccount } from '../../../application/organizations/read-accounts.js';
 import { today } from '../../../domain/calendar.js';

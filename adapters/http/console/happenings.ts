@@ -1,4 +1,4 @@
-import type { Happening } from '../../../application/cards/order-page.js';
+import type { Happening } from '../../../application/cards/card-record.js';
 import type { StepName } from '../../../domain/card.js';
 
 const stepWords: Readonly<Record<StepName, string>> = {

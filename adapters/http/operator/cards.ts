@@ -16,7 +16,7 @@ import {
   cardHistory,
   cardForOperator,
   type CardForOperator,
-} from '../../../application/cards/card-for-operator.js';
+} from '../../../application/cards/card-record.js';
 import { codeFrom, type ReadCardsDeps } from '../../../application/cards/read-cards.js';
 import {
   fail,

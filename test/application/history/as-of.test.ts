@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { SeededEntropy } from '../../support/memory/entropy.js';
 import { documentAt, lastAt, momentOf, streamAt, type Moment } from '../../../application/history/as-of.js';
-import { cardForOperator, cardHistory } from '../../../application/cards/card-for-operator.js';
+import { cardForOperator, cardHistory } from '../../../application/cards/card-record.js';
 import { changeCard } from '../../../application/cards/change-card.js';
 import { addCredits, readBalanceAt, withdrawCredits } from '../../../application/money/credits.js';
 import { execute } from '../../../application/writing/execute.js';

@@ -5,7 +5,7 @@ import { changeCard } from '../../../application/cards/change-card.js';
 import { execute } from '../../../application/writing/execute.js';
 import { keyRing, type KeyRing } from '../../../application/personal/key-ring.js';
 import { beginImport, findImport, importIdOf } from '../../../application/contacts/imports.js';
-import { cardForOperator, cardHistory } from '../../../application/cards/card-for-operator.js';
+import { cardForOperator, cardHistory } from '../../../application/cards/card-record.js';
 import { documentAt, momentOf } from '../../../application/history/as-of.js';
 import {
   followEvents,

@@ -2,7 +2,7 @@ import { gone } from '../gone.js';
 import { steps } from '../../../../domain/card.js';
 import { cancelCard } from '../../../../application/cards/change-card.js';
 import { newCommand } from '../../../../application/writing/commands.js';
-import { readOrderPage } from '../../../../application/cards/order-page.js';
+import { readOrderPage } from '../../../../application/cards/card-record.js';
 import { findDesign } from '../../../../application/organizations/read-accounts.js';
 import { codeFrom } from '../../../../application/cards/read-cards.js';
 import { DomainError } from '../../../../domain/errors.js';
