@@ -1,5 +1,4 @@
-import { LRUCache } from 'lru-cache';
-import { lazilySized } from '../../application/memory/lazy-lru.js';
+import { LazyLru } from '../../application/memory/lazy-lru.js';
 
 /** A record under a name of ours that this service did not write. */
 export interface ForeignEvent {
@@ -13,7 +12,7 @@ const toldApart = 10_000;
 
 /** Counts the events of other programs that were passed over, each once, and reports the first. */
 export class ForeignEvents {
-  readonly #seen = new LRUCache<string, true>(lazilySized(toldApart));
+  readonly #seen = new LazyLru<string, true>(toldApart);
   readonly #report: (first: ForeignEvent) => void;
   #count = 0;
 

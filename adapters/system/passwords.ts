@@ -1,6 +1,5 @@
 import { scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
-import { lazilySized } from '../../application/memory/lazy-lru.js';
+import { LazyLru } from '../../application/memory/lazy-lru.js';
 import { TooManySignIns, type Passwords } from '../../application/ports/passwords.js';
 import type { Entropy } from '../../application/ports/system.js';
 
@@ -73,7 +72,7 @@ export class ScryptPasswords implements Passwords {
   #waiting: readonly Waiting[] = [];
   readonly #running: string[] = [];
   /** The number of the last turn of each, unless its password was right. */
-  readonly #turns = new LRUCache<string, number>(lazilySized(maxRemembered));
+  readonly #turns = new LazyLru<string, number>(maxRemembered);
   #turn = 0;
 
   constructor(

@@ -1,7 +1,6 @@
 import { NamedError } from '../../domain/errors.js';
 import { Resolver } from 'node:dns/promises';
-import { LRUCache } from 'lru-cache';
-import { lazilySized } from '../../application/memory/lazy-lru.js';
+import { LazyLru } from '../../application/memory/lazy-lru.js';
 import { mayTake } from '../../application/webhooks/fair-share.js';
 import type { Clock } from '../../application/ports/system.js';
 import { withTimeout } from '../../application/timing/with-timeout.js';
@@ -49,7 +48,7 @@ interface Waiting {
 export class Names {
   readonly #clock: Clock;
   readonly #resolve: Resolve;
-  readonly #known = new LRUCache<string, Known>(lazilySized(namesKept));
+  readonly #known = new LazyLru<string, Known>(namesKept);
   readonly #underWay = new Map<string, Promise<Known>>();
   readonly #waiting = new Set<Waiting>();
   readonly #held = new Map<OrganizationId, number>();

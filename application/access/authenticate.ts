@@ -1,5 +1,4 @@
-import { LRUCache } from 'lru-cache';
-import { lazilySized } from '../memory/lazy-lru.js';
+import { LazyLru } from '../memory/lazy-lru.js';
 import { apiKey, keyIdOf, type ApiKey, type KeyScope } from '../../domain/api-key.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
@@ -27,10 +26,8 @@ const maxRemembered = 10_000;
  * unavailable, the last known state counts. (decision 51: the form of a key, and how it is refused)
  */
 export class Authenticator {
-  readonly #ids = new LRUCache<string, Uuid>(lazilySized(maxRemembered));
-  readonly #checked = new LRUCache<Uuid, { readonly state: ApiKey; readonly at: Milliseconds }>(
-    lazilySized(maxRemembered),
-  );
+  readonly #ids = new LazyLru<string, Uuid>(maxRemembered);
+  readonly #checked = new LazyLru<Uuid, { readonly state: ApiKey; readonly at: Milliseconds }>(maxRemembered);
   readonly #reading = new Map<Uuid, Promise<ApiKey>>();
 
   constructor(

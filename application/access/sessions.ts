@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { lazilySized } from '../memory/lazy-lru.js';
+import { LazyLru } from '../memory/lazy-lru.js';
 import { Instant, type Milliseconds } from '../../domain/ids.js';
 import type { FoundSignInRecord, SignInRecords } from '../ports/sign-in-records.js';
 import type { Clock, Entropy } from '../ports/system.js';
@@ -58,8 +57,8 @@ export interface SessionsDeps {
  * throw SignInUnavailable.
  */
 export class Sessions {
-  readonly #known = new LRUCache<string, { readonly session: Session; readonly at: Milliseconds }>(
-    lazilySized(maxRemembered),
+  readonly #known = new LazyLru<string, { readonly session: Session; readonly at: Milliseconds }>(
+    maxRemembered,
   );
 
   constructor(private readonly deps: SessionsDeps) {}

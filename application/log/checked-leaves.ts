@@ -1,5 +1,4 @@
-import { LRUCache } from 'lru-cache';
-import { lazilySized } from '../memory/lazy-lru.js';
+import { LazyLru } from '../memory/lazy-lru.js';
 import type { OrganizationId, StreamName } from '../../domain/ids.js';
 import { macKeyId, MissingEventKey, type EventMacs } from '../../domain/event-mac.js';
 import { entryBytes, entryHash, ImpossibleEntry } from '../../domain/log-entry.js';
@@ -73,8 +72,8 @@ export const eventChecker = (
   log: Pick<RawLog, 'readStoredStream'>,
   macs: Pick<EventMacs, 'verifies'>,
 ): CheckEvents => {
-  const heads = new LRUCache<StreamName, { readonly revision: number; readonly hash: string }>(
-    lazilySized(rememberedStreams),
+  const heads = new LazyLru<StreamName, { readonly revision: number; readonly hash: string }>(
+    rememberedStreams,
   );
 
   const hashBefore = async ({ stream, revision, position }: StoredEvent): Promise<string | null> => {

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
-import { lazilySized } from '../memory/lazy-lru.js';
+import { LazyLru } from '../memory/lazy-lru.js';
 import type { ArtworkDigest, Front } from '../../domain/artwork.js';
 import { audit, auditIdOf, everything, type ExportKind } from '../../domain/audit.js';
 import { cardStream } from '../../domain/card.js';
@@ -157,8 +156,8 @@ interface Before {
  * Throws DamagedLog.
  */
 const chainChecker = (raw: RawLog) => {
-  const heads = new LRUCache<StreamName, { readonly revision: number; readonly hash: string }>(
-    lazilySized(rememberedStreams),
+  const heads = new LazyLru<StreamName, { readonly revision: number; readonly hash: string }>(
+    rememberedStreams,
   );
   const beforeOf = async ({ stream, revision, position }: StoredEvent): Promise<Before | null> => {
     if (revision === 0) return null;

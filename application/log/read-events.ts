@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { card, cardStream, orderedBy } from '../../domain/card.js';
 import { parseCardCode, type CardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
@@ -9,7 +8,7 @@ import { publicEventId, publicEventOf, type PublicEventType } from '../../domain
 import { organizations } from '../../projections/organizations.js';
 import { publicEvents, type PublicEventDocument } from '../../projections/public-events.js';
 import { limitConcurrency } from '../timing/limit-concurrency.js';
-import { lazilySized } from '../memory/lazy-lru.js';
+import { LazyLru } from '../memory/lazy-lru.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
 import type { EventStore } from '../ports/event-store.js';
 import { ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
@@ -225,11 +224,11 @@ const sources = ({ store, clock }: Pick<ReadEventsDeps, 'store' | 'clock'>) => {
   };
 };
 
-const caches = new WeakMap<EventStore, LRUCache<StreamName, RecordedEvent>>();
+const caches = new WeakMap<EventStore, LazyLru<StreamName, RecordedEvent>>();
 
 /** One for all followers of a process. */
-const knownOf = (store: EventStore): LRUCache<StreamName, RecordedEvent> => {
-  const known = caches.get(store) ?? new LRUCache(lazilySized(maxKnown));
+const knownOf = (store: EventStore): LazyLru<StreamName, RecordedEvent> => {
+  const known = caches.get(store) ?? new LazyLru(maxKnown);
   caches.set(store, known);
   return known;
 };

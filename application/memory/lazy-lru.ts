@@ -1,7 +1,13 @@
+import { LRUCache } from 'lru-cache';
+
 const one = (): number => 1;
 
 /**
- * Options of an LRUCache of at most `entries` entries that allocates memory as it fills. With its option
- * `max` it allocates all of it at once, and every start waits for that.
+ * An LRUCache of at most `entries` entries that allocates memory as it fills. With the option `max` it
+ * allocates all of it at once, and every start waits for that.
  */
-export const lazilySized = (entries: number) => ({ maxSize: entries, sizeCalculation: one }) as const;
+export class LazyLru<K extends NonNullable<unknown>, V extends NonNullable<unknown>> extends LRUCache<K, V> {
+  constructor(entries: number) {
+    super({ maxSize: entries, sizeCalculation: one });
+  }
+}

@@ -1,10 +1,9 @@
-import { LRUCache } from 'lru-cache';
 import { ledger, type Ledger, type LedgerEvent } from '../../domain/credits.js';
 import { capture } from '../../domain/errors.js';
 import { parseEvent, type Command, type RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds, OrganizationId, StreamName, Uuid } from '../../domain/ids.js';
 import { positionOf, type WriteDeps } from '../writing/execute.js';
-import { lazilySized } from '../memory/lazy-lru.js';
+import { LazyLru } from '../memory/lazy-lru.js';
 import { OutcomeUnknown } from '../writing/outcome.js';
 import type { StreamWrite, WriteOutcome } from '../ports/event-store.js';
 import type { KeyClaim } from '../ports/idempotency-store.js';
@@ -91,7 +90,7 @@ const maxRememberedOrganizations = 10_000;
 export class LedgerQueue {
   readonly #lanes = new Map<OrganizationId, Lane>();
   /** How many transfers are likely to come together; absent: one. */
-  readonly #together = new LRUCache<OrganizationId, number>(lazilySized(maxRememberedOrganizations));
+  readonly #together = new LazyLru<OrganizationId, number>(maxRememberedOrganizations);
 
   /**
    * `savesCalls`: each call of the store takes a while, so the first try is decided on the ledger as this

@@ -1,5 +1,4 @@
-import { LRUCache } from 'lru-cache';
-import { lazilySized } from '../memory/lazy-lru.js';
+import { LazyLru } from '../memory/lazy-lru.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import { organization, type Organization } from '../../domain/organization.js';
@@ -73,7 +72,7 @@ const pauseAfterFailure: Milliseconds = 1_000;
  * state is older than that.
  */
 export class RememberedOrganizations implements Organizations {
-  readonly #known = new LRUCache<OrganizationId, CachedOrganization>(lazilySized(maxRemembered));
+  readonly #known = new LazyLru<OrganizationId, CachedOrganization>(maxRemembered);
   /** Reads under way, and the rows that were there before them. */
   readonly #reading = new Map<
     OrganizationId,

@@ -1,5 +1,4 @@
-import { LRUCache } from 'lru-cache';
-import { lazilySized } from '../memory/lazy-lru.js';
+import { LazyLru } from '../memory/lazy-lru.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
 import { organization } from '../../domain/organization.js';
@@ -16,10 +15,10 @@ const maxRemembered = 10_000;
  * the event store is away, the last known state counts.
  */
 export class Suspensions {
-  readonly #checked = new LRUCache<
+  readonly #checked = new LazyLru<
     OrganizationId,
     { readonly isSuspended: boolean; readonly at: Milliseconds }
-  >(lazilySized(maxRemembered));
+  >(maxRemembered);
   readonly #reading = new Map<OrganizationId, Promise<boolean>>();
 
   constructor(

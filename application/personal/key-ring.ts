@@ -1,6 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
-import { lazilySized } from '../memory/lazy-lru.js';
+import { LazyLru } from '../memory/lazy-lru.js';
 import { FinalError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import type { MasterKey, MasterKeys } from '../../domain/webhook-signing.js';
@@ -194,7 +193,7 @@ export const keyRing = ({
   clock,
   entropy,
 }: KeyRingOptions): KeyRing => {
-  const opened = new LRUCache<number, OpenedBlock>(lazilySized(maxOpened));
+  const opened = new LazyLru<number, OpenedBlock>(maxOpened);
   /** Oldest first: a cache that moves recently read entries would cost a send more. */
   const noted = new Map<string, JustSealed>();
   const unused: PersonalKey[] = [];

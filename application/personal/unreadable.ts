@@ -1,9 +1,9 @@
-import { LRUCache } from 'lru-cache';
 import { erasures } from '../../domain/erasures.js';
 import type { RecordedEvent } from '../../domain/events.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { EventStore } from '../ports/event-store.js';
 import type { Clock } from '../ports/system.js';
+import { LazyLru } from '../memory/lazy-lru.js';
 import { blockOf, type KeyRing } from './key-ring.js';
 import { logPages } from './own-keys.js';
 import type { OnUnopened } from './personal.js';
@@ -18,7 +18,7 @@ const maxWaiting = 1_000;
  */
 export class Unreadable {
   /** Events that were counted, and blocks that were reported. */
-  readonly #seen = new LRUCache<string, true>({ max: maxRemembered });
+  readonly #seen = new LazyLru<string, true>(maxRemembered);
   readonly #waiting: RecordedEvent[] = [];
   #isLooking = false;
   #count = 0;

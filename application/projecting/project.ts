@@ -1,5 +1,4 @@
-import { LRUCache } from 'lru-cache';
-import { lazilySized } from '../memory/lazy-lru.js';
+import { LazyLru } from '../memory/lazy-lru.js';
 import { FinalError, messageOf } from '../../domain/errors.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import { categoryOf, idOf, type Milliseconds } from '../../domain/ids.js';
@@ -58,7 +57,7 @@ interface OpenBuild {
   checkpoint: bigint;
   /** The event at the checkpoint. */
   event: EventMark | undefined;
-  readonly known: LRUCache<string, Stored<unknown>>;
+  readonly known: LazyLru<string, Stored<unknown>>;
   readonly changed: Map<string, Stored<unknown>>;
 }
 
@@ -81,7 +80,7 @@ const openBuildOf = (
   hidden: hidden === true,
   checkpoint,
   event,
-  known: new LRUCache(lazilySized(maxDocumentsInMemory)),
+  known: new LazyLru(maxDocumentsInMemory),
   changed: new Map(),
 });
 

@@ -1,6 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { LRUCache } from 'lru-cache';
-import { lazilySized } from '../memory/lazy-lru.js';
+import { LazyLru } from '../memory/lazy-lru.js';
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import { hostOf } from '../../domain/webhook-url.js';
 import { attemptDelivery, type AttemptDeps } from './attempt-delivery.js';
@@ -59,7 +58,7 @@ const stopTimeout: Milliseconds = 4_000;
 class Worker {
   readonly #schedule: Schedule;
   readonly #dueClock: Pick<Clock, 'now'>;
-  readonly #routes = new LRUCache<Uuid, Route>(lazilySized(routesKept));
+  readonly #routes = new LazyLru<Uuid, Route>(routesKept);
   /** Endpoints whose routes are yet to be asked for, and when something of them is due. */
   #unrouted = new Map<Uuid, Milliseconds>();
   #isRouting = false;

@@ -1,6 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import { cards, type CardDocument } from '../../projections/cards.js';
-import { lazilySized } from '../memory/lazy-lru.js';
+import { LazyLru } from '../memory/lazy-lru.js';
 import { card, orderedBy, type Ordered } from '../../domain/card.js';
 import { insteadOf } from '../../domain/errors.js';
 import { parseEvent, schemaOf, type LoggedEvent } from '../../domain/events.js';
@@ -91,7 +90,7 @@ export interface PublicEventsOptions {
  * process doesn't know the card and no read model shows it: any number can be asked for at once.
  */
 export class PublicEvents {
-  readonly #cards: LRUCache<string, CardFacts>;
+  readonly #cards: LazyLru<string, CardFacts>;
   readonly #reading = new Map<string, Promise<CardFacts | null>>();
   readonly #limited = limitConcurrency(readsAtOnce);
 
@@ -99,7 +98,7 @@ export class PublicEvents {
     private readonly store: Pick<EventStore, 'readStream'>,
     private readonly options: PublicEventsOptions = {},
   ) {
-    this.#cards = new LRUCache(lazilySized(options.knownCards ?? usuallyKnown));
+    this.#cards = new LazyLru(options.knownCards ?? usuallyKnown);
   }
 
   /** Keeps a card in mind that begins with this event, so that its stream need not be read later. */

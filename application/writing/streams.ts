@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import {
   holdsPersonal,
   parseEvent,
@@ -7,7 +6,7 @@ import {
   type DomainEvent,
   type RecordedEvent,
 } from '../../domain/events.js';
-import { lazilySized } from '../memory/lazy-lru.js';
+import { LazyLru } from '../memory/lazy-lru.js';
 import { derivedUuid, idOf, streamName, type Instant, type StreamName, type Uuid } from '../../domain/ids.js';
 import { lastAt, pagesAt, type Moment } from '../history/as-of.js';
 import { seal, type PersonalSeal, type Sign } from '../log/hash-chain.js';
@@ -51,14 +50,14 @@ export const eventIdOf = (stream: StreamName, command: Command, index: number): 
  * events since then.
  */
 export class Streams {
-  readonly #cache: LRUCache<StreamName, Loaded<unknown>>;
+  readonly #cache: LazyLru<StreamName, Loaded<unknown>>;
 
   constructor(
     private readonly store: EventStore,
     private readonly sealing: Sealing,
     { cacheSize = 20_000 }: { readonly cacheSize?: number } = {},
   ) {
-    this.#cache = new LRUCache(lazilySized(cacheSize));
+    this.#cache = new LazyLru(cacheSize);
   }
 
   /** Throws EventStoreUnavailable. */

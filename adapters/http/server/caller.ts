@@ -1,7 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
-import { LRUCache } from 'lru-cache';
-import { lazilySized } from '../../../application/memory/lazy-lru.js';
+import { LazyLru } from '../../../application/memory/lazy-lru.js';
 import type { KeyHolder } from '../../../application/access/authenticate.js';
 import { windowLength, type RateLimiter } from '../../../application/ports/rate-limiter.js';
 import type { Clock } from '../../../application/ports/system.js';
@@ -99,7 +98,7 @@ export const clientAddress = (
 
 /** Counts wrong operator tokens by address, in this process and on a monotonic clock. */
 const guessCounter = (clock: Clock) => {
-  const known = new LRUCache<string, Guesses>(lazilySized(maxAddresses));
+  const known = new LazyLru<string, Guesses>(maxAddresses);
   return {
     /** Throws TooManyGuesses. */
     assertAllowed: (address: string): void => {

@@ -1,5 +1,4 @@
-import { LRUCache } from 'lru-cache';
-import { lazilySized } from '../../../application/memory/lazy-lru.js';
+import { LazyLru } from '../../../application/memory/lazy-lru.js';
 import type { MongoDatabase } from '../client/database.js';
 import {
   deliveryRows,
@@ -104,7 +103,7 @@ const removeNotes = async (database: MongoDatabase, attempts: readonly string[])
 
 /** Counts whose notes this process has removed, the last one of each endpoint. */
 const clearedKept = 10_000;
-const cleared = new LRUCache<string, string>(lazilySized(clearedKept));
+const cleared = new LazyLru<string, string>(clearedKept);
 
 /**
  * Counts attempts for their endpoints in the order given, and removes the notes from their deliveries. Each

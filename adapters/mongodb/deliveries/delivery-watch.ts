@@ -1,5 +1,4 @@
-import { LRUCache } from 'lru-cache';
-import { lazilySized } from '../../../application/memory/lazy-lru.js';
+import { LazyLru } from '../../../application/memory/lazy-lru.js';
 import { DeliveryChanges } from '../../../application/webhooks/delivery-changes.js';
 import type { DeliveryChange, DeliveryId } from '../../../application/ports/delivery-log.js';
 import type { Clock } from '../../../application/ports/system.js';
@@ -22,7 +21,7 @@ export class MongoDeliveryWatch {
   readonly #clock: Clock;
   readonly #changes = new DeliveryChanges();
   /** The revisions of deliveries that watchers have been shown. */
-  readonly #published = new LRUCache<string, number>(lazilySized(changesKept));
+  readonly #published = new LazyLru<string, number>(changesKept);
 
   constructor({ database, clock }: { readonly database: MongoDatabase; readonly clock: Clock }) {
     this.#database = database;
@@ -84,7 +83,7 @@ export class MongoDeliveryWatch {
    */
   async #lookForChanges(org: OrganizationId, signal: AbortSignal): Promise<void> {
     const began = this.#clock.now();
-    const known = new LRUCache<string, number>(lazilySized(changesKept));
+    const known = new LazyLru<string, number>(changesKept);
     let from = began - clockDifference;
     let newest: number | null = null;
     for (let looks = 0; !signal.aborted; looks += 1) {

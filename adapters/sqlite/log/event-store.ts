@@ -1,5 +1,4 @@
-import { LRUCache } from 'lru-cache';
-import { lazilySized } from '../../../application/memory/lazy-lru.js';
+import { LazyLru } from '../../../application/memory/lazy-lru.js';
 import { storedTexts } from '../../../application/log/hash-chain.js';
 import { turnAlone } from '../../../application/timing/next-turn.js';
 import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../../domain/events.js';
@@ -81,7 +80,7 @@ const largePage = 100;
  */
 export class SqliteEventStore implements EventStore {
   /** The last revisions of streams that were read: a cached state asks again and again for later events. */
-  readonly #heads = new LRUCache<StreamName, number>(lazilySized(maxKnownHeads));
+  readonly #heads = new LazyLru<StreamName, number>(maxKnownHeads);
   readonly #recent = new RecentEvents();
   /** Called once, after the next commit. */
   readonly #awaitingCommit = new Set<() => void>();

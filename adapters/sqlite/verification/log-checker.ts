@@ -1,5 +1,4 @@
-import { LRUCache } from 'lru-cache';
-import { lazilySized } from '../../../application/memory/lazy-lru.js';
+import { LazyLru } from '../../../application/memory/lazy-lru.js';
 import { verifiedHash, whyDamaged } from '../../../application/log/hash-chain.js';
 import { errcodeOf, isDamage, type Database } from '../database.js';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
@@ -24,9 +23,7 @@ export const logChecker = (database: Database): LogChecker => {
   const metadataOf = database.prepare(
     'select metadata from events where stream = ? and revision = ? and position < ?',
   );
-  const hashes = new LRUCache<string, { readonly revision: number; readonly hash: string }>(
-    lazilySized(rememberedHashes),
-  );
+  const hashes = new LazyLru<string, { readonly revision: number; readonly hash: string }>(rememberedHashes);
 
   /** The hash of the event before this one: null if it is its stream's first, undefined if it is missing. */
   const hashBefore = (stream: string, revision: number, position: number): string | null | undefined => {

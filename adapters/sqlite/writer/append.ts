@@ -1,5 +1,4 @@
-import { LRUCache } from 'lru-cache';
-import { lazilySized } from '../../../application/memory/lazy-lru.js';
+import { LazyLru } from '../../../application/memory/lazy-lru.js';
 import { noStream } from '../../../application/ports/event-store.js';
 import { keptLonger, answerTtl } from '../../../application/ports/idempotency-store.js';
 import { numberFrom, type Database } from '../database.js';
@@ -95,7 +94,7 @@ export const appendOperations = (database: Database, onHead: (position: number) 
     `delete from idempotency_keys where (org, key) in (select org, key from idempotency_keys where acceptedAt <= ? order by acceptedAt limit ${purgedPerKey})`,
   );
   /** The last revision of a stream, in the open transaction. */
-  const heads = new LRUCache<string, number>(lazilySized(maxKnownHeads));
+  const heads = new LazyLru<string, number>(maxKnownHeads);
   /** The streams that the open transaction has changed. */
   const changedStreams = new Set<string>();
   const positionOnDisk = (): number => numberFrom(lastPosition) ?? 0;
