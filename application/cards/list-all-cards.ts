@@ -4,14 +4,10 @@ import type { OrganizationId } from '../../domain/ids.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
 import type { ReadModels, Stored } from '../ports/read-models.js';
+import type { CardQuery } from './read-cards.js';
 
-export interface AllCardsQuery {
-  readonly limit: number;
-  readonly status: CardStatus | null;
-  readonly reference: string | null;
+export interface AllCardsQuery extends CardQuery {
   readonly org: OrganizationId | null;
-  /** The cursor of the last card on the previous page. */
-  readonly startingAfter: string | null;
 }
 
 /** A card, and the cursor of the page after it. */

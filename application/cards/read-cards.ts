@@ -6,7 +6,7 @@ import type { OrganizationId } from '../../domain/ids.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
 import type { EventStore } from '../ports/event-store.js';
-import type { ReadModels } from '../ports/read-models.js';
+import type { Page, ReadModels } from '../ports/read-models.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 import { foldDocument, upToDate } from '../projecting/up-to-date.js';
 
@@ -59,12 +59,9 @@ export const lookUpCard = async (
   return document;
 };
 
-export interface CardQuery {
-  readonly limit: number;
+export interface CardQuery extends Page {
   readonly status: CardStatus | null;
   readonly reference: string | null;
-  /** The code of the last card on the previous page, as the client wrote it. */
-  readonly startingAfter: string | null;
 }
 
 /**

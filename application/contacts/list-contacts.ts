@@ -6,14 +6,11 @@ import { listAt } from '../history/list-at.js';
 import { organizationAt } from '../organizations/administer.js';
 import type { Moment, Past } from '../history/as-of.js';
 import type { WriteDeps } from '../writing/execute.js';
-import type { ReadModels } from '../ports/read-models.js';
+import type { Page, ReadModels } from '../ports/read-models.js';
 
-export interface ContactQuery {
+export interface ContactQuery extends Page {
   readonly email: string | null;
   readonly externalId: string | null;
-  /** The id of the last contact on the previous page. */
-  readonly startingAfter: string | null;
-  readonly limit: number;
 }
 
 const rowOf = (readModels: ReadModels, org: OrganizationId, startingAfter: string | null) => {

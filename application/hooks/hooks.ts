@@ -24,7 +24,7 @@ import { invalidCursor, rowAt } from '../requests/invalid-cursor.js';
 import { listAt } from '../history/list-at.js';
 import { checkDesign } from '../cards/place-order.js';
 import { unusedHook, type HookCall, type HookCalls, type HookUse } from '../ports/hook-calls.js';
-import type { ReadModels } from '../ports/read-models.js';
+import type { Page, ReadModels } from '../ports/read-models.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 
 export interface HookDeps extends WriteDeps {
@@ -132,7 +132,7 @@ export type ListedHook = Pick<HookDocument, 'id' | 'paused' | keyof HookSettings
 export const listHooks = async (
   { streams, readModels, hookCalls }: HookDeps,
   org: OrganizationId,
-  { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
+  { startingAfter, limit }: Page,
 ): Promise<readonly ListedHook[]> => {
   await organizationOf({ streams }, org);
   const before = await placeOf(readModels, org, startingAfter);
@@ -149,7 +149,7 @@ export const listHooksAt = async (
   deps: HookDeps,
   org: OrganizationId,
   moment: Moment,
-  { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
+  { startingAfter, limit }: Page,
 ): Promise<readonly Past<HookDocument>[]> => {
   await organizationAt(deps, org, moment);
   const before = await placeOf(deps.readModels, org, startingAfter);
@@ -177,10 +177,10 @@ export const listHookCalls = async (
   deps: HookDeps,
   org: OrganizationId,
   id: string,
-  query: { readonly startingAfter: string | null; readonly limit: number },
+  page: Page,
 ): Promise<readonly HookCall[]> => {
   await ownHook(deps, org, id);
-  const calls = await deps.hookCalls.page(Uuid.parse(id), query);
+  const calls = await deps.hookCalls.page(Uuid.parse(id), page);
   if (calls === null) throw invalidCursor('call of this hook');
   return calls;
 };

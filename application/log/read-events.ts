@@ -11,7 +11,7 @@ import { limitConcurrency } from '../timing/limit-concurrency.js';
 import { LazyLru } from '../memory/lazy-lru.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
 import type { EventStore } from '../ports/event-store.js';
-import { ReadModelsUnavailable, type ReadModels } from '../ports/read-models.js';
+import { ReadModelsUnavailable, type Page, type ReadModels } from '../ports/read-models.js';
 import type { Clock } from '../ports/system.js';
 import { cacheTtl } from '../personal/key-ring.js';
 import { openedNow } from '../personal/personal.js';
@@ -35,13 +35,10 @@ export interface ShownEvent {
   readonly body: string;
 }
 
-export interface EventQuery {
-  readonly limit: number;
+export interface EventQuery extends Page {
   readonly type: PublicEventType | null;
   /** As the client wrote it. */
   readonly card: string | null;
-  /** The id of the last event on the page before. */
-  readonly startingAfter: string | null;
 }
 
 const readsAtOnce = 50;

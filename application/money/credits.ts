@@ -8,6 +8,7 @@ import { newCommand, type Initiator } from '../writing/commands.js';
 import { positionOf, type WriteDeps } from '../writing/execute.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
 import { OutcomeUnknown } from '../writing/outcome.js';
+import type { Page } from '../ports/read-models.js';
 import { purchaseBy, withdrawalBy, type Movement } from './movements.js';
 import type { Payments, ReferencedPurchase } from './payments.js';
 
@@ -102,7 +103,7 @@ const lineOf = async ({ streams }: WriteDeps, stored: RecordedEvent): Promise<St
 export const readStatement = async (
   deps: WriteDeps,
   org: OrganizationId,
-  { startingAfter, limit }: { readonly startingAfter: string | null; readonly limit: number },
+  { startingAfter, limit }: Page,
 ): Promise<readonly StatementLine[]> => {
   await organizationOf(deps, org);
   const stream = ledgerStream(org);

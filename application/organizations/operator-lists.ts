@@ -6,7 +6,7 @@ import { handwritings } from '../../projections/handwritings.js';
 import type { Projection } from '../../projections/projection.js';
 import { organizationOf } from './administer.js';
 import { rowAt } from '../requests/invalid-cursor.js';
-import type { ReadModels } from '../ports/read-models.js';
+import type { Page, ReadModels } from '../ports/read-models.js';
 import type { Streams } from '../writing/streams.js';
 
 export interface OfficeListDeps {
@@ -14,20 +14,14 @@ export interface OfficeListDeps {
   readonly streams: Streams;
 }
 
-export interface OfficePage {
-  readonly limit: number;
-  readonly startingAfter: string | null;
-}
-
 /** All documents of the catalogue, withdrawn ones too, the latest first. Throws `invalid_cursor`. */
 const listWhole = async <Document>(
   { readModels }: OfficeListDeps,
   projection: Projection<Document>,
-  limit: number,
-  key: string | null,
+  { limit, startingAfter }: Page,
   what: string,
 ): Promise<readonly Document[]> => {
-  const last = await rowAt(readModels, projection, key, what);
+  const last = await rowAt(readModels, projection, startingAfter, what);
   const rows = await readModels.page(projection, { org: null, limit, before: last?.created });
   return rows.map(({ document }) => document);
 };
@@ -39,7 +33,7 @@ const listWhole = async <Document>(
 export const listDoNotMail = async (
   deps: OfficeListDeps,
   org: OrganizationId,
-  { limit, startingAfter }: OfficePage,
+  { limit, startingAfter }: Page,
 ): Promise<readonly DoNotMailDocument[]> => {
   const { readModels } = deps;
   await organizationOf(deps, org);
@@ -49,8 +43,13 @@ export const listDoNotMail = async (
   return (await readModels.page(doNotMailList, query)).map(({ document }) => document);
 };
 
-export const listWholeCollection = (deps: OfficeListDeps, { limit, startingAfter }: OfficePage) =>
-  listWhole(deps, collectionCards, limit, startingAfter, 'card of the collection');
+export const listWholeCollection = (deps: OfficeListDeps, page: Page) =>
+  listWhole(deps, collectionCards, page, 'card of the collection');
 
-export const listAllHandwritings = (deps: OfficeListDeps, { limit, startingAfter }: OfficePage) =>
-  listWhole(deps, handwritings, limit, startingAfter && foldName(startingAfter), 'handwriting');
+export const listAllHandwritings = (deps: OfficeListDeps, { limit, startingAfter }: Page) =>
+  listWhole(
+    deps,
+    handwritings,
+    { limit, startingAfter: startingAfter && foldName(startingAfter) },
+    'handwriting',
+  );

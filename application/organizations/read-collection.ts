@@ -1,6 +1,6 @@
 import { collectionCards, type CollectionCardDocument } from '../../projections/collection-cards.js';
 import { rowAt } from '../requests/invalid-cursor.js';
-import type { ReadModels } from '../ports/read-models.js';
+import type { Page, ReadModels } from '../ports/read-models.js';
 
 const slugOf = (cursor: string): string => cursor.replace(/^card:/, '');
 
@@ -10,7 +10,7 @@ const slugOf = (cursor: string): string => cursor.replace(/^card:/, '');
  */
 export const listCollection = async (
   { readModels }: { readonly readModels: ReadModels },
-  { limit, startingAfter }: { readonly limit: number; readonly startingAfter: string | null },
+  { limit, startingAfter }: Page,
 ): Promise<readonly CollectionCardDocument[]> => {
   const slug = startingAfter === null ? null : slugOf(startingAfter);
   const last = await rowAt(readModels, collectionCards, slug, 'card of the collection');

@@ -4,7 +4,7 @@ import { foldName } from '../../domain/text.js';
 import { cards } from '../../projections/cards.js';
 import { organizations, type OrganizationDocument } from '../../projections/organizations.js';
 import { rowAt } from '../requests/invalid-cursor.js';
-import type { Stored } from '../ports/read-models.js';
+import type { Page, Stored } from '../ports/read-models.js';
 import { readAccount, readBalance, type ReadAccountsDeps } from './read-accounts.js';
 
 /** An organization in the operator's list. */
@@ -12,12 +12,9 @@ export interface ListedOrganization extends OrganizationDocument {
   readonly balance: number;
 }
 
-export interface OrganizationQuery {
+export interface OrganizationQuery extends Page {
   /** How the names begin, whatever their case; null for all of them. */
   readonly name: string | null;
-  /** The id of the last organization on the previous page. */
-  readonly startingAfter: string | null;
-  readonly limit: number;
 }
 
 /** Sorts after every name. */

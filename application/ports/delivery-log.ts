@@ -1,4 +1,5 @@
 import type { Place } from './event-store.js';
+import type { Page } from './read-models.js';
 import type { AttemptResult } from './webhook-sender.js';
 import type { Brand, Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
 
@@ -65,11 +66,6 @@ export interface DeliveryFilter {
   readonly status: DeliveryStatus | null;
   readonly type: string | null;
   readonly card: string | null;
-}
-
-export interface Page {
-  readonly startingAfter: string | null;
-  readonly limit: number;
 }
 
 /** Dead letters of events from one place to another, both included. */

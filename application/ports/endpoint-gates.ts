@@ -1,4 +1,4 @@
-import type { Page } from './delivery-log.js';
+import type { Page } from './read-models.js';
 import type { Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
 import type { DatedSecret } from '../../domain/webhook-endpoints.js';
 import type { WebhookUrl } from '../../domain/webhook-url.js';

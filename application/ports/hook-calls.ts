@@ -1,5 +1,6 @@
 import { type ErrorCode, NamedError } from '../../domain/errors.js';
 import type { Instant, Milliseconds, OrganizationId, Uuid } from '../../domain/ids.js';
+import type { Page } from './read-models.js';
 
 /**
  * One call of a hook that exists or existed, and its result, without the token. (decision 50: the call log)
@@ -36,10 +37,7 @@ export interface HookCalls {
   /** Recording a call with the same id again changes nothing. */
   record(call: HookCall): Promise<void>;
   /** Last recorded first, after the call `startingAfter`; null if that is no call of the hook. */
-  page(
-    hook: Uuid,
-    query: { readonly startingAfter: string | null; readonly limit: number },
-  ): Promise<readonly HookCall[] | null>;
+  page(hook: Uuid, page: Page): Promise<readonly HookCall[] | null>;
   /** By hook. One that was never called has `unusedHook`, or is missing. Counts outlive the calls. */
   use(hooks: readonly Uuid[]): Promise<ReadonlyMap<Uuid, HookUse>>;
   /**

@@ -78,6 +78,12 @@ export interface ReadModels {
   ): Promise<readonly Stored<Document>[]>;
 }
 
+/** A page of a list as readers ask for it: after an entry, as they write it; null: the first page. */
+export interface Page {
+  readonly startingAfter: string | null;
+  readonly limit: number;
+}
+
 /** All rows of a query, a page at a time. `rest` is awaited between two pages. */
 export async function* pagesOf<Document>(
   readModels: Pick<ReadModels, 'page'>,

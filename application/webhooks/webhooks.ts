@@ -29,16 +29,11 @@ import { execute, type Executed, type WriteDeps } from '../writing/execute.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
 import { OutcomeUnknown } from '../writing/outcome.js';
 import { unusedEndpoint, type EndpointHealth, type TrippedEndpoint } from '../ports/endpoint-gates.js';
-import type {
-  DeadLetterFilter,
-  Delivery,
-  DeliveryChange,
-  DeliveryFilter,
-  Page,
-} from '../ports/delivery-log.js';
+import type { DeadLetterFilter, Delivery, DeliveryChange, DeliveryFilter } from '../ports/delivery-log.js';
 import type { Deliveries } from '../ports/deliveries.js';
 import type { DeliveryQueue } from '../ports/delivery-queue.js';
 import { EventStoreUnavailable } from '../ports/event-store.js';
+import type { Page } from '../ports/read-models.js';
 import type { AttemptResult, WebhookSender } from '../ports/webhook-sender.js';
 import { windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { deletedReason, deliveryEndpointOf } from './relay.js';

@@ -1,5 +1,5 @@
 import type { Filter } from 'mongodb';
-import type { Page } from '../../../application/ports/delivery-log.js';
+import type { Page } from '../../../application/ports/read-models.js';
 import type {
   EndpointAddress,
   EndpointHealth,

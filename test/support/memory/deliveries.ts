@@ -16,12 +16,12 @@ import {
   type DeliveryChange,
   type DeliveryLog,
   type DeliveryFilter,
-  type Page,
   type DeliveryId,
   type NewDelivery,
   type QueueDepth,
   type Redriven,
 } from '../../../application/ports/delivery-log.js';
+import type { Page } from '../../../application/ports/read-models.js';
 import {
   noClaims,
   type AttemptOutcome,
