@@ -1,8 +1,9 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { DomainError } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, Instant, OrganizationId, type Uuid } from './ids.js';
+import { house } from './members.js';
 
 export const scopes = [
   'cards:send',
@@ -29,14 +30,12 @@ export type KeyScope = Scope | OperatorScope;
 export const isScope = (scope: KeyScope): scope is Scope => Scope.safeParse(scope).success;
 export const isOperatorScope = (scope: KeyScope): scope is OperatorScope => !isScope(scope);
 
-/** The organization that the keys of operators belong to. It has no stream, and is in no list. */
-export const houseId: OrganizationId = OrganizationId.parse(derivedUuid('house'));
-
 export const apiKeyEvents = events({
   ApiKeyIssued: {
     org: OrganizationId,
     label: z.string().nullable(),
     scopes: z.array(Scope),
+    /** Null: the service's default. */
     requestsPerMinute: z.int().positive().nullable(),
   },
   /** A key of the house. `expiresAt`: when it stops working by itself; null: never. */
@@ -49,25 +48,15 @@ export const apiKeyEvents = events({
 });
 export type ApiKeyEvent = EventOf<typeof apiKeyEvents>;
 
-export interface IssuedKey {
-  readonly org: OrganizationId;
-  readonly label: string | null;
-  readonly scopes: readonly Scope[];
-  /** Null: the service's default. */
-  readonly requestsPerMinute: number | null;
-}
+export type IssuedKey = Extract<ApiKeyEvent, { type: 'ApiKeyIssued' }>['data'];
+export type IssuedOperatorKey = Extract<ApiKeyEvent, { type: 'OperatorKeyIssued' }>['data'];
 
-export interface IssuedOperatorKey {
-  readonly label: string | null;
-  readonly scopes: readonly OperatorScope[];
-  /** Null: never. */
-  readonly expiresAt: Instant | null;
-}
-
-type AnyKey = Omit<IssuedKey, 'scopes'> &
-  Omit<IssuedOperatorKey, 'scopes'> & { readonly scopes: readonly KeyScope[] };
-
-export type ApiKey = { readonly status: 'none' } | (AnyKey & { readonly status: 'issued' | 'revoked' });
+export type ApiKey =
+  | { readonly status: 'none' }
+  | (Omit<IssuedKey & IssuedOperatorKey, 'scopes'> & {
+      readonly scopes: readonly KeyScope[];
+      readonly status: 'issued' | 'revoked';
+    });
 
 /**
  * An API key. Its id is derived from the hash of its secret: a key is found without an index, and the secret
@@ -83,7 +72,7 @@ export const apiKey: Aggregate<ApiKey, ApiKeyEvent> = {
       case 'ApiKeyIssued':
         return { status: 'issued', ...event.data, expiresAt: null };
       case 'OperatorKeyIssued':
-        return { status: 'issued', org: houseId, requestsPerMinute: null, ...event.data };
+        return { status: 'issued', org: house, requestsPerMinute: null, ...event.data };
       case 'ApiKeyRevoked':
         return state.status === 'none' ? state : { ...state, status: 'revoked' };
     }
@@ -102,8 +91,7 @@ export const secretFrom = (bytes: Buffer): string => `hck_${bytes.toString('base
 const secretShape = /^hck_[A-Za-z0-9_-]{43}$/;
 export const isKeyShaped = (token: string): boolean => secretShape.test(token);
 
-export const keyIdOf = (secret: string): Uuid =>
-  derivedUuid('api-key', createHash('sha256').update(secret).digest('hex'));
+export const keyIdOf = (secret: string): Uuid => derivedUuid('api-key', hash('sha256', secret));
 
 const asFirst =
   (event: ApiKeyEvent) =>
@@ -112,11 +100,9 @@ const asFirst =
     return [event];
   };
 
-export const issueKey = (key: IssuedKey) =>
-  asFirst({ type: 'ApiKeyIssued', data: { ...key, scopes: [...key.scopes] } });
+export const issueKey = (key: IssuedKey) => asFirst({ type: 'ApiKeyIssued', data: key });
 
-export const issueOperatorKey = (key: IssuedOperatorKey) =>
-  asFirst({ type: 'OperatorKeyIssued', data: { ...key, scopes: [...key.scopes] } });
+export const issueOperatorKey = (key: IssuedOperatorKey) => asFirst({ type: 'OperatorKeyIssued', data: key });
 
 /** Revokes a key of the organization; a repeat records nothing. Throws `not_found`. */
 export const revokeKey =

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { events, type Aggregate, type EventOf } from './events.js';
-import { derivedUuid, Instant, streamName, type OrganizationId } from './ids.js';
+import { Instant, type OrganizationId } from './ids.js';
+import { house } from './members.js';
 
 export const exportKinds = ['card', 'organization', 'period'] as const;
 export type ExportKind = (typeof exportKinds)[number];
@@ -66,6 +67,4 @@ export const giveUpKeys = (lost: Extract<AuditEvent, { type: 'KeysLost' }>['data
  * The id of the stream for exports of one organization; null stands for all organizations, whose exports are
  * in the house's stream.
  */
-export const auditIdOf = (org: OrganizationId | null): string => org ?? derivedUuid('house');
-
-export const auditStream = (org: OrganizationId | null) => streamName('audit', auditIdOf(org));
+export const auditIdOf = (org: OrganizationId | null): OrganizationId => org ?? house;

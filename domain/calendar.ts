@@ -55,14 +55,6 @@ export const addDays = (date: LocalDate, days: number): LocalDate =>
 /** 0 is Sunday, 6 is Saturday. */
 export const weekday = (date: LocalDate): number => (((dayNumber(civil(date)) + 4) % 7) + 7) % 7;
 
-const isLeap = (year: number): boolean => (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
-
-const isReal = ({ year, month, day }: Civil): boolean => {
-  if (month < 1 || month > 12 || day < 1) return false;
-  if (month === 2) return day <= (isLeap(year) ? 29 : 28);
-  return day <= ([4, 6, 9, 11].includes(month) ? 30 : 31);
-};
-
 /**
  * The day that `YYYY-MM-DD` names; null for any other text and for a day that does not exist. (decision 18:
  * which arrive-by dates are accepted)
@@ -70,23 +62,7 @@ const isReal = ({ year, month, day }: Civil): boolean => {
 export const parseLocalDate = (text: string): LocalDate | null => {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return null;
   const date = text as LocalDate;
-  return isReal(civil(date)) ? date : null;
-};
-
-const formatters = new Map<string, Intl.DateTimeFormat>();
-
-/** Making a formatter takes a thousand times as long as using it. */
-const formatterFor = (timeZone: string): Intl.DateTimeFormat => {
-  const known = formatters.get(timeZone);
-  if (known !== undefined) return known;
-  const made = new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', {
-    timeZone,
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-  });
-  formatters.set(timeZone, made);
-  return made;
+  return addDays(date, 0) === date ? date : null;
 };
 
 /** Remembers the last result of a pure function: the service asks for the same day all day long. */
@@ -100,6 +76,17 @@ const rememberingLast = <Given extends readonly unknown[], Result>(
     return last.result;
   };
 };
+
+/** Making a formatter takes a thousand times as long as using it. */
+const formatterFor = rememberingLast(
+  (timeZone: string): Intl.DateTimeFormat =>
+    new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', {
+      timeZone,
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+    }),
+);
 
 const minuteLength = 'YYYY-MM-DDTHH:MM'.length;
 

@@ -98,11 +98,8 @@ export interface Aggregate<State, Event extends DomainEvent> {
 }
 
 /** Whether the schemas of an aggregate's events have a part `personal`. */
-export const holdsPersonal = ({
-  schemas,
-}: {
-  readonly schemas: Readonly<Record<string, z.ZodObject>>;
-}): boolean => Object.values(schemas).some(({ shape }) => 'personal' in shape);
+export const holdsPersonal = ({ schemas }: Pick<Aggregate<never, DomainEvent>, 'schemas'>): boolean =>
+  Object.values(schemas).some(({ shape }) => 'personal' in shape);
 
 /** A newer version of the service wrote the event, and this one can't interpret it. */
 export class UnknownEvent extends FinalError {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { DomainError } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
@@ -68,8 +68,7 @@ export const tokenBytes = 32;
 export const tokenFrom = (bytes: Buffer): string => bytes.toString('base64url');
 
 /** The id of the hook with this token. Any string gives an id, whether there is such a hook or not. */
-export const hookIdOf = (token: string): Uuid =>
-  derivedUuid('hook', createHash('sha256').update(token).digest('hex'));
+export const hookIdOf = (token: string): Uuid => derivedUuid('hook', hash('sha256', token));
 
 export const createHook =
   (org: OrganizationId, settings: HookSettings) =>
@@ -78,17 +77,18 @@ export const createHook =
     return [{ type: 'HookCreated', data: { org, ...settings } }];
   };
 
-const notFound = () => new DomainError('not_found', 'There is no such hook in this organization.');
+export const noSuchHook = () => new DomainError('not_found', 'There is no such hook in this organization.');
 
-const ownHook = (org: OrganizationId, state: Hook): MadeHook => {
-  if (state.status === 'none' || state.org !== org) throw notFound();
+/** Throws `not_found`. */
+export const ownHook = (org: OrganizationId, state: Hook): MadeHook => {
+  if (state.status === 'none' || state.org !== org) throw noSuchHook();
   return state;
 };
 
 /** Throws `not_found`, also for a deleted hook. */
 const liveHook = (org: OrganizationId, state: Hook): MadeHook => {
   const own = ownHook(org, state);
-  if (own.status === 'deleted') throw notFound();
+  if (own.status === 'deleted') throw noSuchHook();
   return own;
 };
 
@@ -107,19 +107,15 @@ export const changeHookSettings =
   };
 
 /**
- * Pauses a hook: it sends nothing until it is resumed. A repeat records nothing. Throws `not_found`, also for
- * a deleted hook.
+ * Pauses a hook, which sends nothing until it is resumed, or resumes it. A repeat records nothing. Throws
+ * `not_found`, also for a deleted hook.
  */
 export const pauseHook =
-  (org: OrganizationId) =>
-  (state: Hook): HookEvent[] =>
-    liveHook(org, state).status === 'paused' ? [] : [{ type: 'HookPaused', data: {} }];
-
-/** Resumes a paused hook; a repeat records nothing. Throws `not_found`, also for a deleted hook. */
-export const resumeHook =
-  (org: OrganizationId) =>
-  (state: Hook): HookEvent[] =>
-    liveHook(org, state).status === 'active' ? [] : [{ type: 'HookResumed', data: {} }];
+  (org: OrganizationId, paused: boolean) =>
+  (state: Hook): HookEvent[] => {
+    if ((liveHook(org, state).status === 'paused') === paused) return [];
+    return [{ type: paused ? 'HookPaused' : 'HookResumed', data: {} }];
+  };
 
 /**
  * Deletes a hook forever; a repeat records nothing. Throws `not_found`. (decision 50: tokens, the call log,

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { Person } from './account.js';
 import { foldEmail } from './email.js';
@@ -7,19 +7,18 @@ import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, Instant, OrganizationId, Uuid } from './ids.js';
 import { memberRoles, staffRoles, type Role } from './permissions.js';
 
-/** The organization whose members are the staff of the service. */
+/** The organization of the staff of the service, and of their keys. It is in no list of organizations. */
 export const house: OrganizationId = OrganizationId.parse(derivedUuid('house'));
 
 /** The roles that an organization has, the strongest first. */
 export const rolesOf = (org: OrganizationId): readonly Role[] => (org === house ? staffRoles : memberRoles);
 
 /** The id of an invitation. Its token is the only way in, and is stored nowhere. */
-export const invitationIdOf = (token: string): Uuid =>
-  derivedUuid('invitation', createHash('sha256').update(token).digest('hex'));
+export const invitationIdOf = (token: string): Uuid => derivedUuid('invitation', hash('sha256', token));
 
 /** The account that is opened for an invitation by a form, whose id only the browser that got it knows. */
 export const newAccountIdOf = (invitation: Uuid, form: string): Uuid =>
-  derivedUuid('account', invitation, createHash('sha256').update(form).digest('hex'));
+  derivedUuid('account', invitation, hash('sha256', form));
 
 const Role = z.enum([...memberRoles, ...staffRoles]);
 

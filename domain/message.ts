@@ -31,9 +31,6 @@ export const mergeFieldIn = (text: string): string | null => {
   return fields.toSorted((a, b) => a.from - b.from)[0]?.field ?? null;
 };
 
-const missing = (): DomainError =>
-  new DomainError('missing_message', 'A card needs a message: the finished text.');
-
 const tooLong = (length: number): DomainError =>
   new DomainError(
     'message_too_long',
@@ -61,7 +58,8 @@ const limited = limitedText(maxMessageLength, tooLong);
 export const readMessage = Object.assign(
   (text: string): string => {
     const message = limited(text);
-    if (message === '') throw missing();
+    if (message === '')
+      throw new DomainError('missing_message', 'A card needs a message: the finished text.');
     const field = mergeFieldIn(message);
     if (field !== null) throw broken(field);
     return message;

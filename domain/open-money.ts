@@ -116,11 +116,8 @@ export class OpenMoney {
     const revisions = this.#ledgerRevisions;
     revisions.delete(org);
     revisions.set(org, revision);
-    if (revisions.size <= rememberedLedgers) return;
-    for (const oldest of revisions.keys()) {
-      revisions.delete(oldest);
-      return;
-    }
+    const [oldest] = revisions.size > rememberedLedgers ? revisions.keys() : [];
+    if (oldest !== undefined) revisions.delete(oldest);
   }
 
   #observeMovement({ stream, revision: since, metadata }: RecordedEvent, event: LedgerEvent): void {

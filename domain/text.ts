@@ -12,10 +12,8 @@ export const stripInvisible = (text: string): string => text.replace(invisible, 
 /** Strips invisible characters, then white space at both ends. (decision 15: how long an address may be) */
 export const clean = (text: string): string => stripInvisible(text).trim();
 
-const blank = /^[\s\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]*$/;
-
-/** Whether nothing of a text shows: `clean` leaves nothing of it. */
-export const isBlank = (text: string): boolean => blank.test(text);
+/** Whether nothing of a text shows. */
+export const isBlank = (text: string): boolean => clean(text) === '';
 
 /** How many characters (code points) a text has. A lone surrogate counts as one. */
 export const countCharacters = (text: string): number => {
@@ -28,16 +26,11 @@ export const countCharacters = (text: string): number => {
  * The first `length` characters (code points) of a text: no surrogate pair is split. (decision 25: where a
  * reference is cut)
  */
-export const truncate = (text: string, length: number): string => {
-  let end = 0;
-  let count = 0;
-  for (const character of text) {
-    if (count === length) break;
-    count += 1;
-    end += character.length;
-  }
-  return text.slice(0, end);
-};
+export const truncate = (text: string, length: number): string =>
+  // A character has at most two units of UTF-16.
+  Array.from(text.slice(0, 2 * length))
+    .slice(0, length)
+    .join('');
 
 /** Spaces of any width: on paper each is a space. (decision 14: characters beyond the pen) */
 const wideSpaces = /[\u00a0\u2000-\u200a\u202f\u205f\u3000]/g;

@@ -1,6 +1,7 @@
-import { apiKey, houseId, type KeyScope } from '../domain/api-key.js';
+import { apiKey, type KeyScope } from '../domain/api-key.js';
 import type { Actor } from '../domain/events.js';
 import { idOf, type Instant } from '../domain/ids.js';
+import { house } from '../domain/members.js';
 import { projection } from './projection.js';
 
 export interface ApiKeyDocument {
@@ -26,7 +27,7 @@ export const apiKeys = projection({
     const made = { id: idOf(stream), createdAt: at, by: metadata.actor, revokedAt: null };
     if (event.type === 'OperatorKeyIssued') {
       const { label, scopes } = event.data;
-      return { ...made, org: houseId, label, scopes, requestsPerMinute: null };
+      return { ...made, org: house, label, scopes, requestsPerMinute: null };
     }
     if (event.type === 'ApiKeyIssued') return { ...made, ...event.data };
     return document && { ...document, revokedAt: document.revokedAt ?? at };

@@ -1,10 +1,10 @@
-import { apiKey, houseId } from '../../domain/api-key.js';
+import { apiKey } from '../../domain/api-key.js';
 import { Uuid, type Instant, type OrganizationId } from '../../domain/ids.js';
+import { house } from '../../domain/members.js';
 import { apiKeys, type ApiKeyDocument } from '../../projections/api-keys.js';
 import { organizationAt } from '../organizations/administer.js';
-import type { Moment, Past } from '../history/as-of.js';
 import type { WriteDeps } from '../writing/execute.js';
-import { listAt } from '../history/list-at.js';
+import { listAt, type Moment, type Past } from '../history/as-of.js';
 import type { KeyUses } from './buffered-key-uses.js';
 import type { ReadModels } from '../ports/read-models.js';
 
@@ -71,7 +71,7 @@ export const listOperatorKeys = async (
   limit: number,
   after: string | null,
 ): Promise<readonly ListedOperatorKey[] | null> => {
-  const keys = await listKeys(deps, houseId, limit, after);
+  const keys = await listKeys(deps, house, limit, after);
   if (keys === null) return null;
   return Promise.all(
     keys.map(async (key) => {

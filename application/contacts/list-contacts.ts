@@ -2,9 +2,8 @@ import { foldEmail } from '../../domain/email.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { contacts, type ContactDocument } from '../../projections/contacts.js';
 import { rowAt } from '../requests/invalid-cursor.js';
-import { listAt } from '../history/list-at.js';
+import { listAt, type Moment, type Past } from '../history/as-of.js';
 import { organizationAt } from '../organizations/administer.js';
-import type { Moment, Past } from '../history/as-of.js';
 import type { WriteDeps } from '../writing/execute.js';
 import type { Page, ReadModels } from '../ports/read-models.js';
 

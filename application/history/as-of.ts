@@ -1,10 +1,12 @@
 import { DomainError } from '../../domain/errors.js';
 import { erasures } from '../../domain/erasures.js';
 import type { RecordedEvent } from '../../domain/events.js';
-import type { Instant, StreamName } from '../../domain/ids.js';
+import { streamName, type Instant, type OrganizationId, type StreamName } from '../../domain/ids.js';
 import type { Projection } from '../../projections/projection.js';
 import { assertChained } from '../log/chained.js';
 import type { EventStore } from '../ports/event-store.js';
+import { pagesOf, type ReadModels } from '../ports/read-models.js';
+import { limitConcurrency } from '../timing/limit-concurrency.js';
 import { streamPages } from '../writing/stream-pages.js';
 import { foldDocument } from '../projecting/up-to-date.js';
 
@@ -159,6 +161,37 @@ export const documentAt = async <Document>(
   const document = foldDocument(projection, events);
   if (last === undefined || document === null) return null;
   return { was: erasedAt === null ? document : { ...document, erasedAt }, asOf: asOf(last) };
+};
+
+const pageSize = 200;
+const atOnce = 16;
+
+/**
+ * A page of an organization's things at a moment, newest first. The read model knows the streams, and the
+ * streams know the past. `before`: the end of the previous page. Throws DamagedStream, ReadModelsUnavailable,
+ * EventStoreUnavailable.
+ */
+export const listAt = async <Document>(
+  { store, readModels }: { readonly store: EventStore; readonly readModels: ReadModels },
+  projection: Projection<Document>,
+  isListed: (document: Document) => boolean,
+  org: OrganizationId,
+  moment: Moment,
+  { limit, before }: { readonly limit: number; readonly before: bigint | undefined },
+): Promise<readonly Past<Document>[]> => {
+  const limited = limitConcurrency(atOnce);
+  const found: Past<Document>[] = [];
+  const query = { org, limit: pageSize, before };
+  for await (const rows of pagesOf(readModels, projection, query, async () => undefined)) {
+    const pasts = await Promise.all(
+      rows.map(({ key }) =>
+        limited(() => documentAt(store, projection, streamName(projection.category, key), moment)),
+      ),
+    );
+    found.push(...pasts.filter((past) => past !== null).filter(({ was }) => isListed(was)));
+    if (found.length >= limit) break;
+  }
+  return found.slice(0, limit);
 };
 
 /** The latest of several. */

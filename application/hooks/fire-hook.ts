@@ -4,11 +4,12 @@ import { emailIn } from '../../domain/email.js';
 import { capture } from '../../domain/errors.js';
 import type { Command } from '../../domain/events.js';
 import { activeHook, hook, hookIdOf, type Hook, type MadeHook } from '../../domain/hook.js';
-import { messageFrom, type TemplateSources } from '../../domain/hook-message.js';
+import { messageFrom, piecesFrom, type TemplatePiece, type TemplateSources } from '../../domain/template.js';
 import type { Uuid } from '../../domain/ids.js';
 import { readMessage } from '../../domain/message.js';
 import { contactWith } from '../contacts/find-contact.js';
-import type { CardDraft, CardFields } from '../cards/place-order.js';
+import type { CardDraft, CardFields, PlaceOrderDeps } from '../cards/place-order.js';
+import { previewSend, type SendPreview } from '../cards/preview.js';
 import { sendCard, type SendCardDeps, type SentCard } from '../cards/send-card.js';
 import type { Streams } from '../writing/streams.js';
 
@@ -57,14 +58,14 @@ export const fireHook = async (
 };
 
 /** A hook filled from a payload: the card to send, and the sources of its template's values. */
-export interface ComposedHook {
+interface ComposedHook {
   readonly draft: CardDraft;
   /** Null if nothing is filled in: the payload has a message, or its recipient is refused. */
   readonly sources: TemplateSources | null;
 }
 
 /** Composes a hook's card, for a call and for a preview of one. */
-export const composeHook = async (
+const composeHook = async (
   { streams, planning }: Pick<SendCardDeps, 'streams' | 'planning'>,
   { org, template, signedBy, design }: Omit<MadeHook, 'status' | 'label'>,
   { card, hasMessage, email: sentEmail, externalId, ...sent }: HookRequest,
@@ -86,4 +87,30 @@ export const composeHook = async (
     'value' in card.designId && card.designId.value === null ? { value: design } : card.designId;
   const email = 'value' in sentEmail && sentEmail.value === null ? emailIn(details?.email) : sentEmail;
   return { draft: { ...card, message, designId, email, contact: known?.id ?? null }, sources };
+};
+
+/** The result that a call would have. Nothing was sent, spent or recorded. */
+export interface HookPreview extends SendPreview {
+  /** The template in pieces, of which some may lack a value; null if nothing is filled in. */
+  readonly pieces: readonly TemplatePiece[] | null;
+}
+
+/**
+ * Previews a call of a hook with these settings and a payload, with the functions of a call. Credits are not
+ * checked. Throws EventStoreUnavailable.
+ */
+export const previewHook = async (
+  deps: PlaceOrderDeps,
+  id: Uuid,
+  settings: Omit<MadeHook, 'status' | 'label'>,
+  request: HookRequest,
+  command: Command,
+): Promise<HookPreview> => {
+  const { org, template } = settings;
+  const { draft, sources } = await composeHook(deps, settings, request, command);
+  const sent = { org, command, source: { kind: 'hook', id }, idempotency: null } as const;
+  return {
+    ...(await previewSend(deps, sent, draft)),
+    pieces: sources === null || template === null ? null : piecesFrom(template, sources),
+  };
 };

@@ -1,4 +1,3 @@
-import { DomainError } from '../../domain/errors.js';
 import type { Command } from '../../domain/events.js';
 import {
   changeHookSettings,
@@ -6,8 +5,9 @@ import {
   deleteHook,
   hook,
   hookIdOf,
+  noSuchHook,
+  ownHook,
   pauseHook,
-  resumeHook,
   tokenBytes,
   tokenFrom,
   type Hook,
@@ -18,10 +18,9 @@ import {
 import { Uuid, type OrganizationId } from '../../domain/ids.js';
 import { hooks, listedHooks, type HookDocument } from '../../projections/hooks.js';
 import { organizationAt, organizationOf } from '../organizations/administer.js';
-import type { Moment, Past } from '../history/as-of.js';
 import { execute, type WriteDeps } from '../writing/execute.js';
 import { invalidCursor, rowAt } from '../requests/invalid-cursor.js';
-import { listAt } from '../history/list-at.js';
+import { listAt, type Moment, type Past } from '../history/as-of.js';
 import { checkDesign } from '../cards/place-order.js';
 import { unusedHook, type HookCall, type HookCalls, type HookUse } from '../ports/hook-calls.js';
 import type { Page, ReadModels } from '../ports/read-models.js';
@@ -70,7 +69,7 @@ export const updateHook = async (
   if (change.design !== undefined) await checkDesign(deps.streams, org, change.design);
   const state = await changeHook(deps, id, command, (before) => [
     ...changeHookSettings(org, change)(before),
-    ...(paused === undefined ? [] : paused ? pauseHook(org)(before) : resumeHook(org)(before)),
+    ...(paused === undefined ? [] : pauseHook(org, paused)(before)),
   ]);
   return listed(deps, id, state);
 };
@@ -91,7 +90,7 @@ export const readHook = async (
   org: OrganizationId,
   id: string,
 ): Promise<ListedHook & Pick<MadeHook, 'status'>> => {
-  const state = await ownHook(deps, org, id);
+  const state = await hookOf(deps, org, id);
   return { ...(await listed(deps, id, state)), status: state.status };
 };
 
@@ -107,18 +106,16 @@ export const removeHook = async (
 
 const idShape = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-const notFound = () => new DomainError('not_found', 'There is no such hook in this organization.');
-
 const changeHook = async (
   deps: HookDeps,
   id: string,
   command: Command,
   decide: (state: Hook) => readonly HookEvent[],
 ): Promise<MadeHook> => {
-  if (!idShape.test(id)) throw notFound();
+  if (!idShape.test(id)) throw noSuchHook();
   const { state, position } = await execute(deps, hook, id, command, decide);
   if (position !== null) await deps.readYourWrites.afterWrite(position);
-  if (state.status === 'none') throw notFound();
+  if (state.status === 'none') throw noSuchHook();
   return state;
 };
 
@@ -159,15 +156,8 @@ export const listHooksAt = async (
 const placeOf = async (readModels: ReadModels, org: OrganizationId, id: string | null) =>
   (await rowAt(readModels, hooks, id, 'hook of this organization', (found) => found.org === org))?.created;
 
-const ownHook = async (
-  { streams }: Pick<HookDeps, 'streams'>,
-  org: OrganizationId,
-  id: string,
-): Promise<MadeHook> => {
-  const state = idShape.test(id) ? (await streams.load(hook, id)).state : hook.initial;
-  if (state.status === 'none' || state.org !== org) throw notFound();
-  return state;
-};
+const hookOf = async ({ streams }: HookDeps, org: OrganizationId, id: string): Promise<MadeHook> =>
+  ownHook(org, idShape.test(id) ? (await streams.load(hook, id)).state : hook.initial);
 
 /**
  * A hook's calls, newest first, after the call `startingAfter`. A deleted hook keeps its log. Throws
@@ -179,7 +169,7 @@ export const listHookCalls = async (
   id: string,
   page: Page,
 ): Promise<readonly HookCall[]> => {
-  await ownHook(deps, org, id);
+  await hookOf(deps, org, id);
   const calls = await deps.hookCalls.page(Uuid.parse(id), page);
   if (calls === null) throw invalidCursor('call of this hook');
   return calls;

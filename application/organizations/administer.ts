@@ -1,14 +1,13 @@
 import {
   apiKey,
-  houseId,
   issueKey,
   keyIdOf,
   operatorSecretFrom,
   revokeKey as decideToRevoke,
   secretFrom,
   issueOperatorKey,
+  type IssuedKey,
   type IssuedOperatorKey,
-  type Scope,
 } from '../../domain/api-key.js';
 import {
   collectionCard,
@@ -33,6 +32,7 @@ import {
 } from '../../domain/do-not-mail.js';
 import type { Aggregate, DomainEvent } from '../../domain/events.js';
 import { OrganizationId, Uuid } from '../../domain/ids.js';
+import { house } from '../../domain/members.js';
 import {
   archiveDesign,
   chooseHouseHand,
@@ -160,11 +160,7 @@ export const createKey = async (
   deps: AdministrationDeps,
   initiator: Initiator,
   org: OrganizationId,
-  key: {
-    readonly label: string | null;
-    readonly scopes: readonly Scope[];
-    readonly requestsPerMinute: number | null;
-  },
+  key: Omit<IssuedKey, 'org'>,
 ): Promise<{ readonly id: Uuid; readonly secret: string }> => {
   await organizationOf(deps, org);
   const secret = secretFrom(deps.entropy.bytes(32));
@@ -181,7 +177,7 @@ export const createOperatorKey = async (
 ): Promise<{ readonly id: Uuid; readonly secret: string }> => {
   const secret = operatorSecretFrom(deps.entropy.bytes(32));
   const id = keyIdOf(secret);
-  await run(deps, initiator, houseId, apiKey, id, issueOperatorKey(key));
+  await run(deps, initiator, house, apiKey, id, issueOperatorKey(key));
   return { id, secret };
 };
 

@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import {
   apiKey,
   isKeyShaped,
-  houseId,
   issueKey,
   issueOperatorKey,
   keyIdOf,
@@ -11,6 +10,7 @@ import {
   secretFrom,
   type ApiKeyEvent,
 } from '../../domain/api-key.js';
+import { house } from '../../domain/members.js';
 import { OrganizationId } from '../../domain/ids.js';
 import { given } from '../support/fixtures/scenario.js';
 
@@ -45,11 +45,11 @@ describe('an API key', () => {
     const made: ApiKeyEvent = { type: 'OperatorKeyIssued', data: own };
     given(apiKey).when(issueOperatorKey(own)).records(made);
     expect(() => issueOperatorKey(own)(given(apiKey, made).state)).to.throw('this key already exists');
-    given(apiKey, made).when(revokeKey(houseId)).records(revoked);
+    given(apiKey, made).when(revokeKey(house)).records(revoked);
     given(apiKey, made).when(revokeKey(org)).refuses('not_found');
     expect(given(apiKey, made).state).to.deep.equal({
       status: 'issued',
-      org: houseId,
+      org: house,
       requestsPerMinute: null,
       ...own,
     });

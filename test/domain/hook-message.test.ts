@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { DomainError } from '../../domain/errors.js';
-import { messageFrom, piecesFrom, type TemplateSources } from '../../domain/hook-message.js';
+import { messageFrom, piecesFrom, type TemplateSources } from '../../domain/template.js';
 
 describe('the message of a hook with a template', () => {
   const recipient = {

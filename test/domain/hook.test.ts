@@ -8,7 +8,6 @@ import {
   hook,
   hookIdOf,
   pauseHook,
-  resumeHook,
   tokenFrom,
   type Hook,
   type HookEvent,
@@ -61,24 +60,24 @@ describe('a hook', () => {
   });
 
   it('is paused and resumed, and a repeat records nothing', () => {
-    expect(pauseHook(org)(after(created))).to.deep.equal([paused]);
-    expect(pauseHook(org)(after(created, paused))).to.deep.equal([]);
-    expect(resumeHook(org)(after(created, paused))).to.deep.equal([resumed]);
-    expect(resumeHook(org)(after(created))).to.deep.equal([]);
+    expect(pauseHook(org, true)(after(created))).to.deep.equal([paused]);
+    expect(pauseHook(org, true)(after(created, paused))).to.deep.equal([]);
+    expect(pauseHook(org, false)(after(created, paused))).to.deep.equal([resumed]);
+    expect(pauseHook(org, false)(after(created))).to.deep.equal([]);
     expect(after(created, paused, resumed)).to.deep.equal(after(created));
   });
 
   it('is deleted forever, and a repeat records nothing', () => {
     expect(deleteHook(org)(after(created, paused))).to.deep.equal([deleted]);
     expect(deleteHook(org)(after(created, deleted))).to.deep.equal([]);
-    expect(codeOf(() => resumeHook(org)(after(created, deleted)))).to.equal('not_found');
-    expect(codeOf(() => pauseHook(org)(after(created, deleted)))).to.equal('not_found');
+    expect(codeOf(() => pauseHook(org, false)(after(created, deleted)))).to.equal('not_found');
+    expect(codeOf(() => pauseHook(org, true)(after(created, deleted)))).to.equal('not_found');
   });
 
   it('is not found if it is another organization’s or does not exist', () => {
-    for (const decide of [pauseHook, resumeHook, deleteHook]) {
-      expect(codeOf(() => decide(other)(after(created)))).to.equal('not_found');
-      expect(codeOf(() => decide(org)(after()))).to.equal('not_found');
+    for (const decide of [pauseHook, deleteHook]) {
+      expect(codeOf(() => decide(other, true)(after(created)))).to.equal('not_found');
+      expect(codeOf(() => decide(org, true)(after()))).to.equal('not_found');
     }
   });
 

@@ -1,6 +1,6 @@
 import { newCommand } from '../../../application/writing/commands.js';
 import { listHookCalls, readHook } from '../../../application/hooks/hooks.js';
-import { previewHook, type HookPreview } from '../../../application/hooks/preview-hook.js';
+import { previewHook, type HookPreview } from '../../../application/hooks/fire-hook.js';
 import { readDesigns } from '../../../application/organizations/read-accounts.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Uuid } from '../../../domain/ids.js';

@@ -1,4 +1,4 @@
-import type { HookPreview } from '../../../application/hooks/preview-hook.js';
+import type { HookPreview } from '../../../application/hooks/fire-hook.js';
 import { maxMessageLength } from '../../../domain/message.js';
 import type { TemplatePiece } from '../../../domain/template.js';
 import { countCharacters } from '../../../domain/text.js';

@@ -10,7 +10,8 @@ import {
   type ListedOperatorKey,
   type ReadKeysDeps,
 } from '../../../application/access/read-keys.js';
-import { houseId, operatorScopes } from '../../../domain/api-key.js';
+import { operatorScopes } from '../../../domain/api-key.js';
+import { house } from '../../../domain/members.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Instant } from '../../../domain/ids.js';
 import { maxLabelLength, optionalText } from '../schema/fields.js';
@@ -119,7 +120,7 @@ export const operatorKeyRoutes = (deps: OperatorKeyRouteDeps): readonly Route[] 
       200: z.object({ id: idOf('key'), revoked: alwaysTrue }),
     },
     handle: async (request) => {
-      await revokeKey(deps, byOperator(request), houseId, request.params.id);
+      await revokeKey(deps, byOperator(request), house, request.params.id);
       return { status: 200, body: { id: request.params.id, revoked: true } };
     },
   }),

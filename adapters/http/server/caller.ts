@@ -4,7 +4,8 @@ import { LazyLru } from '../../../application/memory/lazy-lru.js';
 import type { KeyHolder } from '../../../application/access/authenticate.js';
 import { windowLength, type RateLimiter } from '../../../application/ports/rate-limiter.js';
 import type { Clock } from '../../../application/ports/system.js';
-import { houseId, isKeyShaped, isOperatorKeyShaped, isOperatorScope } from '../../../domain/api-key.js';
+import { isKeyShaped, isOperatorKeyShaped, isOperatorScope } from '../../../domain/api-key.js';
+import { house } from '../../../domain/members.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { Access, Allowance, Caller, OperatorCaller } from './access.js';
@@ -180,7 +181,7 @@ export const gate = ({
 
   const operatorWith = async (key: string): Promise<OperatorCaller> => {
     const { org, keyId, scopes } = await authenticator.authenticate(key);
-    if (org !== houseId)
+    if (org !== house)
       throw new DomainError(
         'invalid_key',
         'This is not the key of an operator. Check that you copied all of it.',

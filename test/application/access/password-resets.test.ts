@@ -4,7 +4,7 @@ import { execute } from '../../../application/writing/execute.js';
 import { findReset, issueReset, takeReset } from '../../../application/access/password-resets.js';
 import { changeRole, inviteMember, listMembers, removeMember } from '../../../application/access/people.js';
 import { DomainError } from '../../../domain/errors.js';
-import { apiKey, houseId, issueOperatorKey, revokeKey } from '../../../domain/api-key.js';
+import { apiKey, issueOperatorKey, revokeKey } from '../../../domain/api-key.js';
 import { derivedUuid, OrganizationId, type Uuid } from '../../../domain/ids.js';
 import { house } from '../../../domain/members.js';
 import { createOrganization, organization } from '../../../domain/organization.js';
@@ -109,7 +109,7 @@ describe('links for a new password', () => {
     expect(await good()).to.deep.equal([false, false, true, true]);
     await removeMember(people, byOperator, house, await idIn(people, house, staff));
     expect(await good()).to.deep.equal([false, false, false, true]);
-    await execute(people, apiKey, officeKey, people.command(), revokeKey(houseId));
+    await execute(people, apiKey, officeKey, people.command(), revokeKey(house));
     expect(await good()).to.deep.equal([false, false, false, false]);
     expect(await takeReset(people, links[0]?.token ?? '')).to.equal(null);
   });

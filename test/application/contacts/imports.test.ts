@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { readContact } from '../../../adapters/http/api/contact-fields.js';
-import { removeContact } from '../../../application/contacts/change-contact.js';
 import type { FileRow } from '../../../application/contacts/import-contacts.js';
 import {
   badLinesOf,
@@ -12,7 +11,7 @@ import {
 import { keyRing } from '../../../application/personal/key-ring.js';
 import { ImportsUnavailable } from '../../../application/ports/import-records.js';
 import { workOnImports } from '../../../application/contacts/run-imports.js';
-import { saveContactRecord } from '../../../application/contacts/save-contact.js';
+import { removeContact, saveContactRecord } from '../../../application/contacts/save-contact.js';
 import { contact, contactIdOf, eraseContact } from '../../../domain/contact.js';
 import { execute } from '../../../application/writing/execute.js';
 import { EventStoreUnavailable, type EventStore } from '../../../application/ports/event-store.js';

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { readContact } from '../../../adapters/http/api/contact-fields.js';
-import { removeContact } from '../../../application/contacts/change-contact.js';
 import { contactWith } from '../../../application/contacts/find-contact.js';
-import { saveContactRecord } from '../../../application/contacts/save-contact.js';
+import { removeContact, saveContactRecord } from '../../../application/contacts/save-contact.js';
 import { contactIdOf } from '../../../domain/contact.js';
 import { DomainError } from '../../../domain/errors.js';
 import { streamName } from '../../../domain/ids.js';

@@ -59,7 +59,7 @@ const deeds = (world: World, dice: SeededEntropy) => {
       ),
     () =>
       run(hook, ids('hook'), (state) =>
-        state.status === 'none' ? createHook(org, settings)(state) : pauseHook(org)(state),
+        state.status === 'none' ? createHook(org, settings)(state) : pauseHook(org, true)(state),
       ),
     () => run(hook, ids('hook'), deleteHook(org)),
     () => run(organization, org, saveDesign({ id: ids('design'), name: 'Thanks', slug: null })),

@@ -5,7 +5,8 @@ import { verifyExport } from '../../../adapters/log-verifier/verify.mjs';
 import { exportLog, type ExportSubject } from '../../../application/log/export.js';
 import { frontierAt } from '../../../application/log/log-proofs.js';
 import { DomainError } from '../../../domain/errors.js';
-import { auditStream } from '../../../domain/audit.js';
+import { auditIdOf } from '../../../domain/audit.js';
+import { streamName } from '../../../domain/ids.js';
 import { rootOf } from '../../../domain/merkle.js';
 import {
   checkpointText,
@@ -552,7 +553,7 @@ describe('an export', () => {
     if (code === undefined) throw new Error('no card was sent');
     const file = await exported(deps, { kind: 'card', code }, { personal: true, artwork: true });
     await exported(deps, { kind: 'period', org: null, from: null, to: null });
-    const [own] = await world.store.readStream(auditStream(org), 0);
+    const [own] = await world.store.readStream(streamName('audit', org), 0);
     const last = linesOf(file).at(-1) ?? '';
     expect(own?.data).to.deep.equal({
       kind: 'card',
@@ -564,7 +565,7 @@ describe('an export', () => {
         .digest('hex'),
     });
     expect(own?.metadata.org).to.equal(org);
-    const [house] = await world.store.readStream(auditStream(null), 0);
+    const [house] = await world.store.readStream(streamName('audit', auditIdOf(null)), 0);
     expect(house?.data).to.include({
       kind: 'period',
       subject: 'all',
@@ -587,7 +588,7 @@ describe('an export', () => {
       expect(piece).not.to.include('"checkpoint"');
       break;
     }
-    const [broken] = await world.store.readStream(auditStream(null), 0);
+    const [broken] = await world.store.readStream(streamName('audit', auditIdOf(null)), 0);
     expect(broken?.data).to.include({ kind: 'period', subject: 'all', sum: null });
   });
 

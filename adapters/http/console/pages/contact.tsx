@@ -1,6 +1,6 @@
 import { gone } from '../gone.js';
 import { newCommand } from '../../../../application/writing/commands.js';
-import { removeContact, replaceContact } from '../../../../application/contacts/change-contact.js';
+import { removeContact, replaceContact } from '../../../../application/contacts/save-contact.js';
 import { Uuid } from '../../../../domain/ids.js';
 import { may } from '../../../../domain/permissions.js';
 import { Form } from '../../web/form.js';
