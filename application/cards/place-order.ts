@@ -163,7 +163,8 @@ const choose = async (
   draft: CardDraft,
   owner: Loaded<Organization>,
 ) => {
-  const hand = await chooseHand(streams, unwrap(draft.handwriting), owner.state);
+  const wanted = unwrap(draft.handwriting);
+  const hand = wanted === null ? created(owner.state).houseHand : await handNamed(streams, wanted);
   const reference = unwrap(draft.reference);
   return { hand, reference, ...(await chooseDesign(streams, request, unwrap(draft.designId), owner)) };
 };
@@ -183,10 +184,9 @@ export const lookUp = async <T>(
 ): Promise<T | null> =>
   name === '' || name.length > maxNameLength || control.test(name) ? null : (await load(name)).state;
 
-const chooseHand = async (streams: Streams, wanted: string | null, owner: Organization): Promise<string> =>
-  wanted === null
-    ? created(owner).houseHand
-    : offeredHand(await lookUp(handwritingId(wanted), (id) => streams.load(handwriting, id)), wanted);
+/** An offered handwriting by its name, whose case doesn't matter. Throws `unknown_handwriting`. */
+export const handNamed = async (streams: Streams, wanted: string): Promise<string> =>
+  offeredHand(await lookUp(handwritingId(wanted), (id) => streams.load(handwriting, id)), wanted);
 
 /** A design as a send finds it, and whether it is a collection card of which that send makes a copy. */
 export interface FoundDesign extends Pick<SavedDesign, 'id' | 'name' | 'slug' | 'artwork'> {

@@ -1,5 +1,4 @@
 import type { ArrivalWindow } from '../../domain/calendar.js';
-import { handwriting, handwritingId, offeredHand } from '../../domain/catalogue.js';
 import { DomainError, type Captured } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { layOut, type Layout } from '../../domain/letter-layout.js';
@@ -8,7 +7,7 @@ import { organizationOf } from '../organizations/administer.js';
 import type { WriteDeps } from '../writing/execute.js';
 import {
   designFor,
-  lookUp,
+  handNamed,
   placeOrder,
   type CardDraft,
   type FoundDesign,
@@ -37,9 +36,7 @@ export const previewCard = async (
   designId?: string | null,
 ): Promise<CardPreview> => {
   const owner = await organizationOf({ streams }, org);
-  const load = (id: string) => streams.load(handwriting, id);
-  const hand =
-    wanted === null ? owner.houseHand : offeredHand(await lookUp(handwritingId(wanted), load), wanted);
+  const hand = wanted === null ? owner.houseHand : await handNamed(streams, wanted);
   const design = designId === undefined ? null : await designFor(streams, org, owner, designId);
   return { hand, layout: layOut(message, hand), design };
 };

@@ -6,7 +6,7 @@ import type { Projection } from '../../projections/projection.js';
 import { assertChained } from '../log/chained.js';
 import type { EventStore } from '../ports/event-store.js';
 import { pagesOf, type ReadModels } from '../ports/read-models.js';
-import { limitConcurrency } from '../timing/limit-concurrency.js';
+import { mapLimited } from '../timing/limit-concurrency.js';
 import { streamPages } from '../writing/stream-pages.js';
 import { foldDocument } from '../projecting/up-to-date.js';
 
@@ -179,14 +179,11 @@ export const listAt = async <Document>(
   moment: Moment,
   { limit, before }: { readonly limit: number; readonly before: bigint | undefined },
 ): Promise<readonly Past<Document>[]> => {
-  const limited = limitConcurrency(atOnce);
   const found: Past<Document>[] = [];
   const query = { org, limit: pageSize, before };
   for await (const rows of pagesOf(readModels, projection, query, async () => undefined)) {
-    const pasts = await Promise.all(
-      rows.map(({ key }) =>
-        limited(() => documentAt(store, projection, streamName(projection.category, key), moment)),
-      ),
+    const pasts = await mapLimited(atOnce, rows, ({ key }) =>
+      documentAt(store, projection, streamName(projection.category, key), moment),
     );
     found.push(...pasts.filter((past) => past !== null).filter(({ was }) => isListed(was)));
     if (found.length >= limit) break;

@@ -16,25 +16,18 @@ import { withoutMac, type RawEvent } from './hash-chain.js';
 import { assertUndamaged, DamagedLog, logDamaged } from './damaged-log.js';
 import { execute, type WriteDeps } from '../writing/execute.js';
 import { consistencyProof, frontierAt, inclusionProof } from './log-proofs.js';
+import type { KeyRing } from '../personal/key-ring.js';
 import type { Artwork } from '../ports/artwork.js';
 import { clockTolerance, EventStoreUnavailable } from '../ports/event-store.js';
 import type { Checkpoint, LogTiles } from '../ports/log-tiles.js';
 import type { RawLog, StoredEvent } from '../ports/raw-log.js';
-
-/** Finds the keys of sealed personal data. */
-export interface OpenedKeys {
-  /** Makes sure that `keyOf` knows these keys. */
-  load(ids: readonly string[]): Promise<void>;
-  /** Null if the key was destroyed. */
-  keyOf(id: string): Buffer | null;
-}
 
 export interface ExportDeps extends WriteDeps {
   readonly raw: RawLog;
   readonly tiles: LogTiles;
   /** Sign the statements: the keys that sign the checkpoints, the newest first. */
   readonly signers: readonly NoteSigner[];
-  readonly keys: OpenedKeys | null;
+  readonly keys: Pick<KeyRing, 'load' | 'keyOf'> | null;
   readonly artwork: Pick<Artwork, 'get'>;
   /** Whether enough witnesses have signed a checkpoint; null if there are none. */
   readonly isWitnessed: ((note: string) => boolean) | null;
@@ -73,9 +66,6 @@ const signatureTimeout: Milliseconds = 30_000;
 /** How long an export waits for witnesses: without them, it is still signed by the log. */
 const witnessTimeout: Milliseconds = 5_000;
 const pollInterval: Milliseconds = 50;
-
-/** The tree that an export belongs to: that of a checkpoint. */
-type Tree = Checkpoint;
 
 /** One tile of leaves, and their events. */
 interface ExportedTile {
@@ -191,7 +181,7 @@ interface Standing {
 }
 
 /** Personal data as an export shows it: as it is stored, with its key. */
-const personalOf = (options: ExportOptions, keys: OpenedKeys | null, event: StoredEvent) => {
+const personalOf = (options: ExportOptions, keys: ExportDeps['keys'], event: StoredEvent) => {
   const { keyId } = metadataOf(event);
   if (keyId === null) return { personal: null };
   if (!options.personal) return { personal: null, key: null };
@@ -442,7 +432,7 @@ const spanOf = async (
   deps: ExportDeps,
   { from, to }: Extract<ExportSubject, { kind: 'period' }>,
   newest: Checkpoint,
-): Promise<{ readonly from: number; readonly tree: Tree }> => {
+): Promise<{ readonly from: number; readonly tree: Checkpoint }> => {
   const begin = from === null ? 0 : await sizeAt(deps, from, false, newest.size);
   const end = to === null ? newest.size : await sizeAt(deps, to, true, newest.size);
   if (end < begin || (end === begin && from !== null && to !== null && from > to))
@@ -457,7 +447,8 @@ interface Plan {
   readonly subject: string;
   /** The owner of the events; null for all organizations. */
   readonly org: OrganizationId | null;
-  readonly tree: Tree;
+  /** The tree that it belongs to. */
+  readonly tree: Checkpoint;
   readonly head: object;
   readonly parts: AsyncIterable<Part>;
 }

@@ -7,7 +7,7 @@ import { payload, dataOf } from '../../domain/delivery-payload.js';
 import { publicEventId, publicEventOf, type PublicEventType } from '../../domain/public-events.js';
 import { organizations } from '../../projections/organizations.js';
 import { publicEvents, type PublicEventDocument } from '../../projections/public-events.js';
-import { limitConcurrency } from '../timing/limit-concurrency.js';
+import { mapLimited } from '../timing/limit-concurrency.js';
 import { LazyLru } from '../memory/lazy-lru.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
 import type { EventStore } from '../ports/event-store.js';
@@ -63,20 +63,13 @@ const shownBy = (
 const eventsOf = ({ store }: Pick<ReadEventsDeps, 'store'>, code: string) =>
   store.readStream(cardStream(code as CardCode), 0);
 
-const forEach = <Item, Result>(
-  items: readonly Item[],
-  work: (item: Item) => Promise<Result>,
-): Promise<readonly Result[]> => {
-  const limited = limitConcurrency(readsAtOnce);
-  return Promise.all(items.map((item) => limited(() => work(item))));
-};
-
 const shownAll = async (
   deps: Pick<ReadEventsDeps, 'store'>,
   documents: readonly PublicEventDocument[],
 ): Promise<readonly ShownEvent[]> => {
   const codes = [...new Set(documents.map(({ card: code }) => code))];
-  const streams = new Map(await forEach(codes, async (code) => [code, await eventsOf(deps, code)] as const));
+  const read = async (code: string) => [code, await eventsOf(deps, code)] as const;
+  const streams = new Map(await mapLimited(readsAtOnce, codes, read));
   return documents.flatMap((document) => {
     const events = streams.get(document.card) ?? [];
     return shownBy([events[0], events[document.revision]], document) ?? [];
@@ -113,7 +106,7 @@ const olderThan = async (
   events: readonly PublicEventDocument[],
   position: bigint,
 ): Promise<readonly PublicEventDocument[]> => {
-  const rows = await forEach(events, ({ id }) => readModels.get(publicEvents, id));
+  const rows = await mapLimited(readsAtOnce, events, ({ id }) => readModels.get(publicEvents, id));
   return events.filter((_, index) => (rows[index]?.created ?? position) < position);
 };
 

@@ -2,8 +2,9 @@ import { collectionCard } from '../../domain/catalogue.js';
 import type { Instant, Milliseconds } from '../../domain/ids.js';
 import type { OpenDebt, OpenOrder, OpenSpend } from '../../domain/open-money.js';
 import { organization, saveDesign } from '../../domain/organization.js';
-import { limitConcurrency } from '../timing/limit-concurrency.js';
+import { mapLimited } from '../timing/limit-concurrency.js';
 import { execute } from '../writing/execute.js';
+import { logPages } from '../writing/stream-pages.js';
 import type { Checkpoints } from '../ports/checkpoints.js';
 import { markOf, type EventMark } from '../ports/event-store.js';
 import { assertSameLog } from '../log/same-log.js';
@@ -21,8 +22,6 @@ export interface ReconcilerDeps extends SettlingDeps {
 
 const checkpointName = 'reconciler';
 
-const logPage = 500;
-
 /**
  * The open work of the log: the last save of the reconciler, and the events since. Throws
  * EventStoreUnavailable.
@@ -33,13 +32,9 @@ export const openWorkNow = async ({
 }: Pick<ReconcilerDeps, 'store' | 'checkpoints'>): Promise<OpenWork> => {
   const saved = await checkpoints.load(checkpointName);
   const openWork = saved === null ? new OpenWork() : OpenWork.restore(saved.state);
-  for (let after = saved?.position ?? 0n; ;) {
-    const events = await store.readLog(after, logPage);
+  for await (const events of logPages(store, saved?.position ?? 0n))
     for (const logged of events) openWork.observe(logged);
-    const last = events.at(-1);
-    if (last === undefined) return openWork;
-    after = last.position;
-  }
+  return openWork;
 };
 
 /** So much is closed at a time: one piece that takes long holds up no other. */
@@ -92,13 +87,10 @@ export const closeOpenWork = async (
     ...openWork.orders.filter(due).map((order) => [order, () => buy(order)] as const),
     ...openWork.copies.filter(due).map((copy) => [copy, () => copyOf(copy)] as const),
   ]);
-  const limited = limitConcurrency(atOnce);
-  await Promise.all(
-    taken.map(async ([piece, work]) => {
-      await limited(() => attempt(work));
-      openWork.release(piece);
-    }),
-  );
+  await mapLimited(atOnce, taken, async ([piece, work]) => {
+    await attempt(work);
+    openWork.release(piece);
+  });
   return { closed, errors };
 };
 

@@ -2,7 +2,7 @@ import { card, cardStream, owedBy } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
 import { parseEvent } from '../../domain/events.js';
 import type { CommandId, Milliseconds, OrganizationId } from '../../domain/ids.js';
-import { limitConcurrency } from '../timing/limit-concurrency.js';
+import { mapLimited } from '../timing/limit-concurrency.js';
 import { OutcomeUnknown, TooContended } from '../writing/outcome.js';
 import { EventStoreUnavailable } from '../ports/event-store.js';
 import { movementsAfter, spendFor } from './movements.js';
@@ -96,8 +96,7 @@ export class UnfinishedWork {
   async #pass(): Promise<void> {
     const [first, ...others] = this.#pieces;
     if (first === undefined || !(await this.#tryToFinish(first))) return;
-    const limited = limitConcurrency(atOnce);
-    await Promise.all(others.map((piece) => limited(() => this.#tryToFinish(piece))));
+    await mapLimited(atOnce, others, (piece) => this.#tryToFinish(piece));
   }
 
   /** False if the store can't be asked now. */

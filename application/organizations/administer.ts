@@ -15,7 +15,6 @@ import {
   firstHandwritings,
   handwriting,
   handwritingId,
-  offeredHand,
   putCollectionCard,
   putHandwriting,
   type CollectionEvent,
@@ -59,7 +58,7 @@ import { newCommand, service, type Initiator } from '../writing/commands.js';
 import type { Moment } from '../history/as-of.js';
 import { execute, type Decide, type Executed, type WriteDeps } from '../writing/execute.js';
 import type { LedgerQueue } from '../money/ledger-queue.js';
-import { lookUp } from '../cards/place-order.js';
+import { handNamed, lookUp } from '../cards/place-order.js';
 import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 
 /** For the use cases of designs. */
@@ -98,10 +97,6 @@ export const organizationAt = async (
   moment: Moment,
 ): Promise<CreatedOrganization> => created((await streams.loadAt(organization, org, moment)).state);
 
-/** An offered handwriting by its name, whose case doesn't matter. Throws `unknown_handwriting`. */
-const offeredHouseHand = async ({ streams }: WriteDeps, wanted: string): Promise<string> =>
-  offeredHand(await lookUp(handwritingId(wanted), (id) => streams.load(handwriting, id)), wanted);
-
 /** For a new organization that names none: the first of `firstHandwritings` that is still offered. */
 const defaultHouseHand = async ({ streams }: WriteDeps): Promise<string> => {
   for (const name of firstHandwritings)
@@ -124,7 +119,7 @@ export const openOrganization = async (
   houseHand: string | null,
 ): Promise<OrganizationSummary> => {
   const id = OrganizationId.parse(deps.entropy.uuid());
-  const hand = houseHand === null ? await defaultHouseHand(deps) : await offeredHouseHand(deps, houseHand);
+  const hand = houseHand === null ? await defaultHouseHand(deps) : await handNamed(deps.streams, houseHand);
   await run(deps, initiator, id, organization, id, createOrganization(name, hand));
   return { id, name, houseHand: hand };
 };
@@ -145,7 +140,7 @@ export const changeOrganization = async (
   { name, houseHand, isSuspended }: OrganizationChange,
 ): Promise<OrganizationSummary & { readonly isSuspended: boolean }> => {
   await organizationOf(deps, org);
-  const hand = houseHand === null ? null : await offeredHouseHand(deps, houseHand);
+  const hand = houseHand === null ? null : await handNamed(deps.streams, houseHand);
   const { state } = await run(deps, initiator, org, organization, org, (before) => [
     ...(name === null ? [] : renameOrganization(name)(before)),
     ...(hand === null ? [] : chooseHouseHand(hand)(before)),

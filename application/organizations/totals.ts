@@ -3,7 +3,7 @@ import { balances } from '../../projections/balances.js';
 import { cards } from '../../projections/cards.js';
 import { organizations } from '../../projections/organizations.js';
 import { nextTurn } from '../timing/next-turn.js';
-import type { ReadModels } from '../ports/read-models.js';
+import { pagesOf, type ReadModels } from '../ports/read-models.js';
 
 /** All organizations together, as far as they could be counted. */
 export interface Totals {
@@ -18,21 +18,12 @@ const organizationsAtOnce = 20;
 
 const countCredits = async (readModels: Counted): Promise<number> => {
   let total = 0;
-  let before: bigint | null = null;
-  for (;;) {
-    const page: readonly { readonly created: bigint; readonly document: { readonly id: string } }[] =
-      await readModels.page(organizations, {
-        org: null,
-        limit: organizationsAtOnce,
-        ...(before !== null && { before }),
-      });
+  const query = { org: null, limit: organizationsAtOnce };
+  for await (const page of pagesOf(readModels, organizations, query, nextTurn)) {
     const found = await Promise.all(page.map(({ document: { id } }) => readModels.get(balances, id)));
     for (const balance of found) total += balance?.document.balance ?? 0;
-    const last = page.at(-1);
-    if (last === undefined || page.length < organizationsAtOnce) return total;
-    before = last.created;
-    await nextTurn();
   }
+  return total;
 };
 
 /**

@@ -1,7 +1,13 @@
 import { audit, auditIdOf, giveUpKeys as recordLoss } from '../../domain/audit.js';
 import { newCommand, type Initiator } from '../writing/commands.js';
 import { execute, type WriteDeps } from '../writing/execute.js';
-import { givenUp, type NumberedBlock, type PersonalKeys, type StoredBlock } from '../ports/personal-keys.js';
+import {
+  givenUp,
+  pagesOfBlocks,
+  type NumberedBlock,
+  type PersonalKeys,
+  type StoredBlock,
+} from '../ports/personal-keys.js';
 import { isLost, newBlock } from './key-ring.js';
 import { countSealedIn, missingBlocks, type OwnKeysDeps, type UnreadableEvents } from './own-keys.js';
 
@@ -10,17 +16,12 @@ export interface GivingUp extends WriteDeps, Omit<OwnKeysDeps, 'log' | 'store' |
 }
 
 const empty = { wrappedBy: givenUp, iv: Buffer.alloc(0), sealed: Buffer.alloc(0) };
-const pageSize = 100;
 
 const lostBlocks = async ({ keys, masters }: GivingUp): Promise<readonly StoredBlock[]> => {
   const lost: StoredBlock[] = [];
-  for (let last = -1; ;) {
-    const page = await keys.after(last, pageSize);
+  for await (const page of pagesOfBlocks(keys))
     lost.push(...page.filter((block) => block.wrappedBy !== givenUp && isLost(masters, block)));
-    const end = page.at(-1);
-    if (end === undefined) return lost;
-    last = end.number;
-  }
+  return lost;
 };
 
 /**

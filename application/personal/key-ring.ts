@@ -5,6 +5,7 @@ import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import type { MasterKey, MasterKeys } from '../../domain/webhook-signing.js';
 import {
   givenUp,
+  pagesOfBlocks,
   PersonalKeysUnavailable,
   type PersonalKeys,
   type StoredBlock,
@@ -406,8 +407,6 @@ export interface Rotated {
   readonly unreadable: number;
 }
 
-const rotatedAtOnce = 100;
-
 /**
  * Encrypts every block with the newest key, so that older copies of the blocks can't be opened any more once
  * the lines of the older keys are gone. It can be repeated, and keys may be made and destroyed meanwhile.
@@ -432,16 +431,13 @@ export const rotateKeys = async (
   };
   const counts = { wrapped: 0, unreadable: 0 };
   let seen = 0;
-  for (let last = -1; ;) {
-    const blocks = await store.after(last, rotatedAtOnce);
+  for await (const blocks of pagesOfBlocks(store)) {
     for (const block of blocks) {
       const outcome = await rotate(block);
       if (outcome !== null) counts[outcome] += 1;
     }
-    const end = blocks.at(-1);
-    if (end === undefined) return counts;
-    last = end.number;
     seen += blocks.length;
     onProgress(seen);
   }
+  return counts;
 };

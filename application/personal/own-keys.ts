@@ -6,6 +6,7 @@ import type { MasterKeys } from '../../domain/webhook-signing.js';
 import type { LogReader } from '../ports/event-store.js';
 import { givenUp, type PersonalKeys, type ShredderMark } from '../ports/personal-keys.js';
 import { assertSameLog, OtherLog } from '../log/same-log.js';
+import { logPages } from '../writing/stream-pages.js';
 import { blockOf, MissingPersonalKey } from './key-ring.js';
 import { asStored } from './personal.js';
 
@@ -15,34 +16,6 @@ export interface UnreadableEvents {
   readonly byOrganization: ReadonlyMap<OrganizationId | null, number>;
   /** When the newest of them occurred; null if there is none. */
   readonly newest: Instant | null;
-}
-
-/** Counts events that can't be read, as they come in the log, until an erasure covers them. */
-export class UnreadableCount {
-  readonly #streams = new Map<
-    StreamName,
-    { readonly org: OrganizationId | null; readonly events: number; readonly newest: Instant }
-  >();
-
-  add({ stream, metadata: { org, occurredAt: newest } }: Pick<LoggedEvent, 'stream' | 'metadata'>): void {
-    this.#streams.set(stream, { org, events: (this.#streams.get(stream)?.events ?? 0) + 1, newest });
-  }
-
-  erased(stream: StreamName): void {
-    this.#streams.delete(stream);
-  }
-
-  get found(): UnreadableEvents {
-    const byOrganization = new Map<OrganizationId | null, number>();
-    for (const { org, events } of this.#streams.values())
-      byOrganization.set(org, (byOrganization.get(org) ?? 0) + events);
-    const newest = [...this.#streams.values()].reduce<Instant | null>(
-      (latest, { newest: at }) => (latest === null || at > latest ? at : latest),
-      null,
-    );
-    const events = [...byOrganization.values()].reduce((sum, count) => sum + count, 0);
-    return { events, byOrganization, newest };
-  }
 }
 
 const maxNamed = 20;
@@ -94,30 +67,28 @@ export const placeInLog = async (
   }
 };
 
-const pageSize = 1_000;
-
-/** The events after a position, a page at a time. */
-export async function* logPages(log: Pick<LogReader, 'readLog'>, after: bigint) {
-  for (let position = after; ;) {
-    const page = await log.readLog(position, pageSize);
-    if (page.length > 0) yield page;
-    if (page.length < pageSize) return;
-    position = page.at(-1)?.position ?? position;
-  }
-}
-
 /** Counts the events with keys in these blocks that no erasure covers. Reads the whole log. */
 export const countSealedIn = async (
   log: Pick<LogReader, 'readLog'>,
   blocks: ReadonlySet<number>,
 ): Promise<UnreadableEvents> => {
-  const count = new UnreadableCount();
+  const sealed = new Map<StreamName, { readonly count: number; readonly last: LoggedEvent['metadata'] }>();
   for await (const page of logPages(log, 0n))
     for (const event of page) {
-      if (erasures.has(event.type)) count.erased(event.stream);
-      else if (blocksOf([event]).some((block) => blocks.has(block))) count.add(event);
+      const { stream, type, metadata } = event;
+      if (erasures.has(type)) sealed.delete(stream);
+      else if (blocksOf([event]).some((block) => blocks.has(block)))
+        sealed.set(stream, { count: (sealed.get(stream)?.count ?? 0) + 1, last: metadata });
     }
-  return count.found;
+  const byOrganization = new Map<OrganizationId | null, number>();
+  let newest: Instant | null = null;
+  let events = 0;
+  for (const { count, last } of sealed.values()) {
+    byOrganization.set(last.org, (byOrganization.get(last.org) ?? 0) + count);
+    events += count;
+    if (newest === null || last.occurredAt > newest) newest = last.occurredAt;
+  }
+  return { events, byOrganization, newest };
 };
 
 export interface OwnKeysDeps {

@@ -25,6 +25,21 @@ export interface StoredBlock extends NumberedBlock {
 /** Wraps a block of keys that were given up: it is empty. */
 export const givenUp = '';
 
+const blocksAtOnce = 100;
+
+/** All blocks that are there, a page at a time. */
+export async function* pagesOfBlocks(
+  keys: Pick<PersonalKeys, 'after'>,
+): AsyncGenerator<readonly StoredBlock[], void, undefined> {
+  for (let last = -1; ;) {
+    const page = await keys.after(last, blocksAtOnce);
+    const end = page.at(-1);
+    if (end === undefined) return;
+    yield page;
+    last = end.number;
+  }
+}
+
 /** How far the log was read by the process that destroys keys and notes which are in use. */
 export type ShredderMark = LogHead;
 

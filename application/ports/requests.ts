@@ -57,18 +57,3 @@ export interface RequestRows {
   /** Removes earlier requests, bit by bit, until the signal aborts. */
   removeOld(before: Milliseconds, signal: AbortSignal): Promise<void>;
 }
-
-export interface Requests extends Pick<RequestRows, 'find' | 'removeOld'> {
-  /** Called on every request, so it must be cheap. */
-  record(request: RequestRecord): void;
-  /**
-   * All that are known, the newest first; `org`: null for those of all organizations. Throws
-   * `invalid_cursor` for an unknown id to start after.
-   */
-  about(
-    subject: string,
-    org: string | null,
-    startingAfter: string | null,
-    limit: number,
-  ): Promise<readonly RequestRecord[]>;
-}

@@ -1,7 +1,8 @@
 import { DomainError } from '../../domain/errors.js';
 import type { RecordedEvent } from '../../domain/events.js';
 import type { EventStore } from '../ports/event-store.js';
-import type { RequestRecord, Requests } from '../ports/requests.js';
+import type { RequestRecord } from '../ports/requests.js';
+import type { Requests } from './request-log.js';
 
 export interface ReadRequestDeps {
   readonly store: Pick<EventStore, 'readStream'>;

@@ -2,7 +2,7 @@ import type { Milliseconds } from '../../domain/ids.js';
 import { invalidCursor } from './invalid-cursor.js';
 import type { KeyRing } from '../personal/key-ring.js';
 import type { EventStore } from '../ports/event-store.js';
-import type { RequestRecord, RequestRows, Requests, WrittenEvent } from '../ports/requests.js';
+import type { RequestRecord, RequestRows, WrittenEvent } from '../ports/requests.js';
 import type { Clock } from '../ports/system.js';
 import { untilAborted } from '../timing/until-aborted.js';
 import { storeWith } from '../writing/store-with.js';
@@ -14,10 +14,12 @@ const savedAtOnce = 1_000;
 /** Of requests that are not let in, no more are kept in a minute: anybody can send as many as they like. */
 const maxStrangers = 300;
 
+export type Requests = Pick<BufferedRequests, 'record' | 'find' | 'about' | 'removeOld'>;
+
 /**
  * Notes requests in memory at once and saves them a second later, many at a time. A crash loses that second.
  */
-export class BufferedRequests implements Requests {
+export class BufferedRequests {
   readonly #fresh = new Map<string, RequestRecord>();
   #strangers = { minute: NaN, count: 0 };
   readonly #stopping = new AbortController();
@@ -33,6 +35,7 @@ export class BufferedRequests implements Requests {
     this.#saving = untilAborted({ clock, signal, pause: saveInterval, onError }, () => this.#save());
   }
 
+  /** Called on every request, so it must be cheap. */
   record(request: RequestRecord): void {
     if (this.#fresh.size < maxWaiting && (request.actor !== null || this.#isFew()))
       this.#fresh.set(request.id, request);
@@ -50,6 +53,10 @@ export class BufferedRequests implements Requests {
     return fresh === undefined ? this.rows.find(id) : this.#kept(fresh);
   }
 
+  /**
+   * All that are known, the newest first; `org`: null for those of all organizations. Throws
+   * `invalid_cursor` for an unknown id to start after.
+   */
   async about(
     subject: string,
     org: string | null,

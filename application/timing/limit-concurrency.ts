@@ -15,3 +15,13 @@ export const limitConcurrency = (limit: number): (<T>(work: () => Promise<T>) =>
     }
   };
 };
+
+/** The results of the work on all items, at most `limit` of them at once. */
+export const mapLimited = <Item, Result>(
+  limit: number,
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> => {
+  const limited = limitConcurrency(limit);
+  return Promise.all(items.map((item) => limited(() => work(item))));
+};

@@ -20,3 +20,15 @@ export async function* streamPages(
     from = (page.at(-1)?.revision ?? from) + 1;
   }
 }
+
+const logPage = 1_000;
+
+/** The events of the log after a position, a page at a time. */
+export async function* logPages(log: Pick<EventStore, 'readLog'>, after: bigint) {
+  for (let position = after; ;) {
+    const page = await log.readLog(position, logPage);
+    if (page.length > 0) yield page;
+    if (page.length < logPage) return;
+    position = page.at(-1)?.position ?? position;
+  }
+}

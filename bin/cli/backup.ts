@@ -18,7 +18,7 @@ import { z } from 'zod';
 import { checkCopy, copyEvents, syncFile, type CopiedLog } from '../../adapters/sqlite/backup.js';
 import { lockDirectory, makeDirectory, syncDirectory } from '../../adapters/sqlite/database.js';
 import { DataDirectoryInUse } from '../../adapters/sqlite/errors.js';
-import { logPages } from '../../application/personal/own-keys.js';
+import { logPages } from '../../application/writing/stream-pages.js';
 import type { LogReader } from '../../application/ports/event-store.js';
 import { messageOf } from '../../domain/errors.js';
 import { idOf } from '../../domain/ids.js';

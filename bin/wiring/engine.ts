@@ -15,7 +15,7 @@ import type { RateLimiter } from '../../application/ports/rate-limiter.js';
 import type { ImportRecords } from '../../application/ports/import-records.js';
 import type { SignInRecords } from '../../application/ports/sign-in-records.js';
 import type { ReadModels } from '../../application/ports/read-models.js';
-import type { Requests } from '../../application/ports/requests.js';
+import type { Requests } from '../../application/requests/request-log.js';
 import type { ReadYourWrites } from '../../application/projecting/read-your-writes.js';
 import type { ProjectorStatus } from '../../application/projecting/projection-board.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';

@@ -11,7 +11,7 @@ import type { Devices } from '../../../application/access/devices.js';
 import type { Uploads } from '../../../application/contacts/uploads.js';
 import type { PeopleDeps } from '../../../application/access/people.js';
 import type { Rehearsal } from '../../../application/writing/rehearsal.js';
-import type { Requests } from '../../../application/ports/requests.js';
+import type { Requests } from '../../../application/requests/request-log.js';
 import type { RateLimiter } from '../../../application/ports/rate-limiter.js';
 import type { ReadAccountsDeps } from '../../../application/organizations/read-accounts.js';
 import type { ReadCardsDeps } from '../../../application/cards/read-cards.js';

@@ -16,7 +16,8 @@ import {
   shownText,
   nullText,
 } from '../schema/shown.js';
-import type { RequestRecord, Requests } from '../../../application/ports/requests.js';
+import type { RequestRecord } from '../../../application/ports/requests.js';
+import type { Requests } from '../../../application/requests/request-log.js';
 import { operatorAccess, pageQuery, operatorRoute } from './route.js';
 import { subjectFrom } from '../server/request-log.js';
 import { instant, listOf, pageOf, timestamp } from '../api/responses.js';

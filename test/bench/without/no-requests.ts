@@ -1,5 +1,5 @@
 import type { EventStore } from '../../../application/ports/event-store.js';
-import type { Requests } from '../../../application/ports/requests.js';
+import type { Requests } from '../../../application/requests/request-log.js';
 
 export class BufferedRequests implements Requests {
   record(): void {}
