@@ -114,21 +114,26 @@ const halvesOf = ({ start, end }: Leaves): readonly [Leaves, Leaves] => {
   ];
 };
 
+/** The halves that are passed by on the way down to a leaf, until `isThere`, and the leaves that are left. */
+const descend = (size: number, index: number, isThere: (within: Leaves) => boolean) => {
+  const path: Leaves[] = [];
+  let within: Leaves = { start: 0, end: size };
+  while (!isThere(within)) {
+    const [left, right] = halvesOf(within);
+    const isLeft = index < left.end;
+    path.unshift(isLeft ? right : left);
+    within = isLeft ? left : right;
+  }
+  return { path, within };
+};
+
 /**
  * The leaves over which the hashes of an inclusion proof are the roots, in the proof's order (RFC 6962,
  * 2.1.1). Throws RangeError if the tree has no such leaf.
  */
 export const inclusionPath = (index: number, size: number): readonly Leaves[] => {
   if (!(index >= 0 && index < size)) throw new RangeError(`a tree of ${size} leaves has no leaf ${index}`);
-  const path: Leaves[] = [];
-  let within: Leaves = { start: 0, end: size };
-  while (within.end - within.start > 1) {
-    const [left, right] = halvesOf(within);
-    const isLeft = index < left.end;
-    path.push(isLeft ? right : left);
-    within = isLeft ? left : right;
-  }
-  return path.reverse();
+  return descend(size, index, ({ start, end }) => end - start === 1).path;
 };
 
 /**
@@ -138,17 +143,9 @@ export const inclusionPath = (index: number, size: number): readonly Leaves[] =>
 export const consistencyPath = (from: number, to: number): readonly Leaves[] => {
   if (!(from >= 0 && from <= to)) throw new RangeError(`a tree of ${to} leaves has no prefix of ${from}`);
   if (from === 0) return [];
-  const path: Leaves[] = [];
-  let within: Leaves = { start: 0, end: to };
-  while (within.end !== from) {
-    const [left, right] = halvesOf(within);
-    const isLeft = from <= left.end;
-    path.push(isLeft ? right : left);
-    within = isLeft ? left : right;
-  }
+  const { path, within } = descend(to, from - 1, ({ end }) => end === from);
   // The verifier has the root of a prefix that is a complete subtree.
-  if (within.start !== 0) path.push(within);
-  return path.reverse();
+  return within.start === 0 ? path : [within, ...path];
 };
 
 /** Whether the proof shows that the older tree is a prefix of the newer one. */

@@ -183,18 +183,18 @@ export const register =
 const sameList = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((value, at) => value === b[at]);
 
+/** An owner's change of an endpoint; undefined keeps a value. */
+export interface EndpointChange {
+  readonly events?: readonly string[] | undefined;
+  readonly description?: string | null | undefined;
+}
+
 /**
- * Changes an endpoint's subscription and description; undefined keeps a value. A repeat records nothing.
- * Throws `not_found`. (decision 67: endpoints are their owner's, too)
+ * Changes an endpoint's subscription and description. A repeat records nothing. Throws `not_found`. (decision
+ * 67: endpoints are their owner's, too)
  */
 export const change =
-  (
-    id: string,
-    wanted: {
-      readonly events?: readonly string[] | undefined;
-      readonly description?: string | null | undefined;
-    },
-  ) =>
+  (id: string, wanted: EndpointChange) =>
   (state: WebhookEndpoints): WebhookEvent[] => {
     const endpoint = endpointOf(state, id);
     const subscribed = wanted.events ?? endpoint.events;

@@ -66,34 +66,30 @@ const projected = <State, Event extends DomainEvent>(
   return parsed;
 };
 
-const keyOfStream = ({ stream }: LoggedEvent): string => idOf(stream);
+type Derived = 'category' | 'passesOver' | 'evolve';
+type Optional = 'key' | 'indexes';
 
-/** Connects a fold with the aggregate whose events it folds. The fold gets them parsed. */
-export const projection = <Document, State, Event extends DomainEvent>(definition: {
-  readonly name: string;
-  readonly version: number;
-  readonly from: Aggregate<State, Event>;
-  /** The types of events that it folds; without it, all of them. */
-  readonly types?: ReadonlySet<string>;
-  /** By default the id in the stream's name. */
-  readonly key?: (event: LoggedEvent) => string;
-  readonly evolve: (document: Document | null, event: Projected<Event>) => Document | null;
-  readonly org: (document: Document) => string | null;
-  readonly indexes?: Readonly<Record<string, (document: Document) => string | null>>;
-  readonly across?: readonly (readonly string[])[];
-  readonly listedFrom?: number;
-  readonly oneEventEach?: true;
-  readonly agenda?: (document: Document) => string | null;
-}): Projection<Document> => {
-  const { from, types, key = keyOfStream, evolve, indexes = {}, ...rest } = definition;
-  return {
-    ...rest,
-    key,
-    indexes,
-    category: from.category,
-    ...(types !== undefined && {
-      passesOver: new Set(Object.keys(from.schemas).filter((type) => !types.has(type))),
-    }),
-    evolve: (document, event) => evolve(document, projected(from, event)),
-  };
-};
+/**
+ * Connects a fold with the aggregate whose events it folds: all of them, or those of some `types`. The fold
+ * gets them parsed. The default of the key is the id in the stream's name.
+ */
+export const projection = <Document, State, Event extends DomainEvent>({
+  from,
+  types,
+  evolve,
+  ...rest
+}: Omit<Projection<Document>, Derived | Optional> &
+  Partial<Pick<Projection<Document>, Optional>> & {
+    readonly from: Aggregate<State, Event>;
+    readonly types?: ReadonlySet<string>;
+    readonly evolve: (document: Document | null, event: Projected<Event>) => Document | null;
+  }): Projection<Document> => ({
+  key: ({ stream }) => idOf(stream),
+  indexes: {},
+  ...rest,
+  category: from.category,
+  ...(types !== undefined && {
+    passesOver: new Set(Object.keys(from.schemas).filter((type) => !types.has(type))),
+  }),
+  evolve: (document, event) => evolve(document, projected(from, event)),
+});

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { Milliseconds } from '../../domain/ids.js';
-import type { FoundSignInRecord, SignInRecords } from '../ports/sign-in-records.js';
-import type { Clock, Entropy } from '../ports/system.js';
-import { hashOf } from './sessions.js';
+import type { FoundSignInRecord } from '../ports/sign-in-records.js';
+import { hashOf, type SessionsDeps } from './sessions.js';
 
 /** How long a form that was sent is remembered. */
 const formTtl: Milliseconds = 24 * 60 * 60 * 1000;
@@ -15,10 +14,7 @@ const Kept = z.object({
   to: z.string().nullable(),
 });
 
-export interface FormDeps {
-  readonly signInRecords: SignInRecords;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
+export interface FormDeps extends SessionsDeps {
   /** How long a try may be at work before another one takes it over. */
   readonly claimTimeout: Milliseconds;
 }

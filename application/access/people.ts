@@ -19,6 +19,7 @@ import {
   members,
   openInvitation,
   removeMember as decideToRemove,
+  type Invitation,
   type Member,
 } from '../../domain/members.js';
 import { assertMayManage } from '../../domain/manage-members.js';
@@ -47,11 +48,7 @@ export interface PeopleDeps extends WriteDeps {
 
 const week: Milliseconds = 7 * 24 * 60 * 60 * 1000;
 
-export interface NewMember {
-  readonly email: string;
-  readonly name: string;
-  readonly role: Role;
-}
+export type NewMember = Pick<Invitation, 'email' | 'name' | 'role'>;
 
 /** The members of an organization, invited ones too. Throws `not_found`. */
 export const listMembers = async (

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { LazyLru } from '../memory/lazy-lru.js';
 import { Instant, type Milliseconds } from '../../domain/ids.js';
-import type { FoundSignInRecord, SignInRecords } from '../ports/sign-in-records.js';
+import type { FoundSignInRecord } from '../ports/sign-in-records.js';
 import type { Clock, Entropy } from '../ports/system.js';
-import { epochOf } from './credentials.js';
+import { epochOf, type CredentialDeps } from './credentials.js';
 
 /** The owner of sessions and links of the operator of the service, who has no account. */
 export const root = 'root';
@@ -44,10 +44,8 @@ export const newToken = (entropy: Entropy): string => entropy.bytes(32).toString
 
 const sessionOf = ({ id, owner, data }: FoundSignInRecord): Session => ({ id, owner, ...Kept.parse(data) });
 
-export interface SessionsDeps {
-  readonly signInRecords: SignInRecords;
+export interface SessionsDeps extends CredentialDeps {
   readonly clock: Clock;
-  readonly entropy: Entropy;
 }
 
 /**

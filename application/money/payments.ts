@@ -1,5 +1,7 @@
 import type { Command, RecordedEvent, Slot } from '../../domain/events.js';
 import type { OrganizationId, StreamName } from '../../domain/ids.js';
+import type { OpenDebt } from '../../domain/open-money.js';
+import type { PurchaseOrder } from '../../domain/purchase.js';
 import type { StreamWrite } from '../ports/event-store.js';
 import type { KeyClaim } from '../ports/idempotency-store.js';
 
@@ -27,17 +29,10 @@ export interface Payment extends CardWrite {
   readonly since: number | null;
 }
 
-/** An event that owes credits. It is the cause of their return. (docs/money.md, rule 1) */
-export interface Owed {
-  readonly card: string;
-  readonly revision: number;
-  readonly amount: number;
-}
-
 /** Card events that nothing is paid for. */
 export interface CardRecord extends CardWrite {
-  /** The events that owe credits, which come back. */
-  readonly owed: readonly Owed[];
+  /** The events that owe credits: each is the cause of their return. (docs/money.md, rule 1) */
+  readonly owed: readonly Pick<OpenDebt, 'card' | 'revision' | 'amount'>[];
   /** The result of `before`, from before the card was read; null if nothing is owed. */
   readonly since: number | null;
 }
@@ -49,11 +44,7 @@ export interface PaymentResult {
 }
 
 /** Credits that are bought once under a reference. */
-export interface ReferencedPurchase {
-  readonly amount: number;
-  readonly reason: string | null;
-  readonly reference: string;
-}
+export type ReferencedPurchase = Pick<PurchaseOrder, 'amount' | 'reason' | 'reference'>;
 
 /**
  * Moves credits together with their purpose. There are two ways: one commit for several streams

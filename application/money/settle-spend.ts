@@ -3,6 +3,7 @@ import type { CardCode } from '../../domain/card-code.js';
 import type { Return } from '../../domain/credits.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import type { Command, Slot } from '../../domain/events.js';
+import type { OpenSpend } from '../../domain/open-money.js';
 import { newCommand, service } from '../writing/commands.js';
 import { appendTo, type WriteDeps } from '../writing/execute.js';
 import { retry } from '../writing/retry.js';
@@ -16,12 +17,7 @@ export interface SettlingDeps extends WriteDeps {
 /**
  * A credit that was spent for a slot. `since`: a revision of the ledger from before the return could exist.
  */
-export interface Spend {
-  readonly org: OrganizationId;
-  readonly slot: Slot;
-  readonly amount: number;
-  readonly since: number;
-}
+export type Spend = Omit<OpenSpend, 'at'>;
 
 /** The command of settlements without a request. */
 export const reconcilerCommand = (deps: WriteDeps, org: OrganizationId): Command =>

@@ -1,7 +1,8 @@
 import { card, cardStream, owedBy } from '../../domain/card.js';
 import type { CardCode } from '../../domain/card-code.js';
 import { parseEvent } from '../../domain/events.js';
-import type { CommandId, Milliseconds, OrganizationId } from '../../domain/ids.js';
+import type { CommandId, Milliseconds } from '../../domain/ids.js';
+import type { OpenDebt } from '../../domain/open-money.js';
 import { mapLimited } from '../timing/limit-concurrency.js';
 import { OutcomeUnknown, TooContended } from '../writing/outcome.js';
 import { EventStoreUnavailable } from '../ports/event-store.js';
@@ -15,12 +16,8 @@ import {
 } from './settle-spend.js';
 
 /** An event that a command may have recorded, and whose credit may not have come back. */
-export interface LeftDebt {
-  readonly org: OrganizationId;
-  readonly card: string;
-  readonly revision: number;
+export interface LeftDebt extends Pick<OpenDebt, 'org' | 'card' | 'revision' | 'since'> {
   readonly command: CommandId;
-  readonly since: number;
 }
 
 export interface UnfinishedDeps extends SettlingDeps {

@@ -16,8 +16,8 @@ import {
   secretsAt,
   webhookEndpoints,
   type Endpoint,
+  type EndpointChange,
   type WebhookEndpoints,
-  type WebhookEvent,
 } from '../../domain/webhook-endpoints.js';
 import { signingSecret, type MasterKeys, type SigningSecret } from '../../domain/webhook-signing.js';
 import { checkTarget, type WebhookUrl, type WebhookUrlRules } from '../../domain/webhook-url.js';
@@ -25,7 +25,7 @@ import { organizationAt } from '../organizations/administer.js';
 import { asOf, type AsOf, type Moment } from '../history/as-of.js';
 import { newCommand, service } from '../writing/commands.js';
 import { signedHeaders } from './attempt-delivery.js';
-import { execute, type Executed, type WriteDeps } from '../writing/execute.js';
+import { execute, type WriteDeps } from '../writing/execute.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
 import { OutcomeUnknown } from '../writing/outcome.js';
 import { unusedEndpoint, type EndpointHealth, type TrippedEndpoint } from '../ports/endpoint-gates.js';
@@ -34,7 +34,7 @@ import type { Deliveries } from '../ports/deliveries.js';
 import type { DeliveryQueue } from '../ports/delivery-queue.js';
 import { EventStoreUnavailable } from '../ports/event-store.js';
 import type { Page } from '../ports/read-models.js';
-import type { AttemptResult, WebhookSender } from '../ports/webhook-sender.js';
+import type { AttemptResult, WebhookRequest, WebhookSender } from '../ports/webhook-sender.js';
 import { windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { deletedReason, deliveryEndpointOf } from './relay.js';
 import { withTimeout } from '../timing/with-timeout.js';
@@ -52,13 +52,6 @@ export interface WebhookDeps extends WriteDeps {
   /** Called if the delivery store was unavailable, and something is left to the relay. */
   readonly report: (error: unknown) => void;
 }
-
-const changeEndpoints = (
-  deps: WebhookDeps,
-  org: OrganizationId,
-  command: Command,
-  decide: (state: WebhookEndpoints) => readonly WebhookEvent[],
-): Promise<Executed<WebhookEndpoints, WebhookEvent>> => execute(deps, webhookEndpoints, org, command, decide);
 
 /** Notifies the workers of a change at once. The relay does, too, a little later. */
 const notifyWorkers = async (deps: WebhookDeps, org: OrganizationId, endpoint: Endpoint): Promise<void> => {
@@ -107,7 +100,7 @@ export const registerEndpoint = async (
   wanted: Registration,
   command: Command,
 ): Promise<Registered> => {
-  const { streams, sender, keys, urlRules } = deps;
+  const { streams, sender, keys, urlRules, maxEndpoints } = deps;
   const { url } = wanted;
   checkTarget(new URL(url), urlRules());
   const before = (await streams.load(webhookEndpoints, org)).state;
@@ -117,9 +110,8 @@ export const registerEndpoint = async (
   const description = unwrap(wanted.description);
   if (known !== null) return { endpoint: known, secret: null };
   const id = derivedUuid('webhook endpoint', command.id);
-  const { maxEndpoints } = deps;
   const made = { id, url, events, description, key: keys[0].id, at: command.at, maxEndpoints };
-  const { state, events: registered } = await changeEndpoints(deps, org, command, register(made));
+  const { state, events: registered } = await execute(deps, webhookEndpoints, org, command, register(made));
   const endpoint = endpointOfUrl(state, url) ?? endpointOf(state, id);
   if (registered.length === 0) return { endpoint, secret: null };
   await notifyWorkers(deps, org, endpoint);
@@ -136,7 +128,7 @@ export const deleteEndpoint = async (
   id: string,
   command: Command,
 ): Promise<void> => {
-  const { state } = await changeEndpoints(deps, org, command, remove(id));
+  const { state } = await execute(deps, webhookEndpoints, org, command, remove(id));
   const deleted = state.deleted.find((gone) => gone === id.toLowerCase());
   if (deleted === undefined) return;
   try {
@@ -170,10 +162,9 @@ export const listEndpoints = async (
   deps: WebhookDeps,
   org: OrganizationId,
 ): Promise<readonly ListedEndpoint[]> => {
-  const { deliveries } = deps;
-  const state = await endpointsOf(deps, org);
-  const health = await deliveries.gates.health(org);
-  return state.endpoints
+  const { endpoints } = await endpointsOf(deps, org);
+  const health = await deps.deliveries.gates.health(org);
+  return endpoints
     .map((endpoint) => ({ ...(health.get(endpoint.id) ?? unusedEndpoint), endpoint }))
     .toReversed();
 };
@@ -208,12 +199,6 @@ export const readEndpoint = async (
   id: string,
 ): Promise<ListedEndpoint> => withHealth(deps, org, endpointOf(await endpointsOf(deps, org), id));
 
-/** An owner's change of an endpoint; undefined keeps a value. */
-export interface EndpointChange {
-  readonly events?: readonly string[] | undefined;
-  readonly description?: string | null | undefined;
-}
-
 /**
  * Changes the subscription and the description of an endpoint. Events that occurred
  * before are delivered as they were. Throws `not_found`. (decision 67: endpoints are their owner's, too)
@@ -226,7 +211,7 @@ export const changeEndpoint = async (
   command: Command,
 ): Promise<ListedEndpoint> => {
   const events = wanted.events && [...new Set(wanted.events)];
-  const { state } = await changeEndpoints(deps, org, command, change(id, { ...wanted, events }));
+  const { state } = await execute(deps, webhookEndpoints, org, command, change(id, { ...wanted, events }));
   const endpoint = endpointOf(state, id);
   await notifyWorkers(deps, org, endpoint);
   return withHealth(deps, org, endpoint);
@@ -245,7 +230,7 @@ export const enableEndpoint = async (
   const hasTripped = (await deps.deliveries.gates.tripped()).some(
     ({ endpoint }) => endpoint === id.toLowerCase(),
   );
-  const { state, events } = await changeEndpoints(deps, org, command, enable(id, hasTripped));
+  const { state, events } = await execute(deps, webhookEndpoints, org, command, enable(id, hasTripped));
   const endpoint = endpointOf(state, id);
   if (events.length === 0) await deps.deliveries.gates.resetFailures(endpoint.id);
   await notifyWorkers(deps, org, endpoint);
@@ -260,7 +245,7 @@ export const disableEndpoint = async (
 ): Promise<void> => {
   const command = newCommand(deps, service('webhooks'), org);
   const reason = `${consecutiveFailures} failures in a row, the last one: ${lastFailure}`;
-  const { state } = await changeEndpoints(deps, org, command, disable(id, enabledAt, reason));
+  const { state } = await execute(deps, webhookEndpoints, org, command, disable(id, enabledAt, reason));
   const endpoint = state.endpoints.find((known) => known.id === id);
   if (endpoint !== undefined)
     await deps.deliveries.gates.upsertEndpoint(deliveryEndpointOf(org, endpoint), deps.clock.now());
@@ -276,7 +261,13 @@ export const rotateSecret = async (
   id: string,
   command: Command,
 ): Promise<SigningSecret> => {
-  const { state } = await changeEndpoints(deps, org, command, rotate(id, deps.keys[0].id, command.at));
+  const { state } = await execute(
+    deps,
+    webhookEndpoints,
+    org,
+    command,
+    rotate(id, deps.keys[0].id, command.at),
+  );
   const endpoint = endpointOf(state, id);
   await notifyWorkers(deps, org, endpoint);
   return signingSecret(deps.keys, endpoint.id, endpoint.secrets[0]);
@@ -378,15 +369,9 @@ export const redriveDeliveries = async (
   return { deliveries: [...counts.values()].reduce((sum, count) => sum + count, 0), more };
 };
 
-/** A delivery as it would be sent now, signed, for a program that passes it on. */
-export interface Forwardable {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
 export interface WatchedChange extends DeliveryChange {
-  /** Null if the endpoint is deleted. */
-  readonly request: Forwardable | null;
+  /** As it would be sent now, signed, for a program that passes it on; null if the endpoint is deleted. */
+  readonly request: Pick<WebhookRequest, 'headers' | 'body'> | null;
 }
 
 /** Every change of the organization's deliveries as it happens, with the request to pass on. */

@@ -7,7 +7,6 @@ import {
   listEndpoints,
   readEndpoint,
   registerEndpoint,
-  type EndpointChange,
   type Registration,
   type WebhookDeps,
   type ListedEndpoint,
@@ -16,7 +15,7 @@ import { capture, unwrap } from '../../../domain/errors.js';
 import type { Command } from '../../../domain/events.js';
 import type { OrganizationId } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
-import { isActive, type Endpoint } from '../../../domain/webhook-endpoints.js';
+import { isActive, type Endpoint, type EndpointChange } from '../../../domain/webhook-endpoints.js';
 import { countCharacters } from '../../../domain/text.js';
 import { readWebhookUrl } from '../../../domain/webhook-url.js';
 import {
