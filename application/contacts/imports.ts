@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ContactDetails } from '../../domain/contact.js';
 import { capture, DomainError } from '../../domain/errors.js';
 import { Actor } from '../../domain/events.js';
-import { derivedUuid, Instant, type Milliseconds, type OrganizationId, type Uuid } from '../../domain/ids.js';
+import { derivedUuid, Instant, OrganizationId, type Milliseconds, type Uuid } from '../../domain/ids.js';
 import type { Initiator } from '../writing/commands.js';
 import { givingWay } from '../timing/next-turn.js';
 import type { FileRow } from './import-contacts.js';
@@ -43,7 +43,7 @@ const maxBytesInPart = 256 * 1024;
 
 /** A file of contacts that was uploaded, and how far it is saved. */
 export const ContactImport = z.object({
-  org: z.string().transform((id) => id as OrganizationId),
+  org: OrganizationId,
   /** `stopped`: by a person; `failed`: it can't go on, and `why` says so. */
   status: z.enum(['running', 'done', 'stopped', 'failed']),
   why: z.string().nullable(),

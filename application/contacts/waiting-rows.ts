@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { derivedUuid, Instant, type Milliseconds, type OrganizationId, type Uuid } from '../../domain/ids.js';
+import { derivedUuid, Instant, OrganizationId, type Milliseconds, type Uuid } from '../../domain/ids.js';
 import { givingWay } from '../timing/next-turn.js';
 import type { KeyRing } from '../personal/key-ring.js';
 import { openText, sealNext } from '../personal/personal.js';
@@ -24,7 +24,7 @@ const maxParts = 2_000;
 
 /** An upload whose rows wait, or that is under way. */
 const Upload = z.object({
-  org: z.string().transform((id) => id as OrganizationId),
+  org: OrganizationId,
   /** The id of the import once the upload is complete. */
   import: z.string(),
   at: Instant,

@@ -248,14 +248,12 @@ async function* cardParts(
 ): AsyncGenerator<Part> {
   const [check, lineOf] = [chainChecker(deps.raw), lineMaker(deps, options)];
   const shown: (ExportedLeaf & Standing)[] = [];
-  let proofs: { readonly of: ExportedTile | null; readonly proofOf: ProofOf | null } = {
-    of: null,
-    proofOf: null,
-  };
+  let last: ExportedTile | null = null;
+  let proofOf: ProofOf = async () => [];
   for await (const { tile, leaf } of leavesOfStream(deps, stream, size)) {
     await check(leaf.event);
-    if (proofs.of !== tile) proofs = { of: tile, proofOf: await proofsOf(deps.tiles, tile, size) };
-    shown.push({ ...leaf, proof: base64((await proofs.proofOf?.(leaf.index)) ?? []) });
+    if (last !== tile) [last, proofOf] = [tile, await proofsOf(deps.tiles, tile, size)];
+    shown.push({ ...leaf, proof: base64(await proofOf(leaf.index)) });
   }
   for (const leaf of shown) yield lineOf(leaf);
 }
@@ -270,11 +268,12 @@ async function* organizationParts(
   for (let n = 0; n * tileWidth < size; n += 1) {
     const tile = await readTile(deps, n, size);
     const own = tile.leaves.filter(({ event }) => metadataOf(event).org === org);
-    const proofOf = own.length === 0 ? null : await proofsOf(deps.tiles, tile, size);
+    if (own.length === 0) continue;
+    const proofOf = await proofsOf(deps.tiles, tile, size);
     const shown: (ExportedLeaf & Standing)[] = [];
     for (const leaf of own) {
       await check(leaf.event);
-      shown.push({ ...leaf, proof: base64((await proofOf?.(leaf.index)) ?? []) });
+      shown.push({ ...leaf, proof: base64(await proofOf(leaf.index)) });
     }
     for (const leaf of shown) yield lineOf(leaf);
   }

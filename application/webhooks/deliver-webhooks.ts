@@ -99,10 +99,12 @@ class Worker {
   }
 
   async run(): Promise<void> {
-    const { sweepEvery = defaultSweepInterval } = this.deps;
+    const { clock, sweepEvery: pause = defaultSweepInterval } = this.deps;
+    const { signal, report: onError } = this;
+    const sweeps = { clock, signal, pause, pauseAfterError: failurePause, onError };
     await Promise.all([
       this.#followClock().then(() => this.#end()),
-      this.#repeat(sweepEvery, () => this.#sweep()),
+      untilAborted(sweeps, () => this.#sweep()),
     ]);
   }
 
@@ -113,14 +115,6 @@ class Worker {
       this.#claimTurns();
       await this.#sleepUntilDue();
     }
-  }
-
-  #repeat(pause: Milliseconds, work: () => Promise<unknown>): Promise<void> {
-    const { deps, signal, report } = this;
-    return untilAborted(
-      { clock: deps.clock, signal, pause, pauseAfterError: failurePause, onError: report },
-      work,
-    );
   }
 
   async #sweep(): Promise<void> {

@@ -285,7 +285,7 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   'no-sweep': {
     rule: 'What no hint tells is found by a sweep',
     file: 'application/webhooks/deliver-webhooks.js',
-    text: 'this.#repeat(sweepEvery, () => this.#sweep()),',
+    text: 'untilAborted(sweeps, () => this.#sweep()),',
     instead: 'this.#sweep(),',
     weather: 'lost hints',
   },
