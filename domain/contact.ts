@@ -4,7 +4,7 @@ import { DomainError } from './errors.js';
 import { events, type Aggregate, type EventOf } from './events.js';
 import { derivedUuid, Instant, LocalDate, OrganizationId, type Uuid } from './ids.js';
 import { AddressParts } from './recipient.js';
-import { clean, countCharacters, limitedText } from './text.js';
+import { clean, countCharacters, limitedText, withMaxLength } from './text.js';
 
 /**
  * The id of the contact with this `external_id`: that its stream must not exist yet keeps it unique. Once
@@ -214,11 +214,9 @@ const limitedName = limitedText(maxContactTextLength, nameTooLong, (text) => tex
  * A name as it is kept: nothing invisible, and white space only as single spaces inside. Throws
  * `invalid_parameter` if it is too long. (decision 42: names and identifiers of a contact)
  */
-export const readName = Object.assign(
-  (text: string): string | null => limitedName(clean(text).replace(/\s+/gu, ' ')) || null,
-  {
-    maxLength: maxContactTextLength,
-  },
+export const readName = withMaxLength(
+  maxContactTextLength,
+  (text) => limitedName(clean(text).replace(/\s+/gu, ' ')) || null,
 );
 
 /**

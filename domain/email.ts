@@ -1,5 +1,5 @@
 import { capture, DomainError, type Captured } from './errors.js';
-import { countCharacters, isBlank, normaliseText, type TextRule } from './text.js';
+import { countCharacters, isBlank, normaliseText, withMaxLength, type TextRule } from './text.js';
 
 export const maxEmailLength = 320;
 
@@ -35,16 +35,13 @@ export const foldEmail = (text: string): string => {
 const refusal = (message: string): DomainError => new DomainError('invalid_parameter', message);
 
 /** The rule of an e-mail address. Throws `invalid_parameter` if it is too long. */
-export const readEmail: TextRule = Object.assign(
-  (text: string): string | null => {
-    const email = foldEmail(text);
-    const length = countCharacters(email);
-    if (length > maxEmailLength)
-      throw refusal(`An e-mail address has at most ${maxEmailLength} characters, not ${length}.`);
-    return email === '' ? null : email;
-  },
-  { maxLength: maxEmailLength },
-);
+export const readEmail: TextRule = withMaxLength(maxEmailLength, (text) => {
+  const email = foldEmail(text);
+  const length = countCharacters(email);
+  if (length > maxEmailLength)
+    throw refusal(`An e-mail address has at most ${maxEmailLength} characters, not ${length}.`);
+  return email === '' ? null : email;
+});
 
 /** Whatever might be an address. */
 const addresses = /[^\s<>()[\]"“”„‘’‚«»`,;:@]+@[^\s<>()[\]"“”„‘’‚«»`,;:@]+/g;
@@ -77,15 +74,12 @@ export const comparedEmail = (text: string): string => {
 };
 
 /** The same, where it must look like an address. Throws `invalid_parameter`. */
-export const readMailbox: TextRule = Object.assign(
-  (text: string): string | null => {
-    const email = readEmail(text);
-    if (email !== null && !(email.includes('@') && isClear(email)))
-      throw refusal('This must be an e-mail address, such as ada@example.com.');
-    return email;
-  },
-  { maxLength: maxEmailLength },
-);
+export const readMailbox: TextRule = withMaxLength(maxEmailLength, (text) => {
+  const email = readEmail(text);
+  if (email !== null && !(email.includes('@') && isClear(email)))
+    throw refusal('This must be an e-mail address, such as ada@example.com.');
+  return email;
+});
 
 /** A list of one is that one. */
 export const onlyItem = (value: unknown): unknown =>

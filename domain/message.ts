@@ -1,5 +1,5 @@
 import { DomainError } from './errors.js';
-import { countCharacters, limitedText, truncate } from './text.js';
+import { countCharacters, limitedText, truncate, withMaxLength } from './text.js';
 
 /** The longest message, in characters (code points). (docs/contract.md#limits) */
 export const maxMessageLength = 500;
@@ -55,14 +55,10 @@ const limited = limitedText(maxMessageLength, tooLong);
  * `missing_message`, `message_too_long` or `broken_merge_field`, in this order. (decision 2: of several wrong
  * fields, one is reported; decision 12: how a message is counted)
  */
-export const readMessage = Object.assign(
-  (text: string): string => {
-    const message = limited(text);
-    if (message === '')
-      throw new DomainError('missing_message', 'A card needs a message: the finished text.');
-    const field = mergeFieldIn(message);
-    if (field !== null) throw broken(field);
-    return message;
-  },
-  { maxLength: maxMessageLength },
-);
+export const readMessage = withMaxLength(maxMessageLength, (text): string => {
+  const message = limited(text);
+  if (message === '') throw new DomainError('missing_message', 'A card needs a message: the finished text.');
+  const field = mergeFieldIn(message);
+  if (field !== null) throw broken(field);
+  return message;
+});

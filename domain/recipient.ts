@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { DomainError } from './errors.js';
 import { nearestOf } from './nearest.js';
 import { unwritable } from './pen.js';
-import { countCharacters, limitedText, truncate, type TextRule } from './text.js';
+import { countCharacters, limitedText, truncate, withMaxLength, type TextRule } from './text.js';
 
 /** Where a card goes. (docs/contract.md#card-fields) */
 export const Recipient = z.object({
@@ -84,9 +84,9 @@ const partRule =
   };
 
 /** A name, a street line or a city. Throws `invalid_recipient`. (decision 15: how long an address may be) */
-export const addressPart: TextRule<string> = Object.assign(
+export const addressPart: TextRule<string> = withMaxLength(
+  maxPartLength,
   partRule((part) => part),
-  { maxLength: maxPartLength },
 );
 
 /**

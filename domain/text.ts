@@ -57,6 +57,10 @@ export interface TextRule<T = string> {
   readonly maxLength?: number;
 }
 
+/** A rule that states its longest text. */
+export const withMaxLength = <T>(maxLength: number, read: (text: string) => T) =>
+  Object.assign(read, { maxLength });
+
 /** NFC makes at most four characters one: a text more than four times too long stays too long. */
 const shrinks = 4;
 
@@ -73,13 +77,12 @@ export const limitedText = (
     const length = text.length > limit ? countCharacters(text) : 0;
     if (length > limit) throw tooLong(length);
   };
-  const read = (text: string): string => {
+  return withMaxLength(maxLength, (text): string => {
     if (text.length > shrinks * maxLength) refuseOver(shrinks * maxLength, clean(text));
     const kept = keep(text);
     refuseOver(maxLength, kept);
     return kept;
-  };
-  return Object.assign(read, { maxLength });
+  });
 };
 
 /**

@@ -1,6 +1,6 @@
 import { DomainError } from './errors.js';
 import type { Brand } from './ids.js';
-import { truncate, type TextRule } from './text.js';
+import { truncate, withMaxLength, type TextRule } from './text.js';
 
 /**
  * The address of a webhook endpoint, normalised: its identity within an organization. (decision 56: which
@@ -129,4 +129,4 @@ const normalisedUrl = (text: string): WebhookUrl => {
  * most 2,048 characters. `checkTarget` checks whether webhooks may be sent there. Throws `invalid_url`.
  * (decision 56: which URLs are accepted, and when two are one)
  */
-export const readWebhookUrl: TextRule<WebhookUrl> = Object.assign(normalisedUrl, { maxLength: maxUrlLength });
+export const readWebhookUrl: TextRule<WebhookUrl> = withMaxLength(maxUrlLength, normalisedUrl);

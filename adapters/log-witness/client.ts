@@ -1,6 +1,9 @@
-import { formatWitnessRequest, type WitnessRequest } from '../../domain/witnessing.js';
 import { parseSignatures } from '../../domain/signed-note.js';
-import type { WitnessAsked } from '../../application/ports/witnesses.js';
+import {
+  formatWitnessRequest,
+  type WitnessAsked,
+  type WitnessRequest,
+} from '../../application/ports/witnesses.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
 const requestTimeout: Milliseconds = 5_000;

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { NamedError } from '../../domain/errors.js';
 import type { EventMetadata } from '../../domain/events.js';
 import type { EventMacs } from '../../domain/event-mac.js';
 import { Uuid, type OrganizationId } from '../../domain/ids.js';
@@ -28,9 +29,7 @@ export interface CopiedLog {
 }
 
 /** The other store holds something else than the beginning of this log. */
-export class NoCopy extends Error {
-  override readonly name = 'NoCopy';
-}
+export class NoCopy extends NamedError {}
 
 const readAtOnce = 1_000;
 const tries = 5;

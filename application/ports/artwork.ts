@@ -1,4 +1,5 @@
 import type { ArtworkDigest } from '../../domain/artwork.js';
+import { NamedError } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
 /** The print master is a JPEG; the two smaller ones are for screens, and WebP. */
@@ -12,9 +13,7 @@ export interface StoredArtwork {
 }
 
 /** The pictures can't be reached, or have no room. */
-export class ArtworkUnavailable extends Error {
-  override readonly name = 'ArtworkUnavailable';
-}
+export class ArtworkUnavailable extends NamedError {}
 
 /**
  * The fronts of cards, by the digests of their print masters. All throw ArtworkUnavailable. No send asks for

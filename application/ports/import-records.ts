@@ -1,3 +1,4 @@
+import { NamedError } from '../../domain/errors.js';
 import type { FoundRecord, Records } from './records.js';
 
 /**
@@ -11,9 +12,7 @@ type ImportKind = (typeof importKinds)[number];
 export type FoundImportRecord = FoundRecord<ImportKind>;
 
 /** The records can't be reached. */
-export class ImportsUnavailable extends Error {
-  override readonly name = 'ImportsUnavailable';
-}
+export class ImportsUnavailable extends NamedError {}
 
 /** Files that people upload. All methods throw ImportsUnavailable. */
 export type ImportRecords = Records<ImportKind>;

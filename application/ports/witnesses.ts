@@ -1,5 +1,15 @@
 import type { NoteSignature } from '../../domain/signed-note.js';
-import type { WitnessRequest } from '../../domain/witnessing.js';
+
+/** A request to a witness: to sign a checkpoint that grew from an older one (c2sp.org/tlog-witness). */
+export interface WitnessRequest {
+  /** The size that the witness has signed last; 0 for none. */
+  readonly old: number;
+  readonly proof: readonly Buffer[];
+  readonly note: string;
+}
+
+export const formatWitnessRequest = ({ old, proof, note }: WitnessRequest): string =>
+  `old ${old}\n${proof.map((hash) => `${hash.toString('base64')}\n`).join('')}\n${note}`;
 
 /**
  * The answer of a witness: its signatures, the size of the tree that it has signed last, or that this one

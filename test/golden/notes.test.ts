@@ -26,7 +26,7 @@ import {
   withSignatures,
 } from '../../domain/signed-note.js';
 import { LogWitness } from '../support/servers/log-witness.js';
-import { formatWitnessRequest } from '../../domain/witnessing.js';
+import { formatWitnessRequest } from '../../application/ports/witnesses.js';
 
 const proofs = z.array(z.object({ From: z.int(), To: z.int(), Proof: z.array(z.string()) }));
 /**
