@@ -164,7 +164,7 @@ export const floorStatus = (statuses: StepStatuses): 'in_production' | 'written'
 };
 
 /** The status of a step after an event about it. */
-const stepStatusAfter = {
+export const stepStatusAfter = {
   StepStarted: 'in_progress',
   StepCompleted: 'completed',
   StepFailed: 'failed',

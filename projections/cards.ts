@@ -5,7 +5,6 @@ import {
   orderedBy,
   progressAfter,
   type CardEvent,
-  type CardStatus,
   type Order,
   type Ordered,
   type CardProgress,
@@ -13,7 +12,6 @@ import {
   type StepStatuses,
 } from '../domain/card.js';
 import { idOf, type Instant } from '../domain/ids.js';
-import type { Recipient } from '../domain/recipient.js';
 import { projection, type Projected } from './projection.js';
 
 export interface CardStep {
@@ -22,18 +20,13 @@ export interface CardStep {
 }
 
 /** A card as lists and lookups show it. */
-export interface CardDocument {
-  readonly org: string;
+export interface CardDocument
+  extends
+    Pick<Order, 'org' | 'handwriting' | 'window' | 'due' | 'reference'>,
+    Omit<CardProgress, 'steps'>,
+    Pick<Ordered, 'recipient'> {
   readonly code: string;
-  readonly status: CardStatus;
-  readonly heldReason: string | null;
-  /** Null if it was erased or can't be read any more. */
-  readonly recipient: Recipient | null;
   readonly design: string;
-  readonly handwriting: string;
-  readonly window: Order['window'];
-  readonly due: string;
-  readonly reference: string | null;
   readonly createdAt: Instant;
   /** When it was scheduled or released. */
   readonly pendingSince: Instant;

@@ -41,8 +41,6 @@ export const hooks = projection({
         return changed(document, { paused: false });
       case 'HookDeleted':
         return changed(document, { deleted: true });
-      default:
-        return document;
     }
   },
   org: ({ org }) => org,

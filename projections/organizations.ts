@@ -1,18 +1,12 @@
-import type { Front } from '../domain/artwork.js';
 import { idOf, type Instant } from '../domain/ids.js';
-import { organization } from '../domain/organization.js';
+import { organization, type SavedDesign } from '../domain/organization.js';
 import { foldName } from '../domain/text.js';
 import { projection } from './projection.js';
 
-export interface DesignDocument {
-  readonly id: string;
-  readonly name: string;
-  readonly slug: string | null;
-  readonly artwork: Front | null;
+export interface DesignDocument extends Pick<SavedDesign, 'id' | 'name' | 'slug' | 'artwork' | 'archived'> {
   readonly createdAt: Instant;
   /** How many there were before it. */
   readonly place: number;
-  readonly archived: boolean;
   /** Null unless the house has withdrawn it. */
   readonly withdrawn: (OutOfUse & { readonly reason: string }) | null;
   /** Null unless its picture was erased. */

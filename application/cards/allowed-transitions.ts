@@ -8,6 +8,7 @@ import {
   queue,
   release,
   reportStep,
+  stepStatusAfter,
   type Card,
   type CardEvent,
 } from '../../domain/card.js';
@@ -28,11 +29,9 @@ const decisionOf = (event: CardEvent): ((state: Card) => readonly CardEvent[]) |
     case 'CardQueued':
       return queue;
     case 'StepStarted':
-      return reportStep(event.data.step, 'in_progress', null);
     case 'StepCompleted':
-      return reportStep(event.data.step, 'completed', null);
     case 'StepFailed':
-      return reportStep(event.data.step, 'failed', null);
+      return reportStep(event.data.step, stepStatusAfter[event.type], null);
     case 'CardCancelled':
       return cancel;
     case 'CardFailed':

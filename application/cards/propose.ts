@@ -1,8 +1,7 @@
 import type { UnknownName } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { nearest } from '../../domain/nearest.js';
-import { collectionCards } from '../../projections/collection-cards.js';
-import { handwritings } from '../../projections/handwritings.js';
+import { collectionCards, handwritings } from '../../projections/catalogue.js';
 import { organizations } from '../../projections/organizations.js';
 import type { ReadModels } from '../ports/read-models.js';
 
@@ -23,7 +22,7 @@ const knownDesigns = async (readModels: ReadModels, org: OrganizationId | null):
   const own = org === null ? null : await readModels.get(organizations, org);
   const offered = { org: null, where: { offered: 'yes' }, limit: maxCompared };
   const cards = await readModels.page(collectionCards, offered);
-  return new Map([
+  return new Map<string, string>([
     ...cards.map(({ document: { slug } }) => [slug, `card:${slug}`] as const),
     ...(own?.document.designs ?? [])
       .slice(0, maxCompared)

@@ -1,5 +1,5 @@
 import { hold } from '../../domain/card.js';
-import { OrganizationId, type Milliseconds, type Uuid } from '../../domain/ids.js';
+import { OrganizationId, type Milliseconds } from '../../domain/ids.js';
 import { organization, whyHeld, type OrganizationEvent } from '../../domain/organization.js';
 import { cards } from '../../projections/cards.js';
 import { isWaiting, organizations, type DesignDocument } from '../../projections/organizations.js';
@@ -58,7 +58,7 @@ export const holdWithdrawn = async (deps: FloorDeps, signal: AbortSignal): Promi
     const now = await streams.loadAfter(organization, org, before.revision, ({ data }) => {
       isWhole &&= !('id' in data && data.id === id);
     });
-    const event: OrganizationEvent = { type: 'WithdrawalCarriedOut', data: { id: id as Uuid } };
+    const event: OrganizationEvent = { type: 'WithdrawalCarriedOut', data: { id } };
     if (isWhole) await appendTo(deps, organization, now, newCommand(deps, service(part), org), [event]);
   };
   await readYourWrites.beforeRead();

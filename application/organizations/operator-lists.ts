@@ -1,8 +1,7 @@
 import type { OrganizationId } from '../../domain/ids.js';
 import { foldName } from '../../domain/text.js';
-import { collectionCards } from '../../projections/collection-cards.js';
+import { collectionCards, handwritings } from '../../projections/catalogue.js';
 import { doNotMailList, listedAddresses, type DoNotMailDocument } from '../../projections/do-not-mail.js';
-import { handwritings } from '../../projections/handwritings.js';
 import type { Projection } from '../../projections/projection.js';
 import { organizationOf } from './administer.js';
 import { rowAt } from '../requests/invalid-cursor.js';

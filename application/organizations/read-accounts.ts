@@ -3,7 +3,7 @@ import { DomainError } from '../../domain/errors.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { organizationStream } from '../../domain/organization.js';
 import { balances } from '../../projections/balances.js';
-import { handwritings } from '../../projections/handwritings.js';
+import { handwritings } from '../../projections/catalogue.js';
 import {
   organizations,
   type DesignDocument,

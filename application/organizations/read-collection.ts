@@ -1,4 +1,4 @@
-import { collectionCards, type CollectionCardDocument } from '../../projections/collection-cards.js';
+import { collectionCards, type CollectionCardDocument } from '../../projections/catalogue.js';
 import { rowAt } from '../requests/invalid-cursor.js';
 import type { Page, ReadModels } from '../ports/read-models.js';
 

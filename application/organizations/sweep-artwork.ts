@@ -1,6 +1,6 @@
 import type { ArtworkDigest } from '../../domain/artwork.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import { collectionCards } from '../../projections/collection-cards.js';
+import { collectionCards } from '../../projections/catalogue.js';
 import { organizations } from '../../projections/organizations.js';
 import type { Projection } from '../../projections/projection.js';
 import type { Artwork } from '../ports/artwork.js';

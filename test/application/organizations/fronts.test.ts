@@ -13,7 +13,7 @@ import { execute } from '../../../application/writing/execute.js';
 import { collectionCard, putCollectionCard } from '../../../domain/catalogue.js';
 import { streamName, Uuid } from '../../../domain/ids.js';
 import { saveDesign, organization, organizationStream } from '../../../domain/organization.js';
-import { collectionCards } from '../../../projections/collection-cards.js';
+import { collectionCards } from '../../../projections/catalogue.js';
 import { organizations } from '../../../projections/organizations.js';
 import { front } from '../../support/fixtures/front.js';
 import { MemoryArtwork } from '../../support/memory/artwork.js';

@@ -1,4 +1,4 @@
-import { collectionCards } from '../../../../projections/collection-cards.js';
+import { collectionCards } from '../../../../projections/catalogue.js';
 import { Cover } from '../../web/cover.js';
 import { PageHeading, Panel } from '../../web/parts.js';
 import { nothingHere } from '../admit.js';

@@ -5,7 +5,7 @@ import {
   uploadFront,
 } from '../../../../../application/organizations/fronts.js';
 import { house } from '../../../../../domain/members.js';
-import { collectionCards } from '../../../../../projections/collection-cards.js';
+import { collectionCards } from '../../../../../projections/catalogue.js';
 import { slugAndTitle } from '../../../operator/catalogue.js';
 import { parseValues } from '../../../schema/read.js';
 import { Cover } from '../../../web/cover.js';

@@ -1,5 +1,5 @@
 import type { ArtworkDigest, Front } from '../domain/artwork.js';
-import { collectionCard } from '../domain/catalogue.js';
+import { collectionCard, handwriting } from '../domain/catalogue.js';
 import { idOf } from '../domain/ids.js';
 import { projection } from './projection.js';
 
@@ -26,4 +26,20 @@ export const collectionCards = projection({
   },
   org: () => null,
   indexes: { offered: ({ active }) => (active ? 'yes' : null) },
+});
+
+export interface HandwritingDocument {
+  readonly name: string;
+  readonly active: boolean;
+}
+
+export const handwritings = projection({
+  name: 'handwritings',
+  version: 1,
+  from: handwriting,
+  evolve: (document: HandwritingDocument | null, event): HandwritingDocument | null =>
+    event.type === 'HandwritingOffered'
+      ? { name: event.data.name, active: true }
+      : document && { ...document, active: false },
+  org: () => null,
 });
