@@ -244,30 +244,29 @@ const bookingOf = ({ stored, event }: RecordedMovement, facts: StreamFacts): Boo
 
 /** The sums of the movements of a period. */
 class Sums {
-  readonly #sums = { CreditsPurchased: 0, CreditsWithdrawn: 0, CreditSpent: 0, CreditReturned: 0 };
-  readonly #cards = { paid: 0, cancelled: 0, failed: 0, held: 0, void: 0 };
-  readonly #purchases: Booking[] = [];
-  readonly #withdrawals: Booking[] = [];
+  purchased = 0;
+  withdrawn = 0;
+  spent = 0;
+  returned = 0;
+  readonly cards = { paid: 0, cancelled: 0, failed: 0, held: 0, void: 0 };
+  readonly purchases: Booking[] = [];
+  readonly withdrawals: Booking[] = [];
 
   add(movement: RecordedMovement, facts: StreamFacts): void {
     const { type, data } = movement.event;
-    this.#sums[type] += data.amount;
-    if (type === 'CreditsPurchased') this.#purchases.push(bookingOf(movement, facts));
-    else if (type === 'CreditsWithdrawn') this.#withdrawals.push(bookingOf(movement, facts));
-    else if (type === 'CreditReturned') this.#cards[facts.debts.get(returnName(data.cause))?.why ?? 'void']++;
-    else if (facts.paid(data.cause)) this.#cards.paid++;
-  }
-
-  get all() {
-    return {
-      purchased: this.#sums.CreditsPurchased,
-      withdrawn: this.#sums.CreditsWithdrawn,
-      spent: this.#sums.CreditSpent,
-      returned: this.#sums.CreditReturned,
-      cards: this.#cards,
-      purchases: this.#purchases,
-      withdrawals: this.#withdrawals,
-    };
+    if (type === 'CreditsPurchased') {
+      this.purchased += data.amount;
+      this.purchases.push(bookingOf(movement, facts));
+    } else if (type === 'CreditsWithdrawn') {
+      this.withdrawn += data.amount;
+      this.withdrawals.push(bookingOf(movement, facts));
+    } else if (type === 'CreditReturned') {
+      this.returned += data.amount;
+      this.cards[facts.debts.get(returnName(data.cause))?.why ?? 'void']++;
+    } else {
+      this.spent += data.amount;
+      if (facts.paid(data.cause)) this.cards.paid++;
+    }
   }
 }
 
@@ -322,7 +321,7 @@ export class Books {
     return {
       opening,
       closing: movements.at(-1)?.event.data.balance ?? 0,
-      ...sums.all,
+      ...sums,
       open,
       findings: [...badSums, ...badCauses, ...overdue],
     };

@@ -154,24 +154,26 @@ export const endpointOf = ({ endpoints }: WebhookEndpoints, id: string): Endpoin
  * are `maxEndpoints` of them. (decision 55: registering an endpoint again)
  */
 export const register =
-  (wanted: {
-    readonly id: Uuid;
-    readonly url: WebhookUrl;
-    readonly events: readonly string[];
-    readonly description: string | null;
+  ({
+    id,
+    url,
+    events: subscribed,
+    description,
+    key,
+    at,
+    maxEndpoints: limit = Infinity,
+  }: Pick<Endpoint, 'id' | 'url' | 'events' | 'description'> & {
     readonly key: string;
     readonly at: Instant;
     readonly maxEndpoints?: number;
   }) =>
   (state: WebhookEndpoints): WebhookEvent[] => {
-    if (endpointOfUrl(state, wanted.url) !== null) return [];
-    const { maxEndpoints: limit = Infinity } = wanted;
+    if (endpointOfUrl(state, url) !== null) return [];
     if (state.endpoints.length >= limit)
       throw new DomainError(
         'too_many_endpoints',
         `This organization has ${state.endpoints.length} webhook endpoints, and no more than ${limit} are allowed. Delete one that is not used any more.`,
       );
-    const { id, url, events: subscribed, description, key, at } = wanted;
     return [
       {
         type: 'EndpointRegistered',

@@ -145,9 +145,6 @@ export const readPart = async (
 ): Promise<readonly WaitingRow[] | null> =>
   (await openedPart(deps, upload, part, maxRows))?.map(({ row }) => row) ?? null;
 
-const keysOf = (rows: readonly OpenedRow[]): readonly string[] =>
-  rows.flatMap(({ key }) => (key === null ? [] : [key]));
-
 /**
  * Removes a part, and destroys the keys of its rows first: no copy of it can be read any more. Throws
  * ImportsUnavailable and PersonalKeysUnavailable.
@@ -209,9 +206,9 @@ export const eraseWaitingRows = async (
       contacts.filter(({ org }) => org === upload.org).map(({ externalId }) => externalId),
     );
     if (erased.size === 0) continue;
-    for await (const rows of waitingParts(deps, upload))
-      await deps.personalKeys.destroy(
-        keysOf(rows.filter(({ row }) => 'externalId' in row && erased.has(row.externalId))),
-      );
+    for await (const rows of waitingParts(deps, upload)) {
+      const wanted = rows.filter(({ row }) => 'externalId' in row && erased.has(row.externalId));
+      await deps.personalKeys.destroy(wanted.flatMap(({ key }) => key ?? []));
+    }
   }
 };

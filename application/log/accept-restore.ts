@@ -35,7 +35,7 @@ export const acceptRestore = async (
   { by, beginsAgain }: { readonly by: string; readonly beginsAgain: boolean },
   onProgress: (events: number) => void,
 ): Promise<GivenUp> => {
-  const { log, tiles, macs, knownElsewhere, heads, sign, clock } = deps;
+  const { tiles, heads, sign } = deps;
   const head = await heads.last();
   if (head === null && !beginsAgain)
     throw new NothingGivenUp(
@@ -43,17 +43,7 @@ export const acceptRestore = async (
     );
   if (head !== null && head.size > 0 && beginsAgain)
     throw new NothingGivenUp(`${heads.place} is there: leave --begin-anew out, so that it is recorded.`);
-  const comparing = {
-    log,
-    tiles,
-    macs,
-    knownElsewhere,
-    clock,
-    sign: null,
-    scrubEvery: 0,
-    restoreHint: 'the log',
-  };
-  const events = await rebuildTree(comparing, onProgress);
+  const events = await rebuildTree({ ...deps, heads: undefined, restoreHint: 'the log' }, onProgress);
   const tree = await tiles.tree();
   if (head !== null && !beginsAgain && (await isPrefix(tiles, head, tree)))
     throw new NothingGivenUp(

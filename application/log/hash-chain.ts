@@ -137,14 +137,16 @@ export interface PersonalSeal {
   readonly ready: () => Promise<void>;
 }
 
-/** Makes the MAC of an event with this hash. (docs/audit.md#macs) */
-export type Sign = EventMacs['sign'];
-
 /**
  * Chains an event to the one before it in its stream, see `linkHash`, and signs the hash. The hash covers a
  * digest of personal data, so that the data can be erased later.
  */
-export const seal = (link: Link, event: UnsealedEvent, protect: Protect, sign: Sign): NewEvent => {
+export const seal = (
+  link: Link,
+  event: UnsealedEvent,
+  protect: Protect,
+  sign: EventMacs['sign'],
+): NewEvent => {
   const { data, personal } = protect(event);
   const { org, actor, requestId, traceparent, correlationId, causationId, schemaVersion } = event.metadata;
   const { occurredAt, subject } = event.metadata;

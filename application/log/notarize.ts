@@ -112,11 +112,11 @@ export const scrubNow = (deps: Notarizing, onProgress: (events: number) => void 
  * DamagedLog if one of them differs.
  */
 export const rebuildTree = async (
-  deps: Notarizing,
+  deps: Omit<Notarizing, 'sign' | 'scrubEvery'>,
   onProgress: (events: number) => void,
 ): Promise<number> => {
   await deps.tiles.reset();
-  return notarizeNow({ ...deps, sign: null }, onProgress);
+  return notarizeNow({ ...deps, sign: null, scrubEvery: 0 }, onProgress);
 };
 
 /** Damage is written down before it is thrown, so that other processes and the next start know of it. */
@@ -239,8 +239,7 @@ class Notary {
     const hashes = leaves.map(({ hash }) => hash);
     const wrong = hashes.findIndex((hash, at) => there?.hashes[at]?.equals(hash) === false);
     if (wrong !== -1) throw new DamagedLog(leaves[wrong]?.position ?? position, notNotarized);
-    if (there === null && !(await tiles.extend(size, leaves, last.position, this.epoch)))
-      throw new Superseded();
+    if (there === null && !(await tiles.extend(size, leaves, last.position, this.epoch))) throw superseded();
     this.own = { ...grow(this.own, hashes).frontier, position: last.position };
     for (const { org, orgSeq } of leaves) {
       this.#counts.set(org, orgSeq + 1);
@@ -259,7 +258,7 @@ class Notary {
     if (sign === null || !this.isProven || this.size <= (this.newest?.size ?? 0)) return false;
     const last = await heads?.last();
     const tree = await tiles.tree();
-    if (tree.epoch > this.epoch) throw new Superseded();
+    if (tree.epoch > this.epoch) throw superseded();
     // What another notary has added is checked before it is signed.
     if (tree.size !== this.size || (await tiles.damage()) !== null) return false;
     if (last === null) throw new UnusableHead('LOG_HEAD_FILE no longer holds the head that was signed last.');
@@ -347,8 +346,4 @@ class Notary {
 }
 
 /** Another process is the notary now, or writes to the same tree. */
-class Superseded extends Error {
-  constructor() {
-    super('another notary has taken over');
-  }
-}
+const superseded = (): Error => new Error('another notary has taken over');

@@ -2,10 +2,6 @@ import type { WriteOutcome } from '../ports/event-store.js';
 
 export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b);
 
-/** Of at least one position. */
-export const smallest = (positions: readonly bigint[]): bigint =>
-  positions.reduce((least, position) => (position < least ? position : least));
-
 /** The largest of a position and the positions of appended writes. */
 export const lastPosition = (position: bigint, outcomes: readonly WriteOutcome[]): bigint =>
   outcomes.reduce(

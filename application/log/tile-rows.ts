@@ -1,12 +1,4 @@
-import {
-  grow,
-  hashBytes,
-  hashesIn,
-  tileWidth,
-  type Frontier,
-  type Growth,
-  type Hash,
-} from '../../domain/merkle.js';
+import { grow, hashBytes, hashesIn, tileWidth, type Frontier } from '../../domain/merkle.js';
 import type { Leaf } from '../ports/log-tiles.js';
 
 /** One tile as a store keeps it: of each level, all are full but the last. */
@@ -34,22 +26,17 @@ export const unpackSeqs = (packed: Buffer): number[] =>
     packed.readUIntBE(at * seqBytes, seqBytes),
   );
 
-/** The effect of new leaves: the tree, and its tiles from the first that was not full. */
-export interface TileGrowth {
-  readonly frontier: Frontier;
-  readonly rows: readonly TileRow[];
-}
-
 /**
- * The rows for new leaves. `last` reads the last tile of a level, if there is one; its hashes beyond the tree
- * come from a writer that broke off, and are overwritten.
+ * The effect of new leaves: the tree, and its tiles from the first that was not full. `last` reads the last
+ * tile of a level, if there is one; its hashes beyond the tree come from a writer that broke off, and are
+ * overwritten.
  */
 export const tileGrowth = async (
   tree: Frontier & { readonly position: bigint },
   leaves: readonly Leaf[],
   last: (level: number, n: number) => Promise<Pick<TileRow, 'hashes' | 'after' | 'orgSeqs'> | null>,
-): Promise<TileGrowth> => {
-  const { frontier, levels }: Growth = grow(
+): Promise<{ readonly frontier: Frontier; readonly rows: readonly TileRow[] }> => {
+  const { frontier, levels } = grow(
     tree,
     leaves.map(({ hash }) => hash),
   );
@@ -61,7 +48,7 @@ export const tileGrowth = async (
     const before = kept === 0 ? null : await last(level, first);
     if (kept > 0 && (before === null || before.hashes.length < kept * hashBytes))
       throw new Error(`tile ${first} of level ${level} lacks hashes that the tree has`);
-    const all: Hash[] = [...hashesIn(before?.hashes ?? noBytes).slice(0, kept), ...hashes];
+    const all = [...hashesIn(before?.hashes ?? noBytes).slice(0, kept), ...hashes];
     const positions = [tree.position, ...leaves.map(({ position }) => position)];
     const seqs = Buffer.concat([
       before?.orgSeqs.subarray(0, kept * seqBytes) ?? noBytes,

@@ -77,14 +77,16 @@ export const closeOpenWork = async (
     openWork.settleCopy(copy);
     return made;
   };
-  const buy = async (order: OpenOrder): Promise<boolean> => {
-    await bringCredits(deps, order);
+  /** Unless they have come. (docs/money.md, rule 9: an order comes before its movement) */
+  const bring = async ({ org, purchase: id, amount, reason, since }: OpenOrder): Promise<boolean> => {
+    const movements = [purchaseBy({ id }, org, amount, reason)];
+    await deps.ledgers.move({ org, command: reconcilerCommand(deps, org), movements, since });
     return true;
   };
   const taken = openWork.reserve([
     ...openWork.debts.filter(due).map((debt) => [debt, () => returnOwed(debt)] as const),
     ...openWork.spends.filter(due).map((spend) => [spend, () => close(spend)] as const),
-    ...openWork.orders.filter(due).map((order) => [order, () => buy(order)] as const),
+    ...openWork.orders.filter(due).map((order) => [order, () => bring(order)] as const),
     ...openWork.copies.filter(due).map((copy) => [copy, () => copyOf(copy)] as const),
   ]);
   await mapLimited(atOnce, taken, async ([piece, work]) => {
@@ -93,18 +95,6 @@ export const closeOpenWork = async (
   });
   return { closed, errors };
 };
-
-/**
- * Brings the credits of an order, unless they have come. (docs/money.md, rule 9: an order comes before its
- * movement)
- */
-const bringCredits = (deps: ReconcilerDeps, { org, purchase: id, amount, reason, since }: OpenOrder) =>
-  deps.ledgers.move({
-    org,
-    command: reconcilerCommand(deps, org),
-    movements: [purchaseBy({ id }, org, amount, reason)],
-    since,
-  });
 
 const makeCopy = async (deps: ReconcilerDeps, { org, id, slug }: OpenCopy): Promise<boolean> => {
   const { state } = await deps.streams.load(collectionCard, slug);

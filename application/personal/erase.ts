@@ -1,4 +1,4 @@
-import { card, erase, type Card } from '../../domain/card.js';
+import { card, erase } from '../../domain/card.js';
 import { parseCardCode, type CardCode } from '../../domain/card-code.js';
 import { contact, eraseContact } from '../../domain/contact.js';
 import { DomainError } from '../../domain/errors.js';
@@ -59,13 +59,13 @@ export const erasePersonal = async (
 ): Promise<Erased> => {
   await organizationOf(deps, org);
   const codes = texts.map(codeOf);
-  const requireErasable = (state: Card): void => void erase(reason)(state);
   const own = new Set<string>();
   for (const code of codes) {
     const { state } = await deps.streams.load(card, code);
     if (!('order' in state) || state.order.org !== org)
       throw new DomainError('card_not_found', `There is no card ${code} in this organization.`, 'cards');
-    requireErasable(state);
+    // Throws if it can't be erased.
+    erase(reason)(state);
     const { id, slug, front } = state.order.design;
     if (withDesigns && slug === null && front !== null) own.add(id);
   }

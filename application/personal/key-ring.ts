@@ -279,26 +279,18 @@ export const keyRing = ({
     if (failure !== null) await withTimeout(clock, maxWaitAfterFailure, refill(), () => undefined);
   };
 
-  const isFresh = (number: number): boolean => {
+  const isKnownFor = (number: number, ttl: Milliseconds): boolean => {
     const known = opened.peek(number);
-    return known !== undefined && clock.monotonic() - known.at < cacheTtl;
-  };
-
-  const isKnown = (number: number): boolean => {
-    const known = opened.peek(number);
-    return known !== undefined && clock.monotonic() - known.at < fallbackTtl;
+    return known !== undefined && clock.monotonic() - known.at < ttl;
   };
 
   const load = async (ids: readonly string[]): Promise<void> => {
-    const wanted = new Set<number>();
-    for (const id of ids) {
-      const place = placeOf(id);
-      if (place !== null && !isFresh(place.block)) wanted.add(place.block);
-    }
-    if (wanted.size === 0) return;
+    const blocks = new Set(ids.flatMap((id) => blockOf(id) ?? []));
+    const wanted = [...blocks].filter((block) => !isKnownFor(block, cacheTtl));
+    if (wanted.length === 0) return;
     await admission();
-    const refreshed = refresh([...wanted]);
-    if (![...wanted].every(isKnown)) return refreshed;
+    const refreshed = refresh(wanted);
+    if (!wanted.every((block) => isKnownFor(block, fallbackTtl))) return refreshed;
     await withTimeout(
       clock,
       refreshTimeout,

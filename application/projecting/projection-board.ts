@@ -1,6 +1,6 @@
 import type { Milliseconds } from '../../domain/ids.js';
 import type { Clock } from '../ports/system.js';
-import { larger, smallest } from '../log/positions.js';
+import { larger } from '../log/positions.js';
 
 /**
  * How far the build of a projection has come that readers see. Until it is `live`, they see none that is up
@@ -65,12 +65,11 @@ const noPosition = 2n ** 64n;
  * The position that all visible projections have passed. A projection that catches up unseen doesn't count:
  * reads don't depend on it.
  */
-const checkpointOf = (projections: readonly ProjectionStatus[]): bigint => {
-  const awaited = projections.filter(({ live, rebuilding }) => live || rebuilding === null);
-  return awaited.length === 0
-    ? noPosition
-    : smallest(awaited.map(({ live, checkpoint }) => (live ? checkpoint : 0n)));
-};
+const checkpointOf = (projections: readonly ProjectionStatus[]): bigint =>
+  projections
+    .filter(({ live, rebuilding }) => live || rebuilding === null)
+    .map(({ live, checkpoint }) => (live ? checkpoint : 0n))
+    .reduce((least, position) => (position < least ? position : least), noPosition);
 
 /**
  * Tracks a projector, which may run in another thread or process: its progress, the readers that wait for it,

@@ -114,13 +114,9 @@ export class Writings {
       known.push(written);
       return;
     }
-    if (this.#byRequest.size >= maxUnderWay) this.#forgetOldest();
-    this.#byRequest.set(requestId, [written]);
-  }
-
-  #forgetOldest(): void {
-    const [oldest] = this.#byRequest.keys();
+    const [oldest] = this.#byRequest.size < maxUnderWay ? [] : this.#byRequest.keys();
     if (oldest !== undefined) this.#byRequest.delete(oldest);
+    this.#byRequest.set(requestId, [written]);
   }
 
   /** Returns and forgets the events that a request has written. */

@@ -1,3 +1,4 @@
+import type { EventMacs } from '../../domain/event-mac.js';
 import {
   holdsPersonal,
   parseEvent,
@@ -9,7 +10,7 @@ import {
 import { LazyLru } from '../memory/lazy-lru.js';
 import { derivedUuid, idOf, streamName, type Instant, type StreamName, type Uuid } from '../../domain/ids.js';
 import { lastAt, pagesAt, type Moment } from '../history/as-of.js';
-import { seal, type PersonalSeal, type Sign } from '../log/hash-chain.js';
+import { seal, type PersonalSeal } from '../log/hash-chain.js';
 import { noStream, type EventStore, type NewEvent, type StreamWrite } from '../ports/event-store.js';
 import { streamPages } from './stream-pages.js';
 
@@ -34,10 +35,8 @@ export interface Decided<Event extends DomainEvent> {
   readonly id?: Uuid;
 }
 
-/** The tools for sealing events before they are stored. */
-export interface Sealing extends PersonalSeal {
-  readonly sign: Sign;
-}
+/** The tools for sealing events before they are stored. (docs/audit.md#macs) */
+export type Sealing = PersonalSeal & Pick<EventMacs, 'sign'>;
 
 /**
  * The id of an event that a command records in a stream: always the same, so that an append can be repeated.

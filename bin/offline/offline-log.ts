@@ -190,8 +190,7 @@ export const rebuildLog = async (
     const report = (): void => undefined;
     const elsewhere = await keptElsewhere(elsewhereOf(settings, keys), { tiles, clock, report });
     const macs = macsOfLog(settings, entropy);
-    const silent = { clock, sign: null, scrubEvery: 0, restoreHint: name, macs };
-    return await rebuildTree({ ...silent, log, tiles, ...elsewhere }, onProgress);
+    return await rebuildTree({ clock, macs, log, tiles, restoreHint: name, ...elsewhere }, onProgress);
   } finally {
     await close();
   }
