@@ -70,7 +70,7 @@ export const rootOver = (roots: readonly Hash[]): Hash =>
 export const rootOf = ({ roots }: Frontier): Hash => rootOver(roots);
 
 /** The growth of a tree by new leaves: the tree afterwards, and per tile level the new hashes. */
-export interface Growth {
+interface Growth {
   readonly frontier: Frontier;
   readonly levels: readonly { readonly from: number; readonly hashes: readonly Hash[] }[];
 }

@@ -117,14 +117,8 @@ export const removeMember = async (
   await execute(deps, members, org, newCommand(deps, initiator, org), decideToRemove(org, id));
 };
 
-/** A member whose invitation is good. */
-export interface Invitee {
-  readonly member: Member;
-  readonly person: Person;
-}
-
 /**
- * Finds the invitation of a token; null if it is over, or was accepted by an account that is none of
+ * Finds the member whose invitation a token is; null if it is over, or was accepted by an account that is none of
  * `isOurs`. That reveals nothing about accounts of the invited address.
  */
 export const findInvitation = async (
@@ -132,7 +126,7 @@ export const findInvitation = async (
   org: OrganizationId,
   token: string,
   isOurs?: (account: Uuid) => boolean,
-): Promise<Invitee | null> => {
+): Promise<{ readonly member: Member; readonly person: Person } | null> => {
   const { state } = await deps.streams.load(members, org);
   const member = openInvitation(state, invitationIdOf(token), deps.clock.instant(), isOurs);
   return member === null || member.person === null ? null : { member, person: member.person };

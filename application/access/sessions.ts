@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { LazyLru } from '../memory/lazy-lru.js';
 import { Instant, type Milliseconds } from '../../domain/ids.js';
@@ -37,7 +37,7 @@ export interface Session extends Readonly<z.infer<typeof Kept>> {
   readonly owner: string;
 }
 
-export const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex');
+export const hashOf = (token: string): string => hash('sha256', token);
 
 /** 256 random bits that a browser holds, and that nothing keeps. */
 export const newToken = (entropy: Entropy): string => entropy.bytes(32).toString('base64url');

@@ -23,12 +23,6 @@ export interface SaveContactDeps extends WriteDeps {
   readonly readYourWrites: ReadYourWrites;
 }
 
-export interface SavedContact {
-  readonly id: Uuid;
-  readonly contact: KnownContact;
-  readonly created: boolean;
-}
-
 /** In so many of those with its `external_id` that were deleted last, a form looks for what it has saved. */
 const searchedForForm = 10;
 
@@ -47,7 +41,7 @@ export const saveContactRecord = async (
     once = false,
     decide = saveContact,
   }: { readonly once?: boolean; readonly decide?: typeof saveContact } = {},
-): Promise<SavedContact> => {
+): Promise<{ readonly id: Uuid; readonly contact: KnownContact; readonly created: boolean }> => {
   const { externalId } = details;
   const save = async (id: Uuid): Promise<ExecutedOnce<Contact, ContactEvent>> => {
     if (once) return executeOnce(deps, contact, id, command, saveContactOnce(org, details, command.at));

@@ -13,12 +13,6 @@ import { previewSend, type SendPreview } from '../cards/preview.js';
 import { sendCard, type SendCardDeps, type SentCard } from '../cards/send-card.js';
 import type { Streams } from '../writing/streams.js';
 
-/** The hook that a token belongs to. */
-export interface OpenedHook {
-  readonly id: Uuid;
-  readonly hook: Hook;
-}
-
 export interface HookRequest extends Pick<TemplateSources, 'payload' | 'firstName' | 'lastName'> {
   readonly card: CardFields;
   /** If it has none, the message is made from the hook's template, if there is one. */
@@ -29,8 +23,11 @@ export interface HookRequest extends Pick<TemplateSources, 'payload' | 'firstNam
   readonly externalId: string | null;
 }
 
-/** Looks up the hook whose id is derived from the token. Throws EventStoreUnavailable. */
-export const openHook = async (streams: Streams, token: string): Promise<OpenedHook> => {
+/** Looks up the hook that a token belongs to. Throws EventStoreUnavailable. */
+export const openHook = async (
+  streams: Streams,
+  token: string,
+): Promise<{ readonly id: Uuid; readonly hook: Hook }> => {
   const id = hookIdOf(token);
   return { id, hook: (await streams.load(hook, id)).state };
 };

@@ -32,22 +32,16 @@ export interface HookDeps extends WriteDeps {
   readonly hookCalls: HookCalls;
 }
 
-/** The token is not stored, so it is shown only here. */
-export interface NewHook {
-  readonly id: Uuid;
-  readonly token: string;
-}
-
 /**
- * Makes a hook. Throws `not_found` for an unknown organization, `design_not_found`. (decision 49: a hook's
- * design is checked now and at every fire)
+ * Makes a hook. Its token is not stored, so it is shown only here. Throws `not_found` for an unknown
+ * organization, `design_not_found`. (decision 49: a hook's design is checked now and at every fire)
  */
 export const makeHook = async (
   deps: HookDeps,
   org: OrganizationId,
   settings: HookSettings,
   command: Command,
-): Promise<NewHook> => {
+): Promise<{ readonly id: Uuid; readonly token: string }> => {
   await checkDesign(deps.streams, org, settings.design);
   const token = tokenFrom(deps.entropy.bytes(tokenBytes));
   const id = hookIdOf(token);

@@ -5,18 +5,13 @@ import type { PurchaseOrder } from '../../domain/purchase.js';
 import type { StreamWrite } from '../ports/event-store.js';
 import type { KeyClaim } from '../ports/idempotency-store.js';
 
-/** A send's other changes, in the same commit if there is one for several streams. */
-export interface Beside {
-  readonly claim: KeyClaim | null;
-  readonly writes: readonly StreamWrite[];
-}
-
 interface CardWrite {
   readonly org: OrganizationId;
   readonly command: Command;
   /** Of the card's events, at the revision that was decided on. */
   readonly write: StreamWrite;
-  readonly beside?: Beside;
+  /** A send's other changes, in the same commit if there is one for several streams. */
+  readonly beside?: { readonly claim: KeyClaim | null; readonly writes: readonly StreamWrite[] };
 }
 
 /** Card events whose first one fills a slot, for one credit. */

@@ -188,16 +188,9 @@ export const revokeKey = async (
   deps.authenticator.forget(keyId);
 };
 
-export interface NewDesign {
-  readonly id: Uuid;
-  readonly name: string;
-  /** False if the organization already had a copy of the collection card. */
-  readonly made: boolean;
-}
-
 /**
- * Saves a design; with a slug, it is the organization's copy of that collection card. Throws `not_found`,
- * `design_not_found`. (decision 35: one copy per organization and slug)
+ * Saves a design; with a slug, it is the organization's copy of that collection card, which is not `made`
+ * again. Throws `not_found`, `design_not_found`. (decision 35: one copy per organization and slug)
  */
 export const addDesign = async (
   deps: DesignDeps,
@@ -207,7 +200,7 @@ export const addDesign = async (
   slug: string | null,
   fresh = Uuid.parse(deps.entropy.uuid()),
   front: Front | null = null,
-): Promise<NewDesign> => {
+): Promise<{ readonly id: Uuid; readonly name: string; readonly made: boolean }> => {
   const card = slug === null ? null : await lookUp(slug, (id) => deps.streams.load(collectionCard, id));
   const { state, events } = await run(deps, initiator, org, organization, org, (before) => {
     const owner = created(before);

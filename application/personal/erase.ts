@@ -109,11 +109,6 @@ export interface SubjectQuery {
   readonly email: string | null;
 }
 
-export interface Subjects {
-  readonly cards: readonly CardDocument[];
-  readonly contacts: readonly ContactDocument[];
-}
-
 const pageSize = 100;
 
 async function* documentsOf<Document>(
@@ -142,7 +137,7 @@ export const findSubjects = async (
   deps: EraseDeps,
   org: OrganizationId,
   { name, zip, email }: SubjectQuery,
-): Promise<Subjects> => {
+): Promise<{ readonly cards: readonly CardDocument[]; readonly contacts: readonly ContactDocument[] }> => {
   await organizationOf(deps, org);
   const isIt = (wanted: string | null, is: string | null | undefined): boolean =>
     wanted === null || (is !== null && is !== undefined && foldName(is).includes(foldName(wanted)));

@@ -84,22 +84,16 @@ export interface Registration {
   readonly description: Captured<string | null>;
 }
 
-/** `secret` is shown only here; null if the URL already had an endpoint. */
-export interface Registered {
-  readonly endpoint: Endpoint;
-  readonly secret: SigningSecret | null;
-}
-
 /**
- * Registers an endpoint, or returns the one that the URL has. Throws `invalid_url`, then the refusals of the
- * other fields. (decision 55: registering an endpoint again)
+ * Registers an endpoint, whose secret is shown only here, or returns the one that the URL has, and no secret.
+ * Throws `invalid_url`, then the refusals of the other fields. (decision 55: registering an endpoint again)
  */
 export const registerEndpoint = async (
   deps: WebhookDeps,
   org: OrganizationId,
   wanted: Registration,
   command: Command,
-): Promise<Registered> => {
+): Promise<{ readonly endpoint: Endpoint; readonly secret: SigningSecret | null }> => {
   const { streams, sender, keys, urlRules, maxEndpoints } = deps;
   const { url } = wanted;
   checkTarget(new URL(url), urlRules());
