@@ -172,10 +172,7 @@ export const verifyConsistency = (
 };
 
 /** The hashes of a tile level under the subtree's root, side by side in one tile. */
-export const hashesUnder = ({
-  height,
-  index,
-}: Subtree): { readonly level: number; readonly from: number; readonly count: number } => {
+export const hashesUnder = ({ height, index }: Subtree) => {
   const level = Math.floor(height / heightPerLevel);
   const count = 2 ** (height % heightPerLevel);
   return { level, from: index * count, count };

@@ -1,4 +1,10 @@
-import { NumberText } from './number-text.js';
+/**
+ * A number of JSON whose digits a double would change, such as 820982911946154508, 1.10 or 1e2. Where a
+ * number becomes text, it is this text.
+ */
+export class NumberText {
+  constructor(readonly text: string) {}
+}
 
 /** Whether a parsed value is an object with fields: neither null nor an array, nor a number. */
 export const isPlainObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -1,6 +1,5 @@
 import { DomainError } from './errors.js';
-import { NumberText } from './number-text.js';
-import { isPlainObject } from './plain-object.js';
+import { NumberText, isPlainObject } from './plain-object.js';
 import { clean } from './text.js';
 
 /**

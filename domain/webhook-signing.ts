@@ -71,14 +71,8 @@ export interface Signable {
 /**
  * The headers of one attempt, including the headers of Standard Webhooks. (docs/contract.md#delivery-headers)
  */
-export const deliveryHeaders = ({
-  delivery,
-  type,
-  body,
-  secrets,
-  at,
-  traceparent,
-}: Signable): Readonly<Record<string, string>> => {
+export const deliveryHeaders = (signed: Signable): Readonly<Record<string, string>> => {
+  const { delivery, type, body, secrets, at, traceparent } = signed;
   const t = Math.floor(at / 1000);
   const v1 = secrets.map(
     (secret) => `v1=${createHmac('sha256', secret).update(`${t}.${body}`).digest('hex')}`,

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { PictureSize } from '../../application/ports/artwork.js';
-import type { MadeFronts } from '../../application/ports/picture-maker.js';
+import type { PictureSize, MadeFronts } from '../../application/ports/artwork.js';
 import { Front, master } from '../../domain/artwork.js';
 
 export const collectionFolder = fileURLToPath(new URL('./collection', import.meta.url));

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import type { MadeFronts, PictureMaker } from '../../application/ports/picture-maker.js';
+import type { MadeFronts, PictureMaker } from '../../application/ports/artwork.js';
 import { limitConcurrency } from '../../application/timing/limit-concurrency.js';
 import { Front } from '../../domain/artwork.js';
 import { DomainError } from '../../domain/errors.js';

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
-import type { PasswordJudge } from '../../application/ports/password-judge.js';
-import { TooManySignIns } from '../../application/ports/passwords.js';
+import { type PasswordJudge, TooManySignIns } from '../../application/ports/passwords.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
 /** Later characters are not judged: the time grows with the square of the length. */

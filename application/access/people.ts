@@ -118,8 +118,8 @@ export const removeMember = async (
 };
 
 /**
- * Finds the member whose invitation a token is; null if it is over, or was accepted by an account that is none of
- * `isOurs`. That reveals nothing about accounts of the invited address.
+ * Finds the member whose invitation a token is; null if it is over, or was accepted by an account that is
+ * none of `isOurs`. That reveals nothing about accounts of the invited address.
  */
 export const findInvitation = async (
   deps: Pick<PeopleDeps, 'streams' | 'clock'>,
@@ -134,11 +134,7 @@ export const findInvitation = async (
 
 type Request = Omit<Initiator, 'actor'>;
 
-const byAccount = (id: Uuid, { requestId, traceparent }: Request): Initiator => ({
-  actor: { kind: 'member', id },
-  requestId,
-  ...(traceparent !== undefined && { traceparent }),
-});
+const byAccount = (id: Uuid, request: Request): Initiator => ({ ...request, actor: { kind: 'member', id } });
 
 /**
  * Accepts an invitation for an account, which is opened if it is new. Of several accounts one is accepted,

@@ -5,9 +5,10 @@ import { parseEvent, type Actor, type RecordedEvent } from '../../domain/events.
 import type { Instant, OrganizationId } from '../../domain/ids.js';
 import type { CardDocument } from '../../projections/cards.js';
 import { asOf, recordAt, type Moment, type Past } from '../history/as-of.js';
-import { foldCard, type ReadCardsDeps } from './read-cards.js';
+import type { ReadDeps } from '../projecting/up-to-date.js';
+import { foldCard } from './read-cards.js';
 
-type RecordDeps = Pick<ReadCardsDeps, 'store'>;
+type RecordDeps = Pick<ReadDeps, 'store'>;
 
 const noSuchCard = (): DomainError => new DomainError('card_not_found', 'There is no such card.');
 

@@ -14,7 +14,7 @@ import type { Sheet } from '../ports/sheet-printer.js';
 import { nextTurn } from '../timing/next-turn.js';
 import type { WriteDeps } from '../writing/execute.js';
 import { readOrderPage } from './card-record.js';
-import { codeFrom, type ReadCardsDeps } from './read-cards.js';
+import { codeFrom } from './read-cards.js';
 
 /** How many cards are printed at once. */
 const maxCards = 200;
@@ -56,7 +56,7 @@ export const partOfRun = async (
   }
 };
 
-type PrintDeps = Pick<ReadCardsDeps, 'store'> & Pick<WriteDeps, 'streams'>;
+type PrintDeps = Pick<WriteDeps, 'store' | 'streams'>;
 
 /** A card with what comes on its sheets. */
 export interface Printable {

@@ -5,16 +5,8 @@ import type { RecordedEvent } from '../../domain/events.js';
 import type { OrganizationId } from '../../domain/ids.js';
 import { cards, type CardDocument } from '../../projections/cards.js';
 import { invalidCursor } from '../requests/invalid-cursor.js';
-import type { EventStore } from '../ports/event-store.js';
 import type { Page, ReadModels } from '../ports/read-models.js';
-import type { ReadYourWrites } from '../projecting/read-your-writes.js';
-import { foldDocument, upToDate } from '../projecting/up-to-date.js';
-
-export interface ReadCardsDeps {
-  readonly store: EventStore;
-  readonly readModels: ReadModels;
-  readonly readYourWrites: ReadYourWrites;
-}
+import { foldDocument, upToDate, type ReadDeps } from '../projecting/up-to-date.js';
 
 /**
  * The canonical form of the code that a client wrote. Throws `missing_id`, and `card_not_found` for an
@@ -46,7 +38,7 @@ export const foldCard = (events: readonly RecordedEvent[]): CardDocument | null 
  * ReadModelsUnavailable, EventStoreUnavailable.
  */
 export const lookUpCard = async (
-  deps: ReadCardsDeps,
+  deps: ReadDeps,
   code: CardCode,
   org: OrganizationId | null,
 ): Promise<CardDocument> => {
@@ -69,7 +61,7 @@ export interface CardQuery extends Page {
  * 28: order and end of a list)
  */
 export const listCards = async (
-  { readModels }: ReadCardsDeps,
+  { readModels }: ReadDeps,
   org: OrganizationId,
   { limit, status, reference, startingAfter }: CardQuery,
 ): Promise<readonly CardDocument[]> => {

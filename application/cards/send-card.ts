@@ -69,10 +69,7 @@ export interface SentCard {
 export const sendCard = async (deps: SendCardDeps, request: SendRequest): Promise<SentCard> => {
   const { organizations, clock, idempotency } = deps;
   const came = idempotency.clock.now();
-  const end: End = {
-    keys: came + spendTimeout,
-    monotonic: clock.monotonic() + spendTimeout,
-  };
+  const end: End = { keys: came + spendTimeout, monotonic: clock.monotonic() + spendTimeout };
   // Beside the claim, which may take as long.
   const looking = organizations.current(request.org);
   looking.catch(() => undefined);

@@ -47,13 +47,10 @@ const concurrency = 64;
  * only the rows under way in memory. Saving a row twice creates no second contact: an import that stopped can
  * be resumed, or simply run again.
  */
-export const importContacts = async <Contact = object>({
-  rows,
-  save,
-  onBadRow,
-  onProgress,
-  signal,
-}: ImportOptions<Contact>): Promise<ImportResult> => {
+export const importContacts = async <Contact = object>(
+  options: ImportOptions<Contact>,
+): Promise<ImportResult> => {
+  const { rows, save, onBadRow, onProgress, signal } = options;
   const progress = { created: 0, updated: 0, same: 0, bad: 0, bytes: 0 };
   const underWay = new Set<Promise<void>>();
   const lastOf = new Map<string, Promise<void>>();

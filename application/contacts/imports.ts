@@ -9,7 +9,7 @@ import type { FileRow } from './import-contacts.js';
 import { maxFiles, tooMany } from './uploads.js';
 import type { FoundImportRecord } from '../ports/import-records.js';
 import type { EventStore } from '../ports/event-store.js';
-import type { Clock } from '../ports/system.js';
+import type { Entropy } from '../ports/system.js';
 import {
   addPart,
   addUpload,
@@ -17,16 +17,14 @@ import {
   readPart,
   removeUpload,
   sealRow,
-  type SealRowDeps,
   type StoredRow,
   type WaitingRow,
   type WaitingRowsDeps,
 } from './waiting-rows.js';
 
-export interface ImportDeps extends WaitingRowsDeps, SealRowDeps {
+export interface ImportDeps extends WaitingRowsDeps {
   readonly store: EventStore;
-  readonly personalKeys: WaitingRowsDeps['personalKeys'] & SealRowDeps['personalKeys'];
-  readonly clock: Clock;
+  readonly entropy: Entropy;
 }
 
 /** How long the result of a file is shown. */

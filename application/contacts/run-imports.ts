@@ -11,7 +11,7 @@ import {
 } from '../../domain/ids.js';
 import { isBy, type Moment } from '../history/as-of.js';
 import { executeOnce, type WriteDeps } from '../writing/execute.js';
-import { nextDeleted } from './find-contact.js';
+import { nextDeleted } from './save-contact.js';
 import { importContacts, type FileRow, type RowOutcome } from './import-contacts.js';
 import {
   type BadLines,

@@ -8,13 +8,8 @@ import type { Clock, Entropy } from '../ports/system.js';
 
 export interface WaitingRowsDeps {
   readonly importRecords: ImportRecords;
-  readonly personalKeys: Pick<KeyRing, 'load' | 'keyOf' | 'destroy'>;
+  readonly personalKeys: Pick<KeyRing, 'next' | 'ready' | 'load' | 'keyOf' | 'destroy'>;
   readonly clock: Clock;
-}
-
-export interface SealRowDeps {
-  readonly personalKeys: Pick<KeyRing, 'next' | 'ready'>;
-  readonly entropy: Entropy;
 }
 
 /** The owner of the records of uploads whose rows wait, for all organizations. */
@@ -53,10 +48,8 @@ const rowId = (upload: string, line: number): Uuid => derivedUuid('row of an imp
 const uploadIn = ({ id, data }: FoundImportRecord): Upload => ({ ...Upload.parse(data), id });
 
 /** The uploads whose rows wait, of all organizations. Throws ImportsUnavailable. */
-export const listUploads = async ({
-  importRecords,
-}: Pick<WaitingRowsDeps, 'importRecords'>): Promise<readonly Upload[]> =>
-  (await importRecords.listOf('import-upload', uploadOwner)).map(uploadIn);
+export const listUploads = async (deps: Pick<WaitingRowsDeps, 'importRecords'>): Promise<readonly Upload[]> =>
+  (await deps.importRecords.listOf('import-upload', uploadOwner)).map(uploadIn);
 
 /** Announces an upload before its first row: an erasure looks for its rows from then on. */
 export const addUpload = async (
@@ -69,7 +62,7 @@ export const addUpload = async (
 
 /** Seals the personal data of a row. Throws PersonalKeysUnavailable. */
 export const sealRow = async (
-  { personalKeys, entropy }: SealRowDeps,
+  { personalKeys, entropy }: Pick<WaitingRowsDeps, 'personalKeys'> & { readonly entropy: Entropy },
   upload: string,
   row: WaitingRow,
 ): Promise<StoredRow> => {

@@ -7,7 +7,7 @@ import { activeHook, hook, hookIdOf, type Hook, type MadeHook } from '../../doma
 import { messageFrom, piecesFrom, type TemplatePiece, type TemplateSources } from '../../domain/template.js';
 import type { Uuid } from '../../domain/ids.js';
 import { readMessage } from '../../domain/message.js';
-import { contactWith } from '../contacts/find-contact.js';
+import { contactWith } from '../contacts/save-contact.js';
 import type { CardDraft, CardFields, PlaceOrderDeps } from '../cards/place-order.js';
 import { previewSend, type SendPreview } from '../cards/preview.js';
 import { sendCard, type SendCardDeps, type SentCard } from '../cards/send-card.js';

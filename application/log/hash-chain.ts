@@ -4,12 +4,11 @@ import type { EventMetadata, RecordedEvent } from '../../domain/events.js';
 import type { StreamName, Uuid } from '../../domain/ids.js';
 import type { NewEvent } from '../ports/event-store.js';
 
-/** An event that is not chained yet to the one before it in its stream. */
-export interface UnsealedEvent {
-  readonly id: Uuid;
-  readonly type: string;
-  /** Personal data, if there is any, is in its field `personal`. */
-  readonly data: object;
+/**
+ * An event that is not chained yet to the one before it in its stream. Personal data, if there is any, is in
+ * the field `personal` of its data.
+ */
+export interface UnsealedEvent extends Omit<NewEvent, 'metadata'> {
   /** `subject`: whose data it is, if it turns out to hold any. */
   readonly metadata: Omit<EventMetadata, 'chain' | 'keyId' | 'personal' | 'hash' | 'mac'>;
 }

@@ -3,8 +3,7 @@ import { parseCardCode, type CardCode } from '../../domain/card-code.js';
 import { DomainError } from '../../domain/errors.js';
 import { parseEvent, type LoggedEvent, type RecordedEvent } from '../../domain/events.js';
 import { idOf, type Milliseconds, type OrganizationId, type StreamName } from '../../domain/ids.js';
-import { payload, dataOf } from '../../domain/delivery-payload.js';
-import { publicEventId, publicEventOf, type PublicEventType } from '../../domain/public-events.js';
+import { payload, dataOf, publicEventId, type PublicEventType } from '../../domain/public-events.js';
 import { organizations } from '../../projections/organizations.js';
 import { publicEvents, type PublicEventDocument } from '../../projections/public-events.js';
 import { mapLimited } from '../timing/limit-concurrency.js';
@@ -116,15 +115,9 @@ const eventsOfCard = async (
   org: OrganizationId,
   code: CardCode,
 ): Promise<readonly PublicEventDocument[]> => {
-  const events = await eventsOf(deps, code);
-  return events
-    .flatMap((stored) => {
-      const meaning = publicEventOf(parseEvent(card, stored), stored.metadata.actor);
-      if (meaning === null || stored.metadata.org !== org) return [];
-      const { revision, metadata } = stored;
-      const created = metadata.occurredAt;
-      return [{ id: publicEventId(stored.id), org, type: meaning.type, card: code, revision, created }];
-    })
+  const own = (await eventsOf(deps, code)).filter(({ metadata }) => metadata.org === org);
+  return own
+    .flatMap((stored) => publicEvents.evolve(null, { ...stored, position: stored.position ?? 0n }) ?? [])
     .toReversed();
 };
 

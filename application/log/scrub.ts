@@ -25,11 +25,8 @@ export const batchSize = 500;
 export const notNotarized = 'it is not the event that was notarized';
 
 /** Every head of the tree that is kept, here or elsewhere, the smallest size first. */
-export const knownHeads = async ({
-  tiles,
-  heads,
-  knownElsewhere,
-}: ReadingBack): Promise<readonly KnownHead[]> => {
+export const knownHeads = async (deps: ReadingBack): Promise<readonly KnownHead[]> => {
+  const { tiles, heads, knownElsewhere } = deps;
   const elsewhere = knownElsewhere === undefined ? [] : await knownElsewhere();
   const last = (await heads?.last()) ?? null;
   const known = [...(await tiles.kept()), ...elsewhere, ...(last === null ? [] : [last])];

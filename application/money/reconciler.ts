@@ -26,13 +26,10 @@ const checkpointName = 'reconciler';
  * The open work of the log: the last save of the reconciler, and the events since. Throws
  * EventStoreUnavailable.
  */
-export const openWorkNow = async ({
-  store,
-  checkpoints,
-}: Pick<ReconcilerDeps, 'store' | 'checkpoints'>): Promise<OpenWork> => {
-  const saved = await checkpoints.load(checkpointName);
+export const openWorkNow = async (deps: Pick<ReconcilerDeps, 'store' | 'checkpoints'>): Promise<OpenWork> => {
+  const saved = await deps.checkpoints.load(checkpointName);
   const openWork = saved === null ? new OpenWork() : OpenWork.restore(saved.state);
-  for await (const events of logPages(store, saved?.position ?? 0n))
+  for await (const events of logPages(deps.store, saved?.position ?? 0n))
     for (const logged of events) openWork.observe(logged);
   return openWork;
 };

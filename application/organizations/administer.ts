@@ -51,8 +51,7 @@ import {
   type Organization,
   type OrganizationEvent,
 } from '../../domain/organization.js';
-import type { Artwork } from '../ports/artwork.js';
-import type { MadeFronts } from '../ports/picture-maker.js';
+import type { Artwork, MadeFronts } from '../ports/artwork.js';
 import type { Authenticator } from '../access/authenticate.js';
 import { newCommand, service, type Initiator } from '../writing/commands.js';
 import type { Moment } from '../history/as-of.js';

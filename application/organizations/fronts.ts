@@ -3,9 +3,8 @@ import { count, Front, printFault } from '../../domain/artwork.js';
 import { DomainError } from '../../domain/errors.js';
 import { house } from '../../domain/members.js';
 import { derivedUuid, Uuid, type Milliseconds, type OrganizationId } from '../../domain/ids.js';
-import type { Artwork } from '../ports/artwork.js';
+import type { Artwork, PictureMaker } from '../ports/artwork.js';
 import type { ImportRecords } from '../ports/import-records.js';
-import type { PictureMaker } from '../ports/picture-maker.js';
 import type { Initiator } from '../writing/commands.js';
 import { addDesign, organizationOf, publishCollectionCard, type DesignDeps } from './administer.js';
 

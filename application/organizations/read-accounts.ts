@@ -10,17 +10,11 @@ import {
   type OrganizationDocument,
 } from '../../projections/organizations.js';
 import { documentAt, type Moment, type Past } from '../history/as-of.js';
-import type { EventStore } from '../ports/event-store.js';
-import type { ReadModels } from '../ports/read-models.js';
-import type { ReadYourWrites } from '../projecting/read-your-writes.js';
 import type { Streams } from '../writing/streams.js';
-import { foldDocument, upToDate } from '../projecting/up-to-date.js';
+import { foldDocument, upToDate, type ReadDeps } from '../projecting/up-to-date.js';
 
-export interface ReadAccountsDeps {
-  readonly store: EventStore;
+export interface ReadAccountsDeps extends ReadDeps {
   readonly streams: Streams;
-  readonly readModels: ReadModels;
-  readonly readYourWrites: ReadYourWrites;
 }
 
 /** Throws `not_found` and, like the others here, ReadModelsUnavailable and EventStoreUnavailable. */

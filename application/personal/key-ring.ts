@@ -186,14 +186,8 @@ interface OpenedBlock {
 }
 
 /** The key ring of a process. Blocks that it finds are opened and never used for new events. */
-export const keyRing = ({
-  store,
-  admitted = null,
-  onMissing = async () => undefined,
-  masters,
-  clock,
-  entropy,
-}: KeyRingOptions): KeyRing => {
+export const keyRing = (options: KeyRingOptions): KeyRing => {
+  const { store, admitted = null, onMissing = async () => undefined, masters, clock, entropy } = options;
   const opened = new LazyLru<number, OpenedBlock>(maxOpened);
   /** Oldest first: a cache that moves recently read entries would cost a send more. */
   const noted = new Map<string, JustSealed>();

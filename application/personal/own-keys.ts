@@ -102,11 +102,10 @@ export interface OwnKeysDeps {
 }
 
 /** The blocks of keys that the log uses and that are missing. Reads the events after the mark. */
-export const missingBlocks = async ({
-  log,
-  store,
-  onOther,
-}: Omit<OwnKeysDeps, 'masters' | 'place'>): Promise<ReadonlySet<number>> => {
+export const missingBlocks = async (
+  deps: Omit<OwnKeysDeps, 'masters' | 'place'>,
+): Promise<ReadonlySet<number>> => {
+  const { log, store, onOther } = deps;
   const used = new Set<number>();
   for await (const page of logPages(log, await placeInLog(log, await store.mark(), onOther)))
     for (const block of blocksOf(page)) used.add(block);

@@ -64,12 +64,7 @@ const rest: Milliseconds = 50;
 
 /** Looks for the key of every event of the log, with rests, and notes the events without one. */
 export const compareKeys = async (
-  {
-    store,
-    keys,
-    unreadable,
-    clock,
-  }: {
+  deps: {
     readonly store: EventStore;
     readonly keys: Pick<KeyRing, 'load' | 'keyOf'>;
     readonly unreadable: Pick<Unreadable, 'note'>;
@@ -77,6 +72,7 @@ export const compareKeys = async (
   },
   signal: AbortSignal,
 ): Promise<void> => {
+  const { store, keys, unreadable, clock } = deps;
   for await (const page of logPages(store, 0n)) {
     const sealed = page.flatMap((event) => {
       const { keyId } = event.metadata;

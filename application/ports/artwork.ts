@@ -1,4 +1,4 @@
-import type { ArtworkDigest } from '../../domain/artwork.js';
+import type { ArtworkDigest, Front } from '../../domain/artwork.js';
 import { NamedError } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
@@ -31,4 +31,16 @@ export interface Artwork {
   list(): AsyncIterable<StoredArtwork>;
   /** Removes what is left of puts and removals that broke off before that moment. */
   removeUnfinished(before: Milliseconds): Promise<void>;
+}
+
+/** A front for each way to fit a picture on a card. */
+export type MadeFronts = readonly (Front & { readonly pictures: Pictures })[];
+
+/** Makes fronts of pictures that people upload. */
+export interface PictureMaker {
+  /**
+   * Makes them of a file in pieces, which take a while to join. Throws `invalid_body`, in words that say what
+   * to do, if it is no picture of the kinds that are taken, is damaged, or takes too much time or memory.
+   */
+  make(file: readonly Buffer[]): Promise<MadeFronts>;
 }

@@ -1,17 +1,12 @@
 import { NamedError } from '../../domain/errors.js';
-import type { EventMetadata, LoggedEvent, RecordedEvent } from '../../domain/events.js';
+import type { LoggedEvent, RecordedEvent } from '../../domain/events.js';
 import type { Instant, Milliseconds, StreamName, Uuid } from '../../domain/ids.js';
 import type { KeyClaim } from './idempotency-store.js';
 
 /** The revision of a stream that does not exist. */
 export const noStream = -1;
 
-export interface NewEvent {
-  readonly id: Uuid;
-  readonly type: string;
-  readonly data: object;
-  readonly metadata: EventMetadata;
-}
+export type NewEvent = Pick<RecordedEvent, 'id' | 'type' | 'data' | 'metadata'>;
 
 /** Events for one stream, and the revision that the stream must have. */
 export interface StreamWrite {

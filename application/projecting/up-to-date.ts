@@ -1,7 +1,15 @@
 import type { RecordedEvent } from '../../domain/events.js';
 import type { Projection } from '../../projections/projection.js';
-import { EventStoreUnavailable } from '../ports/event-store.js';
+import { EventStoreUnavailable, type EventStore } from '../ports/event-store.js';
+import type { ReadModels } from '../ports/read-models.js';
 import type { ReadYourWrites } from './read-your-writes.js';
+
+/** For reads that fall back to streams. */
+export interface ReadDeps {
+  readonly store: EventStore;
+  readonly readModels: ReadModels;
+  readonly readYourWrites: ReadYourWrites;
+}
 
 /**
  * Reads a row; reads its stream if there is no row or the row may be late. While the event store is away, the

@@ -21,12 +21,12 @@ import type { Deliveries } from '../ports/deliveries.js';
 import type { DeliveryQueue } from '../ports/delivery-queue.js';
 import type { NewDelivery } from '../ports/delivery-log.js';
 import type { DeliveryEndpoint } from '../ports/endpoint-gates.js';
-import { markOf, type EventMark, type EventStore } from '../ports/event-store.js';
+import { markOf, type EventStore } from '../ports/event-store.js';
 import type { ReadModels } from '../ports/read-models.js';
 import type { Clock } from '../ports/system.js';
 import { announcedBy, deliveryOf, PublicEvents, windowOf, type DeliveryPolicy } from './public-deliveries.js';
 import { larger } from '../log/positions.js';
-import { assertSameLog } from '../log/same-log.js';
+import { assertSameLog, type ReadUpTo } from '../log/same-log.js';
 import { untilAborted } from '../timing/until-aborted.js';
 
 export interface RelayDeps {
@@ -70,15 +70,10 @@ export const isRebuilt = async ({ checkpoints }: Pick<RelayDeps, 'checkpoints'>)
   return saved !== null && saved.position >= BigInt(RelayState.parse(saved.state).rebuiltTo);
 };
 
-interface Handled {
-  readonly position: bigint;
-  readonly event?: EventMark;
-}
-
-const handledAt = (logged: LoggedEvent): Handled => ({ position: logged.position, event: markOf(logged) });
+const handledAt = (logged: LoggedEvent): ReadUpTo => ({ position: logged.position, event: markOf(logged) });
 
 interface RelayProgress {
-  saved: Handled;
+  saved: ReadUpTo;
   readonly rebuiltTo: bigint;
   readonly endpoints: Map<OrganizationId, WebhookEndpoints>;
 }
@@ -109,7 +104,7 @@ const firstBetween = async (
  */
 const endpointsAt = async (
   deps: RelayDeps,
-  { position }: Handled,
+  { position }: ReadUpTo,
 ): Promise<Map<OrganizationId, WebhookEndpoints>> => {
   const remembered = await deps.deliveries.relayMemory.rememberedEndpoints();
   const furthest = [...remembered.values()].reduce((most, each) => larger(most, each.position), position);
@@ -144,7 +139,11 @@ const begin = async (deps: RelayDeps): Promise<RelayProgress> => {
   return { saved: { position: 0n }, rebuiltTo, endpoints: new Map() };
 };
 
-const save = async ({ checkpoints }: RelayDeps, progress: RelayProgress, handled: Handled): Promise<void> => {
+const save = async (
+  { checkpoints }: RelayDeps,
+  progress: RelayProgress,
+  handled: ReadUpTo,
+): Promise<void> => {
   const state = { rebuiltTo: String(progress.rebuiltTo) };
   await checkpoints.save(checkpointName, { ...handled, state });
   progress.saved = handled;

@@ -1,14 +1,9 @@
-import type { Actor, Command } from '../../domain/events.js';
+import type { Command } from '../../domain/events.js';
 import { CommandId, type OrganizationId } from '../../domain/ids.js';
 import type { Clock, Entropy } from '../ports/system.js';
 
 /** The initiator of a change, and the request. */
-export interface Initiator {
-  readonly actor: Actor;
-  readonly requestId: string | null;
-  /** The place of the request in a trace; absent if there is none. */
-  readonly traceparent?: string;
-}
+export type Initiator = Pick<Command, 'actor' | 'requestId' | 'traceparent'>;
 
 /** A part of the service that acts without a request. */
 export const service = (id: string): Initiator => ({ actor: { kind: 'system', id }, requestId: null });

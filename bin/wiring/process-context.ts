@@ -1,7 +1,7 @@
 import type { WitnessStatus } from '../../application/log/witnesses.js';
 import type { PasswordCost } from '../../adapters/system/passwords.js';
-import type { PasswordJudge } from '../../application/ports/password-judge.js';
-import type { PictureMaker } from '../../application/ports/picture-maker.js';
+import type { PasswordJudge } from '../../application/ports/passwords.js';
+import type { PictureMaker } from '../../application/ports/artwork.js';
 import type { SheetPrinter } from '../../application/ports/sheet-printer.js';
 import type { Tracing } from '../../application/ports/tracing.js';
 import type { WebhookSender } from '../../application/ports/webhook-sender.js';

@@ -2,12 +2,8 @@ import { z } from 'zod';
 import { cancelCard, type ChangeCardDeps } from '../../../application/cards/change-card.js';
 import { hashedIdempotency, noEmail } from '../../../application/cards/place-order.js';
 import { newCommand } from '../../../application/writing/commands.js';
-import {
-  codeFrom,
-  listCards,
-  lookUpCard,
-  type ReadCardsDeps,
-} from '../../../application/cards/read-cards.js';
+import { codeFrom, listCards, lookUpCard } from '../../../application/cards/read-cards.js';
+import type { ReadDeps } from '../../../application/projecting/up-to-date.js';
 import type { KeyRing } from '../../../application/personal/key-ring.js';
 import { sendCard, type SendCardDeps, type SentCard } from '../../../application/cards/send-card.js';
 import {
@@ -21,7 +17,7 @@ import {
   type FirstEvent,
 } from '../../../domain/card.js';
 import { DomainError } from '../../../domain/errors.js';
-import { NumberText } from '../../../domain/number-text.js';
+import { NumberText } from '../../../domain/plain-object.js';
 import { countCharacters } from '../../../domain/text.js';
 import type { CardDocument } from '../../../projections/cards.js';
 import { newCard, readCardFields } from './card-fields.js';
@@ -43,7 +39,7 @@ import { canonical } from '../server/json-body.js';
 import { route, type HttpRequest, type Route } from '../server/route.js';
 import type { KeyCaller } from '../server/access.js';
 
-export interface CardRouteDeps extends SendCardDeps, ChangeCardDeps, ReadCardsDeps {
+export interface CardRouteDeps extends SendCardDeps, ChangeCardDeps, ReadDeps {
   readonly personalKeys: Pick<KeyRing, 'hashed'>;
   readonly baseUrl: () => string;
 }

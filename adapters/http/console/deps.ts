@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { AdministrationDeps } from '../../../application/organizations/administer.js';
 import type { ChangeCardDeps } from '../../../application/cards/change-card.js';
 import type { HookDeps } from '../../../application/hooks/hooks.js';
-import type { PasswordJudge } from '../../../application/ports/password-judge.js';
+import type { PasswordJudge } from '../../../application/ports/passwords.js';
 import type { SheetPrinter } from '../../../application/ports/sheet-printer.js';
 import type { FrontDeps } from '../../../application/organizations/fronts.js';
 import type { ImportDeps } from '../../../application/contacts/imports.js';
@@ -14,7 +14,6 @@ import type { Rehearsal } from '../../../application/writing/rehearsal.js';
 import type { Requests } from '../../../application/requests/request-log.js';
 import type { RateLimiter } from '../../../application/ports/rate-limiter.js';
 import type { ReadAccountsDeps } from '../../../application/organizations/read-accounts.js';
-import type { ReadCardsDeps } from '../../../application/cards/read-cards.js';
 import type { ReadKeysDeps } from '../../../application/access/read-keys.js';
 import type { SendCardDeps } from '../../../application/cards/send-card.js';
 import type { WebhookDeps } from '../../../application/webhooks/webhooks.js';
@@ -24,7 +23,6 @@ export interface ConsoleDeps
   extends
     PeopleDeps,
     ChangeCardDeps,
-    ReadCardsDeps,
     ReadAccountsDeps,
     AdministrationDeps,
     ReadKeysDeps,

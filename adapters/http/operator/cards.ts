@@ -17,7 +17,8 @@ import {
   cardForOperator,
   type CardForOperator,
 } from '../../../application/cards/card-record.js';
-import { codeFrom, type ReadCardsDeps } from '../../../application/cards/read-cards.js';
+import { codeFrom } from '../../../application/cards/read-cards.js';
+import type { ReadDeps } from '../../../application/projecting/up-to-date.js';
 import {
   fail,
   hold,
@@ -49,7 +50,7 @@ import { byOperator, floorAccess, type OperatorRequest, operatorRoute } from './
 import { instant, listOf, pageOf, timestamp, wholeList } from '../api/responses.js';
 import { type RouteResponse, type Route } from '../server/route.js';
 
-export interface OperatorCardDeps extends ChangeCardDeps, ReadCardsDeps {
+export interface OperatorCardDeps extends ChangeCardDeps, ReadDeps {
   readonly baseUrl: () => string;
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, unwrap, type Captured } from '../../../domain/errors.js';
 import { countCharacters, truncate } from '../../../domain/text.js';
-import { NumberText } from '../../../domain/number-text.js';
+import { NumberText } from '../../../domain/plain-object.js';
 import { nearest } from '../../../domain/nearest.js';
 import { jsonSchemaOf, type JsonSchema } from './json-schema.js';
 

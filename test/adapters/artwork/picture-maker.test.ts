@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import sharp, { type Sharp } from 'sharp';
 import { PictureProcess } from '../../../adapters/artwork/picture-maker.js';
-import type { MadeFronts } from '../../../application/ports/picture-maker.js';
+import type { MadeFronts } from '../../../application/ports/artwork.js';
 import type { Fit } from '../../../domain/artwork.js';
 import { DomainError } from '../../../domain/errors.js';
 import { rounds } from '../../support/runner/effort.js';

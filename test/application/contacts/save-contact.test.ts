@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { readContact } from '../../../adapters/http/api/contact-fields.js';
-import { contactWith } from '../../../application/contacts/find-contact.js';
-import { removeContact, saveContactRecord } from '../../../application/contacts/save-contact.js';
+import { contactWith, removeContact, saveContactRecord } from '../../../application/contacts/save-contact.js';
 import { contactIdOf } from '../../../domain/contact.js';
 import { DomainError } from '../../../domain/errors.js';
 import { streamName } from '../../../domain/ids.js';

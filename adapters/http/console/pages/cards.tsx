@@ -1,4 +1,5 @@
-import { listCards, lookUpCard, type ReadCardsDeps } from '../../../../application/cards/read-cards.js';
+import { listCards, lookUpCard } from '../../../../application/cards/read-cards.js';
+import type { ReadDeps } from '../../../../application/projecting/up-to-date.js';
 import { readAccount } from '../../../../application/organizations/read-accounts.js';
 import { cardStatuses, type CardStatus } from '../../../../domain/card.js';
 import { parseCardCode, type CardCode } from '../../../../domain/card-code.js';
@@ -14,7 +15,7 @@ import { statusWords } from '../status.js';
 
 const statusFrom = (text: string): CardStatus | null => cardStatuses.find((known) => known === text) ?? null;
 
-const isCardOf = async (deps: ReadCardsDeps, org: OrganizationId, code: CardCode): Promise<boolean> => {
+const isCardOf = async (deps: ReadDeps, org: OrganizationId, code: CardCode): Promise<boolean> => {
   try {
     await lookUpCard(deps, code, org);
     return true;

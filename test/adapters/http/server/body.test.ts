@@ -1,7 +1,7 @@
 import canonicalize from 'canonicalize';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { NumberText } from '../../../../domain/number-text.js';
+import { NumberText } from '../../../../domain/plain-object.js';
 import { canonical, parseObject } from '../../../../adapters/http/server/json-body.js';
 import { isOfType } from '../../../../adapters/http/server/media-types.js';
 import { capture } from '../../../../domain/errors.js';

@@ -1,7 +1,0 @@
-/**
- * A number of JSON whose digits a double would change, such as 820982911946154508, 1.10 or 1e2. Where a
- * number becomes text, it is this text.
- */
-export class NumberText {
-  constructor(readonly text: string) {}
-}
