@@ -19,6 +19,10 @@ export const Uuid = z.string().transform((id) => id as Uuid);
 export const Instant = z.string().transform((at) => at as Instant);
 export const LocalDate = z.string().transform((day) => day as LocalDate);
 
+/** Whether a text has the form of the ids that are UUIDs, as this service writes them. */
+export const isUuid = (text: string): text is Uuid =>
+  /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text);
+
 /** The kinds of streams, one per aggregate. A stream is named `{category}-{id}`; names are never reused. */
 export const categories = [
   'card', 'credits', 'contact', 'organization', 'key', 'do-not-mail', 'hook', 'webhooks', 'collection', 'handwriting', 'purchase', 'audit', 'account', 'members',

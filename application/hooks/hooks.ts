@@ -15,7 +15,7 @@ import {
   type HookSettings,
   type MadeHook,
 } from '../../domain/hook.js';
-import { Uuid, type OrganizationId } from '../../domain/ids.js';
+import { isUuid, Uuid, type OrganizationId } from '../../domain/ids.js';
 import { hooks, listedHooks, type HookDocument } from '../../projections/hooks.js';
 import { organizationAt, organizationOf } from '../organizations/administer.js';
 import { execute, type WriteDeps } from '../writing/execute.js';
@@ -98,15 +98,13 @@ export const removeHook = async (
   await changeHook(deps, id, command, deleteHook(org));
 };
 
-const idShape = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
 const changeHook = async (
   deps: HookDeps,
   id: string,
   command: Command,
   decide: (state: Hook) => readonly HookEvent[],
 ): Promise<MadeHook> => {
-  if (!idShape.test(id)) throw noSuchHook();
+  if (!isUuid(id)) throw noSuchHook();
   const { state, position } = await execute(deps, hook, id, command, decide);
   if (position !== null) await deps.readYourWrites.afterWrite(position);
   if (state.status === 'none') throw noSuchHook();
@@ -151,7 +149,7 @@ const placeOf = async (readModels: ReadModels, org: OrganizationId, id: string |
   (await rowAt(readModels, hooks, id, 'hook of this organization', (found) => found.org === org))?.created;
 
 const hookOf = async ({ streams }: HookDeps, org: OrganizationId, id: string): Promise<MadeHook> =>
-  ownHook(org, idShape.test(id) ? (await streams.load(hook, id)).state : hook.initial);
+  ownHook(org, isUuid(id) ? (await streams.load(hook, id)).state : hook.initial);
 
 /**
  * A hook's calls, newest first, after the call `startingAfter`. A deleted hook keeps its log. Throws

@@ -1,8 +1,9 @@
-import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { LazyLru } from '../memory/lazy-lru.js';
 import { FinalError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds, Uuid } from '../../domain/ids.js';
 import type { MasterKey, MasterKeys } from '../../domain/webhook-signing.js';
+import { decrypt, encrypt, ivBytes } from './encryption.js';
 import {
   givenUp,
   pagesOfBlocks,
@@ -81,9 +82,6 @@ const keyBytes = 32;
 const keysInBlock = 256;
 const destroyed = Buffer.alloc(keyBytes);
 const blockBytes = keyBytes * keysInBlock;
-const cipher = 'aes-256-gcm';
-const ivBytes = 12;
-const tagBytes = 16;
 
 /** Blocks that are kept opened, at 8 KiB each. */
 const maxOpened = 1_000;
@@ -124,32 +122,21 @@ export class LostIndexKey extends FinalError {
 }
 
 /** Binds a block to its number, so that no other block can take its place. */
-const belongsTo = (number: number): Buffer => Buffer.from(`personal-keys/${number}`);
+const ownerOf = (number: number): string => `personal-keys/${number}`;
 
-const wrap = ({ id, key }: MasterKey, iv: Buffer, number: number, keys: Buffer): WrappedBlock => {
-  const wrapping = createCipheriv(cipher, key, iv);
-  wrapping.setAAD(belongsTo(number));
-  const sealed = Buffer.concat([wrapping.update(keys), wrapping.final(), wrapping.getAuthTag()]);
-  return { wrappedBy: id, iv, sealed };
-};
+const wrap = ({ id, key }: MasterKey, iv: Buffer, number: number, keys: Buffer): WrappedBlock => ({
+  wrappedBy: id,
+  iv,
+  sealed: encrypt(key, iv, ownerOf(number), keys),
+});
 
 /** Null if the block differs from the one stored under its number, or was given up. */
 const unwrap = (masters: MasterKeys, { number, wrappedBy, iv, sealed }: StoredBlock): Buffer | null => {
   if (wrappedBy === givenUp) return null;
   const master = masters.find(({ id }) => id === wrappedBy);
   if (master === undefined) throw new MissingPersonalKey(wrappedBy);
-  try {
-    const unwrapping = createDecipheriv(cipher, master.key, iv);
-    unwrapping.setAAD(belongsTo(number));
-    unwrapping.setAuthTag(sealed.subarray(sealed.length - tagBytes));
-    const keys = Buffer.concat([
-      unwrapping.update(sealed.subarray(0, sealed.length - tagBytes)),
-      unwrapping.final(),
-    ]);
-    return keys.length === blockBytes ? keys : null;
-  } catch {
-    return null;
-  }
+  const keys = decrypt(master.key, iv, ownerOf(number), sealed);
+  return keys?.length === blockBytes ? keys : null;
 };
 
 /** The block and the place of a key; null for an id that this service did not make. */

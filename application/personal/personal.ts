@@ -1,8 +1,9 @@
-import { createCipheriv, createDecipheriv, hash as digestOf } from 'node:crypto';
+import { hash as digestOf } from 'node:crypto';
 import { erasures } from '../../domain/erasures.js';
 import type { RecordedEvent } from '../../domain/events.js';
 import type { Uuid } from '../../domain/ids.js';
 import { isPlainObject } from '../../domain/plain-object.js';
+import { decrypt, encrypt, ivBytes } from './encryption.js';
 import type { JustSealed, KeyRing } from './key-ring.js';
 import type { EventStore, LogReader } from '../ports/event-store.js';
 import type { Clock, Entropy } from '../ports/system.js';
@@ -11,10 +12,6 @@ import type { PersonalSeal, ProtectedData } from '../log/hash-chain.js';
 
 /** Called with an event whose personal data could not be opened, whether it is erased or not. */
 export type OnUnopened = (event: RecordedEvent) => void;
-
-const cipher = 'aes-256-gcm';
-const ivBytes = 12;
-const tagBytes = 16;
 
 const commitmentHead = Buffer.from('handwritten-card-service/personal-key/v1\n');
 
@@ -108,10 +105,8 @@ export const personalSeal = (
  * (docs/architecture.md#personal-data)
  */
 export const sealText = (key: Buffer, keyId: string, iv: Buffer, event: Uuid, personal: string): string => {
-  const sealing = createCipheriv(cipher, key, iv);
-  sealing.setAAD(Buffer.from(event));
-  const sealed = Buffer.concat([sealing.update(personal, 'utf8'), sealing.final(), sealing.getAuthTag()]);
-  return `{"v":2,"key":"${keyId}","iv":"${iv.toString('base64')}","sealed":"${sealed.toString('base64')}","commit":"${commitmentTo(key)}"}`;
+  const sealed = encrypt(key, iv, event, personal).toString('base64');
+  return `{"v":2,"key":"${keyId}","iv":"${iv.toString('base64')}","sealed":"${sealed}","commit":"${commitmentTo(key)}"}`;
 };
 
 /** Opens a sealed text, as JSON; null if it was not sealed with this key for this event. */
@@ -119,17 +114,7 @@ export const openText = (key: Buffer, event: Uuid, stored: unknown): string | nu
   if (!isPlainObject(stored)) return null;
   const { iv, sealed, commit } = stored;
   if (typeof iv !== 'string' || typeof sealed !== 'string' || commit !== commitmentTo(key)) return null;
-  const bytes = Buffer.from(sealed, 'base64');
-  const end = bytes.length - tagBytes;
-  if (end < 0) return null;
-  try {
-    const opening = createDecipheriv(cipher, key, Buffer.from(iv, 'base64'));
-    opening.setAAD(Buffer.from(event));
-    opening.setAuthTag(bytes.subarray(end));
-    return opening.update(bytes.subarray(0, end), undefined, 'utf8') + opening.final('utf8');
-  } catch {
-    return null;
-  }
+  return decrypt(key, Buffer.from(iv, 'base64'), event, Buffer.from(sealed, 'base64'))?.toString() ?? null;
 };
 
 /**
