@@ -84,5 +84,9 @@ export const insteadOf =
     throw error;
   };
 
+/** The code of a caught value, such as the system's `ENOENT`; null if it has none. */
+export const codeOf = (error: unknown): unknown =>
+  error instanceof Error && 'code' in error ? error.code : null;
+
 /** The message of a caught value: anything can be thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

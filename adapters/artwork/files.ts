@@ -11,7 +11,7 @@ import {
 } from '../../application/ports/artwork.js';
 import type { Clock } from '../../application/ports/system.js';
 import { ArtworkDigest } from '../../domain/artwork.js';
-import { messageOf } from '../../domain/errors.js';
+import { codeOf, messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
 const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -22,14 +22,11 @@ const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
   }
 };
 
-const orIfMissing = async <T, Other>(work: Promise<T>, other: Other): Promise<T | Other> => {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return other;
+const orIfMissing = <T, Other>(work: Promise<T>, other: Other): Promise<T | Other> =>
+  work.catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return other;
     throw error;
-  }
-};
+  });
 
 const sync = async (path: string, bytes?: Buffer): Promise<void> => {
   const file = await open(path, bytes === undefined ? 'r' : 'wx', 0o600);
@@ -71,9 +68,10 @@ export class FileArtwork implements Artwork {
     return guarded(async () => {
       const place = this.#placeOf(digest);
       const folder = timeOf(place) === null ? await this.#unfinished() : null;
-      if (folder !== null)
+      if (folder !== null) {
         await Promise.all(pictureSizes.map((size) => sync(join(folder, fileOf(size)), pictures[size])));
-      if (folder !== null) await sync(folder);
+        await sync(folder);
+      }
       await makeFolder(dirname(place));
       if (folder !== null && timeOf(place) === null) renameSync(folder, place);
       const now = this.clock.now() / 1000;
@@ -93,8 +91,10 @@ export class FileArtwork implements Artwork {
       const place = this.#placeOf(digest);
       const folder = await this.#unfinished();
       const isOld = (timeOf(place) ?? putBefore) < putBefore;
-      if (isOld) renameSync(place, folder);
-      if (isOld) await sync(dirname(place));
+      if (isOld) {
+        renameSync(place, folder);
+        await sync(dirname(place));
+      }
       await rm(folder, { recursive: true });
       return isOld;
     });

@@ -6,7 +6,7 @@ import streams from '@eventstore/db-client/generated/streams_pb.js';
 import type { BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
 import { uncounted, type CountCall } from '../../application/ports/count-call.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
-import { messageOf } from '../../domain/errors.js';
+import { codeOf, messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import type { ProposedEvent } from './events.js';
 import { AppendFailed, NotReady, saysNotReady, wasUnsent } from './failures.js';
@@ -217,7 +217,6 @@ export class BatchAppends {
 const unimplemented = 12;
 /** PERMISSION_DENIED, UNAUTHENTICATED: the server looks at the user before it takes anything from a call. */
 const denials: ReadonlySet<unknown> = new Set([7, 16]);
-const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : null);
 
 /**
  * Reads an id in either form: the server mostly echoes the form that it got, and uses the other one for its

@@ -1,6 +1,7 @@
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Checkpoint } from '../../application/ports/log-tiles.js';
+import { codeOf } from '../../domain/errors.js';
 import type { NoteKey } from '../../domain/signed-note.js';
 import { syncFolder } from './head-file.js';
 import { headIn } from './known-heads.js';
@@ -19,7 +20,7 @@ export const anchorsIn =
       await writeFile(unnamed, note, { flush: true });
       await link(unnamed, path);
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+      if (codeOf(error) !== 'EEXIST') throw error;
       if (headIn(await readFile(path, 'utf8'), keys) === null)
         report(new Error(`${path} is no checkpoint of this log, so the log has no anchor of that hour`));
     } finally {

@@ -1,17 +1,15 @@
 import { open, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { UnusableHead, type SignedHeads } from '../../application/ports/signed-heads.js';
+import { codeOf } from '../../domain/errors.js';
 import type { NoteKey } from '../../domain/signed-note.js';
 import { headIn } from './known-heads.js';
 
-const ifThere = async <Found>(work: Promise<Found>): Promise<Found | null> => {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+const ifThere = <Found>(work: Promise<Found>): Promise<Found | null> =>
+  work.catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return null;
     throw error;
-  }
-};
+  });
 
 /** Makes the names in a folder durable. */
 export const syncFolder = async (path: string): Promise<void> => {

@@ -1,4 +1,4 @@
-import { NamedError } from '../../domain/errors.js';
+import { codeOf, NamedError } from '../../domain/errors.js';
 import { Resolver } from 'node:dns/promises';
 import { LazyLru } from '../../application/memory/lazy-lru.js';
 import { mayTake } from '../../application/webhooks/fair-share.js';
@@ -26,9 +26,9 @@ const namesKept = 10_000;
 /** There are too many lookups: this one could not begin in time. Nothing is known of the name. */
 export class TooManyLookups extends NamedError {}
 
-type Known =
-  | { readonly until: Milliseconds; readonly addresses: readonly [ResolvedAddress, ...ResolvedAddress[]] }
-  | { readonly until: Milliseconds; readonly error: Error };
+type Addresses = readonly [ResolvedAddress, ...ResolvedAddress[]];
+type Found = { readonly addresses: Addresses } | { readonly error: Error };
+type Known = Found & { readonly until: Milliseconds };
 
 export interface NamesOptions {
   readonly clock: Clock;
@@ -76,11 +76,7 @@ export class Names {
    * The addresses of a name. Throws NotSent if there are none, and TooManyLookups if the lookup could not
    * begin within `patience`.
    */
-  async addressesOf(
-    hostname: string,
-    org: OrganizationId,
-    patience: Milliseconds,
-  ): Promise<readonly [ResolvedAddress, ...ResolvedAddress[]]> {
+  async addressesOf(hostname: string, org: OrganizationId, patience: Milliseconds): Promise<Addresses> {
     const known = this.#known.get(hostname);
     const found =
       known !== undefined && this.#clock.monotonic() < known.until
@@ -111,21 +107,12 @@ export class Names {
     return known;
   }
 
-  async #ask(
-    hostname: string,
-  ): Promise<
-    { readonly addresses: readonly [ResolvedAddress, ...ResolvedAddress[]] } | { readonly error: Error }
-  > {
+  async #ask(hostname: string): Promise<Found> {
     try {
-      const silent = () => {
+      const asked = this.#resolve(hostname);
+      const [first, ...others] = await withTimeout(this.#clock, this.#lookupTimeout, asked, () => {
         throw new NotSent('the name server does not respond');
-      };
-      const [first, ...others] = await withTimeout(
-        this.#clock,
-        this.#lookupTimeout,
-        this.#resolve(hostname),
-        silent,
-      );
+      });
       if (first !== undefined) return { addresses: [first, ...others] };
       return { error: new NotSent('the host name does not resolve') };
     } catch (error) {
@@ -202,7 +189,7 @@ const unanswered: readonly unknown[] = ['ETIMEOUT', 'ECONNREFUSED', 'ECANCELLED'
 const refused: readonly unknown[] = ['ESERVFAIL', 'EREFUSED', 'EFORMERR', 'ENOTIMP', 'EBADRESP'];
 
 const reasonOf = (error: unknown): string => {
-  const code = error instanceof Error && 'code' in error ? error.code : null;
+  const code = codeOf(error);
   if (unanswered.includes(code)) return 'the name server does not respond';
   return refused.includes(code) ? 'the name server reports a failure' : 'the host name does not resolve';
 };

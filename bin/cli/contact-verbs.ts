@@ -11,7 +11,7 @@ import {
 } from '../../application/contacts/import-contacts.js';
 import { SystemClock } from '../../adapters/system/clock.js';
 import { readContact } from '../../adapters/http/api/contact-fields.js';
-import { capture, messageOf } from '../../domain/errors.js';
+import { capture, codeOf, messageOf } from '../../domain/errors.js';
 import { ServiceRefused, Unreachable, WrongUsage, type OperatorClient } from './client.js';
 import { untilInterrupted } from './long-verbs.js';
 import { readable } from './print.js';
@@ -30,8 +30,8 @@ export async function* contactsIn(
     yield* contactRows(createReadStream(path), { ...options, keyIsNamed: 'with --key' });
   } catch (error) {
     if (error instanceof UnreadableFile) throw new WrongUsage(error.message);
-    if (error instanceof Error && 'code' in error && typeof error.code === 'string')
-      throw new WrongUsage(`The file can't be read: ${error.message}`);
+    if (typeof codeOf(error) === 'string')
+      throw new WrongUsage(`The file can't be read: ${messageOf(error)}`);
     throw error;
   }
 }

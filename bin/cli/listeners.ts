@@ -6,7 +6,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { SystemEntropy } from '../../adapters/system/entropy.js';
-import { messageOf } from '../../domain/errors.js';
+import { codeOf, messageOf } from '../../domain/errors.js';
 import type { SigningSecret } from '../../domain/webhook-signing.js';
 import { isOpenToOthers, readIfExists, writeSecret } from '../settings/secret-files.js';
 import { WrongUsage } from './client.js';
@@ -86,7 +86,7 @@ const tell = async (path: string, body: string): Promise<readonly Outcome[]> => 
     return outcome === null ? [] : [outcome];
   } catch (error) {
     // A listener that was killed has left its socket.
-    if (error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED') rmSync(path);
+    if (codeOf(error) === 'ECONNREFUSED') rmSync(path);
     return [];
   }
 };

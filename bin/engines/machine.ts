@@ -1,5 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import type { Machine } from '../../adapters/mongodb/client/leases.js';
+import { codeOf } from '../../domain/errors.js';
 
 /**
  * This machine's start and this process's namespace: the numbers of processes mean the same only where both
@@ -21,8 +22,7 @@ const beginningOf = (pid: number): string | null => {
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH'))
-      return null;
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ESRCH') return null;
     throw error;
   }
 };

@@ -15,16 +15,13 @@ import {
 import { dirname, resolve } from 'node:path';
 import { makeDirectory, syncDirectory } from '../../adapters/sqlite/database.js';
 import type { Entropy } from '../../application/ports/system.js';
-import { messageOf, NamedError } from '../../domain/errors.js';
+import { codeOf, messageOf, NamedError } from '../../domain/errors.js';
 import { eventMacs, type EventMacs } from '../../domain/event-mac.js';
 import type { MasterKey, MasterKeys } from '../../domain/webhook-signing.js';
 import type { Settings } from './settings.js';
 
 /** A file of secrets is missing, can't be read, or has the wrong content. */
 export class UnusableSecretFile extends NamedError {}
-
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
 const everybodyElse = 0o077;
 /** Reading by the group is let pass: it is how a secret that another user owns can be given to a process. */
@@ -52,7 +49,7 @@ export const readIfExists = (path: string): string | null => {
     return readFileSync(file, 'utf8');
   } catch (error) {
     if (error instanceof UnusableSecretFile) throw error;
-    if (file === null && isMissing(error)) return null;
+    if (file === null && codeOf(error) === 'ENOENT') return null;
     throw new UnusableSecretFile(`${path} can't be read: ${messageOf(error)}.`);
   } finally {
     if (file !== null) closeSync(file);
@@ -60,7 +57,7 @@ export const readIfExists = (path: string): string | null => {
 };
 
 /** Errors of file systems without hard links. */
-const withoutLinks: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
+const withoutLinks: ReadonlySet<unknown> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 /** Gives a file its name, which no file may have. */
 const publish = (unnamed: string, path: string): void => {
@@ -68,8 +65,7 @@ const publish = (unnamed: string, path: string): void => {
     linkSync(unnamed, path);
     unlinkSync(unnamed);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-    if (!withoutLinks.has(code) || existsSync(path)) throw error;
+    if (!withoutLinks.has(codeOf(error)) || existsSync(path)) throw error;
     renameSync(unnamed, path);
   }
 };
