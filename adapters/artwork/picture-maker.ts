@@ -8,7 +8,7 @@ import { Front } from '../../domain/artwork.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
 
-const maxTime: Milliseconds = 45_000;
+const usualTime: Milliseconds = 45_000;
 /** In megabytes: what is not a picture, whose memory its dots limit. */
 const maxHeap = 128;
 
@@ -28,13 +28,11 @@ const tooMuch = (): DomainError =>
  */
 export class PictureProcess implements PictureMaker {
   readonly #inTurn = limitConcurrency(1);
-  readonly #program: string;
-  readonly #maxTime: Milliseconds;
 
-  constructor(program = new URL('./picture-process.js', import.meta.url), timeout = maxTime) {
-    this.#program = fileURLToPath(program);
-    this.#maxTime = timeout;
-  }
+  constructor(
+    private readonly program = new URL('./picture-process.js', import.meta.url),
+    private readonly maxTime = usualTime,
+  ) {}
 
   make(file: readonly Buffer[]): Promise<MadeFronts> {
     return this.#inTurn(async () => {
@@ -57,10 +55,10 @@ export class PictureProcess implements PictureMaker {
 
   /** The output of the process by its end, however it ended. */
   async #run(file: readonly Buffer[]): Promise<Buffer> {
-    const child = spawn(process.execPath, [`--max-old-space-size=${maxHeap}`, this.#program], {
+    const child = spawn(process.execPath, [`--max-old-space-size=${maxHeap}`, fileURLToPath(this.program)], {
       env: {},
       stdio: ['pipe', 'pipe', 'ignore'],
-      timeout: this.#maxTime,
+      timeout: this.maxTime,
       killSignal: 'SIGKILL',
     });
     // It may end before it has read everything, or not begin.

@@ -7,7 +7,7 @@ import type { Milliseconds } from '../../domain/ids.js';
 /** Later characters are not judged: the time grows with the square of the length. */
 const maxJudged = 64;
 const maxWaiting = 10;
-const maxTime: Milliseconds = 5_000;
+const usualTime: Milliseconds = 5_000;
 
 const Judgement = z.string().nullable();
 
@@ -16,16 +16,14 @@ const Judgement = z.string().nullable();
  * long ends with its thread, and the next one gets a new one.
  */
 export class JudgingThread implements PasswordJudge {
-  readonly #program: URL;
-  readonly #maxTime: Milliseconds;
   #thread: Worker | null = null;
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 
-  constructor(program = new URL('./judging-thread.js', import.meta.url), timeout = maxTime) {
-    this.#program = program;
-    this.#maxTime = timeout;
-  }
+  constructor(
+    private readonly program = new URL('./judging-thread.js', import.meta.url),
+    private readonly maxTime = usualTime,
+  ) {}
 
   async judge(password: string, known: readonly string[]): Promise<string | null> {
     if (this.#waiting >= maxWaiting) throw new TooManySignIns('too many passwords wait to be judged');
@@ -46,9 +44,9 @@ export class JudgingThread implements PasswordJudge {
   }
 
   async #ask(question: object): Promise<string | null> {
-    this.#thread ??= new Worker(this.#program);
+    this.#thread ??= new Worker(this.program);
     this.#thread.postMessage(question);
-    const end = AbortSignal.timeout(this.#maxTime);
+    const end = AbortSignal.timeout(this.maxTime);
     try {
       const [judgement]: unknown[] = await once(this.#thread, 'message', { signal: end });
       return Judgement.parse(judgement);

@@ -31,24 +31,18 @@ export const parseHosts = (text: string): ReadonlyMap<string, readonly ResolvedA
  * The hosts file of this machine. It is read by this class because `dns.Resolver` asks name servers only.
  */
 export class HostsFile {
-  readonly #path: string;
   #read: { readonly at: Milliseconds; readonly hosts: Promise<ReturnType<typeof parseHosts>> } | null = null;
 
   constructor(
     private readonly clock: Clock,
-    path = usualPath,
-  ) {
-    this.#path = path;
-  }
+    private readonly path = usualPath,
+  ) {}
 
   /** The addresses of a name; none if the file doesn't have it. */
   async addressesOf(name: string): Promise<readonly ResolvedAddress[]> {
     const now = this.clock.monotonic();
     if (this.#read === null || now - this.#read.at >= cacheTtl)
-      this.#read = {
-        at: now,
-        hosts: readFile(this.#path, 'utf8').then(parseHosts, () => new Map()),
-      };
+      this.#read = { at: now, hosts: readFile(this.path, 'utf8').then(parseHosts, () => new Map()) };
     return (await this.#read.hosts).get(name.toLowerCase()) ?? [];
   }
 }

@@ -7,7 +7,7 @@ import type {
   WebhookRequest,
   WebhookSender,
 } from '../../application/ports/webhook-sender.js';
-import type { Clock } from '../../application/ports/system.js';
+
 import { withTimeout } from '../../application/timing/with-timeout.js';
 import { DomainError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';
@@ -22,7 +22,7 @@ import {
 } from '../../domain/webhook-url.js';
 import { addressRule, type AddressRule } from './addresses.js';
 import type { ResolvedAddress } from './hosts-file.js';
-import { Names, TooManyLookups, type Resolve } from './names.js';
+import { Names, TooManyLookups, type NamesOptions } from './names.js';
 import { inPlainWords, NotSent } from './plain-words.js';
 import {
   bytesRead,
@@ -34,8 +34,7 @@ import {
 } from './response-collector.js';
 import { Wire } from './wire.js';
 
-export interface SenderOptions {
-  readonly clock: Clock;
+export interface SenderOptions extends NamesOptions {
   readonly rules: () => WebhookUrlRules;
   /** CIDRs that are allowed although they are not public. */
   readonly allowNetworks: readonly string[];
@@ -43,8 +42,6 @@ export interface SenderOptions {
   readonly timeout: Milliseconds;
   /** Certificates (PEM) that are trusted besides the system's: for tests. */
   readonly extraCertificates?: readonly string[] | undefined;
-  readonly resolve?: Resolve;
-  readonly lookupTimeout?: Milliseconds;
 }
 
 /** How long registration waits for a name server. */
@@ -75,8 +72,7 @@ export class UndiciWebhookSender implements WebhookSender {
 
   constructor(private readonly options: SenderOptions) {
     this.#isAllowed = addressRule(options.allowNetworks);
-    const { clock, resolve, lookupTimeout } = options;
-    this.#names = new Names({ clock, resolve, lookupTimeout: lookupTimeout });
+    this.#names = new Names(options);
     const agent = {
       connect: this.#connector(),
       connections: null,
@@ -93,20 +89,13 @@ export class UndiciWebhookSender implements WebhookSender {
   async vet(url: WebhookUrl, org: OrganizationId): Promise<void> {
     const host = hostOf(new URL(url));
     if (this.options.allowNetworks.length === 0 && isPrivateName(host))
-      throw new DomainError(
-        'invalid_url',
-        `${host} is not a name on the public internet. Use a public address.`,
-        'url',
-      );
+      throw notPublic(`${host} is not a name`);
     const addresses = await this.#addressesInTime(host, org);
     const port = portOf(new URL(url));
     const forbidden = addresses.find(({ address }) => !this.#mayReach(address, port));
     if (forbidden === undefined) return;
-    const what =
-      forbidden.address === withoutBrackets(host)
-        ? `${host} is not`
-        : `${host} resolves to an address that is not`;
-    throw new DomainError('invalid_url', `${what} on the public internet. Use a public address.`, 'url');
+    const isLiteral = forbidden.address === withoutBrackets(host);
+    throw notPublic(isLiteral ? `${host} is not` : `${host} resolves to an address that is not`);
   }
 
   async send(
@@ -178,6 +167,8 @@ export class UndiciWebhookSender implements WebhookSender {
     signal?: AbortSignal,
   ): Promise<CollectedResponse | NoResponse> {
     const ended = new AbortController();
+    const { origin, pathname, search } = target;
+    const request = { origin, path: `${pathname}${search}`, method: 'POST', headers, body } as const;
     return new Promise((resolve) => {
       const settle = (result: CollectedResponse | NoResponse): void => {
         ended.abort(withheld);
@@ -191,16 +182,7 @@ export class UndiciWebhookSender implements WebhookSender {
       });
       const dispatch = (agent: Agent): void => {
         try {
-          agent.dispatch(
-            {
-              origin: target.origin,
-              path: `${target.pathname}${target.search}`,
-              method: 'POST',
-              headers,
-              body,
-            },
-            collector,
-          );
+          agent.dispatch(request, collector);
         } catch (error) {
           collector.stop(error instanceof Error ? error : new Error('the request could not be made'));
         }
@@ -273,6 +255,9 @@ export class UndiciWebhookSender implements WebhookSender {
 
 const hostOfAddress = (address: string): string =>
   hostOf(new URL(`https://${address.includes(':') ? `[${address.replace(/%.*$/, '')}]` : address}`));
+
+const notPublic = (what: string): DomainError =>
+  new DomainError('invalid_url', `${what} on the public internet. Use a public address.`, 'url');
 
 const withoutBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, '$1');
 
