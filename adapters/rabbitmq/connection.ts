@@ -10,21 +10,25 @@ import type { Milliseconds } from '../../domain/ids.js';
  */
 export class RabbitUnavailable extends NamedError {}
 
-export interface RabbitConnectionOptions {
+/** Where the broker is. */
+export interface Broker {
   /** `amqp://` or `amqps://`. */
   readonly url: string;
+  readonly clock: Clock;
+  /** Called with failures. The connection is made again automatically. */
+  readonly onError?: (error: unknown) => void;
+}
+
+export interface RabbitConnectionOptions extends Broker {
   /** Shown in the broker's list of connections. */
   readonly name: string;
-  readonly clock: Clock;
   /**
    * Runs on every new connection, before it counts as up: declares queues, starts to consume. If it fails,
    * another connection is made.
    */
   readonly setup: (model: ChannelModel) => Promise<void>;
-  /** The broker takes messages again after an alarm. */
-  readonly onUnblocked?: () => void;
-  /** Called with failures. The connection is made again automatically. */
-  readonly onError?: (error: unknown) => void;
+  /** Called when messages can be sent: after each connect, and at the end of each alarm. */
+  readonly onReady?: () => void;
 }
 
 const connectTimeout: Milliseconds = 5_000;
@@ -93,7 +97,7 @@ export class RabbitConnection {
     });
     recovering.on('unblocked', () => {
       this.#blocked = null;
-      this.options.onUnblocked?.();
+      this.options.onReady?.();
     });
     return recovering;
   }
@@ -104,6 +108,7 @@ export class RabbitConnection {
     // A connection without an error listener ends the process. It closes after this.
     model.on('error', () => undefined);
     await this.options.setup(model);
+    setImmediate(() => this.options.onReady?.());
   }
 
   #wentDown(error: unknown): void {

@@ -2,22 +2,14 @@ import { IllegalOperationError, type Channel, type ChannelModel, type ConsumeMes
 import { z } from 'zod';
 import type { DeliveryId } from '../../application/ports/delivery-log.js';
 import type { DeliveryQueue, Hint } from '../../application/ports/delivery-queue.js';
-import { uncounted, type CountCall } from '../../application/ports/count-call.js';
-import type { Clock } from '../../application/ports/system.js';
+import { uncounted } from '../../application/ports/count-call.js';
 import { Uuid, type Milliseconds } from '../../domain/ids.js';
 import { RabbitConnection } from './connection.js';
-import { ConfirmingPublisher, type BrokerMessage } from './publisher.js';
+import { ConfirmingPublisher, type BrokerMessage, type Sending } from './publisher.js';
 import { declareHints, topologyOf, type Topology } from './topology.js';
 
-export interface RabbitDeliveryQueueOptions {
-  readonly url: string;
-  readonly clock: Clock;
+export interface RabbitDeliveryQueueOptions extends Sending {
   readonly waits: readonly Milliseconds[];
-  readonly namespace?: string;
-  readonly onError?: (error: unknown) => void;
-  readonly count?: CountCall;
-  /** How long to wait for the broker's confirms. */
-  readonly confirmTimeout?: Milliseconds;
 }
 
 /**
@@ -36,15 +28,13 @@ const Message = z.object({
 });
 
 /** The hint that a message carries, or null if it can't be read. */
-const hintOf = ({ content }: Pick<ConsumeMessage, 'content'>): Hint | null => {
+export const hintOf = ({ content }: Pick<ConsumeMessage, 'content'>): Hint | null => {
   try {
     return Message.parse(JSON.parse(content.toString()));
   } catch {
     return null;
   }
 };
-
-export const isHint = (message: Pick<ConsumeMessage, 'content'>): boolean => hintOf(message) !== null;
 
 /** How many unacknowledged messages one consumer may hold. */
 const prefetch = 100;
@@ -63,18 +53,13 @@ export class RabbitDeliveryQueue implements DeliveryQueue {
   readonly #consuming = new Set<RabbitConnection>();
 
   constructor(private readonly options: RabbitDeliveryQueueOptions) {
-    const { url, clock, waits, namespace, onError, count, confirmTimeout } = options;
-    this.#topology = topologyOf(waits, namespace);
+    this.#topology = topologyOf(options.waits, options.namespace);
     this.#publisher = new ConfirmingPublisher({
-      url,
+      ...options,
       name: 'webhook hints',
-      clock,
       mandatory: true,
       declare: (channel) => declareHints(channel, this.#topology),
       onReady: () => void this.#sendUnsent(),
-      ...(onError !== undefined && { onError }),
-      ...(count !== undefined && { count }),
-      ...(confirmTimeout !== undefined && { confirmTimeout }),
     });
   }
 
@@ -95,13 +80,10 @@ export class RabbitDeliveryQueue implements DeliveryQueue {
 
   async listen(notify: (hint: Hint) => void, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
-    const { url, clock, onError } = this.options;
     const connection = new RabbitConnection({
-      url,
-      clock,
+      ...this.options,
       name: 'webhook workers',
       setup: (model) => this.#consume(model, notify),
-      ...(onError !== undefined && { onError }),
     });
     this.#consuming.add(connection);
     await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));

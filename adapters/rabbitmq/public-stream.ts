@@ -1,22 +1,11 @@
 import { PublicStreamUnavailable, type PublicStream } from '../../application/ports/public-stream.js';
-import type { CountCall } from '../../application/ports/count-call.js';
-import type { Clock } from '../../application/ports/system.js';
+
 import { cloudEventAttributes, externalEvent } from '../../application/log/watch-log.js';
 import type { LoggedEvent } from '../../domain/events.js';
-import type { Milliseconds, Uuid } from '../../domain/ids.js';
+import type { Uuid } from '../../domain/ids.js';
 import { RabbitUnavailable } from './connection.js';
-import { ConfirmingPublisher, type BrokerMessage } from './publisher.js';
+import { ConfirmingPublisher, type BrokerMessage, type Sending } from './publisher.js';
 import { declareEvents, topologyOf, type Topology } from './topology.js';
-
-export interface RabbitPublicStreamOptions {
-  readonly url: string;
-  readonly clock: Clock;
-  readonly namespace?: string;
-  readonly onError?: (error: unknown) => void;
-  readonly count?: CountCall;
-  /** How long to wait for the broker's confirms. */
-  readonly confirmTimeout?: Milliseconds;
-}
 
 /** (CloudEvents' binding to AMQP, binary mode) */
 const inBinaryMode = (attributes: object): Readonly<Record<string, unknown>> =>
@@ -30,17 +19,13 @@ export class RabbitPublicStream implements PublicStream {
   readonly #topology: Topology;
   readonly #publisher: ConfirmingPublisher;
 
-  constructor({ url, clock, namespace, onError, count, confirmTimeout }: RabbitPublicStreamOptions) {
-    this.#topology = topologyOf([], namespace);
+  constructor(options: Sending) {
+    this.#topology = topologyOf([], options.namespace);
     this.#publisher = new ConfirmingPublisher({
-      url,
+      ...options,
       name: 'public event stream',
-      clock,
       mandatory: false,
       declare: (channel) => declareEvents(channel, this.#topology),
-      ...(onError !== undefined && { onError }),
-      ...(count !== undefined && { count }),
-      ...(confirmTimeout !== undefined && { confirmTimeout }),
     });
   }
 

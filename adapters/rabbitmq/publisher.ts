@@ -1,10 +1,14 @@
 import { Duplex } from 'node:stream';
 import type { Channel, ChannelModel, ConfirmChannel, Options } from 'amqplib';
 import { uncounted, type CountCall } from '../../application/ports/count-call.js';
-import type { Clock } from '../../application/ports/system.js';
 import { withTimeout } from '../../application/timing/with-timeout.js';
 import type { Milliseconds } from '../../domain/ids.js';
-import { RabbitConnection, RabbitUnavailable } from './connection.js';
+import {
+  RabbitConnection,
+  RabbitUnavailable,
+  type Broker,
+  type RabbitConnectionOptions,
+} from './connection.js';
 
 /** A message and where it goes. */
 export interface BrokerMessage {
@@ -16,20 +20,20 @@ export interface BrokerMessage {
   };
 }
 
-export interface PublisherOptions {
-  readonly url: string;
-  readonly name: string;
-  readonly clock: Clock;
-  /** Whether it is an error if no queue takes a message: a confirm alone doesn't tell. */
-  readonly mandatory: boolean;
-  readonly declare: (channel: Channel) => Promise<void>;
-  /** Called when messages can be sent: after each connect, and at the end of each alarm. */
-  readonly onReady?: () => void;
-  readonly onError?: (error: unknown) => void;
+/** What messages are sent with. */
+export interface Sending extends Broker {
+  /** A prefix for the names of exchanges and queues. */
+  readonly namespace?: string;
   /** Counts messages, and their confirms. */
   readonly count?: CountCall;
   /** How long to wait for the broker's confirms. */
   readonly confirmTimeout?: Milliseconds;
+}
+
+export interface PublisherOptions extends Sending, Omit<RabbitConnectionOptions, 'setup'> {
+  /** Whether it is an error if no queue takes a message: a confirm alone doesn't tell. */
+  readonly mandatory: boolean;
+  readonly declare: (channel: Channel) => Promise<void>;
 }
 
 const usualConfirmTimeout: Milliseconds = 5_000;
@@ -58,15 +62,7 @@ export class ConfirmingPublisher {
   #sent = 0;
 
   constructor(private readonly options: PublisherOptions) {
-    const { url, name, clock, onReady, onError } = options;
-    this.#connection = new RabbitConnection({
-      url,
-      name,
-      clock,
-      setup: (model) => this.#setUp(model),
-      ...(onReady !== undefined && { onUnblocked: onReady }),
-      ...(onError !== undefined && { onError }),
-    });
+    this.#connection = new RabbitConnection({ ...options, setup: (model) => this.#setUp(model) });
   }
 
   /** Why nothing can be sent at the moment, or null if it can. */
@@ -131,7 +127,7 @@ export class ConfirmingPublisher {
   }
 
   async #setUp(model: ChannelModel): Promise<void> {
-    const { declare, onReady, onError } = this.options;
+    const { declare, onError } = this.options;
     const channel = await model.createConfirmChannel();
     channel.on('error', (error) => onError?.(error));
     channel.on('return', ({ properties }) => void this.#returned.add(String(properties.messageId)));
@@ -143,6 +139,5 @@ export class ConfirmingPublisher {
     await declare(channel);
     this.#returned.clear();
     this.#channel = channel;
-    setImmediate(() => onReady?.());
   }
 }
