@@ -1,4 +1,4 @@
-import { eachPromise } from '../../application/timing/each-promise.js';
+import { explainingFailures } from '../../application/timing/explaining-failures.js';
 import { messageOf, NamedError } from '../../domain/errors.js';
 
 /** The data directory is in use by another process. */
@@ -40,8 +40,4 @@ export type Unavailable = new (message: string, options: ErrorOptions) => Error;
 
 /** The same port, whose failures are all its own error. */
 export const reachable = <Port extends object>(Unavailable: Unavailable, port: Port): Port =>
-  eachPromise(port, (promise) =>
-    promise.catch((error: unknown) => {
-      throw new Unavailable(messageOf(error), { cause: error });
-    }),
-  );
+  explainingFailures(port, (error) => new Unavailable(messageOf(error), { cause: error }));

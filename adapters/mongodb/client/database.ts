@@ -13,7 +13,7 @@ import {
 } from 'mongodb';
 import { uncounted, type CountCall } from '../../../application/ports/count-call.js';
 import type { Clock } from '../../../application/ports/system.js';
-import { eachPromise } from '../../../application/timing/each-promise.js';
+import { explainingFailures } from '../../../application/timing/explaining-failures.js';
 import { withTimeout } from '../../../application/timing/with-timeout.js';
 import { WriteHealth } from '../../../application/writing/write-health.js';
 import { messageOf } from '../../../domain/errors.js';
@@ -43,13 +43,6 @@ export type IndexReport = (index: {
 }) => void;
 
 const defaultLimits: MongoLimits = { find: 2_000, respond: 10_000, connections: 50, large: 10_000 };
-
-/** The server's capabilities, for the log. Sessions and change streams are not needed. */
-export interface MongoCapabilities {
-  readonly version: string;
-  readonly replicaSet: boolean;
-  readonly sessions: boolean;
-}
 
 const bulkTries = 3;
 
@@ -295,14 +288,14 @@ export class MongoDatabase {
     this.#isProbing = false;
   }
 
-  async capabilities(): Promise<MongoCapabilities> {
+  /** The server's capabilities, for the log. Sessions and change streams are not needed. */
+  async capabilities() {
     const hello = await this.#hello();
     const build = await this.#requests('admin').command({ buildInfo: 1 });
     return {
       version: String(build['version']),
       replicaSet: typeof hello['setName'] === 'string',
-      sessions:
-        hello['logicalSessionTimeoutMinutes'] !== undefined && hello['logicalSessionTimeoutMinutes'] !== null,
+      sessions: (hello['logicalSessionTimeoutMinutes'] ?? null) !== null,
     };
   }
 
@@ -352,25 +345,26 @@ const indexNames = async (collection: Collection): Promise<readonly string[]> =>
  */
 const isSocketError = (error: unknown): boolean => error instanceof Error && 'syscall' in error;
 
-/** Runs the work, and turns whatever the driver throws into the port's own error. */
-export const guarded = async <T>(
-  Unavailable: new (message: string, options: ErrorOptions) => Error,
-  work: () => Promise<T>,
-): Promise<T> => {
+type Unavailable = new (message: string, options: ErrorOptions) => Error;
+
+/** The port's own error in the place of whatever the driver throws. */
+const explained = (Unavailable: Unavailable, error: unknown): unknown =>
+  error instanceof MongoError || isSocketError(error)
+    ? new Unavailable(`MongoDB: ${messageOf(error)}`, { cause: error })
+    : error;
+
+/** Runs the work. Throws the port's own error. */
+export const guarded = async <T>(Unavailable: Unavailable, work: () => Promise<T>): Promise<T> => {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof MongoError || isSocketError(error))
-      throw new Unavailable(`MongoDB: ${messageOf(error)}`, { cause: error });
-    throw error;
+    throw explained(Unavailable, error);
   }
 };
 
-/** The same port, whose promises all pass through `guarded`. */
-export const guardedPort = <Port extends object>(
-  Unavailable: Parameters<typeof guarded>[0],
-  port: Port,
-): Port => eachPromise(port, (promise) => guarded(Unavailable, () => promise));
+/** The same port, whose failures are all its own error. */
+export const guardedPort = <Port extends object>(Unavailable: Unavailable, port: Port): Port =>
+  explainingFailures(port, (error) => explained(Unavailable, error));
 
 /**
  * Sends writes that may be repeated and reordered. Sends them again if upserts of the same document have

@@ -6,7 +6,7 @@ import {
   type StoredBlock,
   type WrappedBlock,
 } from '../../../application/ports/personal-keys.js';
-import { eachPromise } from '../../../application/timing/each-promise.js';
+import { explainingFailures } from '../../../application/timing/explaining-failures.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { MongoDatabase } from '../client/database.js';
 import { isInserted } from '../client/refusals.js';
@@ -118,10 +118,8 @@ export const mongoPersonalKeys = (database: MongoDatabase): PersonalKeys => {
 
     wrappers: async () => blocks().distinct('wrappedBy', all),
   };
-  return eachPromise(port, (promise) =>
-    promise.catch((error: unknown) => {
-      const reason = `The keys of personal data can't be reached: ${messageOf(error)}`;
-      throw new PersonalKeysUnavailable(reason, { cause: error });
-    }),
-  );
+  return explainingFailures(port, (error) => {
+    const reason = `The keys of personal data can't be reached: ${messageOf(error)}`;
+    return new PersonalKeysUnavailable(reason, { cause: error });
+  });
 };

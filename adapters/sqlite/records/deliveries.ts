@@ -6,7 +6,7 @@ import {
 import type { DeliveryClaims } from '../../../application/ports/delivery-claims.js';
 import type { DeliveryLog } from '../../../application/ports/delivery-log.js';
 import type { EndpointGates } from '../../../application/ports/endpoint-gates.js';
-import { eachPromise } from '../../../application/timing/each-promise.js';
+import { explainingFailures } from '../../../application/timing/explaining-failures.js';
 import type { OrganizationId, Uuid } from '../../../domain/ids.js';
 import type { WebhookEndpoints } from '../../../domain/webhook-endpoints.js';
 import { NotWritten } from '../errors.js';
@@ -118,11 +118,10 @@ const relayMemory = ({ writer, database }: DeliveryStore): RelayMemory => {
 
 /** A port whose writes throw DeliveriesUnavailable if nothing was written. */
 const guarded = <Port extends object>(port: Port): Port =>
-  eachPromise(port, (promise) =>
-    promise.catch((error: unknown) => {
-      if (!(error instanceof NotWritten)) throw error;
-      throw new DeliveriesUnavailable(`Nothing was written: ${error.message}`, { cause: error });
-    }),
+  explainingFailures(port, (error) =>
+    error instanceof NotWritten
+      ? new DeliveriesUnavailable(`Nothing was written: ${error.message}`, { cause: error })
+      : error,
   );
 
 /** Deliveries in events.db. Writes share the commits of the log; reads run on the calling thread. */

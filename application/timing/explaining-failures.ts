@@ -1,7 +1,7 @@
-/** The same port, with `settle` around every promise that its methods return. */
-export const eachPromise = <Port extends object>(
+/** The same port. What its promises reject with is passed through `explain`. */
+export const explainingFailures = <Port extends object>(
   port: Port,
-  settle: (promise: Promise<unknown>) => Promise<unknown>,
+  explain: (error: unknown) => unknown,
 ): Port =>
   new Proxy(port, {
     get: (target, property) => {
@@ -9,7 +9,10 @@ export const eachPromise = <Port extends object>(
       if (typeof value !== 'function') return value;
       return (...args: unknown[]): unknown => {
         const result: unknown = Reflect.apply(value, target, args);
-        return result instanceof Promise ? settle(result) : result;
+        if (!(result instanceof Promise)) return result;
+        return result.catch((error: unknown) => {
+          throw explain(error);
+        });
       };
     },
   });
