@@ -22,31 +22,25 @@ const laneTimeout: Milliseconds = 500;
  * into the next. If a batch fails, it fails for every item in it.
  */
 export class Batcher<Item, Result> {
-  readonly #maxBatch: number;
-  readonly #work: Work<Item, Result>;
-  readonly #gather: () => Promise<unknown>;
-  readonly #clock: Clock | null;
   readonly #waiting: Waiting<Item, Result>[] = [];
   #isWorking = false;
 
-  /** `work` gets at most `maxBatch` items. Items that are added in the same step share a batch. */
+  /**
+   * `work` gets at most `maxBatch` items. Items that are added in the same step share a batch. `clock`: that
+   * of a lane.
+   */
   constructor(
-    maxBatch: number,
-    work: Work<Item, Result>,
-    { gather = () => Promise.resolve(), clock }: { gather?: () => Promise<unknown>; clock?: Clock } = {},
-  ) {
-    this.#maxBatch = maxBatch;
-    this.#work = work;
-    this.#gather = gather;
-    this.#clock = clock ?? null;
-  }
+    private readonly maxBatch: number,
+    private readonly work: Work<Item, Result>,
+    private readonly clock: Clock | null = null,
+  ) {}
 
   /**
    * A lane for items that requests wait for: all items of this turn of the event loop share a call. A call
    * that hangs doesn't hold up the others for long.
    */
   static lane<Item, Result>(clock: Clock, work: Work<Item, Result>): Batcher<Item, Result> {
-    return new Batcher(laneBatch, work, { gather: nextTurn, clock });
+    return new Batcher(laneBatch, work, clock);
   }
 
   add(item: Item): Promise<Result> {
@@ -60,16 +54,16 @@ export class Batcher<Item, Result> {
     if (this.#isWorking) return;
     this.#isWorking = true;
     while (this.#waiting.length > 0) {
-      await this.#gather();
-      const work = this.#do(this.#waiting.splice(0, this.#maxBatch));
-      await (this.#clock === null ? work : withTimeout(this.#clock, laneTimeout, work, () => undefined));
+      await (this.clock === null ? Promise.resolve() : nextTurn());
+      const work = this.#do(this.#waiting.splice(0, this.maxBatch));
+      await (this.clock === null ? work : withTimeout(this.clock, laneTimeout, work, () => undefined));
     }
     this.#isWorking = false;
   }
 
   async #do(batch: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
-      const results = await this.#work(batch.map(({ item }) => item));
+      const results = await this.work(batch.map(({ item }) => item));
       batch.forEach(({ resolve, reject }, index) => {
         const result = results[index];
         if (result === undefined) reject(new TypeError('a batch has fewer results than items'));

@@ -118,7 +118,8 @@ export class MongoLeases {
     while (!signal.aborted) {
       const row = await this.#rows().findOne({ _id: { $eq: name } });
       if (row === null) {
-        if (await this.#insert({ _id: name, owner, process, epoch: 1, beats: 0 })) return 1;
+        const first = { _id: name, owner, process, epoch: 1, beats: 0 };
+        if (await isInserted(this.#rows().insertOne(first))) return 1;
         continue;
       }
       const pulse = `${row.epoch} ${row.beats}`;
@@ -209,10 +210,6 @@ export class MongoLeases {
 
   #mine(name: string, epoch: number) {
     return { _id: { $eq: name }, owner: { $eq: this.#options.owner }, epoch };
-  }
-
-  async #insert(row: LeaseRow): Promise<boolean> {
-    return isInserted(this.#rows().insertOne(row));
   }
 
   #rows() {

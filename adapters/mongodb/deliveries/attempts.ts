@@ -36,8 +36,8 @@ import { Batcher } from '../client/batcher.js';
  * How long a claim outlasts the longest attempt if it is neither recorded nor released. Then its process has
  * died, and another may claim the delivery.
  */
-const defaultRecordedWithin: Milliseconds = 50_000;
-const defaultAttemptTime: Milliseconds = 10_000;
+const usualRecordedWithin: Milliseconds = 50_000;
+const usualAttemptTime: Milliseconds = 10_000;
 /**
  * A claim that has not started within this time may not start any more. So deleting an endpoint waits no
  * longer than this. (docs/architecture.md#delivery-of-webhooks)
@@ -124,10 +124,8 @@ const claimOf = (
 export class MongoAttempts {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
-  readonly #entropy: Entropy;
   readonly #claimLasts: Milliseconds;
-  readonly #keep: Milliseconds;
-  readonly #recordings: Batcher<Recording, Recorded>;
+  readonly #recordings = new Batcher<Recording, Recorded>(recordBatch, (some) => this.#recordAll(some));
   /** Deliveries that were found due when no slot was free. Others may have claimed them since. */
   readonly #backlog = new Map<Uuid, readonly Due[]>();
   /**
@@ -143,20 +141,11 @@ export class MongoAttempts {
   /** Until when the claims of this process that have not started may start, by endpoint and delivery. */
   readonly #startable = new Map<Uuid, Map<DeliveryId, Startable>>();
 
-  constructor({
-    database,
-    clock,
-    entropy,
-    attemptTime = defaultAttemptTime,
-    recordedWithin = defaultRecordedWithin,
-    keep = usualKeep,
-  }: MongoAttemptsOptions) {
+  constructor(private readonly options: MongoAttemptsOptions) {
+    const { database, clock, attemptTime = usualAttemptTime, recordedWithin = usualRecordedWithin } = options;
     this.#database = database;
     this.#clock = clock;
-    this.#entropy = entropy;
-    this.#keep = keep;
     this.#claimLasts = attemptTime + recordedWithin;
-    this.#recordings = new Batcher(recordBatch, (recordings) => this.#recordAll(recordings));
   }
 
   async claim(
@@ -302,7 +291,7 @@ export class MongoAttempts {
   ): Promise<Claimed> {
     const ids = candidates.flatMap((of) => of.ids);
     if (ids.length === 0) return { rows: new Map(), open, claimedAt: 0 };
-    const claim = this.#entropy.uuid();
+    const claim = this.options.entropy.uuid();
     try {
       return await this.#claimFreeAs(claim, ids, candidates, now, began);
     } catch (error) {
@@ -389,18 +378,16 @@ export class MongoAttempts {
   }
 
   async #recordAll(recordings: readonly Recording[]): Promise<readonly Recorded[]> {
-    const once = [
-      ...new Map(
-        recordings.map((recording) => [`${recording.claim.id} ${recording.claim.delivery}`, recording]),
-      ).values(),
-    ];
+    const byAttempt = new Map(recordings.map((recording) => [recording.uncounted.attempt, recording]));
+    const once = [...byAttempt.values()];
     const concerned = once.map(({ claim }) => claim.endpoint.endpoint);
     // Before the notes are written: see countAttempts.
     const endpoints = await readEndpoints(this.#database, concerned);
+    const { keep = usualKeep } = this.options;
     const end = (some: readonly Recording[]) =>
       this.#write(some, ({ status, ...more }, at) => {
         const due = 'due' in more ? more.due : null;
-        const removeAt = due === null ? new Date(at + this.#keep) : null;
+        const removeAt = due === null ? new Date(at + keep) : null;
         return status === 'delivered'
           ? { filter: {}, set: { status, due, removeAt, dropReason: null } }
           : { filter: { status: 'pending' }, set: { status, due, removeAt } };

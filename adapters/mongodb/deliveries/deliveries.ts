@@ -109,7 +109,7 @@ export class MongoDeliveries implements Deliveries {
     const { database, clock, entropy, keep = usualKeep } = options;
     const attempts = new MongoAttempts(options);
     const endpoints = new MongoDeliveryEndpoints(database);
-    const watch = new MongoDeliveryWatch({ database, clock });
+    const watch = new MongoDeliveryWatch(database, clock);
     const stored = { database, clock, entropy, attempts, endpoints, watch, keep };
     const parts = { ...stored, writes: new MongoDeliveryWrites(stored) };
     const guarded = <Port extends object>(port: Port) => guardedPort(DeliveriesUnavailable, port);

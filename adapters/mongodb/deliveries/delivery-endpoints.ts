@@ -1,4 +1,3 @@
-import type { Filter } from 'mongodb';
 import type { Page } from '../../../application/ports/read-models.js';
 import type {
   EndpointAddress,
@@ -23,6 +22,9 @@ import {
   type EndpointState,
 } from './delivery-rows.js';
 
+/** Of endpoints that nothing is sent to. */
+const notSentTo: { readonly $in: EndpointState[] } = { $in: ['off', 'tripped'] };
+
 /**
  * The endpoints' data for attempts, one document each. The document of a deleted endpoint stays, so that the
  * endpoint can't come back.
@@ -31,7 +33,7 @@ export class MongoDeliveryEndpoints {
   constructor(private readonly database: MongoDatabase) {}
 
   async find(endpoint: Uuid): Promise<EndpointRow | null> {
-    return endpointRows(this.database).findOne({ _id: { $eq: endpoint as string } });
+    return this.#rows().findOne({ _id: { $eq: endpoint as string } });
   }
 
   /**
@@ -44,7 +46,7 @@ export class MongoDeliveryEndpoints {
     for (;;) {
       const known = await this.find(endpoint);
       if (known === null) {
-        if (await this.#insert(newEndpointRow(wanted))) return 'as before';
+        if (await isInserted(this.#rows().insertOne(newEndpointRow(wanted)))) return 'as before';
         continue;
       }
       if (known.state === 'closed' || version <= known.version) return 'as before';
@@ -53,7 +55,7 @@ export class MongoDeliveryEndpoints {
       const state: EndpointState = stays ? 'tripped' : opens ? 'opening' : active ? 'open' : 'off';
       const { url, secrets } = newEndpointRow(wanted);
       const fresh = known.enabledAt === enabledAt ? {} : { consecutive: 0 };
-      const { matchedCount } = await endpointRows(this.database).updateOne(
+      const { matchedCount } = await this.#rows().updateOne(
         { _id: { $eq: endpoint as string }, version: known.version, state: known.state },
         { $set: { url, secrets, state, version, enabledAt, changedAt: now, ...fresh } },
       );
@@ -64,7 +66,7 @@ export class MongoDeliveryEndpoints {
   }
 
   async addresses(endpoints: readonly Uuid[]): Promise<ReadonlyMap<Uuid, EndpointAddress>> {
-    const rows = await endpointRows(this.database)
+    const rows = await this.#rows()
       .find({ _id: { $in: [...endpoints] }, state: { $ne: 'closed' } }, { projection: { org: 1, url: 1 } })
       .toArray();
     return new Map(
@@ -76,18 +78,12 @@ export class MongoDeliveryEndpoints {
   }
 
   async resetFailures(endpoint: Uuid): Promise<void> {
-    await endpointRows(this.database).updateOne(
-      { _id: { $eq: endpoint as string } },
-      { $set: { consecutive: 0 } },
-    );
+    await this.#rows().updateOne({ _id: { $eq: endpoint as string } }, { $set: { consecutive: 0 } });
   }
 
   /** Drops an earlier expiry: deliveries may be attempted again. */
   async open(endpoint: string): Promise<void> {
-    await endpointRows(this.database).updateOne(
-      { _id: { $eq: endpoint }, state: 'opening' },
-      { $set: { state: 'open' } },
-    );
+    await this.#rows().updateOne({ _id: { $eq: endpoint }, state: 'opening' }, { $set: { state: 'open' } });
   }
 
   /**
@@ -95,39 +91,21 @@ export class MongoDeliveryEndpoints {
    * belongs to another organization.
    */
   async delete(org: OrganizationId, endpoint: Uuid, reason: string, now: Milliseconds): Promise<boolean> {
-    const unknown: DeliveryEndpoint = {
-      endpoint,
-      org,
-      url: '' as WebhookUrl,
-      secrets: [],
-      active: false,
-      version: 0,
-      enabledAt: 0,
-    };
-    if (
-      await this.#insert({
-        ...newEndpointRow(unknown),
-        state: 'closed',
-        closedBecause: reason,
-        changedAt: now,
-      })
-    )
-      return true;
-    const notDeleted = {
-      _id: { $eq: endpoint as string },
-      org: { $eq: org as string },
-      state: { $ne: 'closed' as const },
-    };
-    const { matchedCount } = await endpointRows(this.database).updateOne(notDeleted, {
-      $set: { state: 'closed', closedBecause: reason, changedAt: now },
-    });
+    const closed = { state: 'closed', closedBecause: reason, changedAt: now } as const;
+    const never = { secrets: [], active: false, version: 0, enabledAt: 0 };
+    const unknown = newEndpointRow({ endpoint, org, url: '' as WebhookUrl, ...never });
+    if (await isInserted(this.#rows().insertOne({ ...unknown, ...closed }))) return true;
+    const { matchedCount } = await this.#rows().updateOne(
+      { _id: { $eq: endpoint as string }, org: { $eq: org as string }, state: { $ne: 'closed' } },
+      { $set: closed },
+    );
     return matchedCount === 1 || (await this.find(endpoint))?.org === org;
   }
 
   /** Which of the endpoints are deleted, and why. */
   async deleted(endpoints: readonly string[]): Promise<ReadonlyMap<string, string>> {
     if (endpoints.length === 0) return new Map();
-    const rows = await endpointRows(this.database)
+    const rows = await this.#rows()
       .find({ _id: { $in: [...new Set(endpoints)] }, state: 'closed' })
       .toArray();
     return new Map(rows.map(({ _id, closedBecause }) => [_id, closedBecause ?? '']));
@@ -135,7 +113,7 @@ export class MongoDeliveryEndpoints {
 
   /** The endpoints that may have pending rows that must not be sent; or `only` this one of them. */
   async inactive(only?: Uuid): Promise<readonly EndpointRow[]> {
-    return endpointRows(this.database)
+    return this.#rows()
       .find({
         ...(only !== undefined && { _id: { $eq: only as string } }),
         state: { $in: ['off', 'opening', 'closed'] },
@@ -146,18 +124,18 @@ export class MongoDeliveryEndpoints {
 
   /** Nothing is pending for a deleted endpoint, and nothing can come any more. */
   async markClean(endpoint: string): Promise<void> {
-    await endpointRows(this.database).updateOne({ _id: { $eq: endpoint } }, { $set: { isClean: true } });
+    await this.#rows().updateOne({ _id: { $eq: endpoint } }, { $set: { isClean: true } });
   }
 
   /** Forgets endpoints that were deleted before a time and left nothing. Returns how many. */
   async forget(before: Milliseconds): Promise<number> {
     const gone = { state: 'closed' as const, isClean: true, changedAt: { $lte: before } };
-    return (await endpointRows(this.database).deleteMany(gone)).deletedCount;
+    return (await this.#rows().deleteMany(gone)).deletedCount;
   }
 
   /** The active endpoints, and whose they are. */
   async allOpen(): Promise<ReadonlyMap<string, OrganizationId>> {
-    const rows = await endpointRows(this.database)
+    const rows = await this.#rows()
       .find({ state: 'open' }, { projection: { _id: 1, org: 1 } })
       .toArray();
     return new Map(rows.map(({ _id, org }) => [_id, org as OrganizationId]));
@@ -165,28 +143,26 @@ export class MongoDeliveryEndpoints {
 
   /** The endpoints that nothing is sent to. */
   async allDisabled(): Promise<readonly string[]> {
-    const rows = await endpointRows(this.database)
-      .find({ state: { $in: ['off', 'tripped'] } }, { projection: { _id: 1 } })
+    const rows = await this.#rows()
+      .find({ state: notSentTo }, { projection: { _id: 1 } })
       .toArray();
     return rows.map(({ _id }) => _id);
   }
 
   async tripped(): Promise<readonly TrippedEndpoint[]> {
-    return (await endpointRows(this.database).find({ state: 'tripped' }).toArray()).map(trippedOf);
+    return (await this.#rows().find({ state: 'tripped' }).toArray()).map(trippedOf);
   }
 
   async health(org: OrganizationId): Promise<ReadonlyMap<Uuid, EndpointHealth>> {
-    const rows = await endpointRows(this.database)
+    const rows = await this.#rows()
       .find({ org: { $eq: org as string } })
       .toArray();
     return new Map(rows.map((row) => [Uuid.parse(row._id), healthOf(row)]));
   }
 
   async watched(inactiveOnly: boolean, { startingAfter, limit }: Page): Promise<readonly WatchedEndpoint[]> {
-    const state: Filter<EndpointRow>['state'] = inactiveOnly
-      ? { $in: ['off', 'tripped'] }
-      : { $ne: 'closed' };
-    const rows = await endpointRows(this.database)
+    const state = inactiveOnly ? notSentTo : { $ne: 'closed' as const };
+    const rows = await this.#rows()
       .find({ state, ...(startingAfter !== null && { _id: { $gt: startingAfter } }) })
       .sort({ _id: 1 })
       .limit(limit)
@@ -194,8 +170,8 @@ export class MongoDeliveryEndpoints {
     return rows.map(watchedOf);
   }
 
-  async #insert(row: EndpointRow): Promise<boolean> {
-    return isInserted(endpointRows(this.database).insertOne(row));
+  #rows() {
+    return endpointRows(this.database);
   }
 }
 

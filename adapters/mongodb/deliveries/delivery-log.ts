@@ -1,3 +1,4 @@
+import type { Filter } from 'mongodb';
 import {
   deliveryStatuses,
   erasedReason,
@@ -6,16 +7,15 @@ import {
   type DeliveryId,
   type DeliveryLog,
 } from '../../../application/ports/delivery-log.js';
-import type { Entropy } from '../../../application/ports/system.js';
+
 import { Uuid, type Milliseconds } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 import type { MongoAttempts } from './attempts.js';
 import { batchSize, chunks } from '../client/chunks.js';
 import { earliestOf } from './delivery-endpoints.js';
-import { dead, deliveryOf, deliveryRows } from './delivery-rows.js';
+import { dead, deliveryOf, deliveryRows, type DeliveryRow } from './delivery-rows.js';
 import { eraseRows, erasedCards, rememberErased } from './erased-cards.js';
-import { MongoRedrives } from './redrives.js';
-import type { MongoDeliveryWrites, MongoDeliveryWritesOptions } from './delivery-writes.js';
+import { MongoRedrives, type MongoRedrivesOptions } from './redrives.js';
 
 /** How long a request that inserts rows may take. */
 const certainlyInserted: Milliseconds = 600_000;
@@ -28,11 +28,13 @@ const indexFor = ({ endpoint, status, type, card }: DeliveryFilter): string => {
   return status === null && type === null ? 'by_org' : 'by_kind';
 };
 
+/** The rows of a page, newest first, that come after its last one. */
+const before = (last: DeliveryRow | null): Filter<DeliveryRow> =>
+  last === null ? {} : { seq: { $lt: last.seq } };
+
 /** Shared by the ports of the delivery store. */
-export interface DeliveryParts extends MongoDeliveryWritesOptions {
-  readonly entropy: Entropy;
+export interface DeliveryParts extends MongoRedrivesOptions {
   readonly attempts: MongoAttempts;
-  readonly writes: MongoDeliveryWrites;
 }
 
 /** The rows of deliveries. Every change is one guarded update of one document. */
@@ -164,9 +166,10 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
       const last =
         startingAfter === null ? null : await deliveries.findOne({ _id: { $eq: startingAfter }, ...own });
       if (startingAfter !== null && last === null) return null;
-      const wanted = Object.entries({ endpoint, card }).flatMap(([field, value]) =>
-        value === null ? [] : [[field, { $eq: value }] as const],
-      );
+      const wanted = {
+        ...(endpoint !== null && { endpoint: { $eq: endpoint } }),
+        ...(card !== null && { card: { $eq: card } }),
+      };
       // Whatever is not asked for is listed, so that an index yields the rows in order for each of them.
       const kind =
         card === null && endpoint === null && status === null && type === null
@@ -175,21 +178,13 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
               status: { $in: status === null ? [...deliveryStatuses] : [status] },
               type: { $in: type === null ? [...publicEventTypes] : [type] },
             };
-      const filter = {
-        ...own,
-        ...Object.fromEntries(wanted),
-        ...kind,
-        ...(last !== null && { seq: { $lt: last.seq } }),
-      };
-      const rows =
-        limit < 1
-          ? []
-          : await deliveries
-              .find(filter)
-              .hint(indexFor({ endpoint, status, type, card }))
-              .sort({ seq: -1 })
-              .limit(limit)
-              .toArray();
+      if (limit < 1) return [];
+      const rows = await deliveries
+        .find({ ...own, ...wanted, ...kind, ...before(last) })
+        .hint(indexFor({ endpoint, status, type, card }))
+        .sort({ seq: -1 })
+        .limit(limit)
+        .toArray();
       return rows.map(deliveryOf);
     },
 
@@ -198,7 +193,7 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
       const last = startingAfter === null ? null : await deliveries.findOne({ _id: { $eq: startingAfter } });
       if (startingAfter !== null && last === null) return null;
       const rows = await deliveries
-        .find({ ...dead, ...(last !== null && { seq: { $lt: last.seq } }) })
+        .find({ ...dead, ...before(last) })
         .hint('all_dead_letters')
         .sort({ seq: -1 })
         .limit(limit)
@@ -226,8 +221,6 @@ export const mongoDeliveryLog = (parts: DeliveryParts): DeliveryLog => {
       return { pending, deadLetters, oldestDue, disabledEndpoints: disabled.length };
     },
 
-    watch: (org, signal) => {
-      return watch.watch(org, signal);
-    },
+    watch: (org, signal) => watch.watch(org, signal),
   };
 };

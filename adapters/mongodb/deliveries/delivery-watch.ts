@@ -11,22 +11,22 @@ const pollInterval: Milliseconds = 500;
 /** By how much the clocks of other processes may be late. */
 const clockDifference: Milliseconds = 5_000;
 const changesKept = 10_000;
+/** The fields of a delivery that tell whether it has changed. */
+const compared = { revision: 1, seq: 1, changedAt: 1 } as const;
 
 /**
  * Shows watchers how deliveries change: changes of this process at once, changes of others when it polls for
  * them.
  */
 export class MongoDeliveryWatch {
-  readonly #database: MongoDatabase;
-  readonly #clock: Clock;
   readonly #changes = new DeliveryChanges();
   /** The revisions of deliveries that watchers have been shown. */
   readonly #published = new LazyLru<string, number>(changesKept);
 
-  constructor({ database, clock }: { readonly database: MongoDatabase; readonly clock: Clock }) {
-    this.#database = database;
-    this.#clock = clock;
-  }
+  constructor(
+    private readonly database: MongoDatabase,
+    private readonly clock: Clock,
+  ) {}
 
   watch(org: OrganizationId, signal: AbortSignal): AsyncIterable<DeliveryChange> {
     const changes = this.#changes.watch(org, signal);
@@ -40,7 +40,7 @@ export class MongoDeliveryWatch {
   async announce(ids: readonly DeliveryId[]): Promise<void> {
     if (!this.#changes.hasWatchers || ids.length === 0) return;
     try {
-      const deliveries = await deliveryRows(this.#database);
+      const deliveries = await deliveryRows(this.database);
       const rows = await deliveries.find({ _id: { $in: ids.map((id) => id as string) } }).toArray();
       const byId = new Map(rows.map((row) => [row._id, row]));
       for (const id of ids) this.#publish(byId.get(id));
@@ -69,7 +69,7 @@ export class MongoDeliveryWatch {
 
   /** The place of the organization's newest delivery in the order of insertion; -1 if there is none. */
   async #newest(org: OrganizationId): Promise<number> {
-    const deliveries = await deliveryRows(this.#database);
+    const deliveries = await deliveryRows(this.database);
     const row = await deliveries.findOne(
       { org: { $eq: org as string } },
       { sort: { seq: -1 }, projection: { seq: 1 } },
@@ -82,23 +82,19 @@ export class MongoDeliveryWatch {
    * two polls. Never rejects.
    */
   async #lookForChanges(org: OrganizationId, signal: AbortSignal): Promise<void> {
-    const began = this.#clock.now();
+    const began = this.clock.now();
     const known = new LazyLru<string, number>(changesKept);
     let from = began - clockDifference;
     let newest: number | null = null;
     for (let looks = 0; !signal.aborted; looks += 1) {
-      const now = this.#clock.now();
+      const now = this.clock.now();
       try {
         newest ??= await this.#newest(org);
-        const deliveries = await deliveryRows(this.#database);
+        const deliveries = await deliveryRows(this.database);
         const changed = await deliveries
           .find({ org: { $eq: org as string }, changedAt: { $gte: from } })
           .sort({ changedAt: 1, seq: 1 })
-          .project<Pick<DeliveryRow, '_id' | 'revision' | 'seq' | 'changedAt'>>({
-            revision: 1,
-            seq: 1,
-            changedAt: 1,
-          })
+          .project<Pick<DeliveryRow, keyof typeof compared | '_id'>>(compared)
           .toArray();
         for (const { _id, revision, seq, changedAt } of changed) {
           if ((known.get(_id) ?? -1) >= revision) continue;
@@ -115,7 +111,7 @@ export class MongoDeliveryWatch {
       } catch {
         // The next look tries again.
       }
-      await this.#clock.sleep(pollInterval, signal);
+      await this.clock.sleep(pollInterval, signal);
     }
   }
 }

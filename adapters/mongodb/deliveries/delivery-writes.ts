@@ -29,24 +29,19 @@ export class MongoDeliveryWrites {
    */
   async insert(rows: readonly NewDelivery[]): Promise<readonly DeliveryId[]> {
     if (rows.length === 0) return [];
-    const deliveries = await deliveryRows(this.options.database);
+    const { database, endpoints, clock, keep } = this.options;
+    const deliveries = await deliveryRows(database);
     const cards = rows.map(({ card }) => card);
     const [deleted, erased, first] = await Promise.all([
-      this.options.endpoints.deleted(rows.map(({ endpoint }) => endpoint)),
-      erasedAmong(this.options.database, cards),
-      takeNumbers(this.options.database, 'deliveries', rows.length),
+      endpoints.deleted(rows.map(({ endpoint }) => endpoint)),
+      erasedAmong(database, cards),
+      takeNumbers(database, 'deliveries', rows.length),
     ]);
-    const now = this.options.clock.now();
-    const inserted = rows.map((row, index) =>
-      newDeliveryRow(
-        row,
-        first + index,
-        row.dropReason ?? deleted.get(row.endpoint) ?? null,
-        erased.has(row.card),
-        now,
-        this.options.keep,
-      ),
-    );
+    const now = clock.now();
+    const inserted = rows.map((row, index) => {
+      const dropReason = row.dropReason ?? deleted.get(row.endpoint) ?? null;
+      return newDeliveryRow(row, first + index, dropReason, erased.has(row.card), now, keep);
+    });
     let present: ReadonlySet<number> = new Set();
     try {
       await deliveries.insertMany(inserted, { ordered: false });
@@ -58,13 +53,11 @@ export class MongoDeliveryWrites {
     const added = rows.filter((_, index) => !present.has(index));
     // An endpoint may have been deleted, and a card erased, while their rows were being inserted.
     const [deletedNow, erasedNow] = await Promise.all([
-      this.options.endpoints.deleted(added.map(({ endpoint }) => endpoint)),
-      erasedAmong(this.options.database, cards),
+      endpoints.deleted(added.map(({ endpoint }) => endpoint)),
+      erasedAmong(database, cards),
     ]);
-    await eraseRows(
-      this.options.database,
-      [...erasedNow].filter((card) => !erased.has(card)),
-    );
+    const erasedSince = [...erasedNow].filter((card) => !erased.has(card));
+    await eraseRows(database, erasedSince);
     for (const [endpoint, reason] of deletedNow)
       if (!deleted.has(endpoint)) await this.dropSome({ endpoint: { $eq: endpoint } }, reason);
     return added.map(({ id }) => id);
@@ -75,8 +68,9 @@ export class MongoDeliveryWrites {
    * are still recorded.
    */
   async dropSome(which: Filter<DeliveryRow>, reason: string): Promise<number> {
-    const deliveries = await deliveryRows(this.options.database);
-    const now = this.options.clock.now();
+    const { database, clock, watch, keep } = this.options;
+    const deliveries = await deliveryRows(database);
+    const now = clock.now();
     const pending = { ...which, status: 'pending' as const };
     const rows = await deliveries
       .find(pending)
@@ -85,14 +79,10 @@ export class MongoDeliveryWrites {
       .toArray();
     if (rows.length === 0) return 0;
     const ids = rows.map(({ _id }) => _id);
-    const dropped = {
-      status: 'dropped' as const,
-      due: null,
-      dropReason: reason,
-      removeAt: new Date(now + this.options.keep),
-    };
+    const removeAt = new Date(now + keep);
+    const dropped = { status: 'dropped', due: null, dropReason: reason, removeAt } as const;
     await deliveries.updateMany({ ...pending, _id: { $in: ids } }, changed('changed', dropped, now));
-    await this.options.watch.announce(ids.map((id) => id as DeliveryId));
+    await watch.announce(ids.map((id) => id as DeliveryId));
     return ids.length;
   }
 
@@ -100,36 +90,17 @@ export class MongoDeliveryWrites {
    * Makes a delivery that has ended due again, for at least one more attempt. Returns false if it has changed
    * since it was read. A claim stays: an attempt may be under way that began before the row was dropped.
    */
-  async revive(
-    { _id, status, made }: DeliveryRow,
-    due: Milliseconds,
-    expires: Milliseconds,
-    allowed: number,
-  ): Promise<boolean> {
-    const revived = {
-      status: 'pending' as const,
-      due,
-      expires,
-      allowed: Math.max(allowed, made + 1),
-      dropReason: null,
-      removeAt: null,
-    };
-    return this.#changeIfUnchanged({ _id, status, made }, revived);
+  revive(row: DeliveryRow, due: Milliseconds, expires: Milliseconds, allowed: number): Promise<boolean> {
+    const again = { status: 'pending', allowed: Math.max(allowed, row.made + 1) } as const;
+    return this.#changeIfUnchanged(row, { ...again, due, expires, dropReason: null, removeAt: null });
   }
 
   /** Makes a pending delivery due. Returns false if it has changed since it was read. */
-  async makeDue(
-    { _id, status, made }: DeliveryRow,
-    due: Milliseconds,
-    expires: Milliseconds,
-  ): Promise<boolean> {
-    return this.#changeIfUnchanged({ _id, status, made }, { due, expires });
+  makeDue(row: DeliveryRow, due: Milliseconds, expires: Milliseconds): Promise<boolean> {
+    return this.#changeIfUnchanged(row, { due, expires });
   }
 
-  async #changeIfUnchanged(
-    { _id, status, made }: Pick<DeliveryRow, '_id' | 'status' | 'made'>,
-    set: Partial<DeliveryRow>,
-  ): Promise<boolean> {
+  async #changeIfUnchanged({ _id, status, made }: DeliveryRow, set: Partial<DeliveryRow>): Promise<boolean> {
     const deliveries = await deliveryRows(this.options.database);
     const { matchedCount } = await deliveries.updateOne(
       { _id: { $eq: _id }, status, made },

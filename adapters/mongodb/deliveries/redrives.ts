@@ -3,17 +3,14 @@ import type { DeadLetterFilter, DeliveryId, Redriven } from '../../../applicatio
 import type { Entropy } from '../../../application/ports/system.js';
 import { Uuid, type Milliseconds, type OrganizationId } from '../../../domain/ids.js';
 import { batchSize } from '../client/chunks.js';
-import type { MongoDatabase } from '../client/database.js';
-import type { MongoDeliveryEndpoints } from './delivery-endpoints.js';
 import { deliveryRows, type DeliveryRow } from './delivery-rows.js';
-import type { MongoDeliveryWatch } from './delivery-watch.js';
-import type { MongoDeliveryWrites } from './delivery-writes.js';
+import type { MongoDeliveryWrites, MongoDeliveryWritesOptions } from './delivery-writes.js';
 
 /** A redrive that is not finished. Times and positions are inclusive; null means no bound. */
 export interface OpenRedrive {
   readonly _id: string;
   readonly org: string;
-  readonly fromTime: Milliseconds;
+
   readonly fromPosition: bigint;
   readonly toTime: Milliseconds | null;
   readonly toPosition: bigint | null;
@@ -25,13 +22,9 @@ export interface OpenRedrive {
   readonly seq: number;
 }
 
-export interface MongoRedrivesOptions {
-  readonly database: MongoDatabase;
+export interface MongoRedrivesOptions extends MongoDeliveryWritesOptions {
   readonly entropy: Entropy;
-  readonly endpoints: MongoDeliveryEndpoints;
-  readonly watch: MongoDeliveryWatch;
   readonly writes: MongoDeliveryWrites;
-  readonly keep: Milliseconds;
 }
 
 const countsOf = (endpoints: readonly Uuid[]): ReadonlyMap<Uuid, number> => {
@@ -50,18 +43,17 @@ export class MongoRedrives {
     now: Milliseconds,
     expires: Milliseconds,
   ): Promise<OpenRedrive> {
-    const fromTime = 'time' in from ? from.time : 0;
     return {
       _id: this.options.entropy.uuid(),
       org,
-      fromTime,
+
       fromPosition: 'position' in from ? from.position : 0n,
       toTime: to !== null && 'time' in to ? to.time : null,
       toPosition: to !== null && 'position' in to ? to.position : null,
       endpoint,
       now,
       expires,
-      occurredAt: fromTime,
+      occurredAt: 'time' in from ? from.time : 0,
       seq: -1,
     };
   }

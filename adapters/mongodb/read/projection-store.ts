@@ -1,4 +1,4 @@
-import type { AnyBulkWriteOperation } from 'mongodb';
+import type { AnyBulkWriteOperation, Collection } from 'mongodb';
 import {
   ReadModelsUnavailable,
   type BuildState,
@@ -89,14 +89,10 @@ const writesOf = (row: DocumentRow): AnyBulkWriteOperation<DocumentRow>[] => {
 class MongoProjectionStore implements ProjectionStore {
   readonly #database: MongoDatabase;
   readonly #clock: Clock;
-  readonly #epoch: () => number;
-  readonly #release: string;
 
-  constructor({ database, clock, epoch = () => 0, release = 'this' }: MongoProjectionStoreOptions) {
-    this.#database = database;
-    this.#clock = clock;
-    this.#epoch = epoch;
-    this.#release = release;
+  constructor(private readonly options: MongoProjectionStoreOptions) {
+    this.#database = options.database;
+    this.#clock = options.clock;
   }
 
   async active(projection: Projection<unknown>): Promise<BuildState> {
@@ -140,8 +136,8 @@ class MongoProjectionStore implements ProjectionStore {
       const rows = await this.#rows(projection);
       const begun = await this.#begin(projection, rows, 'building');
       if (begun === null) continue;
-      const unfinished = rows.filter((row) => row.state === 'building' && isBuildOf(projection, row));
-      for (const row of unfinished) await this.#remove(row);
+      for (const row of rows)
+        if (row.state === 'building' && isBuildOf(projection, row)) await this.#remove(row);
       return begun;
     }
   }
@@ -155,7 +151,7 @@ class MongoProjectionStore implements ProjectionStore {
       { $set: { state: 'active', retiredAt: null } },
       { returnDocument: 'before' },
     );
-    if (before === null) throw this.#unknownBuild(projection, generation);
+    if (before === null) throw new ReadModelsUnavailable(`${name} v${version} has no build ${generation}`);
     // Processes of other releases go on reading and feeding theirs.
     const { modifiedCount } = await all.updateMany(
       {
@@ -177,14 +173,11 @@ class MongoProjectionStore implements ProjectionStore {
     generation: number,
     keys: readonly string[],
   ): Promise<ReadonlyMap<string, Stored<Document>>> {
-    const { name, version } = projection;
-    const documents = this.#database.collection<DocumentRow>(documentsName({ name, version, generation }));
+    const documents = this.#documents(projection, generation);
     const found = new Map<string, Stored<Document>>();
     for (const some of chunks(keys)) {
-      for (const row of await documents
-        .find({ _id: { $in: some } }, { batchSize: some.length + 1 })
-        .toArray())
-        found.set(row._id, fromRow<Document>(row));
+      const rows = documents.find({ _id: { $in: some } }, { batchSize: some.length + 1 });
+      for (const row of await rows.toArray()) found.set(row._id, fromRow<Document>(row));
     }
     return found;
   }
@@ -200,8 +193,7 @@ class MongoProjectionStore implements ProjectionStore {
 
   async #saveDocuments({ projection, generation, documents }: ProjectedBatch): Promise<void> {
     if (documents.length === 0) return;
-    const { name, version } = projection;
-    const collection = this.#database.collection<DocumentRow>(documentsName({ name, version, generation }));
+    const collection = this.#documents(projection, generation);
     const rows = latest(documents).map((stored) => toRow(projection, stored));
     for (const some of chunks(rows))
       await sendAll(() => collection.bulkWrite(some.flatMap(writesOf), { ordered: true }));
@@ -209,8 +201,9 @@ class MongoProjectionStore implements ProjectionStore {
 
   async #saveCheckpoints(batches: readonly ProjectedBatch[]): Promise<void> {
     if (batches.length === 0) return;
-    const epoch = this.#epoch();
-    const known = `epochs.${this.#release}`;
+    const { epoch: epochNow = () => 0, release = 'this' } = this.options;
+    const epoch = epochNow();
+    const known = `epochs.${release}`;
     const all = await builds(this.#database);
     const updates = batches.map(({ projection: { name, version }, generation, checkpoint, event }) => ({
       updateOne: {
@@ -273,8 +266,8 @@ class MongoProjectionStore implements ProjectionStore {
     await this.#database.drop(documentsName(row));
   }
 
-  #unknownBuild({ name, version }: Projection<unknown>, generation: number): ReadModelsUnavailable {
-    return new ReadModelsUnavailable(`${name} v${version} has no build ${generation}`);
+  #documents({ name, version }: Projection<unknown>, generation: number): Collection<DocumentRow> {
+    return this.#database.collection(documentsName({ name, version, generation }));
   }
 }
 

@@ -15,44 +15,43 @@ import { Batcher } from '../client/batcher.js';
 import { guardedPort, type MongoDatabase } from '../client/database.js';
 import { SeenBuilds } from './seen-builds.js';
 
-interface MongoReadModelsOptions {
-  readonly database: MongoDatabase;
-  readonly clock: Clock;
-  readonly seen?: SeenBuilds;
-}
-
 /** A query's requirements of a build. */
 interface Needs {
   /** The fields and the agenda by which it finds documents. */
-  readonly fields: readonly string[];
-  readonly agenda: boolean;
+  readonly fields?: readonly string[];
+  readonly agenda?: true;
   /** A list of one owner's documents. */
   readonly owner?: true;
 }
 
-const noIndex: Needs = { fields: [], agenda: false };
+type Where = PageAcrossQuery['where'];
+
+/** Finds documents by the values of fields. */
+const byFields = (where: Where): Filter<DocumentRow> =>
+  Object.fromEntries(Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }]));
+
+const olderThan = (before: bigint | undefined): Filter<DocumentRow> =>
+  before === undefined ? {} : { created: { $lt: before } };
+
+const newestFirst = { created: -1 } as const;
 
 /**
  * The read models in MongoDB, as queries see them. Values from outside are compared as strings, and never
  * taken for operators.
  */
 class MongoReadModels implements ReadModels {
-  readonly #database: MongoDatabase;
-  readonly #clock: Clock;
-  readonly #seen: SeenBuilds;
   /** By collection. */
   readonly #lookups = new Map<string, Batcher<string, DocumentRow | null>>();
 
-  /** `seen`: shared with the code that acknowledges writes in this process. */
-  constructor({ database, clock, seen = new SeenBuilds(database, clock) }: MongoReadModelsOptions) {
-    this.#database = database;
-    this.#clock = clock;
-    this.#seen = seen;
-  }
+  constructor(
+    private readonly database: MongoDatabase,
+    private readonly clock: Clock,
+    private readonly seen: SeenBuilds,
+  ) {}
 
   /** Documents of one projection that are asked for at the same time are found by one query. */
   async get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null> {
-    const documents = await this.#documentsOf(projection, noIndex);
+    const documents = await this.#documentsOf(projection, {});
     const row = await this.#lookupsIn(documents.collectionName).add(key);
     return row && fromRow<Document>(row);
   }
@@ -60,9 +59,9 @@ class MongoReadModels implements ReadModels {
   #lookupsIn(collection: string): Batcher<string, DocumentRow | null> {
     const lookups =
       this.#lookups.get(collection) ??
-      Batcher.lane(this.#clock, async (keys: readonly string[]) => {
+      Batcher.lane(this.clock, async (keys: readonly string[]) => {
         const _id = { $in: [...new Set(keys)] };
-        const rows = await this.#database.collection<DocumentRow>(collection).find({ _id }).toArray();
+        const rows = await this.database.collection<DocumentRow>(collection).find({ _id }).toArray();
         const found = new Map(rows.map((row) => [row._id, row]));
         return keys.map((key) => found.get(key) ?? null);
       });
@@ -76,17 +75,9 @@ class MongoReadModels implements ReadModels {
   ): Promise<readonly Stored<Document>[]> {
     const unknown = Object.keys(where).filter((field) => projection.indexes[field] === undefined);
     if (unknown.length > 0) throw new Error(`${projection.name} is not indexed by ${unknown.join(', ')}`);
-    const fields = Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }] as const);
-    const filter = {
-      org: { $eq: org },
-      ...Object.fromEntries(fields),
-      ...(before !== undefined && { created: { $lt: before } }),
-    };
-    return this.#find<Document>(projection, filter, { created: -1 }, limit, {
-      fields: Object.keys(where),
-      agenda: false,
-      owner: true,
-    });
+    const filter = { org: { $eq: org }, ...byFields(where), ...olderThan(before) };
+    const needs: Needs = { fields: Object.keys(where), owner: true };
+    return this.#find<Document>(projection, filter, newestFirst, limit, needs);
   }
 
   async pageAcross<Document>(
@@ -97,31 +88,22 @@ class MongoReadModels implements ReadModels {
     const isThere = projection.across?.some((known) => acrossIndex(known) === acrossIndex(fields)) === true;
     if (!isThere)
       throw new Error(`${projection.name} is not listed across organizations by ${fields.join(', ')}`);
-    const filter = {
-      ...Object.fromEntries(Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }])),
-      ...(before !== undefined && { created: { $lt: before } }),
-    };
-    const needs = { fields, agenda: false };
-    return this.#find<Document>(projection, filter, { created: -1 }, limit, needs, acrossIndex(fields));
+    const filter = { ...byFields(where), ...olderThan(before) };
+    return this.#find<Document>(projection, filter, newestFirst, limit, { fields }, acrossIndex(fields));
   }
 
   async count(
     projection: Projection<unknown>,
     { org, where }: Required<Pick<PageQuery, 'org' | 'where'>>,
   ): Promise<number> {
-    const fields = Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }] as const);
-    const needs: Needs = { fields: Object.keys(where), agenda: false, owner: true };
-    const documents = await this.#documentsOf(projection, needs);
-    return documents.countDocuments({ org: { $eq: org }, ...Object.fromEntries(fields) });
+    const documents = await this.#documentsOf(projection, { fields: Object.keys(where), owner: true });
+    return documents.countDocuments({ org: { $eq: org }, ...byFields(where) });
   }
 
-  async countAcross(projection: Projection<unknown>, where: PageAcrossQuery['where']): Promise<number> {
+  async countAcross(projection: Projection<unknown>, where: Where): Promise<number> {
     const fields = Object.keys(where);
-    const filter = Object.fromEntries(
-      Object.entries(where).map(([field, value]) => [`by.${field}`, { $eq: value }]),
-    );
-    const documents = await this.#documentsOf(projection, { fields, agenda: false });
-    return documents.countDocuments(filter, { hint: acrossIndex(fields) });
+    const documents = await this.#documentsOf(projection, { fields });
+    return documents.countDocuments(byFields(where), { hint: acrossIndex(fields) });
   }
 
   agenda<Document>(
@@ -135,10 +117,8 @@ class MongoReadModels implements ReadModels {
         { agenda: { $eq: after.agenda }, created: { $gt: after.created } },
       ],
     };
-    return this.#find<Document>(projection, { ...range, ...beyond }, { agenda: 1, created: 1 }, limit, {
-      fields: [],
-      agenda: true,
-    });
+    const order = { agenda: 1, created: 1 } as const;
+    return this.#find<Document>(projection, { ...range, ...beyond }, order, limit, { agenda: true });
   }
 
   async #find<Document>(
@@ -161,18 +141,33 @@ class MongoReadModels implements ReadModels {
   }
 
   /** The documents of the build that readers see, which must support the query. */
-  async #documentsOf(projection: Projection<unknown>, needs: Needs): Promise<Collection<DocumentRow>> {
-    const row = await this.#seen.toRead(projection);
+  async #documentsOf(
+    projection: Projection<unknown>,
+    { fields = [], agenda, owner }: Needs,
+  ): Promise<Collection<DocumentRow>> {
+    const row = await this.seen.toRead(projection);
     if (row === null) throw new ReadModelNotBuilt(projection);
-    const { fields, agenda } = indexedFields(row.shape);
-    const isListed = needs.owner === undefined || row.version >= (projection.listedFrom ?? 0);
-    if (isListed && needs.fields.every((field) => fields.includes(field)) && (agenda || !needs.agenda))
-      return this.#database.collection<DocumentRow>(documentsName(row));
+    const indexed = indexedFields(row.shape);
+    const isListed = owner === undefined || row.version >= (projection.listedFrom ?? 0);
+    const isOnAgenda = agenda === undefined || indexed.agenda;
+    if (isListed && isOnAgenda && fields.every((field) => indexed.fields.includes(field)))
+      return this.database.collection<DocumentRow>(documentsName(row));
     throw new ReadModelsUnavailable(
       `${projection.name} is being rebuilt, and can't be searched like this yet`,
     );
   }
 }
 
-export const mongoReadModels = (options: MongoReadModelsOptions): ReadModels =>
-  guardedPort(ReadModelsUnavailable, new MongoReadModels(options));
+interface MongoReadModelsOptions {
+  readonly database: MongoDatabase;
+  readonly clock: Clock;
+  /** Shared with the code that acknowledges writes in this process. */
+  readonly seen?: SeenBuilds;
+}
+
+export const mongoReadModels = ({
+  database,
+  clock,
+  seen = new SeenBuilds(database, clock),
+}: MongoReadModelsOptions): ReadModels =>
+  guardedPort(ReadModelsUnavailable, new MongoReadModels(database, clock, seen));

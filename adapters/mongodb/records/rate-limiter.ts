@@ -33,7 +33,7 @@ export interface MongoRateLimiterOptions {
   readonly timeout?: Milliseconds;
 }
 
-const defaultTimeout: Milliseconds = 300;
+const usualTimeout: Milliseconds = 300;
 /** How long MongoDB is not asked again after a failure. */
 const pauseAfterFailure: Milliseconds = 1_000;
 
@@ -44,61 +44,50 @@ const windowOf = (now: Milliseconds): number => Math.floor(now / windowLength);
  * fallback's counts apply.
  */
 export class MongoRateLimiter implements RateLimiter {
-  readonly #database: MongoDatabase;
-  readonly #clock: Clock;
-  readonly #fallback: RateLimiter;
-  readonly #timeout: Milliseconds;
   readonly #hits: Batcher<Hit, number>;
   #awayUntil: Milliseconds = 0;
   /** The last window in which MongoDB missed a hit: in that window the fallback may know of more. */
   #incomplete = -1;
 
-  constructor({ database, clock, fallback, timeout = defaultTimeout }: MongoRateLimiterOptions) {
-    this.#database = database;
-    this.#clock = clock;
-    this.#fallback = fallback;
-    this.#timeout = timeout;
-    this.#hits = Batcher.lane(clock, (hits) => this.#countAll(hits));
-  }
-
-  async hit(subject: string, now: Milliseconds): Promise<number> {
-    const own = await this.#fallback.hit(subject, now);
-    const shared = await this.#shared(() => this.#hits.add({ subject, window: windowOf(now) }));
-    if (shared === null) this.#incomplete = Math.max(this.#incomplete, windowOf(now));
-    return this.#combine(own, shared, now);
+  constructor(private readonly options: MongoRateLimiterOptions) {
+    this.#hits = Batcher.lane(options.clock, (hits) => this.#countAll(hits));
   }
 
   /**
    * Returns the shared count alone if it is complete. Hits at the same time may be counted there in another
    * order than here, and the larger of both counts would be given to two of them.
    */
-  #combine(own: number, shared: number | null, now: Milliseconds): number {
-    if (shared === null) return own;
-    return this.#incomplete === windowOf(now) ? Math.max(own, shared) : shared;
+  async hit(subject: string, now: Milliseconds): Promise<number> {
+    const window = windowOf(now);
+    const own = await this.options.fallback.hit(subject, now);
+    const shared = await this.#shared({ subject, window });
+    if (shared === null) {
+      this.#incomplete = Math.max(this.#incomplete, window);
+      return own;
+    }
+    return this.#incomplete === window ? Math.max(own, shared) : shared;
   }
 
   /** The count for all processes; null if there is no response in time. */
-  async #shared(ask: () => Promise<number>): Promise<number | null> {
-    if (this.#clock.monotonic() < this.#awayUntil) return null;
-    const asked = ask().catch(() => null);
-    const count = await withTimeout(this.#clock, this.#timeout, asked, () => null);
-    if (count === null) this.#awayUntil = this.#clock.monotonic() + pauseAfterFailure;
+  async #shared(hit: Hit): Promise<number | null> {
+    const { clock, timeout = usualTimeout } = this.options;
+    if (clock.monotonic() < this.#awayUntil) return null;
+    const asked = this.#hits.add(hit).catch(() => null);
+    const count = await withTimeout(clock, timeout, asked, () => null);
+    if (count === null) this.#awayUntil = clock.monotonic() + pauseAfterFailure;
     return count;
   }
 
   /** One call for each counter: of n hits on it, each gets a count of its own. */
   async #countAll(hits: readonly Hit[]): Promise<readonly number[]> {
-    const counters = await this.#database.indexed<CounterRow>('rate_counters', counterIndexes);
+    const counters = await this.options.database.indexed<CounterRow>('rate_counters', counterIndexes);
     const ids = hits.map(({ subject, window }) => `${window} ${subject}`);
     const sizes = new Map<string, number>();
     for (const id of ids) sizes.set(id, (sizes.get(id) ?? 0) + 1);
-    const counted = new Map(
-      await Promise.all(
-        [...sizes].map(
-          async ([id, size]) => [id, await this.#increment(counters, id, size)] satisfies [string, number],
-        ),
-      ),
+    const counting = [...sizes].map(
+      async ([id, size]) => [id, await this.#increment(counters, id, size)] as const,
     );
+    const counted = new Map(await Promise.all(counting));
     return ids.map((id) => {
       const count = (counted.get(id) ?? 0) + 1;
       counted.set(id, count);
@@ -106,7 +95,10 @@ export class MongoRateLimiter implements RateLimiter {
     });
   }
 
-  /** Returns the count before. */
+  /**
+   * Returns the count before. Counting and inserting are two steps: some servers count an upsert twice that
+   * meets another one.
+   */
   async #increment(counters: Collection<CounterRow>, _id: string, by: number): Promise<number> {
     const until = new Date((Number.parseInt(_id, 10) + 2) * windowLength);
     for (;;) {
@@ -116,12 +108,7 @@ export class MongoRateLimiter implements RateLimiter {
         { returnDocument: 'before' },
       );
       if (before !== null) return before.count;
-      await this.#begin(counters, { _id, count: 0, until });
+      await isInserted(counters.insertOne({ _id, count: 0, until }));
     }
-  }
-
-  /** Counting and inserting are two steps: some servers count an upsert twice that meets another one. */
-  async #begin(counters: Collection<CounterRow>, row: CounterRow): Promise<void> {
-    await isInserted(counters.insertOne(row));
   }
 }
