@@ -33,10 +33,7 @@ export class Appends {
     if (new Set(writes.map(({ stream }) => stream)).size < writes.length)
       throw new TypeError('an append may name each stream only once');
     const outcomes: WriteOutcome[] = [];
-    for (const { write, proposed } of writes.map((each) => ({
-      write: each,
-      proposed: this.#toServer(each),
-    }))) {
+    for (const [write, proposed] of writes.map((each) => [each, this.#toServer(each)] as const)) {
       if (outcomes.some(({ kind }) => kind !== 'appended')) outcomes.push({ kind: 'skipped' });
       else if (outcomes.length === 0) outcomes.push(await this.#settle(write, proposed));
       else outcomes.push(await this.#settleLater(write, proposed));
@@ -125,6 +122,7 @@ export class Appends {
         if (batches.isSupported) throw error;
       }
     }
+    this.context.count('append');
     return appendClassically(
       { client, credentials: connection.credentials, clock, time: times.append },
       proposed,

@@ -67,14 +67,10 @@ export class BatchAppends {
   #heardAt: Milliseconds = -Infinity;
   /** Whether the call has brought a response: from then on its server is known to take appends. */
   #isProven = false;
-  #isSupported = true;
+  /** False once a server has said that it has no such call: nothing was appended by it. */
+  isSupported = true;
 
   constructor(private readonly options: BatchOptions) {}
-
-  /** False once a server has said that it has no such call: nothing was appended by it. */
-  get isSupported(): boolean {
-    return this.#isSupported;
-  }
 
   /** Whether an append has waited for so long, while nothing came back. */
   isSilentFor(time: Milliseconds): boolean {
@@ -165,7 +161,7 @@ export class BatchAppends {
     this.#call = null;
     call.cancel();
     const code = codeOf(reason);
-    if (code === unimplemented) this.#isSupported = false;
+    if (code === unimplemented) this.isSupported = false;
     const failed =
       denials.has(code) && !this.#isProven
         ? new AppendFailed(

@@ -2,35 +2,12 @@ import { setMaxListeners } from 'node:events';
 import { AccessDeniedError, EventStoreDBClient } from '@eventstore/db-client';
 import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import { type CountCall, uncounted } from '../../application/ports/count-call.js';
+import { uncounted, type CountCall } from '../../application/ports/count-call.js';
 import type { Clock, Entropy } from '../../application/ports/system.js';
 import { withTimeout } from '../../application/timing/with-timeout.js';
 import type { Milliseconds } from '../../domain/ids.js';
 import { BatchAppends, type BatchCall } from './batch-appends.js';
 import { AppendFailed, isNotReady, Replaced } from './failures.js';
-
-const counted: Readonly<Record<string, string>> = {
-  appendToStream: 'append',
-  readStream: 'read stream',
-  readAll: 'read all',
-  subscribeToAll: 'subscribe',
-};
-
-/**
- * Counts the calls of a client from now on, including calls by its own methods (a batch counts its own
- * appends).
- */
-const countCalls = (client: EventStoreDBClient, count: CountCall): void => {
-  for (const [method, call] of Object.entries(counted)) {
-    const original: unknown = Reflect.get(client, method);
-    if (typeof original !== 'function') throw new TypeError(`the client has no ${method}`);
-    Reflect.set(client, method, function (this: unknown, ...args: unknown[]): unknown {
-      count(call);
-      const result: unknown = Reflect.apply(original, this, args);
-      return result;
-    });
-  }
-};
 
 /**
  * Sent with every classic append: one that names credentials never takes the client's own batch append. A
@@ -170,7 +147,7 @@ const openSession = (
   const replacing = new AbortController();
   // Every read and subscription listens, and there may be many.
   setMaxListeners(0, replacing.signal);
-  const client = connect(url, count);
+  const client = connect(url);
   const batches = new BatchAppends({
     open: async () => openBatch(client),
     clock,
@@ -194,9 +171,8 @@ const withOwnConnection = (url: string, generation: number): string => {
   return `${url.trim().replace(/\/+$/, '')}${url.includes('?') ? '&' : '?'}keepAliveTimeout=${given + generation}`;
 };
 
-const connect = (url: string, count: CountCall): EventStoreDBClient => {
+const connect = (url: string): EventStoreDBClient => {
   const client = EventStoreDBClient.connectionString(url);
-  countCalls(client, count);
   // After an error the client cleans up, and awaits that nowhere: if it fails too (a cluster without a
   // leader), the process dies of an unhandled rejection.
   const cleanUp: unknown = Reflect.get(client, 'handleError');
@@ -221,25 +197,13 @@ const dispose = async (client: EventStoreDBClient): Promise<void> => {
   closeChannel(client).catch(() => undefined);
 };
 
-const closeChannel = async (client: EventStoreDBClient): Promise<void> => {
-  const channel = await callPrivate(client, 'getChannel');
-  if (
-    typeof channel === 'object' &&
-    channel !== null &&
-    'close' in channel &&
-    typeof channel.close === 'function'
-  )
-    Reflect.apply(channel.close, channel, []);
-};
-
-/** Calls a method that the client has but doesn't publish. */
-const callPrivate = async (client: EventStoreDBClient, method: string): Promise<unknown> => {
-  const found: unknown = Reflect.get(client, method);
-  return typeof found === 'function' ? await Reflect.apply(found, client, []) : undefined;
+const closeChannel = async (client: unknown): Promise<void> => {
+  if (hasParts(client)) (await client.getChannel()).close();
 };
 
 /** The parts from which the client makes its own calls, for extensions. */
 interface ClientParts {
+  getChannel(): Promise<{ close(): void }>;
   callArguments(
     options: { readonly requiresLeader: boolean },
     callOptions: { readonly deadline: number },
@@ -251,13 +215,11 @@ interface ClientParts {
   ): () => Promise<BatchCall>;
 }
 
+const parts = ['getChannel', 'callArguments', 'GRPCStreamCreator'];
 const hasParts = (client: unknown): client is ClientParts =>
   typeof client === 'object' &&
   client !== null &&
-  'callArguments' in client &&
-  typeof client.callArguments === 'function' &&
-  'GRPCStreamCreator' in client &&
-  typeof client.GRPCStreamCreator === 'function';
+  parts.every((name) => typeof Reflect.get(client, name) === 'function');
 
 /**
  * Opens a call for appends on the client's own connection: with its server, its user, and its way to find the

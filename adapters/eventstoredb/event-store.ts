@@ -30,7 +30,8 @@ const markStream = 'cards-log-format' as StreamName;
  * Compares the log's format with that of this version. `marks`: notes this version's if there is none, or an
  * older one. Throws NewerLog and EventStoreUnavailable.
  */
-const compareFormat = async ({ connection, names }: Context, reads: Reads, marks: boolean): Promise<void> => {
+const compareFormat = async (context: Context, reads: Reads, marks: boolean): Promise<void> => {
+  const { connection, names, count } = context;
   const last = await reads.ask(markStream);
   const data: unknown = last?.data;
   const format = typeof data === 'object' && data !== null && 'format' in data ? Number(data.format) : 0;
@@ -41,6 +42,7 @@ const compareFormat = async ({ connection, names }: Context, reads: Reads, marks
     expectedRevision: last?.revision ?? NO_STREAM,
     credentials: connection.credentials,
   } as const;
+  count('append');
   await connection.session.client
     .appendToStream(names.nameOf(markStream), event, options)
     .catch((error: unknown) => {

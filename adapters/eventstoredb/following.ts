@@ -137,6 +137,7 @@ async function* subscription(
 ): AsyncGenerator<readonly LoggedEvent[]> {
   const { clock, names, times } = context;
   let last = after;
+  context.count('subscribe');
   const subscribed = session.client.subscribeToAll(
     {
       fromPosition: reads.startAfter(after),

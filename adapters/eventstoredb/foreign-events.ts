@@ -13,12 +13,9 @@ const toldApart = 10_000;
 /** Counts the events of other programs that were passed over, each once, and reports the first. */
 export class ForeignEvents {
   readonly #seen = new LazyLru<string, true>(toldApart);
-  readonly #report: (first: ForeignEvent) => void;
   #count = 0;
 
-  constructor(report: (first: ForeignEvent) => void) {
-    this.#report = report;
-  }
+  constructor(private readonly report: (first: ForeignEvent) => void) {}
 
   get count(): number {
     return this.#count;
@@ -29,6 +26,6 @@ export class ForeignEvents {
     if (this.#seen.has(name)) return;
     this.#seen.set(name, true);
     this.#count += 1;
-    if (this.#count === 1) this.#report(event);
+    if (this.#count === 1) this.report(event);
   }
 }

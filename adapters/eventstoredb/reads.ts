@@ -131,6 +131,7 @@ export class Reads {
   async ask(stream: StreamName): Promise<ResolvedEvent['event'] | null> {
     return this.#repeated(async (session) => {
       const options = { fromRevision: END, maxCount: 1, direction: BACKWARDS, requiresLeader: true } as const;
+      this.context.count('read stream');
       const read = session.client.readStream(this.context.names.nameOf(stream), options);
       try {
         for await (const { event } of this.#supervised(session, read)) return event;
@@ -301,6 +302,7 @@ export class Reads {
 
   /** The last record of the log, of any writer, within a time. */
   async #lastRecord(session: Session, time: Milliseconds): Promise<AllStreamResolvedEvent | null> {
+    this.context.count('read all');
     const read = session.client.readAll(lastRecord);
     try {
       for await (const resolved of this.#supervised(session, read, time)) return resolved;
@@ -317,6 +319,7 @@ export class Reads {
   async markAt(position: bigint): Promise<EventMark | null> {
     if (position < 1n) return null;
     return this.#repeated(async (session) => {
+      this.context.count('read all');
       const read = session.client.readAll({
         fromPosition: startAfter(position),
         direction: FORWARDS,
@@ -404,6 +407,7 @@ export class Reads {
       requiresLeader: true,
     } as const;
     const page = await this.#repeated(async (session): Promise<StreamPage<Event> | null> => {
+      this.context.count('read stream');
       const read = begin(session.client.readStream(this.context.names.nameOf(stream), options));
       const events: Event[] = [];
       let [first, last, foreign]: [bigint | null, bigint | null, number] = [null, null, 0];
@@ -457,12 +461,14 @@ export class Reads {
     return this.ofLog(session, read, 0n);
   }
 
+
   /** A read of the events in streams of ours. */
   ours(
     { client }: Session,
     options: ReadAllOptions,
     readable: { readonly highWaterMark?: number } = {},
   ): ReadAll {
+    this.context.count('read all');
     return readOurs(client, this.context.names.pattern, { ...options, resolveLinkTos: false }, readable);
   }
 

@@ -7,19 +7,8 @@ import {
   NO_STREAM,
   StreamNotFoundError,
 } from '@eventstore/db-client';
-import { messageOf, NamedError } from '../../domain/errors.js';
 import { credentialsOf } from './connection.js';
-
-/** The server did not grant a right. `isAway`: it can't be reached. */
-export class NotGranted extends NamedError {
-  constructor(
-    message: string,
-    readonly isAway: boolean,
-    cause: unknown,
-  ) {
-    super(message, { cause });
-  }
-}
+import { unavailable } from './context.js';
 
 const metadataOfLog = '$$$all';
 /** The readers of `$all` on a server without other settings. */
@@ -32,11 +21,12 @@ interface Metadata {
 
 /**
  * Lets a user or a group read `$all`, beside its present readers, and changes nothing else of its metadata.
- * `url`: the connection string of an administrator. Returns all its readers. Throws NotGranted.
+ * `url`: the connection string of an administrator. Returns all its readers. Throws EventStoreUnavailable,
+ * and an Error if the server denies it.
  */
 export const grantReadOfAll = async (url: string, user: string): Promise<readonly string[]> => {
   const client = EventStoreDBClient.connectionString(url);
-  const { username } = credentialsOf(url);
+  const credentials = credentialsOf(url);
   try {
     const { revision, json } = await metadataOf(client);
     const acl = isObject(json['$acl']) ? json['$acl'] : {};
@@ -45,17 +35,15 @@ export const grantReadOfAll = async (url: string, user: string): Promise<readonl
     const data = { ...json, $acl: { ...acl, $r: [...readers, user] } };
     await client.appendToStream(metadataOfLog, jsonEvent({ type: '$metadata', data }), {
       expectedRevision: revision ?? NO_STREAM,
-      credentials: credentialsOf(url),
+      credentials,
     });
     return [...readers, user];
   } catch (error) {
-    if (error instanceof AccessDeniedError)
-      throw new NotGranted(
-        `EventStoreDB denies the user "${username}" of EVENTSTORE_URL the metadata of $all. Give the connection string of an administrator.`,
-        false,
-        error,
-      );
-    throw new NotGranted(`EventStoreDB: ${messageOf(error)}`, true, error);
+    if (!(error instanceof AccessDeniedError)) throw unavailable(error);
+    throw new Error(
+      `EventStoreDB denies the user "${credentials.username}" of EVENTSTORE_URL the metadata of $all. Give the connection string of an administrator.`,
+      { cause: error },
+    );
   } finally {
     await client.dispose();
   }

@@ -30,39 +30,27 @@ export class Stretch {
   /** Whether it has reached the head of the log, and whether it is a subscription there. */
   atHead = false;
   live = false;
+  /** The last position that it covers. */
+  to: bigint;
+  /** Whether nothing more is added. */
+  ended = false;
+  /** Why it has ended; null if it goes on elsewhere. */
+  failure: Error | null = null;
   #from: bigint;
-  #to: bigint;
   #events: LoggedEvent[] = [];
   readonly #readers = new Set<StretchReader>();
   readonly #waitingReaders = new Set<() => void>();
   readonly #waitingForRoom = new Set<() => void>();
   readonly #abandoned = new AbortController();
-  #ended = false;
-  #failure: Error | null = null;
 
   constructor(after: bigint) {
     this.#from = after;
-    this.#to = after;
-  }
-
-  /** The last position that it covers. */
-  get to(): bigint {
-    return this.#to;
-  }
-
-  /** Whether nothing more is added. */
-  get ended(): boolean {
-    return this.#ended;
+    this.to = after;
   }
 
   /** Whether everything after a position is here, or will come. */
   leadsOnFrom(position: bigint): boolean {
-    return !this.#ended && !this.#abandoned.signal.aborted && this.#from <= position;
-  }
-
-  /** Why it has ended; null if it goes on elsewhere. */
-  get failure(): Error | null {
-    return this.#failure;
+    return !this.ended && !this.#abandoned.signal.aborted && this.#from <= position;
   }
 
   /** Aborts when the last reader has left. */
@@ -77,14 +65,14 @@ export class Stretch {
 
   /** Whether a reader that has read up to this position can go on here. */
   covers(position: bigint): boolean {
-    return this.leadsOnFrom(position) && position <= this.#to;
+    return this.leadsOnFrom(position) && position <= this.to;
   }
 
   /** Whether the readers of another stretch can go on here: it reaches as far, or very soon will. */
   meets(other: Stretch): boolean {
-    if (this.#from > other.#to) return false;
-    if (other.#to <= this.#to) return true;
-    return other.#from <= this.#to && other.#events.length - other.#indexAfter(this.#to) <= nearlyLevel;
+    if (this.#from > other.to) return false;
+    if (other.to <= this.to) return true;
+    return other.#from <= this.to && other.#events.length - other.#indexAfter(this.to) <= nearlyLevel;
   }
 
   /** At most `limit` events after a position that it covers. */
@@ -96,9 +84,9 @@ export class Stretch {
   /** Adds events to the end, without the ones that it has. */
   add(events: readonly LoggedEvent[]): void {
     for (const event of events) {
-      if (event.position <= this.#to) continue;
+      if (event.position <= this.to) continue;
       this.#events.push(event);
-      this.#to = event.position;
+      this.to = event.position;
     }
     this.#drop();
     ring(this.#waitingReaders);
@@ -106,8 +94,8 @@ export class Stretch {
 
   /** Nothing more is added: because of a failure, or because another stretch goes on. */
   end(failure: Error | null, next: Stretch | null): void {
-    this.#ended = true;
-    this.#failure = failure;
+    this.ended = true;
+    this.failure = failure;
     for (const reader of this.#readers) reader.next = next;
     ring(this.#waitingReaders);
   }
@@ -131,7 +119,7 @@ export class Stretch {
 
   /** Resolves when events were added, when it has ended, or when the signal aborts. */
   async more(signal: AbortSignal): Promise<void> {
-    if (!this.#ended) await rung(this.#waitingReaders, signal);
+    if (!this.ended) await rung(this.#waitingReaders, signal);
   }
 
   /** Resolves when the foremost reader has not much left to take, or there is no reader any more. */
@@ -154,7 +142,7 @@ export class Stretch {
   }
 
   #drop(): void {
-    let hindmost = this.#to;
+    let hindmost = this.to;
     for (const { position } of this.#readers) if (position < hindmost) hindmost = position;
     const excess = Math.max(this.#indexAfter(hindmost) - keptForOthers, this.#events.length - maxEvents);
     if (excess < droppedAtOnce) return;
