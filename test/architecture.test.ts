@@ -79,7 +79,7 @@ const arrows: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     web: 'server',
   },
   'adapters/mongodb': {
-    client: 'deliveries read records',
+    client: 'records',
     deliveries: 'client',
     read: 'client records',
     records: 'client',

@@ -19,6 +19,7 @@ import { WriteHealth } from '../../../application/writing/write-health.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { bounded, Bounds, MongoOverdue } from './bounds.js';
+import { collectionIndexes } from './collection-indexes.js';
 import { duplicatesOf, refusesWrites } from './refusals.js';
 
 /** The database to use if the connection string names none. */
@@ -202,7 +203,7 @@ export class MongoDatabase {
    */
   async indexed<Schema extends Document>(
     name: string,
-    indexes: readonly IndexDescription[],
+    indexes: readonly IndexDescription[] = collectionIndexes[name] ?? [],
   ): Promise<Collection<Schema>> {
     const collection = this.collection<Schema>(name);
     if (indexes.length > 0) await this.#bounds.limit(this.prepare(name, indexes));

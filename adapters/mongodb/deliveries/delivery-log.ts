@@ -13,7 +13,8 @@ import { publicEventTypes } from '../../../domain/public-events.js';
 import type { MongoAttempts } from './attempts.js';
 import { batchSize, chunks } from '../client/chunks.js';
 import { earliestOf } from './delivery-endpoints.js';
-import { dead, deliveryOf, deliveryRows, type DeliveryRow } from './delivery-rows.js';
+import { dead } from '../client/collection-indexes.js';
+import { deliveryOf, deliveryRows, type DeliveryRow } from './delivery-rows.js';
 import { eraseRows, erasedCards, rememberErased } from './erased-cards.js';
 import { MongoRedrives, type MongoRedrivesOptions } from './redrives.js';
 

@@ -1,4 +1,4 @@
-import type { Collection, IndexDescription, UpdateFilter } from 'mongodb';
+import type { Collection, UpdateFilter } from 'mongodb';
 import type {
   Delivery,
   DeliveryChange,
@@ -80,40 +80,13 @@ export interface EndpointRow extends Pick<DeliveryEndpoint, 'version' | 'enabled
   readonly lastCount?: { readonly id: string; readonly attempts: readonly string[] };
 }
 
-/** Rows that are claimed: few, and found by an index. */
-export const claimed = { claimedUntil: { $gt: 0 } } as const;
-
-/** Dead letters, of all organizations. */
-export const dead = { status: 'exhausted' } as const;
-
-export const deliveryIndexes: readonly IndexDescription[] = [
-  { key: { org: 1, seq: -1 }, name: 'by_org' },
-  { key: { org: 1, status: 1, type: 1, seq: -1 }, name: 'by_kind' },
-  { key: { endpoint: 1, status: 1, type: 1, seq: -1 }, name: 'of_endpoint' },
-  { key: { card: 1, seq: -1 }, name: 'of_card' },
-  { key: { endpoint: 1, status: 1, expires: 1 }, name: 'by_expiry' },
-  { key: { org: 1, status: 1, occurredAt: 1, seq: 1 }, name: 'dead_letters' },
-  { key: { seq: -1 }, name: 'all_dead_letters', partialFilterExpression: dead },
-  { key: { removeAt: 1 }, name: 'ended', expireAfterSeconds: 0 },
-  { key: { endpoint: 1, status: 1, due: 1, seq: 1 }, name: 'by_endpoint_and_due' },
-  { key: { status: 1, endpoint: 1, due: 1 }, name: 'by_status' },
-  { key: { org: 1, changedAt: 1 }, name: 'by_change' },
-  { key: { 'uncounted.attempt': 1 }, name: 'uncounted', sparse: true },
-  { key: { endpoint: 1 }, name: 'claimed', partialFilterExpression: claimed },
-];
-
-export const endpointIndexes: readonly IndexDescription[] = [
-  { key: { org: 1 }, name: 'by_org' },
-  { key: { state: 1, changedAt: 1 }, name: 'by_state' },
-];
-
 /**
  * The deliveries, with their indexes and the endpoints'. Throws a MongoError while the server is known to be
  * away.
  */
 export const deliveryRows = async (database: MongoDatabase): Promise<Collection<DeliveryRow>> => {
-  await database.indexed<EndpointRow>('delivery_targets', endpointIndexes);
-  return database.indexed<DeliveryRow>('deliveries', deliveryIndexes);
+  await database.indexed<EndpointRow>('delivery_targets');
+  return database.indexed<DeliveryRow>('deliveries');
 };
 
 export const endpointRows = (database: MongoDatabase): Collection<EndpointRow> =>

@@ -52,12 +52,8 @@ export const buildId = ({ name, generation }: Pick<BuildRow, 'name' | 'generatio
  */
 export const activeBuildTtl: Milliseconds = 250;
 
-export const buildIndexes: readonly IndexDescription[] = [
-  { key: { name: 1, generation: 1 }, name: 'by_name', unique: true },
-];
-
 export const builds = (database: MongoDatabase): Promise<Collection<BuildRow>> =>
-  database.indexed<BuildRow>('builds', buildIndexes);
+  database.indexed<BuildRow>('builds');
 
 export const documentsPrefix = 'documents_';
 

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { IndexDescription } from 'mongodb';
 import type { Clock } from '../../../application/ports/system.js';
 import { noticedWithin } from '../../../application/projecting/projection-board.js';
 import type { Milliseconds } from '../../../domain/ids.js';
@@ -29,11 +28,6 @@ interface ReleaseRow {
   /** The process that gave the last one. */
   readonly by?: string;
 }
-
-/** MongoDB itself removes the row of a release that nothing runs any more. */
-export const releaseIndexes: readonly IndexDescription[] = [
-  { key: { signAt: 1 }, name: 'gone', expireAfterSeconds: 3_600 },
-];
 
 /** Its processes show life twice a second. */
 const goneAfter: Milliseconds = 3_000;
@@ -70,7 +64,7 @@ export class Releases {
   /** Shows that a process of this release runs, and then looks for others. Throws a MongoError. */
   async look(): Promise<void> {
     const { database, clock, release, by } = this.options;
-    const rows = await database.indexed<ReleaseRow>('releases', releaseIndexes);
+    const rows = await database.indexed<ReleaseRow>('releases');
     const sign = { $set: { signAt: new Date(clock.now()), by } };
     await rows.updateOne({ _id: { $eq: release } }, sign, { upsert: true });
     const others = await rows.find({ _id: { $ne: release } }).toArray();

@@ -23,12 +23,6 @@ interface UnfinishedDocument {
   readonly at: Date;
 }
 
-/** As the driver makes and names them, but only in an empty bucket: one that was restored has none. */
-export const artworkIndexes = {
-  'artwork.files': [{ name: 'filename_1_uploadDate_1', key: { filename: 1, uploadDate: 1 } }],
-  'artwork.chunks': [{ name: 'files_id_1_n_1', key: { files_id: 1, n: 1 }, unique: true }],
-} as const;
-
 const bytesOf = ({ buffer, position }: Binary): Buffer => Buffer.from(buffer).subarray(0, position);
 
 /**

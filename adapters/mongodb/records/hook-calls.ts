@@ -1,4 +1,4 @@
-import type { Collection, IndexDescription } from 'mongodb';
+import type { Collection } from 'mongodb';
 import { Instant, Uuid, type Milliseconds } from '../../../domain/ids.js';
 import {
   HookCallsUnavailable,
@@ -36,12 +36,6 @@ const callOf = ({ _id, hook, number: _number, endsAt: _endsAt, ...call }: CallRo
   hook: Uuid.parse(hook),
 });
 
-export const hookCallIndexes: readonly IndexDescription[] = [
-  { key: { number: 1 }, name: 'by_number' },
-  { key: { hook: 1, number: -1 }, name: 'by_hook' },
-  { key: { endsAt: 1 }, name: 'ended', expireAfterSeconds: 0 },
-];
-
 /** How many counted calls a hook remembers: far more than can be under way. */
 const countedKept = 200;
 /** A hook's calls get their ends whenever it has had this many more. */
@@ -58,7 +52,7 @@ export interface MongoHookCallsOptions {
  * longer among the newest of its hook gets the time of its end, after which the server removes it.
  */
 export const mongoHookCalls = ({ database, keep }: MongoHookCallsOptions): HookCalls => {
-  const indexed = (): Promise<Collection<CallRow>> => database.indexed('hook_calls', hookCallIndexes);
+  const indexed = (): Promise<Collection<CallRow>> => database.indexed('hook_calls');
   const uses = (): Collection<UseRow> => database.collection('hook_uses');
 
   /** Counts a call for its hook, once. Returns how many there are now, or null if it was counted before. */

@@ -1,7 +1,6 @@
-import { ObjectId, type Collection, type IndexDescription } from 'mongodb';
+import { ObjectId, type Collection } from 'mongodb';
 import {
   IdempotencyUnavailable,
-  keptLonger,
   answerTtl,
   type KeyClaim,
   type ClaimOutcome,
@@ -23,10 +22,6 @@ type KeyRow = Omit<KeyClaim, 'owner'> & {
   /** The server deletes the row some time after this. */
   readonly until: Date;
 };
-
-export const keyIndexes: readonly IndexDescription[] = [
-  { key: { until: 1 }, name: 'until', expireAfterSeconds: keptLonger / 1_000 },
-];
 
 const idOf = ({ org, key }: Pick<KeyClaim, 'org' | 'key'>): string => JSON.stringify([org, key]);
 
@@ -140,7 +135,7 @@ export class MongoIdempotencyStore implements IdempotencyStore {
   }
 
   #keys(): Promise<Collection<KeyRow>> {
-    return this.#database.indexed<KeyRow>('idempotency_keys', keyIndexes);
+    return this.#database.indexed<KeyRow>('idempotency_keys');
   }
 
   #running(held: KeyClaim) {

@@ -87,7 +87,7 @@ class MongoLogTiles implements LogTiles {
     );
     const next = {
       size: BigInt(frontier.size),
-      roots: Buffer.concat(frontier.roots),
+      roots: new Binary(Buffer.concat(frontier.roots)),
       position: to,
       epoch: BigInt(epoch),
       pending,
@@ -156,7 +156,7 @@ class MongoLogTiles implements LogTiles {
     const known = await this.#checkpoints().findOne({ _id: { $eq: id } });
     if (known !== null && !bytesOf(known.root).equals(root)) throw new ForkedLog(size);
     if (known === null) {
-      if (!(await isInserted(this.#checkpoints().insertOne({ _id: id, root: asBinary(root), note, at })))) {
+      if (!(await isInserted(this.#checkpoints().insertOne({ _id: id, root: new Binary(root), note, at })))) {
         const other = await this.#checkpoints().findOne({ _id: { $eq: id } });
         if (other === null || !bytesOf(other.root).equals(root)) throw new ForkedLog(size);
       }
@@ -180,7 +180,7 @@ class MongoLogTiles implements LogTiles {
     // First the document that makes tiles count; then they may go one by one.
     await this.#tree().updateOne(
       { _id: { $eq: 'tree' } },
-      { $set: { size: 0n, roots: asBinary(Buffer.alloc(0)), position: 0n, pending: [] } },
+      { $set: { size: 0n, roots: new Binary(Buffer.alloc(0)), position: 0n, pending: [] } },
     );
     if (tree.size === 0) return;
     await this.#orgs().deleteMany({});
@@ -206,17 +206,14 @@ class MongoLogTiles implements LogTiles {
     exists: boolean,
     from: number,
     epoch: number,
-    next: Omit<TreeDocument, '_id' | 'roots'> & { readonly roots: Buffer },
+    next: Omit<TreeDocument, '_id'>,
   ): Promise<boolean> {
-    const document = { ...next, roots: asBinary(next.roots) };
-    if (exists) {
-      const { matchedCount } = await this.#tree().updateOne(
-        { _id: { $eq: 'tree' }, size: { $eq: BigInt(from) }, epoch: { $lte: BigInt(epoch) } },
-        { $set: document },
-      );
-      return matchedCount === 1;
-    }
-    return isInserted(this.#tree().insertOne({ _id: 'tree', ...document }));
+    if (!exists) return isInserted(this.#tree().insertOne({ _id: 'tree', ...next }));
+    const { matchedCount } = await this.#tree().updateOne(
+      { _id: { $eq: 'tree' }, size: { $eq: BigInt(from) }, epoch: { $lte: BigInt(epoch) } },
+      { $set: next },
+    );
+    return matchedCount === 1;
   }
 
   async #putTile({ level, n, hashes, after, orgSeqs }: TileRow): Promise<void> {
@@ -225,9 +222,9 @@ class MongoLogTiles implements LogTiles {
       level,
       n: BigInt(n),
       width,
-      hashes: asBinary(hashes),
+      hashes: new Binary(hashes),
       position: after,
-      seqs: asBinary(orgSeqs),
+      seqs: new Binary(orgSeqs),
     };
     const grow = () =>
       this.#tiles().updateOne({ _id: { $eq: tileId(level, n) }, width: { $lte: width } }, { $set: content });
@@ -269,17 +266,13 @@ class MongoLogTiles implements LogTiles {
   }
   #tree = () => this.#of<TreeDocument>('log_tree');
   #tiles = () => this.#of<TileDocument>('log_tiles');
-  #indexedTiles = () => this.database.indexed<TileDocument>('log_tiles', tileIndexes);
+  #indexedTiles = () => this.database.indexed<TileDocument>('log_tiles');
   #orgs = () => this.#of<{ readonly _id: string; readonly events: bigint }>('log_orgs');
   #checkpoints = () => this.#of<CheckpointDocument>('log_checkpoints');
   #damage = () => this.#of<DamageDocument>('log_damage');
 }
 
-export const tileIndexes = [{ name: 'level_position_1', key: { level: 1, position: 1 } }];
-
 const hourLength = '2026-03-01T12'.length;
-
-const asBinary = (bytes: Buffer): Binary => new Binary(bytes);
 
 const treeOf = ({ size, roots, position, epoch }: TreeDocument): LogTree => ({
   size: Number(size),

@@ -1,4 +1,4 @@
-import type { Collection, IndexDescription } from 'mongodb';
+import type { Collection } from 'mongodb';
 import { windowLength, type RateLimiter } from '../../../application/ports/rate-limiter.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { withTimeout } from '../../../application/timing/with-timeout.js';
@@ -14,10 +14,6 @@ interface CounterRow {
   /** The server deletes the row some time after this. */
   readonly until: Date;
 }
-
-export const counterIndexes: readonly IndexDescription[] = [
-  { key: { until: 1 }, name: 'until', expireAfterSeconds: 0 },
-];
 
 interface Hit {
   readonly subject: string;
@@ -80,7 +76,7 @@ export class MongoRateLimiter implements RateLimiter {
 
   /** One call for each counter: of n hits on it, each gets a count of its own. */
   async #countAll(hits: readonly Hit[]): Promise<readonly number[]> {
-    const counters = await this.options.database.indexed<CounterRow>('rate_counters', counterIndexes);
+    const counters = await this.options.database.indexed<CounterRow>('rate_counters');
     const ids = hits.map(({ subject, window }) => `${window} ${subject}`);
     const sizes = new Map<string, number>();
     for (const id of ids) sizes.set(id, (sizes.get(id) ?? 0) + 1);

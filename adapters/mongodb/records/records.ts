@@ -1,4 +1,4 @@
-import type { Collection, Filter, IndexDescription } from 'mongodb';
+import type { Collection, Filter } from 'mongodb';
 import { ImportsUnavailable, type ImportRecords } from '../../../application/ports/import-records.js';
 import type { Records, StoredRecord } from '../../../application/ports/records.js';
 import { SignInUnavailable, type SignInRecords } from '../../../application/ports/sign-in-records.js';
@@ -13,11 +13,6 @@ type Row = Omit<StoredRecord<string>, 'ends'> & {
   /** The server deletes the row some time after this; absent if it never ends. */
   readonly ends?: Date;
 };
-
-export const recordIndexes: readonly IndexDescription[] = [
-  { key: { owner: 1, kind: 1, id: 1 }, name: 'by_owner' },
-  { key: { ends: 1 }, name: 'ended', expireAfterSeconds: 0 },
-];
 
 const keyOf = (kind: string, id: string): string => `${kind} ${id}`;
 
@@ -50,7 +45,7 @@ const mongoRecords = <Kind extends string>(
   { database, clock }: MongoRecordsOptions,
   Unavailable: typeof SignInUnavailable | typeof ImportsUnavailable,
 ): Records<Kind> => {
-  const indexed = (): Promise<Collection<Row>> => database.indexed('sign_in_records', recordIndexes);
+  const indexed = (): Promise<Collection<Row>> => database.indexed('sign_in_records');
   const now = (): Date => new Date(clock.now());
   const isCurrent = ({ ends }: Row): boolean => ends === undefined || ends > now();
 

@@ -1,4 +1,3 @@
-import type { IndexDescription } from 'mongodb';
 import type { RequestRecord, RequestRows } from '../../../application/ports/requests.js';
 import { Instant } from '../../../domain/ids.js';
 import { sendAll, type MongoDatabase } from '../client/database.js';
@@ -14,20 +13,6 @@ const recordOf = ({ _id, subjects = [], ...record }: RequestRow): RequestRecord 
   ...record,
   subjects,
 });
-
-export const requestIndexes: readonly IndexDescription[] = [
-  { key: { at: 1 }, name: 'by_at' },
-  {
-    key: { subjects: 1, at: -1, _id: -1 },
-    name: 'by_subject',
-    partialFilterExpression: { subjects: { $exists: true } },
-  },
-  {
-    key: { org: 1, subjects: 1, at: -1, _id: -1 },
-    name: 'by_org_and_subject',
-    partialFilterExpression: { subjects: { $exists: true } },
-  },
-];
 
 /** Removing this many at a time delays no other work. */
 const removedAtOnce = 1_000;
