@@ -1,10 +1,11 @@
 import { DatabaseSync } from '@photostructure/sqlite';
-import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { numberFrom, openForReading, syncDirectory } from './database.js';
+import { closeToOthers, numberFrom, openForReading, syncDirectory } from './database.js';
 import { DamagedLog } from '../../application/log/damaged-log.js';
 import { assertReadable } from '../../application/log/log-format.js';
-import { logChecker } from './verification/log-checker.js';
+import type { Milliseconds } from '../../domain/ids.js';
+import { hashOf, logChecker } from './verification/log-checker.js';
 
 /** Where the log of a copy ends. */
 export interface CopiedLog {
@@ -16,7 +17,15 @@ export interface CopiedLog {
 /** How long to wait for a lock: the service holds each for moments only. */
 const busyTimeout = 30_000;
 
-const ownerOnly = 0o600;
+/** Copies a file as it is at one moment: one read transaction covers it and its write-ahead log. */
+export const vacuumInto = (from: string, to: string, timeout: Milliseconds): void => {
+  const database = new DatabaseSync(from, { readOnly: true, timeout });
+  try {
+    database.prepare('vacuum into ?').run(to);
+  } finally {
+    database.close();
+  }
+};
 
 /**
  * Reads a copy back: the file itself, and every event with its hash. Throws NewerLog, DamagedLog, and
@@ -37,15 +46,10 @@ export const checkCopy = (path: string): CopiedLog => {
       .get();
     if ((last?.position ?? 0) !== reached)
       throw new DamagedLog(BigInt(reached + 1), `the log should go on to position ${last?.position ?? 0}`);
-    return { position: String(reached), hash: last === undefined ? null : hashIn(last.metadata) };
+    return { position: String(reached), hash: last === undefined ? null : hashOf(last.metadata) };
   } finally {
     database.close();
   }
-};
-
-const hashIn = (metadata: string): string => {
-  const { hash }: { readonly hash: string } = JSON.parse(metadata);
-  return hash;
 };
 
 /** Makes a file durable that was written by other means. */
@@ -60,21 +64,15 @@ export const syncFile = (path: string): void => {
 };
 
 /**
- * Copies events.db as it is at one moment, also while the service runs: one read transaction covers the file
- * and its write-ahead log. The copy is checked and durable when this returns; before that it has another
- * name. Throws the errors of `checkCopy`.
+ * Copies events.db as it is at one moment, also while the service runs. The copy is checked and durable when
+ * this returns; before that it has another name. Throws the errors of `checkCopy`.
  */
 export const copyEvents = (from: string, to: string): CopiedLog => {
   const unfinished = `${to}.unfinished`;
   rmSync(unfinished, { force: true });
-  const database = new DatabaseSync(from, { readOnly: true, timeout: busyTimeout });
+  vacuumInto(from, unfinished, busyTimeout);
   try {
-    database.prepare('vacuum into ?').run(unfinished);
-  } finally {
-    database.close();
-  }
-  try {
-    chmodSync(unfinished, ownerOnly);
+    closeToOthers(unfinished);
     const copied = checkCopy(unfinished);
     for (const suffix of ['-wal', '-shm']) rmSync(`${unfinished}${suffix}`, { force: true });
     syncFile(unfinished);
@@ -82,6 +80,6 @@ export const copyEvents = (from: string, to: string): CopiedLog => {
     syncDirectory(dirname(to));
     return copied;
   } finally {
-    if (existsSync(unfinished)) rmSync(unfinished, { force: true });
+    rmSync(unfinished, { force: true });
   }
 };

@@ -1,5 +1,5 @@
 import { DatabaseSync } from '@photostructure/sqlite';
-import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { messageOf } from '../../domain/errors.js';
 import type { Milliseconds } from '../../domain/ids.js';
@@ -16,6 +16,27 @@ export const numberFrom = (
   const row: Readonly<Record<string, unknown>> | undefined = statement.get(...parameters);
   const value = row === undefined ? null : Object.values(row)[0];
   return typeof value === 'number' ? value : null;
+};
+
+/** A query whose rows are arrays of their columns. */
+export const prepareArrays = (database: Database, sql: string): Statement => {
+  const statement = database.prepare(sql);
+  statement.setReturnArrays(true);
+  return statement;
+};
+
+/** All of the work is stored, or nothing of it. */
+export const inTransaction = <Result>(database: Database, work: () => Result): Result => {
+  database.exec('begin immediate');
+  try {
+    const result = work();
+    database.exec('commit');
+    return result;
+  } catch (error) {
+    // A full disk has rolled it back already.
+    if (database.isTransaction) database.exec('rollback');
+    throw error;
+  }
 };
 
 /** The SQLite result codes that matter here. An extended code has the primary code in its low byte. */
@@ -36,28 +57,23 @@ export const resultCode = {
 export const errcodeOf = (error: unknown): number | null =>
   error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : null;
 
-const primaryCode = (errcode: number) => errcode & 0xff;
+const isOneOf = (errcode: number | null, primaryCodes: readonly number[]): boolean =>
+  errcode !== null && primaryCodes.includes(errcode & 0xff);
 
 /** Whether the file's content can't be read as a database. */
 export const isDamage = (errcode: number | null): boolean =>
-  errcode !== null &&
-  (primaryCode(errcode) === resultCode.corrupt || primaryCode(errcode) === resultCode.notADatabase);
+  isOneOf(errcode, [resultCode.corrupt, resultCode.notADatabase]);
 
 /** Whether the statement was at fault, not the disk. */
 export const isStatementError = (errcode: number): boolean =>
-  primaryCode(errcode) === resultCode.error ||
-  primaryCode(errcode) === resultCode.constraint ||
-  primaryCode(errcode) === resultCode.mismatch;
+  isOneOf(errcode, [resultCode.error, resultCode.constraint, resultCode.mismatch]);
 
 /**
  * Whether a commit that failed with this code left nothing behind. A transaction becomes valid with the last
  * frame that is written; these errors come before it.
  */
 export const isCertainlyUnwritten = (errcode: number | null): boolean =>
-  errcode !== null &&
-  (primaryCode(errcode) === resultCode.full ||
-    primaryCode(errcode) === resultCode.readonly ||
-    errcode === resultCode.ioErrorWrite);
+  isOneOf(errcode, [resultCode.full, resultCode.readonly]) || errcode === resultCode.ioErrorWrite;
 
 const isDirectory = (path: string): boolean => existsSync(path) && statSync(path).isDirectory();
 
@@ -105,11 +121,7 @@ export const lockDirectory = (directory: string): { readonly release: () => void
     lock.exec('pragma journal_mode = delete; begin exclusive');
   } catch (error) {
     if (lock.isOpen) lock.close();
-    const errcode = errcodeOf(error);
-    if (
-      errcode !== null &&
-      (primaryCode(errcode) === resultCode.busy || primaryCode(errcode) === resultCode.locked)
-    )
+    if (isOneOf(errcodeOf(error), [resultCode.busy, resultCode.locked]))
       throw new DataDirectoryInUse(directory);
     throw new Error(`The data directory ${directory} can't be used: ${messageOf(error)}`, { cause: error });
   }
@@ -126,6 +138,11 @@ export const checkpointPages = 3_000;
 /** Files that an earlier version or a copy has left may be open to others. */
 export const closeToOthers = (path: string): void => {
   for (const file of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(file)) chmodSync(file, 0o600);
+};
+
+/** Removes a database with what belongs to it. */
+export const removeDatabase = (path: string): void => {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(`${path}${suffix}`, { force: true });
 };
 
 /**

@@ -1,7 +1,6 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import type { EventMark } from '../../../application/ports/event-store.js';
 import {
   PersonalKeysUnavailable,
   type NumberedBlock,
@@ -10,10 +9,10 @@ import {
   type StoredBlock,
 } from '../../../application/ports/personal-keys.js';
 import { messageOf } from '../../../domain/errors.js';
-import { Instant, Uuid } from '../../../domain/ids.js';
-import { syncFile } from '../backup.js';
-import { closeToOthers, syncDirectory, type Database } from '../database.js';
+import { syncFile, vacuumInto } from '../backup.js';
+import { closeToOthers, inTransaction, syncDirectory, type Database } from '../database.js';
 import type { InsideGate } from '../gate.js';
+import { markFrom } from '../log/event-marks.js';
 
 /** Readers and the writer wait for each other for moments only. */
 const busyTimeout = 10_000;
@@ -40,10 +39,6 @@ const Row = z.object({
 });
 
 const MarkRow = z.object({ position: z.int(), event: z.string().nullable() });
-const Mark = z.object({ id: Uuid, hash: z.string(), at: Instant });
-
-const eventFrom = (text: string | null): EventMark | null =>
-  text === null ? null : Mark.parse(JSON.parse(text));
 
 /** The path of the keys' file in a data directory. */
 export const keysPath = (directory: string): string => join(directory, 'keys.db');
@@ -78,18 +73,7 @@ export const openPersonalKeys = (
     }
   };
 
-  const inTransaction = <Result>(work: () => Result): Result => {
-    database.exec('begin immediate');
-    try {
-      const result = work();
-      database.exec('commit');
-      return result;
-    } catch (error) {
-      // A full disk has rolled it back already.
-      if (database.isTransaction) database.exec('rollback');
-      throw error;
-    }
-  };
+  const change = <Result>(work: () => Result): Promise<Result> => run(() => inTransaction(database, work));
 
   const insert = (added: readonly NumberedBlock[]): void => {
     const statement = database.prepare('insert into blocks values (?, 1, ?, ?, ?)');
@@ -109,19 +93,16 @@ export const openPersonalKeys = (
     const found: unknown = database.prepare('select position, event from shredder').get();
     if (found === undefined) return null;
     const { position, event } = MarkRow.parse(found);
-    return { position: BigInt(position), event: eventFrom(event) };
+    return { position: BigInt(position), event: markFrom(event).event ?? null };
   };
 
   return {
     first: (make) =>
-      run(() =>
-        inTransaction(() => {
-          if (database.prepare('select 1 from blocks').get() === undefined)
-            insert([{ number: 0, ...make(0) }]);
-          return blocks('number = 0')[0] ?? null;
-        }),
-      ),
-    add: (added) => run(() => inTransaction(() => insert(added))),
+      change(() => {
+        if (database.prepare('select 1 from blocks').get() === undefined) insert([{ number: 0, ...make(0) }]);
+        return blocks('number = 0')[0] ?? null;
+      }),
+    add: (added) => change(() => insert(added)),
     load: (numbers) => run(() => numbers.flatMap((number) => blocks('number = ?', number))),
     after: (number, limit) => run(() => blocks('number > ? order by number limit ?', number, limit)),
     replace: ({ number, version, wrappedBy, iv, sealed }) =>
@@ -135,17 +116,15 @@ export const openPersonalKeys = (
       }),
     mark: () => run(mark),
     saveMark: ({ position, event }, before, uses) =>
-      run(() =>
-        inTransaction(() => {
-          const use = database.prepare('insert or ignore into uses values (?)');
-          for (const number of uses) use.run(number);
-          if (mark()?.position !== before?.position) return false;
-          database
-            .prepare('insert or replace into shredder values (1, ?, ?)')
-            .run(Number(position), event === null ? null : JSON.stringify(event));
-          return true;
-        }),
-      ),
+      change(() => {
+        const use = database.prepare('insert or ignore into uses values (?)');
+        for (const number of uses) use.run(number);
+        if (mark()?.position !== before?.position) return false;
+        database
+          .prepare('insert or replace into shredder values (1, ?, ?)')
+          .run(Number(position), event === null ? null : JSON.stringify(event));
+        return true;
+      }),
     missing: (numbers) =>
       run(() => {
         const isThere = database.prepare('select 1 from blocks where number = ?');
@@ -183,12 +162,7 @@ const open = (path: string, readOnly: boolean): Database => {
  * Copies the file as it is at one moment, also while the service runs. The copy is durable when this returns.
  */
 export const copyKeys = (from: string, to: string): void => {
-  const database = new DatabaseSync(from, { readOnly: true, timeout: busyTimeout });
-  try {
-    database.prepare('vacuum into ?').run(to);
-  } finally {
-    database.close();
-  }
+  vacuumInto(from, to, busyTimeout);
   closeToOthers(to);
   syncFile(to);
 };

@@ -3,7 +3,7 @@ import { EventStoreUnavailable } from '../../../application/ports/event-store.js
 import type { RawLog, StoredEvent } from '../../../application/ports/raw-log.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { StreamName } from '../../../domain/ids.js';
-import { errcodeOf, isDamage, type Database, type Statement } from '../database.js';
+import { errcodeOf, isDamage, prepareArrays, type Database, type Statement } from '../database.js';
 import type { InsideGate } from '../gate.js';
 import {
   assertInPlace,
@@ -13,16 +13,8 @@ import {
   type EventRow,
 } from '../log/event-rows.js';
 
-const storedEvent = ([
-  position,
-  stream,
-  revision,
-  id,
-  type,
-  data,
-  personal,
-  metadata,
-]: EventRow): StoredEvent => ({
+const storedEvent = ([position, stream, revision, id, type, data, personal, metadata]:
+  EventRow | CheckedRow): StoredEvent => ({
   position: BigInt(position),
   stream: stream as StreamName,
   revision,
@@ -51,13 +43,9 @@ export class SqliteRawLog implements RawLog {
     readonly inGate?: InsideGate;
   }) {
     this.#inGate = inGate;
-    const prepare = (sql: string): Statement => {
-      const statement = database.prepare(sql);
-      statement.setReturnArrays(true);
-      return statement;
-    };
-    this.#log = prepare(checkedRows);
-    this.#stream = prepare(
+    this.#log = prepareArrays(database, checkedRows);
+    this.#stream = prepareArrays(
+      database,
       `select ${eventColumns} from events where stream = ? and revision >= ? order by revision limit ?`,
     );
   }
@@ -66,7 +54,7 @@ export class SqliteRawLog implements RawLog {
     const rows: readonly CheckedRow[] = this.#read(after + 1n, this.#log, Number(after), limit);
     return rows.map((row, at) => {
       assertInPlace(row, Number(after) + at + 1);
-      return storedEvent([row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7]]);
+      return storedEvent(row);
     });
   }
 

@@ -1,5 +1,4 @@
 import { DatabaseSync } from '@photostructure/sqlite';
-import { rmSync } from 'node:fs';
 import {
   ReadModelsUnavailable,
   type BuildState,
@@ -15,7 +14,10 @@ import {
   checkpointPages,
   emptyWriteAheadLog,
   errcodeOf,
+  inTransaction,
   isDamage,
+  prepareArrays,
+  removeDatabase,
   type Database,
   type Statement,
 } from '../database.js';
@@ -63,6 +65,8 @@ interface BuildPlace {
   readonly version: number;
   readonly generation: number;
 }
+
+const tableAt = (place: BuildPlace): string => tableOf(place, place.version, place.generation);
 
 /** Projecting waits while this many documents are removed. */
 const removedAtOnce = 500;
@@ -140,7 +144,7 @@ export class SqliteProjectionStore implements ProjectionStore {
   async activate(projection: Projection<unknown>, generation: number): Promise<void> {
     this.#guard(() => {
       const { name, version } = projection;
-      this.#inTransaction(() => {
+      inTransaction(this.#database, () => {
         this.#build(projection, generation);
         this.#database
           .prepare("update builds set state = 'active' where name = ? and version = ? and generation = ?")
@@ -172,7 +176,7 @@ export class SqliteProjectionStore implements ProjectionStore {
 
   async save(batches: readonly ProjectedBatch[]): Promise<void> {
     this.#guard(() =>
-      this.#inTransaction(() => {
+      inTransaction(this.#database, () => {
         for (const { projection, generation, documents } of batches) {
           const build = this.#build(projection, generation);
           for (const stored of documents) writeDocument(build, stored);
@@ -191,16 +195,16 @@ export class SqliteProjectionStore implements ProjectionStore {
    * reads or feeds them by then; and empties the write-ahead log, which may hold erased content.
    */
   async tidy(): Promise<void> {
-    const retired = this.#guard(() => this.#places("state = 'retired'"));
-    const tables = retired.map((place) => tableOf(place, place.version, place.generation));
-    for (const [index, table] of tables.entries()) {
-      const place = retired[index];
-      if (place === undefined || !this.#retired.has(table)) continue;
+    const retired = new Map(
+      this.#guard(() => this.#places("state = 'retired'")).map((place) => [tableAt(place), place]),
+    );
+    for (const [table, place] of retired) {
+      if (!this.#retired.has(table)) continue;
       const some = `delete from ${table} where created in (select created from ${table} limit ${removedAtOnce})`;
       while (this.#guard(() => this.#database.prepare(some).run().changes) > 0) await nextTurn();
       this.#guard(() => this.#drop(place));
     }
-    this.#retired = new Set(tables);
+    this.#retired = new Set(retired.keys());
     this.#guard(() => emptyWriteAheadLog(this.#database));
   }
 
@@ -210,7 +214,7 @@ export class SqliteProjectionStore implements ProjectionStore {
       this.#database.close();
       this.#builds = new Map();
       this.#checkpoints = new Map();
-      removeFile(this.options.path);
+      removeDatabase(this.options.path);
       this.#database = openFile(this.options.path);
     });
     this.options.onReplaced?.();
@@ -255,17 +259,6 @@ export class SqliteProjectionStore implements ProjectionStore {
     }
   }
 
-  #inTransaction(work: () => void): void {
-    this.#database.exec('begin immediate');
-    try {
-      work();
-      this.#database.exec('commit');
-    } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec('rollback');
-      throw error;
-    }
-  }
-
   #rows({ name }: Projection<unknown>): readonly BuildRow[] {
     const rows: readonly BuildRow[] = this.#database
       .prepare(
@@ -278,7 +271,7 @@ export class SqliteProjectionStore implements ProjectionStore {
   #begin(projection: Projection<unknown>, state: BuildRow['state']): BuildState {
     const { name, version } = projection;
     const generation = Math.max(0, ...this.#rows(projection).map((row) => row.generation)) + 1;
-    this.#inTransaction(() => {
+    inTransaction(this.#database, () => {
       this.#database.exec(createTable(projection, tableOf(projection, version, generation)));
       this.#database
         .prepare(
@@ -296,10 +289,11 @@ export class SqliteProjectionStore implements ProjectionStore {
     return places;
   }
 
-  #drop({ name, version, generation }: BuildPlace): void {
-    const table = tableOf({ name }, version, generation);
+  #drop(place: BuildPlace): void {
+    const { name, version, generation } = place;
+    const table = tableAt(place);
     this.#builds.delete(table);
-    this.#inTransaction(() => {
+    inTransaction(this.#database, () => {
       this.#database.exec(`drop table if exists ${table}`);
       this.#database
         .prepare('delete from builds where name = ? and version = ? and generation = ?')
@@ -318,10 +312,8 @@ export class SqliteProjectionStore implements ProjectionStore {
       throw new ReadModelsUnavailable(`${projection.name} v${projection.version} has no build ${generation}`);
     const fields = fieldsOf(projection).map(columnOf);
     const columns = ['org', ...fields, 'agenda'];
-    const lookup = this.#database.prepare(lookupQuery(table));
-    lookup.setReturnArrays(true);
     const build: OpenBuild = {
-      lookup,
+      lookup: prepareArrays(this.#database, lookupQuery(table)),
       updateDocument: this.#database.prepare(
         `update ${table} set position = ?, document = ? where created = ? and position < ? ${columns.map((column) => `and ${column} is ?`).join(' ')}`,
       ),
@@ -367,7 +359,7 @@ const openOrReplace = (path: string): Database => {
     return openFile(path);
   } catch (error) {
     if (!isDamaged(error)) throw error;
-    removeFile(path);
+    removeDatabase(path);
     return openFile(path);
   }
 };
@@ -386,8 +378,4 @@ const openFile = (path: string): Database => {
     database.close();
     throw error;
   }
-};
-
-const removeFile = (path: string): void => {
-  for (const suffix of ['', '-wal', '-shm']) rmSync(`${path}${suffix}`, { force: true });
 };

@@ -13,16 +13,16 @@ import type { Clock } from '../../../application/ports/system.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { Projection } from '../../../projections/projection.js';
-import { errcodeOf, openForReading, type Database, type Statement } from '../database.js';
+import { errcodeOf, openForReading, prepareArrays, type Database, type Statement } from '../database.js';
 import { isDamaged, storedOf } from './projection-store.js';
 import {
-  acrossQuery,
   agendaQuery,
   bindable,
-  countAcrossQuery,
   countQuery,
   fieldsOf,
   lookupQuery,
+  ofAll,
+  ofOwner,
   pageQuery,
   tableOf,
   type DocumentRow,
@@ -49,6 +49,9 @@ const assertAcross = (
   return fields;
 };
 
+const valuesOf = (where: PageAcrossQuery['where'], fields: readonly string[]): readonly (string | null)[] =>
+  fields.map((field) => bindable(where[field] ?? null));
+
 /** Refuses a list from a build whose documents belonged to other owners. */
 const assertListed = ({ name, listedFrom = 0 }: Projection<unknown>, { version }: ActiveBuild): void => {
   if (version < listedFrom)
@@ -62,18 +65,14 @@ const endOfLog = Number.MAX_SAFE_INTEGER;
 interface ActiveBuild {
   readonly version: number;
   readonly table: string;
-  readonly lookup: Statement;
-  /** By the names of the fields that they filter by. */
-  readonly pages: Map<string, Statement>;
+  /** By their SQL. */
+  readonly statements: Map<string, Statement>;
   /** When to check whether it is still the active one. */
   checkAt: Milliseconds;
 }
 
-/** A statement and its values. */
-type Query = (
-  build: ActiveBuild,
-  database: Database,
-) => readonly [Statement, ...(readonly (string | number | null)[])];
+/** A statement in SQL, and its values. */
+type Query = (build: ActiveBuild) => readonly [sql: string, ...values: readonly (string | number | null)[]];
 
 export interface SqliteReadModelsOptions {
   readonly path: string;
@@ -96,7 +95,7 @@ export class SqliteReadModels implements ReadModels {
   constructor(private readonly options: SqliteReadModelsOptions) {}
 
   async get<Document>(projection: Projection<Document>, key: string): Promise<Stored<Document> | null> {
-    return this.#run(projection, ({ lookup }) => [lookup, bindable(key)])[0] ?? null;
+    return this.#run(projection, ({ table }) => [lookupQuery(table), bindable(key)])[0] ?? null;
   }
 
   async page<Document>(
@@ -106,11 +105,10 @@ export class SqliteReadModels implements ReadModels {
     const fields = fieldsOf(projection).filter((field) => where[field] !== undefined);
     if (fields.length < Object.keys(where).length)
       throw new Error(`${projection.name} is not indexed by all of ${Object.keys(where).join(', ')}`);
-    const values = fields.map((field) => bindable(where[field] ?? null));
-    return this.#run(projection, (build, database) => {
+    return this.#run(projection, (build) => {
       assertListed(projection, build);
-      const last = before === undefined ? endOfLog : Number(before);
-      return [this.#pageStatement(build, database, fields), org, ...values, last, limit];
+      const sql = pageQuery(ofOwner(build.table, fields));
+      return [sql, org, ...valuesOf(where, fields), Number(before ?? endOfLog), limit];
     });
   }
 
@@ -119,10 +117,10 @@ export class SqliteReadModels implements ReadModels {
     { where, before, limit }: PageAcrossQuery,
   ): Promise<readonly Stored<Document>[]> {
     const fields = assertAcross(projection, where);
-    return this.#run(projection, ({ table }, database) => [
-      prepare(database, acrossQuery(table, fields)),
-      ...fields.map((field) => bindable(where[field] ?? null)),
-      before === undefined ? endOfLog : Number(before),
+    return this.#run(projection, ({ table }) => [
+      pageQuery(ofAll(table, fields)),
+      ...valuesOf(where, fields),
+      Number(before ?? endOfLog),
       limit,
     ]);
   }
@@ -132,31 +130,27 @@ export class SqliteReadModels implements ReadModels {
     { org, where }: Required<Pick<PageQuery, 'org' | 'where'>>,
   ): Promise<number> {
     const fields = fieldsOf(projection).filter((field) => where[field] !== undefined);
-    const values = fields.map((field) => bindable(where[field] ?? null));
-    return this.#counted(projection, (before) => (build, database) => {
+    return this.#counted(projection, (build) => {
       assertListed(projection, build);
-      return [prepare(database, countQuery(build.table, fields)), org, ...values, before, countedAtOnce];
+      return [countQuery(ofOwner(build.table, fields)), org, ...valuesOf(where, fields)];
     });
   }
 
   async countAcross(projection: Projection<unknown>, where: PageAcrossQuery['where']): Promise<number> {
     const fields = assertAcross(projection, where);
-    const values = fields.map((field) => bindable(where[field] ?? null));
-    return this.#counted(projection, (before) => ({ table }, database) => [
-      prepare(database, countAcrossQuery(table, fields)),
-      ...values,
-      before,
-      countedAtOnce,
+    return this.#counted(projection, ({ table }) => [
+      countQuery(ofAll(table, fields)),
+      ...valuesOf(where, fields),
     ]);
   }
 
   /** Counts in pages, each of which begins before the last document of the one before. */
-  async #counted(projection: Projection<unknown>, pageBefore: (before: number) => Query): Promise<number> {
+  async #counted(projection: Projection<unknown>, query: Query): Promise<number> {
     let total = 0;
     let before = endOfLog;
     for (;;) {
-      const query = pageBefore(before);
-      const [counted] = this.#rows(projection, query, (row: CountRow) => row);
+      const page: Query = (build) => [...query(build), before, countedAtOnce];
+      const [counted] = this.#rows(projection, page, (row: CountRow) => row);
       const [count, last] = counted ?? [0, null];
       total += count;
       if (count < countedAtOnce || last === null) return total;
@@ -169,8 +163,8 @@ export class SqliteReadModels implements ReadModels {
     projection: Projection<Document>,
     { upTo, after, limit }: AgendaQuery,
   ): Promise<readonly Stored<Document>[]> {
-    return this.#run(projection, ({ table }, database) => [
-      prepare(database, agendaQuery(table)),
+    return this.#run(projection, ({ table }) => [
+      agendaQuery(table),
       upTo,
       after?.agenda ?? '',
       Number(after?.created ?? 0n),
@@ -230,7 +224,9 @@ export class SqliteReadModels implements ReadModels {
     const database = (this.#database ??= openMapped(this.options.path));
     const build = this.#activeBuild(projection, database);
     if (build === null) throw new ReadModelNotBuilt(projection);
-    const [statement, ...values] = query(build, database);
+    const [sql, ...values] = query(build);
+    const statement = build.statements.get(sql) ?? prepareArrays(database, sql);
+    build.statements.set(sql, statement);
     const rows: readonly Row[] = statement.all(...values);
     return rows.map(read);
   }
@@ -251,35 +247,18 @@ export class SqliteReadModels implements ReadModels {
       known.checkAt = now + cacheTtl;
       return known;
     }
-    const build = {
-      version: row.version,
-      table,
-      lookup: prepare(database, lookupQuery(table)),
-      pages: new Map(),
-      checkAt: now + cacheTtl,
-    };
+    const build = { version: row.version, table, statements: new Map(), checkAt: now + cacheTtl };
     this.#builds.set(projection, build);
     return build;
   }
 
-  #pageStatement({ table, pages }: ActiveBuild, database: Database, fields: readonly string[]): Statement {
-    const name = fields.join();
-    const known = pages.get(name) ?? prepare(database, pageQuery(table, fields));
-    pages.set(name, known);
-    return known;
-  }
-
   /** The error to throw: ReadModelsUnavailable for an error of SQLite or a damaged file. Reports damage. */
   #explained(error: unknown): unknown {
-    if (isDamaged(error)) this.#reportDamage();
-    else if (errcodeOf(error) === null) return error;
+    if (isDamaged(error)) {
+      if (!this.#isDamaged) this.options.onDamage?.();
+      this.#isDamaged = true;
+    } else if (errcodeOf(error) === null) return error;
     return new ReadModelsUnavailable(`The read models can't be read: ${messageOf(error)}`, { cause: error });
-  }
-
-  #reportDamage(): void {
-    if (this.#isDamaged) return;
-    this.#isDamaged = true;
-    this.options.onDamage?.();
   }
 }
 
@@ -291,10 +270,4 @@ const openMapped = (path: string): Database => {
   const database = openForReading(path);
   database.exec('pragma mmap_size = 17179869184');
   return database;
-};
-
-const prepare = (database: Database, sql: string): Statement => {
-  const statement = database.prepare(sql);
-  statement.setReturnArrays(true);
-  return statement;
 };

@@ -87,32 +87,31 @@ export const createTable = (projection: Projection<unknown>, table: string): str
     ${agenda}`;
 };
 
-/** `fields` in the order of their columns. */
-export const pageQuery = (table: string, fields: readonly string[]): string =>
-  `select key, created, position, document from ${table}
-   where org is ? ${fields.map((field) => `and ${columnOf(field)} = ?`).join(' ')} and created < ? order by created desc limit ?`;
+/** The rows of a page of an organization's documents. `fields` in the order of their columns. */
+export const ofOwner = (table: string, fields: readonly string[]): string =>
+  `${table} where org is ? ${fields.map((field) => `and ${columnOf(field)} = ?`).join(' ')} and created < ? order by created desc limit ?`;
 
-/** Fails if the table was made without the index: without it, the query would look at every row. */
-export const acrossQuery = (table: string, fields: readonly string[]): string =>
-  `select key, created, position, document from ${table} indexed by "${table.slice(1, -1)}_${acrossIndex(fields)}"
+/**
+ * The same, of all organizations together. Fails if the table was made without the index: without it, the
+ * query would look at every row.
+ */
+export const ofAll = (table: string, fields: readonly string[]): string =>
+  `${table} indexed by "${table.slice(1, -1)}_${acrossIndex(fields)}"
    where ${fields.map((field) => `${columnOf(field)} = ?`).join(' and ')} and created < ? order by created desc limit ?`;
 
-/** The number of documents in a page, and the creation of the last one. */
-export const countQuery = (table: string, fields: readonly string[]): string =>
-  `select count(*), min(created) from (select created from ${table}
-   where org is ? ${fields.map((field) => `and ${columnOf(field)} = ?`).join(' ')} and created < ? order by created desc limit ?)`;
+export const pageQuery = (rows: string): string => `select key, created, position, document from ${rows}`;
 
-/** As `countQuery`, of all organizations together. Fails if the table was made without the index. */
-export const countAcrossQuery = (table: string, fields: readonly string[]): string =>
-  `select count(*), min(created) from (select created from ${table} indexed by "${table.slice(1, -1)}_${acrossIndex(fields)}"
-   where ${fields.map((field) => `${columnOf(field)} = ?`).join(' and ')} and created < ? order by created desc limit ?)`;
+/** The number of documents in a page, and the creation of the last one. */
+export const countQuery = (rows: string): string =>
+  `select count(*), min(created) from (select created from ${rows})`;
 
 /** Fails if the table was made without an agenda: without the index, it would find nothing. */
 export const agendaQuery = (table: string): string =>
-  `select key, created, position, document from ${table} indexed by ${indexOf(table, 'agenda')} where agenda <= ? and (agenda, created) > (?, ?) order by agenda, created limit ?`;
+  pageQuery(
+    `${table} indexed by ${indexOf(table, 'agenda')} where agenda <= ? and (agenda, created) > (?, ?) order by agenda, created limit ?`,
+  );
 
-export const lookupQuery = (table: string): string =>
-  `select key, created, position, document from ${table} where key = ?`;
+export const lookupQuery = (table: string): string => pageQuery(`${table} where key = ?`);
 
 export type DocumentRow = readonly [key: string, created: number, position: number, document: string];
 

@@ -28,8 +28,8 @@ const looksPerTurn = 200;
 interface KnownEndpoint {
   endpoint: DeliveryEndpoint;
   state: EndpointState;
-  health: EndpointHealth;
-  lastFailure: string;
+  /** As it was stored last. */
+  row: EndpointRow;
   /** Its deletion is durable. */
   isGone: boolean;
   /** By delivery. */
@@ -76,24 +76,16 @@ export class ClaimBook {
 
   /** Adopts the writer's stored row of an endpoint. A deletion that is under way still counts. */
   setEndpoint(row: EndpointRow): void {
-    const known = this.#endpoints.get(row.endpoint);
-    const lastFailure = row.lastFailure ?? '';
+    const { endpoint, state, version } = row;
+    const known = this.#endpoints.get(endpoint);
     if (known === undefined) {
-      if (row.state === 'closed') return;
-      this.#endpoints.set(row.endpoint, {
-        endpoint: endpointOf(row),
-        state: row.state,
-        health: healthOf(row),
-        lastFailure,
-        isGone: false,
-        claims: new Map(),
-      });
+      const added = { endpoint: endpointOf(row), state, row, isGone: false, claims: new Map() };
+      if (state !== 'closed') this.#endpoints.set(endpoint, added);
       return;
     }
-    if (known.endpoint.version !== row.version) known.endpoint = endpointOf(row);
-    if (known.state !== 'closed') known.state = row.state;
-    known.health = healthOf(row);
-    known.lastFailure = lastFailure;
+    if (known.endpoint.version !== version) known.endpoint = endpointOf(row);
+    if (known.state !== 'closed') known.state = state;
+    known.row = row;
   }
 
   /** The endpoint unless it is unknown or deleted. */
@@ -117,7 +109,7 @@ export class ClaimBook {
 
   resetFailures(endpoint: Uuid): void {
     const known = this.#endpoints.get(endpoint);
-    if (known !== undefined) known.health = { ...known.health, consecutiveFailures: 0 };
+    if (known !== undefined) known.row = { ...known.row, consecutive: 0 };
   }
 
   /** Of each active endpoint, when its first unclaimed delivery is due. */
@@ -169,15 +161,9 @@ export class ClaimBook {
     const known = this.#endpoints.get(id);
     if (known === undefined || known.state === 'closed') return null;
     const { endpoint, org, url } = known.endpoint;
-    const lastFailure = known.lastFailure === '' ? null : known.lastFailure;
-    return {
-      endpoint,
-      org,
-      url,
-      active: known.state === 'open' || known.state === 'opening',
-      lastFailure,
-      ...known.health,
-    };
+    const active = known.state === 'open' || known.state === 'opening';
+    const { lastFailure } = known.row;
+    return { endpoint, org, url, active, lastFailure: lastFailure || null, ...healthOf(known.row) };
   }
 
   tripped(): readonly TrippedEndpoint[] {
@@ -188,16 +174,16 @@ export class ClaimBook {
   trippedEndpoint(endpoint: Uuid): TrippedEndpoint | null {
     const known = this.#endpoints.get(endpoint);
     if (known?.state !== 'tripped') return null;
-    const { health, lastFailure } = known;
+    const { consecutive: consecutiveFailures, lastFailure } = known.row;
     const { org, enabledAt } = known.endpoint;
-    return { org, endpoint, enabledAt, consecutiveFailures: health.consecutiveFailures, lastFailure };
+    return { org, endpoint, enabledAt, consecutiveFailures, lastFailure: lastFailure ?? '' };
   }
 
   health(org: OrganizationId): ReadonlyMap<Uuid, EndpointHealth> {
     return new Map(
       [...this.#endpoints]
         .filter(([, { endpoint }]) => endpoint.org === org)
-        .map(([id, { health }]) => [id, health]),
+        .map(([id, { row }]) => [id, healthOf(row)]),
     );
   }
 

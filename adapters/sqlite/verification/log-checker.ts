@@ -1,6 +1,6 @@
 import { LazyLru } from '../../../application/memory/lazy-lru.js';
 import { verifiedHash, whyDamaged } from '../../../application/log/hash-chain.js';
-import { errcodeOf, isDamage, type Database } from '../database.js';
+import { errcodeOf, isDamage, prepareArrays, type Database } from '../database.js';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
 import type { StreamName } from '../../../domain/ids.js';
 import { assertInPlace, checkedRows, type CheckedRow } from '../log/event-rows.js';
@@ -18,8 +18,7 @@ const rememberedHashes = 50_000;
  * hash follows from its stored texts and the event before it in its stream.
  */
 export const logChecker = (database: Database): LogChecker => {
-  const rows = database.prepare(checkedRows);
-  rows.setReturnArrays(true);
+  const rows = prepareArrays(database, checkedRows);
   const metadataOf = database.prepare(
     'select metadata from events where stream = ? and revision = ? and position < ?',
   );
@@ -62,4 +61,5 @@ export const logChecker = (database: Database): LogChecker => {
   };
 };
 
-const hashOf = (metadata: string): string => (JSON.parse(metadata) as { readonly hash: string }).hash;
+/** The hash in an event's metadata. */
+export const hashOf = (metadata: string): string => (JSON.parse(metadata) as { readonly hash: string }).hash;

@@ -1,12 +1,13 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import {
-  acrossQuery,
   agendaQuery,
   countQuery,
   createTable,
   fieldsOf,
   lookupQuery,
+  ofAll,
+  ofOwner,
   pageQuery,
   tableOf,
 } from '../../../adapters/sqlite/read/read-tables.js';
@@ -42,7 +43,7 @@ describe('the tables of the read models', () => {
         const columns = ['org', ...fields.map((field) => `by_${field}`)]
           .map((column) => `${column}=?`)
           .join(' AND ');
-        expect(planOf(projection, (name) => pageQuery(name, fields))).to.deep.equal([
+        expect(planOf(projection, (name) => pageQuery(ofOwner(name, fields)))).to.deep.equal([
           `SEARCH ${table} USING INDEX ${table}_${['org', ...fields].join('_')} (${columns} AND rowid<?)`,
         ]);
       });
@@ -53,7 +54,7 @@ describe('the tables of the read models', () => {
         const table = tableOf(projection, projection.version, 1).slice(1, -1);
         const sorted = fields.toSorted();
         const columns = sorted.map((field) => `by_${field}=?`).join(' AND ');
-        expect(planOf(projection, (name) => acrossQuery(name, sorted))).to.deep.equal([
+        expect(planOf(projection, (name) => pageQuery(ofAll(name, sorted)))).to.deep.equal([
           `SEARCH ${table} USING INDEX ${table}_all_${sorted.join('_')} (${columns} AND rowid<?)`,
         ]);
       });
@@ -61,7 +62,7 @@ describe('the tables of the read models', () => {
     for (const fields of subsets(fieldsOf(projection)))
       it(`counts ${projection.name} by ${fields.join(' and ') || 'organization alone'} in one index, without a look at the rows`, () => {
         const table = tableOf(projection, projection.version, 1).slice(1, -1);
-        expect(planOf(projection, (name) => countQuery(name, fields)).join()).to.match(
+        expect(planOf(projection, (name) => countQuery(ofOwner(name, fields))).join()).to.match(
           new RegExp(`SEARCH ${table} USING COVERING INDEX ${table}_${['org', ...fields].join('_')} `),
         );
       });
