@@ -13,26 +13,17 @@ import { checkpointText, parseSigner, signNote } from '../../../domain/signed-no
 import { messageOf } from '../../../domain/errors.js';
 import { openForReading } from '../database.js';
 import { insideGate } from '../gate.js';
+import { KeysOfThread, LogOfThread } from '../thread-data.js';
 import type { InputOf, OutputOf } from '../writer/operations.js';
 import { SqliteLogTiles, type TileOperation } from './log-tiles.js';
 import { SqliteRawLog } from './raw-log.js';
 
-const EventKey = z.object({
-  id: z.string(),
-  isRetired: z.boolean().optional(),
-  key: z.custom<Uint8Array>((key) => key instanceof Uint8Array).transform((bytes) => Buffer.from(bytes)),
-});
 const NotaryStart = z.object({
-  log: z.object({
-    path: z.string(),
-    head: z.instanceof(SharedArrayBuffer),
-    gate: z.instanceof(SharedArrayBuffer),
-  }),
+  log: LogOfThread,
   signers: z.array(z.string()),
   scrubEvery: z.number(),
   elsewhere: z.unknown(),
-  // A Buffer is sent to a thread as the array that it is.
-  eventKeys: z.tuple([EventKey]).rest(EventKey),
+  eventKeys: KeysOfThread,
 });
 /**
  * The start data of the thread: the log, and the keys as in their file; without a key nothing is signed.
@@ -196,8 +187,7 @@ const niceness = 10;
 /** Only Linux has a priority per thread. Elsewhere the pauses have to do. */
 const lowerPriority = (): void => {
   try {
-    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1));
-    setPriority(thread, niceness);
+    setPriority(Number(readlinkSync('/proc/thread-self').split('/').at(-1)), niceness);
   } catch {
     return;
   }

@@ -61,25 +61,12 @@ export class NotaryThread {
     readonly isNew: boolean;
     readonly onDamage: (error: DamagedLog) => void;
   }) {
-    const {
-      thread,
-      signers,
-      scrubEvery,
-      elsewhere,
-      eventKeys,
-      onWitnesses,
-      onError = () => undefined,
-    } = notary;
+    const { thread, scrubEvery, elsewhere, onWitnesses, onError = () => undefined } = notary;
+    const signers = [...notary.signers];
+    const eventKeys: NotaryStart['eventKeys'] = [...notary.eventKeys(isNew)];
+    const start: NotaryStart = { log: shared, signers, scrubEvery, elsewhere, eventKeys };
     this.#writer = writer;
-    this.#worker = new Worker(thread, {
-      workerData: {
-        log: shared,
-        signers: [...signers],
-        scrubEvery,
-        elsewhere,
-        eventKeys: [...eventKeys(isNew)],
-      } satisfies NotaryStart,
-    });
+    this.#worker = new Worker(thread, { workerData: start });
     this.#worker.unref();
     this.#ended = new Promise((resolve) => this.#worker.once('exit', () => resolve()));
     this.#worker.on('error', (error) => onError(messageOf(error)));

@@ -11,26 +11,14 @@ import { emptyInterval } from '../database.js';
 import { openLogReader } from '../log/log-reader.js';
 import { openPersonalKeys } from '../keys/personal-keys.js';
 import { insideGate } from '../gate.js';
+import { KeysOfThread, LogOfThread } from '../thread-data.js';
 import { SqliteProjectionStore } from './projection-store.js';
-
-/** In base64, because a buffer that comes to another thread is a plain array of bytes there. */
-const EncodedKey = z.object({
-  id: z.string(),
-  key: z.string().transform((text) => Buffer.from(text, 'base64')),
-});
 
 /** The start data of the thread: the log, and the path of the read models' file. */
 const ProjectorStart = z.object({
-  log: z.object({
-    path: z.string(),
-    head: z.instanceof(SharedArrayBuffer),
-    gate: z.instanceof(SharedArrayBuffer),
-  }),
+  log: LogOfThread,
   path: z.string(),
-  keys: z.object({
-    path: z.string(),
-    masters: z.tuple([EncodedKey], EncodedKey),
-  }),
+  keys: z.object({ path: z.string(), masters: KeysOfThread }),
 });
 export type ProjectorStart = z.input<typeof ProjectorStart>;
 

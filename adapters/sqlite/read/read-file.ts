@@ -1,14 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { ReadModels } from '../../../application/ports/read-models.js';
 import type { Clock } from '../../../application/ports/system.js';
 import { ProjectionBoard, type ProjectorStatus } from '../../../application/projecting/projection-board.js';
 import { readsWait, type ReadYourWrites } from '../../../application/projecting/read-your-writes.js';
 import { withTimeout } from '../../../application/timing/with-timeout.js';
 import { FinalError } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
-import type { MasterKey, MasterKeys } from '../../../domain/webhook-signing.js';
+import type { MasterKeys } from '../../../domain/webhook-signing.js';
 import { errcodeOf, openForReading } from '../database.js';
 import { DamagedLog } from '../../../application/log/damaged-log.js';
 import type { SharedLog } from '../log/log-reader.js';
@@ -30,19 +29,6 @@ export interface ReadFileOptions {
   readonly onDamage: (error: DamagedLog) => void;
   /** The projector met an error that stays: end the process with exit code 1. */
   readonly fail: (error: FinalError) => void;
-}
-
-/**
- * The read models of the embedded engine: queries on read.db, and the thread that projects the log into it.
- */
-export interface ReadFile {
-  readonly readModels: ReadModels;
-  readonly readYourWrites: ReadYourWrites;
-  status(): ProjectorStatus;
-  /** Starts a new build of a projection beside the one in use. Returns false for an unknown name. */
-  rebuild(name: string): Promise<boolean>;
-  /** Saves projected changes, then ends the thread. */
-  close(): Promise<void>;
 }
 
 const restartAfter: Milliseconds = 1_000;
@@ -76,25 +62,24 @@ export const openReadFile = async (options: ReadFileOptions): Promise<ReadFile> 
   const head = Atomics.load(new BigInt64Array(options.log.head), 0);
   for (const { name, checkpoint } of readCheckpoints(path))
     assertNotPast(head, { [`The projection ${name}`]: checkpoint });
-  const file = new ProjectedFile(path, options);
+  const file = new ReadFile(path, options);
   await file.begun;
   return file;
 };
 
-const encoded = ([newest, ...older]: MasterKeys): ProjectorStart['keys']['masters'] => {
-  const encode = ({ id, key }: MasterKey) => ({ id, key: key.toString('base64') });
-  return [encode(newest), ...older.map(encode)];
-};
-
-class ProjectedFile implements ReadFile {
+/**
+ * The read models of the embedded engine: queries on read.db, and the thread that projects the log into it.
+ */
+export class ReadFile {
   readonly readModels: SqliteReadModels;
   readonly readYourWrites: ReadYourWrites;
+  /** Resolves when the projector starts to catch up. */
   readonly begun: Promise<void>;
   readonly #board: ProjectionBoard;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #worker: Worker | null = null;
-  #begin: () => void = () => {};
+  #begin: () => void = () => undefined;
 
   constructor(
     private readonly path: string,
@@ -118,12 +103,14 @@ class ProjectedFile implements ReadFile {
     return this.#board.current();
   }
 
+  /** Starts a new build of a projection beside the one in use. Returns false for an unknown name. */
   async rebuild(name: string): Promise<boolean> {
     const isKnown = this.status().projections.some((projection) => projection.name === name);
     if (isKnown) this.#send({ kind: 'rebuild', name });
     return isKnown;
   }
 
+  /** Saves projected changes, then ends the thread. */
   async close(): Promise<void> {
     const { clock } = this.options;
     this.#closing.abort();
@@ -142,13 +129,9 @@ class ProjectedFile implements ReadFile {
   async #run(): Promise<void> {
     const { clock, log, keys, thread } = this.options;
     while (!this.#closing.signal.aborted) {
-      const worker = new Worker(thread, {
-        workerData: {
-          log,
-          path: this.path,
-          keys: { path: keys.path, masters: encoded(keys.masters) },
-        } satisfies ProjectorStart,
-      });
+      const masters: ProjectorStart['keys']['masters'] = [...keys.masters];
+      const start: ProjectorStart = { log, path: this.path, keys: { path: keys.path, masters } };
+      const worker = new Worker(thread, { workerData: start });
       this.#worker = worker;
       worker.on('message', (message: FromProjector) => this.#receive(message));
       let reason = 'The projector ended.';
