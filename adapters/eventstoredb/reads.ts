@@ -461,7 +461,6 @@ export class Reads {
     return this.ofLog(session, read, 0n);
   }
 
-
   /** A read of the events in streams of ours. */
   ours(
     { client }: Session,

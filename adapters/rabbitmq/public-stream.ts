@@ -1,5 +1,4 @@
 import { PublicStreamUnavailable, type PublicStream } from '../../application/ports/public-stream.js';
-
 import { cloudEventAttributes, externalEvent } from '../../application/log/watch-log.js';
 import type { LoggedEvent } from '../../domain/events.js';
 import type { Uuid } from '../../domain/ids.js';

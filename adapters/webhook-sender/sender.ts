@@ -7,7 +7,6 @@ import type {
   WebhookRequest,
   WebhookSender,
 } from '../../application/ports/webhook-sender.js';
-
 import { withTimeout } from '../../application/timing/with-timeout.js';
 import { DomainError, messageOf } from '../../domain/errors.js';
 import type { Milliseconds, OrganizationId } from '../../domain/ids.js';

@@ -11,8 +11,7 @@ import { mongoLogTiles } from '../../adapters/mongodb/records/log-tiles.js';
 import { mongoRequests } from '../../adapters/mongodb/records/requests.js';
 import { mongoKeyUses } from '../../adapters/mongodb/records/key-uses.js';
 import { markIn } from '../../adapters/mongodb/records/rehearsal.js';
-import { makeIndexes } from '../../adapters/mongodb/client/indexes.js';
-import { MongoLeases, type HeldLease } from '../../adapters/mongodb/client/leases.js';
+import { MongoLeases, usualLease, type HeldLease } from '../../adapters/mongodb/client/leases.js';
 import { mongoPersonalKeys } from '../../adapters/mongodb/records/personal-keys.js';
 import { mongoProjectionStore } from '../../adapters/mongodb/read/projection-store.js';
 import { watchProjector } from '../../adapters/mongodb/read/projector-watch.js';
@@ -106,11 +105,11 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
   // Before a request needs them: over many rows an index takes minutes.
   const indexing = new AbortController();
   const makingIndexes = untilDone(indexing, () =>
-    makeIndexes(database, (index) => log.info({ ...index }, 'creating an index')),
+    database.prepareAll((index) => log.info({ ...index }, 'creating an index')),
   );
   const board = new ProjectionBoard(clock, { isShared: true });
   const stopped = new AbortController();
-  const downAfter = timeouts.lease === undefined ? {} : { downAfter: timeouts.lease * 1.5 };
+  const { lease = usualLease } = timeouts;
   const release = releaseOf(allProjections);
   const by = `${hostname()} ${process.pid}`;
   const releases = new Releases({ database, clock, release, by });
@@ -126,7 +125,7 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
       projections: allProjections,
       board,
       isFedHere: () => feeding.isHere,
-      ...downAfter,
+      downAfter: lease * 1.5,
     },
     stopped.signal,
   );
@@ -145,8 +144,8 @@ export const openMongoStores = (options: EngineOptions, url: string, raw: EventS
   const keyUses = new BufferedKeyUses(mongoKeyUses(database), clock);
   const requests = new BufferedRequests(mongoRequests(database), personalKeys, clock, onError);
   const owner = `${by} ${entropy.uuid()}`;
-  const timeout = timeouts.lease === undefined ? {} : { timeout: timeouts.lease };
-  const leases = new MongoLeases({ database, clock, owner, onError, machine: thisMachine(), ...timeout });
+  const machine = thisMachine();
+  const leases = new MongoLeases({ database, clock, owner, onError, machine, timeout: lease });
   /** Does work under a lease of its name, and logs when this process gets and loses it. */
   const leased = (
     name: string,

@@ -19,7 +19,7 @@ import { WriteHealth } from '../../../application/writing/write-health.js';
 import { messageOf } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { bounded, Bounds, MongoOverdue } from './bounds.js';
-import { collectionIndexes } from './collection-indexes.js';
+import { allIndexes } from './indexes.js';
 import { duplicatesOf, refusesWrites } from './refusals.js';
 
 /** The database to use if the connection string names none. */
@@ -203,7 +203,7 @@ export class MongoDatabase {
    */
   async indexed<Schema extends Document>(
     name: string,
-    indexes: readonly IndexDescription[] = collectionIndexes[name] ?? [],
+    indexes: readonly IndexDescription[] = allIndexes[name] ?? [],
   ): Promise<Collection<Schema>> {
     const collection = this.collection<Schema>(name);
     if (indexes.length > 0) await this.#bounds.limit(this.prepare(name, indexes));
@@ -227,6 +227,14 @@ export class MongoDatabase {
     });
     this.#indexed.set(name, making);
     return making;
+  }
+
+  /**
+   * Makes all indexes that are missing, one after the other, however long it takes. Other processes may be at
+   * work meanwhile. Throws a MongoError.
+   */
+  async prepareAll(report: IndexReport): Promise<void> {
+    for (const [name, indexes] of Object.entries(allIndexes)) await this.prepare(name, indexes, report);
   }
 
   async #makeIndexes(name: string, indexes: readonly IndexDescription[], report: IndexReport): Promise<void> {

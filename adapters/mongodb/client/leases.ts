@@ -61,7 +61,7 @@ export interface LeaseOwner {
  * A standby notices the last sign of life up to a fifth of this late, and its absence as much later: it takes
  * over less than 3 s after it.
  */
-const defaultTimeout: Milliseconds = 2_000;
+export const usualLease: Milliseconds = 2_000;
 
 const anyMachine: Machine = { self: null, isGone: () => false };
 
@@ -87,7 +87,7 @@ export class MongoLeases {
   #beating = new AbortController();
 
   constructor(options: MongoLeasesOptions) {
-    this.#options = { timeout: defaultTimeout, onError: () => undefined, machine: anyMachine, ...options };
+    this.#options = { timeout: usualLease, onError: () => undefined, machine: anyMachine, ...options };
   }
 
   /** The owner of the lease of that name; null if it has none. Throws a MongoError. */

@@ -16,7 +16,7 @@ import type { Clock, Entropy } from '../../../application/ports/system.js';
 import { erasedPayload } from '../../../domain/public-events.js';
 import { Uuid, type Milliseconds } from '../../../domain/ids.js';
 import { countAttempts, uncountedOf, readEndpoints } from './attempt-counts.js';
-import { claimed } from '../client/collection-indexes.js';
+import { claimed } from '../client/indexes.js';
 import type { MongoDatabase } from '../client/database.js';
 import {
   changed,

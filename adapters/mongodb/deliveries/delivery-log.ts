@@ -7,13 +7,12 @@ import {
   type DeliveryId,
   type DeliveryLog,
 } from '../../../application/ports/delivery-log.js';
-
 import { Uuid, type Milliseconds } from '../../../domain/ids.js';
 import { publicEventTypes } from '../../../domain/public-events.js';
 import type { MongoAttempts } from './attempts.js';
 import { batchSize, chunks } from '../client/chunks.js';
 import { earliestOf } from './delivery-endpoints.js';
-import { dead } from '../client/collection-indexes.js';
+import { dead } from '../client/indexes.js';
 import { deliveryOf, deliveryRows, type DeliveryRow } from './delivery-rows.js';
 import { eraseRows, erasedCards, rememberErased } from './erased-cards.js';
 import { MongoRedrives, type MongoRedrivesOptions } from './redrives.js';

@@ -14,7 +14,6 @@ import { mongoImportRecords, mongoSignInRecords } from '../../../adapters/mongod
 import { mongoReadModels } from '../../../adapters/mongodb/read/read-models.js';
 import { mongoCheckpoints } from '../../../adapters/mongodb/records/checkpoints.js';
 import { mongoKeyUses } from '../../../adapters/mongodb/records/key-uses.js';
-import { makeIndexes } from '../../../adapters/mongodb/client/indexes.js';
 import { MongoLeases } from '../../../adapters/mongodb/client/leases.js';
 import { Releases } from '../../../adapters/mongodb/read/releases.js';
 import { MongoRateLimiter } from '../../../adapters/mongodb/records/rate-limiter.js';
@@ -254,7 +253,7 @@ describeWithEngines(['MONGODB_URL'], 'the ports on MongoDB', (url) => {
       await MongoLeases.owner(database, 'projector');
       await new Releases({ database, clock, release: 'this', by: 'a' }).look();
       await requestRebuild(database, 'notes');
-      await makeIndexes(database, () => undefined);
+      await database.prepareAll(() => undefined);
       await end();
       const scanning = [...queries.values()]
         .filter(({ collection }) => !small.has(collection))

@@ -4,7 +4,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dumpRecords, loadRecords } from '../../../../adapters/mongodb/client/backup.js';
-import { makeIndexes } from '../../../../adapters/mongodb/client/indexes.js';
 import { mongoArtwork } from '../../../../adapters/mongodb/records/artwork.js';
 import { mongoCheckpoints } from '../../../../adapters/mongodb/records/checkpoints.js';
 import { mongoPersonalKeys } from '../../../../adapters/mongodb/records/personal-keys.js';
@@ -144,7 +143,7 @@ describeWithEngines(['MONGODB_URL'], 'a copy of what lies in MongoDB', (url) => 
       expect((await restored.get(digest, 'thumbnail'))?.equals(thumbnail)).to.equal(true);
       const chunks = to.database.collection('artwork.chunks');
       expect(await chunks.countDocuments({ files_id: unfinished.files_id })).to.equal(0);
-      await makeIndexes(to.database, () => undefined);
+      await to.database.prepareAll(() => undefined);
       for (const name of ['artwork.files', 'artwork.chunks'])
         expect(await to.database.collection(name).indexes(), name).to.have.length(2);
     } finally {

@@ -4,7 +4,6 @@ import { MongoDatabase, type IndexReport } from '../../../../adapters/mongodb/cl
 import { MongoDeliveries } from '../../../../adapters/mongodb/deliveries/deliveries.js';
 import { mongoHookCalls } from '../../../../adapters/mongodb/records/hook-calls.js';
 import { MongoIdempotencyStore } from '../../../../adapters/mongodb/records/idempotency-store.js';
-import { makeIndexes } from '../../../../adapters/mongodb/client/indexes.js';
 import { mongoProjectionStore } from '../../../../adapters/mongodb/read/projection-store.js';
 import { MongoRateLimiter } from '../../../../adapters/mongodb/records/rate-limiter.js';
 import { LocalRateLimiter } from '../../../../adapters/system/rate-limiter.js';
@@ -57,7 +56,7 @@ describeWithEngines(['MONGODB_URL'], 'the indexes of a database in MongoDB', (ur
   };
 
   it('are all made ahead: no store makes one afterwards, but for a new build of a read model', async () => {
-    await makeIndexes(open(1_000), silent);
+    await open(1_000).prepareAll(silent);
     expect(made.length).to.be.above(4);
     made.length = 0;
     const database = open(1_000);
