@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { NamedError } from '../../domain/errors.js';
 import { httpAddress, operatorListener, type Environment, type Listener } from '../settings/settings.js';
 
 /** The service refused the call. (exit code 1) */
-export class ServiceRefused extends Error {
-  override readonly name = 'Refused';
-
+export class ServiceRefused extends NamedError {
   constructor(
     message: string,
     /** The body of the response, unchanged. */
@@ -28,19 +27,13 @@ export const exitCodes = {
 } as const;
 
 /** The service can't be reached. */
-export class Unreachable extends Error {
-  override readonly name = 'Unreachable';
-}
+export class Unreachable extends NamedError {}
 
 /** The command line or the settings are wrong. */
-export class WrongUsage extends Error {
-  override readonly name = 'WrongUsage';
-}
+export class WrongUsage extends NamedError {}
 
 /** An event was given to no listener, or not taken by a program. */
-export class NotDelivered extends Error {
-  override readonly name = 'NotDelivered';
-
+export class NotDelivered extends NamedError {
   constructor(
     readonly code: 'noListener' | 'notTaken',
     message: string,
@@ -120,11 +113,8 @@ const urlOf = (address: string, path: string): URL => {
 };
 
 const tokenIn = (environment: Environment): string => {
-  const path = setting(
-    environment,
-    'OPERATOR_TOKEN_FILE',
-    join(setting(environment, 'DATA_DIR', './data'), 'operator.token'),
-  );
+  const usual = join(setting(environment, 'DATA_DIR', './data'), 'operator.token');
+  const path = setting(environment, 'OPERATOR_TOKEN_FILE', usual);
   let token: string;
   try {
     token = readFileSync(path, 'utf8').trim();
@@ -144,9 +134,7 @@ const tokenIn = (environment: Environment): string => {
 const refusalIn = (text: string, status: number): ServiceRefused => {
   let message = `The service responded with ${status}.`;
   try {
-    const { error } = JSON.parse(text) as {
-      readonly error?: { readonly code?: string; readonly message?: string };
-    };
+    const { error } = JSON.parse(text) as { readonly error?: { readonly code?: string; message?: string } };
     if (error?.code !== undefined) message = `${error.code}: ${error.message ?? ''}`;
   } catch {
     // No JSON: another program may have responded.

@@ -45,15 +45,6 @@ export interface Terminal extends Pick<VerbContext, 'environment' | 'complain'> 
   readonly confirm?: (question: string) => Promise<boolean>;
 }
 
-/** The person at the terminal said no. */
-class Declined extends Error {
-  override readonly name = 'Declined';
-
-  constructor() {
-    super('Nothing was done.');
-  }
-}
-
 /** A list may be given in several options of the same name; of any other option the last one counts. */
 const joined = (value: string, before: string | undefined): string =>
   before === undefined ? value : `${before},${value}`;
@@ -140,7 +131,8 @@ const add = (program: Command, verb: Verb, session: Session): void => {
     const { baseUrl } = program.opts<{ readonly baseUrl?: string }>();
     const environment = addressed(session.environment, baseUrl);
     const input = inputOf(verb, first, options);
-    if (question !== undefined && yes !== true && confirm && !(await confirm(question))) throw new Declined();
+    if (question !== undefined && yes !== true && confirm && !(await confirm(question)))
+      throw new Error('Nothing was done.');
     const show = (value: object, text: string): void => print(json ? JSON.stringify(value) : text);
     await verb.run({ ...session, environment, client: operatorClient(environment), input, json, show });
   });
@@ -165,12 +157,8 @@ const commands = [
     [],
     async (context) => {
       const restored = await restore(context.input.argument, context.environment);
-      const words = 'a rehearsal, which changes and sends nothing until you promote it';
-      showCopy(
-        context,
-        restored,
-        [`Restored to ${restored.path}: ${words}.`, ...restored.notes].join('\n  '),
-      );
+      const done = `Restored to ${restored.path}: a rehearsal, which changes and sends nothing until you promote it.`;
+      showCopy(context, restored, [done, ...restored.notes].join('\n  '));
     },
   ),
   longVerb('promote', 'Make a rehearsal the service; stop it first', [], async ({ environment, show }) => {

@@ -50,6 +50,9 @@ const memberOrg: Option = {
 };
 const role = required('role', `${memberRoles.join(', ')}; of the house ${staffRoles.join(', ')}`);
 
+/** Its body is always the same. */
+const sending = (body: object) => ({ body: () => body });
+
 const whyErased = required('reason', 'why; without names of people');
 
 /**
@@ -76,13 +79,9 @@ export const verbs = [
     'Refuse its keys and hooks, and let its webhooks wait',
     'PATCH /organizations/{org}',
     [],
-    {
-      body: () => ({ suspended: true }),
-    },
+    sending({ suspended: true }),
   ),
-  verb('org reinstate', 'End a suspension', 'PATCH /organizations/{org}', [], {
-    body: () => ({ suspended: false }),
-  }),
+  verb('org reinstate', 'End a suspension', 'PATCH /organizations/{org}', [], sending({ suspended: false })),
 
   verb('credits add', 'Add credits to an organization', 'POST credits', [
     amount,
@@ -90,9 +89,12 @@ export const verbs = [
     option('reference', 'such as an invoice number; a reference buys once'),
   ]),
   verb('credits show', 'Show the balance, now or at an earlier time', 'GET credits', [at]),
-  verb('credits movements', 'List the movements of the credits, newest first', 'GET credits/movements', [
-    ...paging,
-  ]),
+  verb(
+    'credits movements',
+    'List the movements of the credits, newest first',
+    'GET credits/movements',
+    paging,
+  ),
   verb('credits reconcile', 'Add up the credits, and find what is wrong', 'GET reconciliation', [
     option('from', 'where the period begins: a position or an ISO 8601 time'),
     option('to', 'where it ends'),
@@ -135,9 +137,7 @@ export const verbs = [
     'POST designs/{id}/reinstate',
   ),
 
-  verb('do-not-mail list', 'List the e-mail addresses that must not be mailed', 'GET do-not-mail', [
-    ...paging,
-  ]),
+  verb('do-not-mail list', 'List the e-mail addresses that must not be mailed', 'GET do-not-mail', paging),
   verb('do-not-mail add <email>', 'Add an e-mail address to the do-not-mail list', 'POST do-not-mail', [], {
     body: ({ argument: email }) => ({ email }),
   }),
@@ -192,19 +192,16 @@ export const verbs = [
     'POST /projections/{name}/rebuild',
   ),
 
-  verb('hook create', 'Create an inbound hook; its token is shown only once', 'POST hooks', [
-    ...hookSettings,
-  ]),
+  verb('hook create', 'Create an inbound hook; its token is shown only once', 'POST hooks', hookSettings),
   verb('hook list', 'List inbound hooks', 'GET hooks', [at, ...paging]),
-  verb('hook update <id>', 'Change settings of a hook; what is left out stays', 'PATCH hooks/{id}', [
-    ...hookSettings,
-  ]),
-  verb('hook pause <id>', 'Pause a hook', 'PATCH hooks/{id}', [], {
-    body: () => ({ paused: true }),
-  }),
-  verb('hook resume <id>', 'Resume a paused hook', 'PATCH hooks/{id}', [], {
-    body: () => ({ paused: false }),
-  }),
+  verb(
+    'hook update <id>',
+    'Change settings of a hook; what is left out stays',
+    'PATCH hooks/{id}',
+    hookSettings,
+  ),
+  verb('hook pause <id>', 'Pause a hook', 'PATCH hooks/{id}', [], sending({ paused: true })),
+  verb('hook resume <id>', 'Resume a paused hook', 'PATCH hooks/{id}', [], sending({ paused: false })),
   verb('hook delete <id>', 'Delete a hook forever', 'DELETE hooks/{id}', [], {
     question: 'Delete this hook forever?',
   }),
@@ -212,7 +209,7 @@ export const verbs = [
     'hook calls <id>',
     'List the calls of a hook with their results, newest first',
     'GET hooks/{id}/calls',
-    [...paging],
+    paging,
   ),
 
   verb(

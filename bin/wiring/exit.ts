@@ -10,33 +10,20 @@ import { WrongSettings } from '../settings/settings.js';
 /** The exit codes of the service. (docs/operations.md#exit-codes) */
 export const exitCodes = { done: 0, failed: 1, outcomeUnknown: 75, wrongSettings: 78 } as const;
 
-const isSystemError = (error: unknown, calls: readonly string[]): error is Error =>
-  error instanceof Error &&
-  'syscall' in error &&
-  typeof error.syscall === 'string' &&
-  calls.includes(error.syscall);
+/** Errors that the settings are to blame for. */
+const ofSettings = [
+  RangeError, UnusableSecretFile, UnusableHead, LostKeys, MissingPersonalKey, LostIndexKey, MissingEventKey,
+]; // prettier-ignore
 
-const isAddressError = (error: unknown): error is Error =>
-  isSystemError(error, ['listen', 'bind', 'getaddrinfo']);
-
-/** A path in the settings can't be used: it is of the wrong kind, or we lack the permission. */
-const isPathError = (error: unknown): error is Error => isSystemError(error, ['mkdir', 'open']);
+const hasFailedIn = (error: unknown, calls: readonly string[]): error is Error =>
+  error instanceof Error && 'syscall' in error && calls.includes(String(error.syscall));
 
 /** Explains the end of the process in plain words to the person who started it, and chooses the exit code. */
 export const explain = (error: unknown): { readonly code: number; readonly message: string } => {
   const ended = (code: keyof typeof exitCodes, message: string) => ({ code: exitCodes[code], message });
   if (error instanceof WrongSettings)
     return ended('wrongSettings', ['These settings are wrong:', ...error.problems].join('\n  '));
-  if (
-    error instanceof RangeError ||
-    error instanceof UnusableSecretFile ||
-    error instanceof UnusableHead ||
-    error instanceof LostKeys ||
-    error instanceof MissingPersonalKey ||
-    error instanceof LostIndexKey ||
-    error instanceof MissingEventKey
-  )
-    return ended('wrongSettings', error.message);
+  if (ofSettings.some((kind) => error instanceof kind)) return ended('wrongSettings', messageOf(error));
   if (error instanceof UnknownOutcome)
     return ended(
       'outcomeUnknown',
@@ -44,12 +31,13 @@ export const explain = (error: unknown): { readonly code: number; readonly messa
     );
   if ([DataDirectoryInUse, CheckpointPastHead, FinalError].some((kind) => error instanceof kind))
     return ended('failed', messageOf(error));
-  if (isPathError(error))
+  // A path in the settings can't be used: it is of the wrong kind, or we lack the permission.
+  if (hasFailedIn(error, ['mkdir', 'open']))
     return ended(
       'wrongSettings',
       `DATA_DIR or a file of secrets, or LOG_HEAD_FILE, can't be used: ${error.message}.`,
     );
-  if (isAddressError(error))
+  if (hasFailedIn(error, ['listen', 'bind', 'getaddrinfo']))
     return ended(
       'failed',
       `The service can't listen there: ${error.message}. Choose another PORT or HOST, or OPERATOR_PORT or OPERATOR_HOST.`,
