@@ -26,6 +26,8 @@ export interface Session {
   readonly client: EventStoreDBClient;
   readonly batches: BatchAppends;
   readonly replaced: AbortSignal;
+  /** Ends everything that it carries, but not the client. */
+  readonly end: (reason: Error) => void;
 }
 
 export interface ConnectionOptions {
@@ -55,7 +57,6 @@ export class Connection {
   #generation = 0;
   #replacedAt: Milliseconds;
   #session: Session;
-  #replacing: AbortController;
   #failures = 0;
   #lastFailure: unknown = null;
   #answers = false;
@@ -65,7 +66,7 @@ export class Connection {
     this.#replacedAt = options.clock.monotonic();
     this.credentials = credentialsOf(options.url);
     this.isCluster = namesCluster.test(options.url);
-    ({ session: this.#session, replacing: this.#replacing } = openSession(options, options.url));
+    this.#session = openSession(options, options.url);
   }
 
   /** Whether the last call that ended was answered. False before the first one. */
@@ -101,22 +102,14 @@ export class Connection {
     this.#failures = 0;
     this.#replacedAt = now;
     this.#generation += 1;
-    const previous = this.#replacing;
-    ({ session: this.#session, replacing: this.#replacing } = openSession(
-      this.options,
-      withOwnConnection(url, this.#generation),
-    ));
+    this.#session = openSession(this.options, withOwnConnection(url, this.#generation));
     // The order matters: a read whose call is cancelled ends as if it were complete.
-    const reason = new Replaced('the client was replaced after repeated failures', { cause: error });
-    previous.abort(reason);
-    session.batches.close(reason);
+    session.end(new Replaced('the client was replaced after repeated failures', { cause: error }));
     dispose(session.client).catch(() => undefined);
   }
 
   async close(): Promise<void> {
-    const reason = new Error('the event store was closed');
-    this.#replacing.abort(reason);
-    this.#session.batches.close(reason);
+    this.#session.end(new Error('the event store was closed'));
     await withTimeout(this.options.clock, closeTimeout, dispose(this.#session.client), () => null);
   }
 }
@@ -143,7 +136,7 @@ export const credentialsOf = (url: string): Credentials => {
 const openSession = (
   { clock, entropy, times, count = uncounted }: ConnectionOptions,
   url: string,
-): { readonly session: Session; readonly replacing: AbortController } => {
+): Session => {
   const replacing = new AbortController();
   // Every read and subscription listens, and there may be many.
   setMaxListeners(0, replacing.signal);
@@ -155,7 +148,11 @@ const openSession = (
     time: times.append,
     count,
   });
-  return { session: { client, batches, replaced: replacing.signal }, replacing };
+  const end = (reason: Error): void => {
+    replacing.abort(reason);
+    batches.close(reason);
+  };
+  return { client, batches, replaced: replacing.signal, end };
 };
 
 const usualKeepAliveTimeout: Milliseconds = 10_000;
