@@ -118,24 +118,22 @@ const barcode = (code: string, x: number, y: number): void => {
   doc.fill('black');
 };
 
+const line = (x: number, y: number, toX: number, toY: number): unknown => doc.moveTo(x, y).lineTo(toX, toY);
+
 /** A sheet from which the card is cut, with its code where it is cut off. */
 const cardPage = (code: string, label: string, draw: () => void): void => {
   const [width, height] = [card.width + 2 * around, card.height + 2 * around];
   addPage({ width, height }, around, around - bleed);
   draw();
   const [from, to] = [6, around - bleed - 3];
-  for (const x of [around, width - around])
-    doc
-      .moveTo(x, from)
-      .lineTo(x, to)
-      .moveTo(x, height - from)
-      .lineTo(x, height - to);
-  for (const y of [around, height - around])
-    doc
-      .moveTo(from, y)
-      .lineTo(to, y)
-      .moveTo(width - from, y)
-      .lineTo(width - to, y);
+  for (const x of [around, width - around]) {
+    line(x, from, x, to);
+    line(x, height - from, x, height - to);
+  }
+  for (const y of [around, height - around]) {
+    line(from, y, to, y);
+    line(width - from, y, width - to, y);
+  }
   doc.lineWidth(0.25).stroke('black');
   barcode(code, around + 12, height - 22);
   doc.fillColor('black');
@@ -160,7 +158,8 @@ const drawFront = (design: string): void => {
   }
   const [right, bottom] = [around + card.width, around + card.height];
   doc.rect(around, around, card.width, card.height);
-  doc.moveTo(around, around).lineTo(right, bottom).moveTo(right, around).lineTo(around, bottom);
+  line(around, around, right, bottom);
+  line(right, around, around, bottom);
   doc.dash(4, {}).stroke('black').undash().fillColor('black');
   write('This design has no picture', plainHand, 24, around + 27, around + 100, panel.width);
   write(design, plainHand, 24, around + 27, around + 140, panel.width);

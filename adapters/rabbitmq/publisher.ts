@@ -20,7 +20,7 @@ export interface BrokerMessage {
   };
 }
 
-/** What messages are sent with. */
+/** The broker, and how messages are sent to it. */
 export interface Sending extends Broker {
   /** A prefix for the names of exchanges and queues. */
   readonly namespace?: string;
