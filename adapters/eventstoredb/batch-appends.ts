@@ -1,7 +1,6 @@
 import { AccessDeniedError, MaxAppendSizeExceededError } from '@eventstore/db-client';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import type { UUID } from '@eventstore/db-client/generated/shared_pb.js';
-import type { Status } from '@eventstore/db-client/generated/status_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import type { BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
 import { uncounted, type CountCall } from '../../application/ports/count-call.js';
@@ -258,7 +257,7 @@ const answerOf = (response: BatchAppendResp): AppendAnswer => {
     };
   }
   const error = response.getError();
-  switch (typeOf(error)) {
+  switch (error?.getDetails()?.getTypeName()) {
     case 'event_store.client.WrongExpectedVersion':
       return { kind: 'conflict' };
     case 'event_store.client.StreamDeleted':
@@ -279,5 +278,3 @@ const answerOf = (response: BatchAppendResp): AppendAnswer => {
 };
 
 const mebibyte = 1_048_576;
-
-const typeOf = (error: Status | undefined): string => error?.getDetails()?.getTypeName() ?? '';

@@ -33,8 +33,6 @@ const usualTimeout: Milliseconds = 300;
 /** How long MongoDB is not asked again after a failure. */
 const pauseAfterFailure: Milliseconds = 1_000;
 
-const windowOf = (now: Milliseconds): number => Math.floor(now / windowLength);
-
 /**
  * Counts the requests to all processes together. Never fails: while MongoDB does not respond in time, the
  * fallback's counts apply.
@@ -54,7 +52,7 @@ export class MongoRateLimiter implements RateLimiter {
    * order than here, and the larger of both counts would be given to two of them.
    */
   async hit(subject: string, now: Milliseconds): Promise<number> {
-    const window = windowOf(now);
+    const window = Math.floor(now / windowLength);
     const own = await this.options.fallback.hit(subject, now);
     const shared = await this.#shared({ subject, window });
     if (shared === null) {

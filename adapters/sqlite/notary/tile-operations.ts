@@ -61,8 +61,6 @@ const schema = `
 
 const hourLength = '2026-03-01T12'.length;
 
-const isSame = (one: Uint8Array, other: Uint8Array): boolean => Buffer.compare(one, other) === 0;
-
 /** The log of the log, beside the log. */
 export const tileOperations = (database: Database) => {
   database.exec(schema);
@@ -101,7 +99,7 @@ export const tileOperations = (database: Database) => {
       /** False if another root is kept for the size. */
       keepCheckpoint: ({ size, root, note, at }: KeptCheckpoint): boolean => {
         const known: { readonly root: Uint8Array } | undefined = checkpointOf.get(size);
-        if (known !== undefined && !isSame(known.root, root)) return false;
+        if (known !== undefined && Buffer.compare(known.root, root) !== 0) return false;
         const last: { readonly size: number; readonly at: string } | undefined = newest.get();
         putCheckpoint.run(size, root, note, at);
         const isSameHour = last?.at.slice(0, hourLength) === at.slice(0, hourLength);
