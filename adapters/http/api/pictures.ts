@@ -27,7 +27,7 @@ export const pictureRoutes = ({ artwork }: { readonly artwork: Artwork }): reado
       const etag = `"${digest}"`;
       const headers = { 'cache-control': 'private, max-age=31536000, immutable', etag };
       return isKnown(etag, request.header('if-none-match').join(','))
-        ? { status: 304, type, bytes: Buffer.alloc(0), headers }
+        ? { status: 304, type, bytes: null, headers }
         : { status: 200, type, bytes, headers };
     },
   }),

@@ -38,9 +38,9 @@ export const isKnown = (etag: string, ifNoneMatch: string | undefined): boolean 
 export const documentFor = (
   { type, headers, etag, plain, gzip }: SharedDocument,
   sent: IncomingHttpHeaders,
-): { readonly status: 200 | 304; readonly bytes: Buffer; readonly headers: Headers } => {
+): { readonly status: 200 | 304; readonly bytes: Buffer | null; readonly headers: Headers } => {
   const cached = { 'cache-control': 'public, max-age=60', ...headers, etag, vary: 'accept-encoding' };
-  if (isKnown(etag, sent['if-none-match'])) return { status: 304, bytes: Buffer.alloc(0), headers: cached };
+  if (isKnown(etag, sent['if-none-match'])) return { status: 304, bytes: null, headers: cached };
   const typed = { ...cached, 'content-type': type };
   return acceptsGzip(sent)
     ? { status: 200, bytes: gzip, headers: { ...typed, 'content-encoding': 'gzip' } }

@@ -57,19 +57,6 @@ export const statuses: Readonly<Record<ErrorCode, number>> = {
 export const statusOf = (code: ErrorCode): number => statuses[code];
 
 /**
- * Failed attempts at authentication: they get a 401 and are throttled per address. (decision 50: tokens, the
- * call log, and guessing)
- */
-const authenticationFailures: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'missing_key',
-  'malformed_key',
-  'invalid_key',
-  'revoked_key',
-  'invalid_hook',
-]);
-export const isAuthenticationFailure = (code: ErrorCode): boolean => authenticationFailures.has(code);
-
-/**
  * A refusal of the HTTP request itself: its status isn't that of its code, and the connection may have to be
  * closed. (decision 9: requests that aren't proper HTTP)
  */
@@ -121,22 +108,8 @@ export const failureOf = (code: ErrorCode): Refusal => ({
   param: null,
 });
 
-export interface ErrorBody {
-  readonly error: {
-    readonly code: ErrorCode;
-    readonly message: string;
-    readonly docs: string;
-    readonly param?: string;
-    readonly request_id: string;
-  };
-}
-
 /** The body of every error. (docs/contract.md#errors) */
-export const errorBody = (
-  { code, message, param }: Refusal,
-  baseUrl: string,
-  requestId: string,
-): ErrorBody => ({
+export const errorBody = ({ code, message, param }: Refusal, baseUrl: string, requestId: string) => ({
   error: {
     code,
     message,

@@ -9,11 +9,9 @@ import { windowEnd } from './caller.js';
 import type { Allowance } from './access.js';
 import { errorBody, HttpFailure, refusalOf } from './errors.js';
 import type { Exchange } from './exchange.js';
-import type { Pipeline } from './pipeline.js';
 import { rawResponse } from './respond.js';
 
 interface Options {
-  readonly flow: Pipeline;
   readonly keyless: Allowance;
   readonly nextId: () => string;
   readonly clock: Clock;
@@ -58,7 +56,7 @@ const failureFor = (code: unknown): HttpFailure => {
  * that aren't proper HTTP)
  */
 export const parserFailures = (options: Options) => {
-  const { flow, keyless, nextId, clock, log, baseUrl, requestTimeout, uploadTimeout } = options;
+  const { keyless, nextId, clock, log, baseUrl, requestTimeout, uploadTimeout } = options;
   const responded = new WeakSet<Duplex>();
 
   const respond = (socket: Duplex, error: unknown): void => {
@@ -70,13 +68,8 @@ export const parserFailures = (options: Options) => {
     const id = nextId();
     const json = JSON.stringify(errorBody(refusal, baseUrl(), id));
     log.info({ route: 'unparsed', status: refusal.status, request: id }, 'request');
-    socket.end(
-      rawResponse(
-        refusal.status,
-        json,
-        flow.envelope({ id, allowance: keyless, reset: windowEnd(clock.steady()), close: true }),
-      ),
-    );
+    const envelope = { id, allowance: keyless, reset: windowEnd(clock.steady()), close: true };
+    socket.end(rawResponse(refusal.status, json, envelope));
     // Cutting at once could take the response away from a client that is still sending.
     const closed = new AbortController();
     socket.once('close', () => closed.abort());

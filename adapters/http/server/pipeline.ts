@@ -12,35 +12,12 @@ import type { Exchange } from './exchange.js';
 import { noteIgnored, queryOf } from './query.js';
 import { replies, type ReplyDeps } from './replies.js';
 import { subjectOf, subjectsIn } from './request-log.js';
-import type { Envelope } from './respond.js';
 import type { HttpRequest, Route, RouteResponse } from './route.js';
 
-export interface PipelineOptions extends Omit<ReplyDeps, 'abortable'>, AdmissionDeps {
+export interface PipelineOptions extends ReplyDeps, AdmissionDeps {
   readonly tracing: Tracing;
   /** Tells of the names that there are, in place of an unknown one; null if it has none. Never rejects. */
   readonly propose: Propose;
-}
-
-export interface Pipeline {
-  /**
-   * Takes a request through every check to its handler, and sends the response. Never rejects. (decision 1:
-   * one order of checks)
-   */
-  perform(exchange: Exchange, route: Route, params: Readonly<Record<string, string>>): Promise<void>;
-  /** Sends the response for an error. Never rejects. */
-  refuse(
-    exchange: Exchange,
-    error: unknown,
-    failure: ErrorCode,
-    extra?: Readonly<Record<string, string>>,
-  ): Promise<void>;
-  /** Responds with a 204 and the methods of a path. */
-  options(exchange: Exchange, allow: string): void;
-  /** Ends every connection with its next response. */
-  drain(): void;
-  /** Also ends the event streams, and other work that listens for it, now. */
-  stop(): void;
-  envelope(exchange: Pick<Exchange, 'id' | 'allowance' | 'reset' | 'close'>): Envelope;
 }
 
 export type Propose = (error: UnknownName, org: OrganizationId | null) => Promise<string | null>;
@@ -65,11 +42,11 @@ const withId = (error: unknown, { access }: Route, ids: readonly string[], curso
   return new DomainError(error.code, `${message}${next}`, error.param);
 };
 
-export const pipeline = (options: PipelineOptions): Pipeline => {
+export const pipeline = (options: PipelineOptions) => {
   const { tracing, propose } = options;
   const abortable = new Abortable();
   const admit = admission(options);
-  const reply = replies({ ...options, abortable });
+  const reply = replies(options, abortable);
 
   /** (decision 66: a refusal of a name proposes another) */
   const withProposal = async (caller: Caller, error: UnknownName): Promise<DomainError> => {
@@ -122,6 +99,10 @@ export const pipeline = (options: PipelineOptions): Pipeline => {
     }
   };
 
+  /**
+   * Takes a request through every check to its handler, and sends the response. Never rejects. (decision 1:
+   * one order of checks)
+   */
   const perform = async (
     exchange: Exchange,
     route: Route,
@@ -132,12 +113,13 @@ export const pipeline = (options: PipelineOptions): Pipeline => {
       const response = await exchange.span.within(() => admitAndCall(exchange, route, params));
       await reply.respond(exchange, route, response);
     } catch (error) {
-      await reply.refuse(exchange, error, route.failure);
+      await reply.refuse(exchange, error);
     } finally {
       abortable.concluded(exchange);
     }
   };
 
+  /** Also ends the event streams, and other work that listens for it, now. */
   const stop = (): void => {
     reply.drain();
     abortable.stop();

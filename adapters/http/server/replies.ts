@@ -2,36 +2,20 @@ import type { Logger } from 'pino';
 import { OutcomeUnknown } from '../../../application/writing/outcome.js';
 import type { RequestRecord } from '../../../application/ports/requests.js';
 import type { Clock } from '../../../application/ports/system.js';
-import { DomainError, type ErrorCode } from '../../../domain/errors.js';
+import { DomainError } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { traceIdOf } from '../../../domain/traceparent.js';
 import type { Abortable } from './route-request.js';
 import { retryAfter, TooManyGuesses, type Gate } from './caller.js';
-import { documentFor, type SharedDocument } from './documents.js';
-import {
-  ClientGone,
-  errorBody,
-  failureOf,
-  HttpFailure,
-  isAuthenticationFailure,
-  refusalOf,
-  type Refusal,
-} from './errors.js';
+import { documentFor } from './documents.js';
+import { ClientGone, errorBody, failureOf, HttpFailure, refusalOf, type Refusal } from './errors.js';
 import { writeEvents, writeLines } from './event-stream.js';
 import type { Exchange } from './exchange.js';
 import type { HttpMetrics } from './metrics.js';
 import { ignoredHeaders } from './query.js';
 import { logFields, recordOf } from './request-log.js';
-import {
-  headerList,
-  jsonType,
-  send,
-  sendBytes,
-  sendNothing,
-  type Envelope,
-  type Headers,
-} from './respond.js';
-import type { BytesResponse, LinesResponse, Route, RouteResponse, StreamResponse } from './route.js';
+import { headerList, jsonType, type Headers } from './respond.js';
+import type { LinesResponse, Route, RouteResponse, StreamResponse } from './route.js';
 import { endSpan } from './traces.js';
 
 /** How often a stream looks whether its caller may still have it. */
@@ -61,24 +45,12 @@ export interface ReplyDeps {
   readonly lateFor: () => Milliseconds | null;
   /** Called with every request that needs a credential, once it is over. */
   readonly onRequest: (request: Omit<RequestRecord, 'wrote'>) => void;
-  readonly abortable: Abortable;
 }
 
 /** Sends the result of a request, and records its end. */
-export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest, abortable }: ReplyDeps) => {
+export const replies = (deps: ReplyDeps, abortable: Abortable) => {
+  const { gate, clock, log, metrics, baseUrl, lateFor, onRequest } = deps;
   let draining = false;
-
-  const envelope = ({
-    id,
-    allowance,
-    reset,
-    close,
-  }: Pick<Exchange, 'id' | 'allowance' | 'reset' | 'close'>): Envelope => ({
-    requestId: id,
-    allowance,
-    reset,
-    close: close || draining,
-  });
 
   const concluded = (exchange: Exchange, status: number, refusal: Refusal | null = null): void => {
     const ms = clock.monotonic() - exchange.started;
@@ -88,7 +60,26 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
     if (exchange.needsCredential) onRequest(recordOf(exchange, status, ms, clock.now() - ms, refusal));
   };
 
-  const sendAll = (
+  /** Sends a whole response. For HEAD, Node itself leaves the body out. */
+  const send = (
+    exchange: Exchange,
+    status: number,
+    body: string | Buffer | null,
+    headers: Headers,
+    refusal: Refusal | null = null,
+  ): void => {
+    const { response } = exchange;
+    if (!response.destroyed) {
+      exchange.close ||= draining;
+      const list = headerList(exchange, headers);
+      if (body !== null) list.push('content-length', `${Buffer.byteLength(body)}`);
+      response.writeHead(status, list);
+      response.end(body);
+    }
+    concluded(exchange, status, refusal);
+  };
+
+  const sendText = (
     exchange: Exchange,
     status: number,
     type: string,
@@ -97,26 +88,10 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
     refusal: Refusal | null = null,
   ): void => {
     if (exchange.awaitsContinue) exchange.close = true;
-    const told =
-      exchange.strict || exchange.ignored.length > 0 ? { ...extra, ...ignoredHeaders(exchange) } : extra;
-    const late = (): Milliseconds | null => lateFor() ?? exchange.lateAtStart;
     const isList = text.startsWith(listHead) || text.startsWith('[');
-    const all = isList ? { ...told, ...lateHeaders(late()) } : told;
-    if (!exchange.response.destroyed) send(exchange.response, status, type, text, envelope(exchange), all);
-    concluded(exchange, status, refusal);
-  };
-
-  const sendRaw = (exchange: Exchange, { status, type, bytes, headers }: BytesResponse): void => {
-    if (!exchange.response.destroyed)
-      sendBytes(exchange.response, status, bytes, envelope(exchange), { ...headers, 'content-type': type });
-    concluded(exchange, status, null);
-  };
-
-  const sendDocument = (exchange: Exchange, document: SharedDocument): void => {
-    const { status, bytes, headers } = documentFor(document, exchange.request.headers);
-    if (!exchange.response.destroyed)
-      sendBytes(exchange.response, status, bytes, envelope(exchange), headers);
-    concluded(exchange, status);
+    const late = isList ? lateHeaders(lateFor() ?? exchange.lateAtStart) : null;
+    const headers = { ...extra, ...ignoredHeaders(exchange), ...late, 'content-type': type };
+    send(exchange, status, text, headers, refusal);
   };
 
   const drop = (exchange: Exchange, status: number): void => {
@@ -159,16 +134,14 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
   const stream = async (exchange: Exchange, route: Route, streamed: StreamResponse): Promise<void> => {
     const { response } = exchange;
     const signal = abortable.signalOf(exchange);
-    response.writeHead(200, [
-      ...headerList(
-        { ...envelope(exchange), close: true },
-        { ...streamed.headers, ...ignoredHeaders(exchange) },
-      ),
-      'content-type',
-      `${streamed.type ?? 'text/event-stream'}; charset=utf-8`,
-      'x-accel-buffering',
-      'no',
-    ]);
+    exchange.close = true;
+    const headers = {
+      ...streamed.headers,
+      ...ignoredHeaders(exchange),
+      'content-type': `${streamed.type ?? 'text/event-stream'}; charset=utf-8`,
+      'x-accel-buffering': 'no',
+    };
+    response.writeHead(200, headerList(exchange, headers));
     if (exchange.request.method !== 'HEAD') {
       response.flushHeaders();
       const over = new AbortController();
@@ -191,11 +164,9 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
   const streamLines = async (exchange: Exchange, { type, lines, headers }: LinesResponse): Promise<void> => {
     const { response } = exchange;
     const signal = abortable.signalOf(exchange);
-    response.writeHead(200, [
-      ...headerList({ ...envelope(exchange), close: true }, { ...headers, ...ignoredHeaders(exchange) }),
-      'content-type',
-      type,
-    ]);
+    exchange.close = true;
+    const all = { ...headers, ...ignoredHeaders(exchange), 'content-type': type };
+    response.writeHead(200, headerList(exchange, all));
     if (exchange.request.method === 'HEAD') await lines[Symbol.asyncIterator]().return?.();
     else if (!(await writeLines(response, lines, signal))) return drop(exchange, 499);
     response.end();
@@ -205,17 +176,19 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
   const respond = async (exchange: Exchange, route: Route, response: RouteResponse): Promise<void> => {
     if ('events' in response) await stream(exchange, route, response);
     else if ('lines' in response) await streamLines(exchange, response);
-    else if ('document' in response) sendDocument(exchange, response.document);
-    else if ('bytes' in response) sendRaw(exchange, response);
+    else if ('document' in response) {
+      const { status, bytes, headers } = documentFor(response.document, exchange.request.headers);
+      send(exchange, status, bytes, headers);
+    } else if ('bytes' in response)
+      send(exchange, response.status, response.bytes, { ...response.headers, 'content-type': response.type });
     else if ('body' in response)
-      sendAll(exchange, response.status, jsonType, JSON.stringify(response.body), response.headers);
-    else sendAll(exchange, response.status, response.type, response.text, response.headers);
+      sendText(exchange, response.status, jsonType, JSON.stringify(response.body), response.headers);
+    else sendText(exchange, response.status, response.type, response.text, response.headers);
   };
 
   const respondToError = async (
     exchange: Exchange,
     error: unknown,
-    failure: ErrorCode,
     extra?: Readonly<Record<string, string>>,
   ): Promise<void> => {
     if (error instanceof ClientGone) return drop(exchange, 499);
@@ -225,8 +198,9 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
     }
     let refusal: Refusal | null = refusalOf(error);
     if (refusal === null) log.error({ err: error, ...placeOf(exchange) }, 'request failed');
-    refusal ??= failureOf(failure);
-    if (isAuthenticationFailure(refusal.code) && (await throttled(exchange.address)))
+    refusal ??= failureOf(exchange.route?.failure ?? 'internal_error');
+    // A failed attempt at authentication. (decision 50: tokens, the call log, and guessing)
+    if (refusal.status === 401 && (await throttled(exchange.address)))
       refusal = {
         status: 429,
         code: 'rate_limited',
@@ -239,25 +213,21 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
     if (refusal.code === 'rate_limited') headers['retry-after'] = `${secondsToWait(exchange, error)}`;
     if (refusal.code === 'request_in_progress') headers['retry-after'] = '1';
     if (error instanceof HttpFailure) exchange.close = true;
-    sendAll(
-      exchange,
-      refusal.status,
-      jsonType,
-      JSON.stringify(errorBody(refusal, baseUrl(), exchange.id)),
-      headers,
-      refusal,
-    );
+    const text = JSON.stringify(errorBody(refusal, baseUrl(), exchange.id));
+    sendText(exchange, refusal.status, jsonType, text, headers, refusal);
   };
 
-  /** Once the head of a response is sent, an error can only be logged and the connection dropped. */
+  /**
+   * Sends the response for an error; once the head of a response is sent, it can only be logged and the
+   * connection dropped. Never rejects.
+   */
   const refuse = async (
     exchange: Exchange,
     error: unknown,
-    failure: ErrorCode,
     extra?: Readonly<Record<string, string>>,
   ): Promise<void> => {
     try {
-      if (!exchange.response.headersSent) return await respondToError(exchange, error, failure, extra);
+      if (!exchange.response.headersSent) return await respondToError(exchange, error, extra);
       log.error({ err: error, ...placeOf(exchange) }, 'a response broke off');
     } catch (second) {
       log.error({ err: second, ...placeOf(exchange) }, 'an error response could not be sent');
@@ -265,12 +235,11 @@ export const replies = ({ gate, clock, log, metrics, baseUrl, lateFor, onRequest
     drop(exchange, 0);
   };
 
-  const options = (exchange: Exchange, allow: string): void => {
-    sendNothing(exchange.response, 204, envelope(exchange), { allow });
-    concluded(exchange, 204);
-  };
+  /** Responds with a 204 and the methods of a path. */
+  const options = (exchange: Exchange, allow: string): void => send(exchange, 204, null, { allow });
 
+  /** Ends every connection with its next response. */
   const drain = (): void => void (draining = true);
 
-  return { respond, refuse, options, drain, envelope };
+  return { respond, refuse, options, drain };
 };

@@ -67,11 +67,11 @@ export interface TextResponse {
   readonly text: string;
   readonly headers?: Headers;
 }
-/** A whole response whose body is bytes. */
+/** A whole response whose body is bytes; null with a 304. */
 export interface BytesResponse {
   readonly status: 200 | 304;
   readonly type: string;
-  readonly bytes: Buffer;
+  readonly bytes: Buffer | null;
   readonly headers?: Headers;
 }
 /**

@@ -9,9 +9,8 @@ import type { RequestRecord } from '../../../application/ports/requests.js';
 import type { Clock, Entropy } from '../../../application/ports/system.js';
 import type { Tracing } from '../../../application/ports/tracing.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
-import { noTracing } from '../../../application/writing/traced.js';
 import type { Rehearsal } from '../../../application/writing/rehearsal.js';
-import { DomainError, type ErrorCode } from '../../../domain/errors.js';
+import { DomainError } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { begunPlace } from '../../../domain/traceparent.js';
 import { isFor, type Audience } from './audience.js';
@@ -22,7 +21,7 @@ import { parseTarget, type Exchange } from './exchange.js';
 import { fastExpress } from './express.js';
 import { healthRoutes, type Readiness } from './health.js';
 import { parserFailures } from './malformed.js';
-import { httpMetrics, type HttpMetrics } from './metrics.js';
+import type { HttpMetrics } from './metrics.js';
 import { pipeline, type Propose } from './pipeline.js';
 import { returnedTypesOf, sentTypesOf, templateOf, type Route } from './route.js';
 import { assertUniqueIds } from '../schema/json-schema.js';
@@ -74,15 +73,12 @@ export interface HttpOptions {
   readonly log: Logger;
   readonly registry: Registry;
   readonly version: string;
-  /** Given where several servers share a registry. */
-  readonly metrics?: HttpMetrics;
+  readonly metrics: HttpMetrics;
   /** Which of the routes it answers and documents: by default all of them. */
   readonly serves?: Audience;
-  /** Nothing is traced if it is left out. */
-  readonly tracing?: Tracing;
+  readonly tracing: Tracing;
   readonly readiness: Readiness;
-  /** The service itself, if it is left out. */
-  readonly rehearsal?: Rehearsal;
+  readonly rehearsal: Rehearsal;
   /**
    * The address that clients see. It is asked for each time, because a free port is known only after
    * `listen`.
@@ -91,13 +87,13 @@ export interface HttpOptions {
   /** The address of the server that serves customers; its own if it is left out. */
   readonly publicUrl?: () => string;
   /** Called with every request that needs a credential, once it is over. */
-  readonly onRequest?: (request: Omit<RequestRecord, 'wrote'>) => void;
-  /** Proposes a name in place of one that is not known; nothing is proposed if it is left out. */
-  readonly propose?: Propose;
+  readonly onRequest: (request: Omit<RequestRecord, 'wrote'>) => void;
+  /** Proposes a name in place of one that is not known. */
+  readonly propose: Propose;
   /** For how long the read models have been late, which lists then report; null if they are not. */
-  readonly lateFor?: () => Milliseconds | null;
-  /** How many connections may be open at once; more are closed at once. No limit if it is left out. */
-  readonly maxConnections?: number;
+  readonly lateFor: () => Milliseconds | null;
+  /** How many connections may be open at once; more are closed at once. */
+  readonly maxConnections: number;
   readonly timeouts?: Partial<Timeouts>;
 }
 
@@ -119,18 +115,11 @@ export interface HttpServer {
 
 /**
  * The id of a request, and the trace that begins with it unless it belongs to another one. That trace is not
- * recorded, so it is not sampled.
+ * recorded, so it is not sampled. Ids are random, drawn in batches: one call for the system's randomness in
+ * 256 requests. They begin with the time of the draw, so that a database writes ids of the same time next to
+ * each other.
  */
-interface RequestIds {
-  readonly id: string;
-  readonly traceparent: string;
-}
-
-/**
- * Random ids, drawn in batches: one call for the system's randomness in 256 requests. They begin with the
- * time of the draw, so that a database writes ids of the same time next to each other.
- */
-const requestIds = (entropy: Entropy, clock: Clock): (() => RequestIds) => {
+const requestIds = (entropy: Entropy, clock: Clock) => {
   const size = 8;
   const timeDigits = 9;
   let time = '';
@@ -217,26 +206,11 @@ const textParameters = (params: Readonly<Record<string, string | string[]>>): Re
 };
 
 export const httpServer = (options: HttpOptions): HttpServer => {
-  const { clock, log, registry, readiness, baseUrl, publicUrl = baseUrl } = options;
+  const { clock, log, registry, readiness, lateFor, tracing, baseUrl, publicUrl = baseUrl } = options;
   const timeouts = { ...defaultTimeouts, ...options.timeouts };
   const guard = gate(options);
-  const metrics = options.metrics ?? httpMetrics(registry);
-  const { propose = () => Promise.resolve(null), lateFor = () => null } = options;
-  const { onRequest = () => undefined, tracing = noTracing, rehearsal = () => null } = options;
-  const flow = pipeline({
-    gate: guard,
-    clock,
-    log,
-    rehearsal,
-    metrics,
-    tracing,
-    baseUrl,
-    propose,
-    lateFor,
-    onRequest,
-  });
+  const flow = pipeline({ ...options, gate: guard });
   const nextIds = requestIds(options.entropy, clock);
-  const nextId = () => nextIds().id;
   const documented = [...options.routes, ...healthRoutes(readiness, registry, options.version)].filter(
     isFor(options.serves ?? 'all'),
   );
@@ -301,7 +275,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
         'method_not_allowed',
         `This path allows ${resource.allow}, not ${request.method}.`,
       );
-      void flow.refuse(exchange, refusal, 'internal_error', { allow: resource.allow });
+      void flow.refuse(exchange, refusal, { allow: resource.allow });
     }
   };
   // `app.all` would make a handler for each of 34 methods: one for all of them takes a thirtieth of the
@@ -309,8 +283,8 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   for (const resource of resourcesOf(routes))
     app.route(resource.path).all((request: Request) => dispatch(request.exchange, resource, request));
 
-  const refuse = (request: IncomingMessage, error: unknown, failure: ErrorCode = 'internal_error'): void => {
-    if (request.exchange !== undefined) void flow.refuse(request.exchange, error, failure);
+  const refuse = (request: IncomingMessage, error: unknown): void => {
+    if (request.exchange !== undefined) void flow.refuse(request.exchange, error);
   };
   const paths = documented.flatMap(({ path }) => (path.includes('/v1/') ? [path] : []));
   app.use((request: Request) => refuse(request, unknownPath(request.method, request.path, paths)));
@@ -326,7 +300,6 @@ export const httpServer = (options: HttpOptions): HttpServer => {
       void flow.refuse(
         exchange,
         new HttpFailure(400, 'The request must have one Host header. Send exactly one.'),
-        'internal_error',
       );
     else app(request, response);
   };
@@ -344,7 +317,7 @@ export const httpServer = (options: HttpOptions): HttpServer => {
     listener(false),
   );
   const connections = new Set<Socket>();
-  if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;
+  server.maxConnections = options.maxConnections;
   let lastWarning = -Infinity;
   server.on('drop', () => {
     if (clock.monotonic() - lastWarning < warningPause) return;
@@ -375,13 +348,11 @@ export const httpServer = (options: HttpOptions): HttpServer => {
     void flow.refuse(
       begin(request, response, false),
       new HttpFailure(417, 'The only Expect header that is supported is 100-continue. Leave yours out.'),
-      'internal_error',
     );
   });
   const malformed = parserFailures({
-    flow,
     keyless: guard.keyless,
-    nextId,
+    nextId: () => nextIds().id,
     clock,
     log,
     baseUrl,

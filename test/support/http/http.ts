@@ -3,12 +3,14 @@ import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import type { Route } from '../../../adapters/http/server/route.js';
+import { httpMetrics } from '../../../adapters/http/server/metrics.js';
 import { httpServer, type HttpOptions, type HttpServer } from '../../../adapters/http/server/server.js';
 import { SeededEntropy } from '../memory/entropy.js';
 import { SystemClock } from '../../../adapters/system/clock.js';
 import type { KeyHolder } from '../../../application/access/authenticate.js';
 import { windowLength, type RateLimiter } from '../../../application/ports/rate-limiter.js';
 import type { Clock } from '../../../application/ports/system.js';
+import { noTracing } from '../../../application/writing/traced.js';
 import { DomainError } from '../../../domain/errors.js';
 import { Instant, OrganizationId, Uuid, type Milliseconds } from '../../../domain/ids.js';
 
@@ -122,6 +124,7 @@ export const startHttp = async (
 ): Promise<TestService> => {
   const log: LogLine[] = [];
   const clock = settableClock('2026-03-02T15:00:10.250Z');
+  const registry = new Registry();
   const server = httpServer({
     routes,
     authenticator: { authenticate },
@@ -134,7 +137,14 @@ export const startHttp = async (
       { base: null, timestamp: false },
       { write: (line: string) => void log.push(JSON.parse(line) as LogLine) },
     ),
-    registry: new Registry(),
+    registry,
+    metrics: httpMetrics(registry),
+    tracing: noTracing,
+    rehearsal: () => null,
+    propose: () => Promise.resolve(null),
+    lateFor: () => null,
+    onRequest: () => undefined,
+    maxConnections: 10_000,
     version: '1.2.3',
     readiness: () => Promise.resolve([]),
     baseUrl: () => 'https://cards.example',
