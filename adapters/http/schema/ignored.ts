@@ -5,28 +5,6 @@ import { isPlainObject } from '../../../domain/plain-object.js';
 import { truncate } from '../../../domain/text.js';
 import { jsonSchemaOf, type JsonSchema } from './json-schema.js';
 
-/** The names that a schema declares, each with its nested names; null if anything may be inside. */
-export type KnownNames = ReadonlyMap<string, KnownNames | null>;
-
-const namesIn = ({ properties = {} }: JsonSchema): KnownNames =>
-  new Map(
-    Object.entries(properties).map(([name, inside]) => [
-      name,
-      inside.properties === undefined ? null : namesIn(inside),
-    ]),
-  );
-
-const remembered = new WeakMap<z.ZodObject, KnownNames>();
-
-/** The names that a schema declares. Computed once. */
-export const knownNames = (schema: z.ZodObject): KnownNames => {
-  const before = remembered.get(schema);
-  if (before !== undefined) return before;
-  const names = namesIn(jsonSchemaOf(schema));
-  remembered.set(schema, names);
-  return names;
-};
-
 /** A name that a request has and its operation does not know. */
 export interface IgnoredName {
   /** With the names of the objects around it: `recipient.zipp`. */
@@ -38,48 +16,34 @@ export interface IgnoredName {
 /** How many unknown names a response lists. (decision 64: what was ignored is told) */
 export const maxNamed = 10;
 
-const none: readonly IgnoredName[] = [];
+/** What is declared of a name, which may be that of anything: `constructor`, for example. */
+const declaredAs = ({ properties = {} }: JsonSchema, name: string): JsonSchema | undefined =>
+  Object.hasOwn(properties, name) ? properties[name] : undefined;
 
-const collect = (known: KnownNames, sent: object, path: string, found: IgnoredName[]): void => {
-  for (const name of Object.keys(sent)) {
+const collect = (schema: JsonSchema, sent: object, path: string, found: IgnoredName[]): void => {
+  for (const [name, value] of Object.entries(sent)) {
     if (found.length >= maxNamed) return;
-    const inside = known.get(name);
+    const inside = declaredAs(schema, name);
     if (inside === undefined) {
-      const meant = nearest(name, known.keys());
+      const meant = nearest(name, Object.keys(schema.properties ?? {}));
       found.push({ name: path + name, meant: meant && path + meant });
-    } else if (inside !== null) {
-      const value = (sent as Readonly<Record<string, unknown>>)[name];
-      if (isPlainObject(value)) collect(inside, value, `${path}${name}.`, found);
-    }
+    } else if (inside.properties !== undefined && isPlainObject(value))
+      collect(inside, value, `${path}${name}.`, found);
   }
-};
-
-/** Whether a schema declares a name, such as `recipient.zip`. */
-export const isDeclared = (schema: z.ZodObject, name: string): boolean => {
-  let inside: KnownNames | null | undefined = knownNames(schema);
-  for (const part of name.split('.')) inside = inside?.has(part) === true ? inside.get(part) : undefined;
-  return inside !== undefined;
-};
-
-/** Whether an object has only names that are known, which costs a look-up for each. */
-const knowsAll = (known: KnownNames, sent: object): boolean => {
-  for (const name in sent) {
-    const inside = known.get(name);
-    if (inside === undefined) return false;
-    if (inside === null) continue;
-    const value = (sent as Readonly<Record<string, unknown>>)[name];
-    if (isPlainObject(value) && !knowsAll(inside, value)) return false;
-  }
-  return true;
 };
 
 /** The names in a body or a query that the schema does not declare: the first ten, in the order sent. */
 export const ignoredNames = (schema: z.ZodObject, sent: object): readonly IgnoredName[] => {
-  const known = knownNames(schema);
-  if (knowsAll(known, sent)) return none;
   const found: IgnoredName[] = [];
-  collect(known, sent, '', found);
+  collect(jsonSchemaOf(schema), sent, '', found);
   return found;
+};
+
+/** Whether a schema declares a name, such as `recipient.zip`. */
+export const isDeclared = (schema: z.ZodObject, name: string): boolean => {
+  let inside: JsonSchema | undefined = jsonSchemaOf(schema);
+  for (const part of name.split('.')) inside = inside && declaredAs(inside, part);
+  return inside !== undefined;
 };
 
 /** Refuses a request for a name that it has. (decision 64: what was ignored is told) */
