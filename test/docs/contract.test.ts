@@ -50,7 +50,7 @@ const routes = [accountRoutes, cardRoutes, contactRoutes, hookRoutes, webhookRou
 );
 
 const operation = (id: string) => {
-  const found = routes.find((route) => route.operation.operationId === id);
+  const found = routes.find((route) => route.id === id);
   if (found === undefined) throw new Error(`There is no operation ${id}.`);
   return found;
 };
@@ -59,8 +59,7 @@ const schemaOf = (type: z.ZodType | null | undefined): JsonSchema => (type ? jso
 const fieldsOf = ({ properties = {} }: JsonSchema): readonly string[] => Object.keys(properties);
 const inside = (schema: JsonSchema, field: string): JsonSchema => schema.properties?.[field] ?? {};
 const body = (id: string): JsonSchema => schemaOf(operation(id).body?.schema);
-const response = (id: string, status = 200): JsonSchema =>
-  schemaOf(operation(id).operation.responses[status]?.schema);
+const response = (id: string, status = 200): JsonSchema => schemaOf(operation(id).responses[status]?.schema);
 const row = (id: string): JsonSchema => inside(response(id), 'data').items ?? {};
 const parameters = (id: string): readonly string[] => fieldsOf(schemaOf(operation(id).query));
 

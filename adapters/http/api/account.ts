@@ -13,7 +13,7 @@ import { scopes } from '../../../domain/api-key.js';
 import { pageCursor, pageLimit } from '../schema/fields.js';
 import { examples, objectKind, organizationId, shownNumber, shownText } from '../schema/shown.js';
 import { instant, listOf, pageOf, timestamp, wholeList } from './responses.js';
-import { route, type Operation, type Route } from '../server/route.js';
+import { route, type Route } from '../server/route.js';
 import { pathOfPicture } from '../web/pictures.js';
 
 const account = z
@@ -94,12 +94,7 @@ export const designBody =
 
 const access = { kind: 'key', scope: null } as const;
 
-const operation = (
-  id: string,
-  summary: string,
-  description: string,
-  schema: Operation['responses'][number]['schema'],
-) => ({
+const operation = (id: string, summary: string, description: string, schema: z.ZodType) => ({
   id,
   summary,
   tags: ['account'],

@@ -12,7 +12,7 @@ import { optionalText, pageCursor, pageLimit } from '../schema/fields.js';
 import { examples, objectKind, shownAddress, shownText } from '../schema/shown.js';
 import { receiptFor, receiptHeader } from './receipt.js';
 import { instant, listOf, pageOf, timestamp } from './responses.js';
-import { route, type JsonResponse, type Operation, type Route, type TextResponse } from '../server/route.js';
+import { route, type JsonResponse, type Route, type TextResponse } from '../server/route.js';
 
 export const contactResponse = z
   .object({
@@ -122,7 +122,7 @@ export const saveContactOperation = {
     201: { description: 'The contact was created.', schema: contactResponse, headers: receiptHeader },
   },
   errors: ['update_failed'],
-} as const satisfies Partial<Operation>;
+} as const satisfies Partial<Route>;
 
 export const listContactsOperation = {
   summary: 'List contacts, newest first',
@@ -130,7 +130,7 @@ export const listContactsOperation = {
   responses: {
     200: { description: 'One page of contacts.', schema: listOf(contactResponse, 'ContactList') },
   },
-} as const satisfies Partial<Operation>;
+} as const satisfies Partial<Route>;
 
 export interface ContactRouteDeps extends SaveContactDeps {
   readonly readModels: ReadModels;

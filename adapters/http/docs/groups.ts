@@ -74,7 +74,7 @@ const subjectOf = (path: string): string => {
 };
 
 const groupOf = (route: Route): string => {
-  if (route.operation.tags.includes('health')) return 'health';
+  if (route.tags.includes('health')) return 'health';
   const subject = subjectOf(route.path);
   return (/^\/(api\/)?v1\//.test(route.path) ? sameAs : sameForOperators)[subject] ?? subject;
 };

@@ -26,9 +26,9 @@ const operations = ({ path, title, about, routes }: Group): Html => (
     <a href={path}>{title}</a>
     <p>{about}</p>
     <ul class="operations">
-      {routes.map(({ operation: { operationId, summary } }) => (
+      {routes.map(({ id, summary }) => (
         <li>
-          <a href={`${path}#${operationId}`}>{summary}</a>
+          <a href={`${path}#${id}`}>{summary}</a>
         </li>
       ))}
     </ul>

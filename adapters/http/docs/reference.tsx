@@ -19,7 +19,7 @@ const accessIn = (route: Route): string =>
 const parametersOf = (route: Route): readonly Field[] => [
   ...fieldsOf(jsonSchemaOf(route.params)),
   ...fieldsOf(jsonSchemaOf(route.query)),
-  ...Object.entries(route.operation.headers ?? {}).map(([name, { description, schema }]) => ({
+  ...Object.entries(route.headers ?? {}).map(([name, { description, schema }]) => ({
     name,
     schema: { ...schema, description },
     required: false,
@@ -50,7 +50,7 @@ const Errors = ({ route }: { readonly route: Route }) => {
         <>
           <h3>Errors</h3>
           {grid(
-            `Errors of ${route.operation.summary}`,
+            `Errors of ${route.summary}`,
             ['Code', 'Status', 'Means'],
             own.map((code) => [
               `[\`${code}\`](/docs/errors/${code})`,
@@ -67,7 +67,7 @@ const Errors = ({ route }: { readonly route: Route }) => {
 
 const Returned = ({ route }: { readonly route: Route }) => (
   <>
-    {Object.entries(route.operation.responses).map(([status, { schema, description }]) => {
+    {Object.entries(route.responses).map(([status, { schema, description }]) => {
       const fields = schema === null ? [] : fieldsOf(jsonSchemaOf(schema));
       return (
         <>
@@ -85,7 +85,7 @@ const Returned = ({ route }: { readonly route: Route }) => (
 );
 
 const Operation = ({ route, baseUrl }: { readonly route: Route; readonly baseUrl: string }) => {
-  const { method, path, operation } = route;
+  const { method, path, description } = route;
   const parameters = parametersOf(route);
   return (
     <div class="operation">
@@ -93,7 +93,7 @@ const Operation = ({ route, baseUrl }: { readonly route: Route; readonly baseUrl
         <p class="call">
           <span class={`method ${method.toLowerCase()}`}>{method}</span> <code>{templateOf(path)}</code>
         </p>
-        {operation.description === undefined ? null : prose(operation.description)}
+        {description === undefined ? null : prose(description)}
         <p class="quiet">{line(accessIn(route))}</p>
         {parameters.length === 0 ? null : (
           <>
@@ -117,10 +117,10 @@ const Operation = ({ route, baseUrl }: { readonly route: Route; readonly baseUrl
 };
 
 /** Its method and path, its purpose, and the names of its inputs. */
-const wordsOf = ({ method, path, operation, params, query, body }: Route): string =>
+const wordsOf = ({ method, path, description = '', params, query, body }: Route): string =>
   [
     `${method} ${templateOf(path)}`,
-    operation.description ?? '',
+    description,
     ...[params, query, ...(body === null ? [] : [body.schema])].flatMap(({ shape }) => Object.keys(shape)),
   ].join(' ');
 
@@ -137,8 +137,8 @@ export const referencePage = (
   shape: 'reference',
   lead: <Credentials for={audience} />,
   parts: routes.map((route) => ({
-    id: route.operation.operationId,
-    title: route.operation.summary,
+    id: route.id,
+    title: route.summary,
     body: <Operation route={route} baseUrl={baseUrl} />,
     words: wordsOf(route),
   })),

@@ -41,7 +41,7 @@ export const Languages = ({ name, samples, terminal }: LanguagesProps) => (
 
 /** A sample response: for an operation that may find an existing thing, the response for a new one. */
 const Response = ({ route }: { readonly route: Route }) => {
-  const { responses } = route.operation;
+  const { responses } = route;
   const [status, response] = Object.entries(responses).toSorted(([a], [b]) => Number(b) - Number(a))[0] ?? [];
   const example = response === undefined ? undefined : responseExampleOf(route, response);
   return example === undefined ? null : <Json title={`Response ${status}`} value={example} />;
@@ -49,7 +49,7 @@ const Response = ({ route }: { readonly route: Route }) => {
 
 export const Samples = ({ route, baseUrl }: { readonly route: Route; readonly baseUrl: string }) => (
   <div class="samples">
-    <Languages name={route.operation.operationId} samples={samplesOf(route, baseUrl)} />
+    <Languages name={route.id} samples={samplesOf(route, baseUrl)} />
     <Response route={route} />
   </div>
 );

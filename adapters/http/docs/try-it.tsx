@@ -14,7 +14,7 @@ const Input = ({
   readonly name: string;
   readonly required: boolean;
 }) => {
-  const id = `${route.operation.operationId}-${place}-${name}`;
+  const id = `${route.id}-${place}-${name}`;
   return (
     <>
       <label for={id}>
@@ -65,12 +65,12 @@ const namesIn = (type: { readonly shape: object }): readonly string[] => Object.
 
 /** A form that sends the call, for browsers with scripts; null for streams, which have no end. */
 export const TryIt = ({ route }: { readonly route: Route }) => {
-  const { operation, method, path } = route;
-  if (Object.values(operation.responses).some(({ type }) => type === 'text/event-stream')) return null;
+  const { method, path } = route;
+  if (Object.values(route.responses).some(({ type }) => type === 'text/event-stream')) return null;
   return (
     <details class="try">
       <summary>
-        Try it<span class="hidden">: {operation.summary}</span>
+        Try it<span class="hidden">: {route.summary}</span>
       </summary>
       <noscript>
         <p>Sending needs a script. The samples do the same in a terminal.</p>
@@ -83,11 +83,11 @@ export const TryIt = ({ route }: { readonly route: Route }) => {
         {namesIn(route.query).map((name) => (
           <Input route={route} place="query" name={name} required={false} />
         ))}
-        {Object.keys(operation.headers ?? {}).map((name) => (
+        {Object.keys(route.headers ?? {}).map((name) => (
           <Input route={route} place="header" name={name} required={false} />
         ))}
         {route.body === null ? null : (
-          <BodyField id={`${operation.operationId}-body`} schema={jsonSchemaOf(route.body.schema)} />
+          <BodyField id={`${route.id}-body`} schema={jsonSchemaOf(route.body.schema)} />
         )}
         {credential(route)}
         <button type="submit">Send {method}</button>

@@ -3,6 +3,7 @@ import type { ErrorCode } from '../../../domain/errors.js';
 import { errorPages } from './error-pages.js';
 import { statusOf } from '../server/errors.js';
 import { maxNamed } from '../schema/ignored.js';
+import { hasKey } from '../server/access.js';
 import { isFor, type Audience } from '../server/audience.js';
 import { documented, jsonSchemaOf, type JsonSchema } from '../schema/json-schema.js';
 import { examples, shownText } from '../schema/shown.js';
@@ -34,7 +35,7 @@ const codesIn = (schema: JsonSchema): readonly ErrorCode[] => [
  * parameters and the pipeline. (decision 1: one order of checks)
  */
 export const errorsOf = (route: Route): readonly ErrorCode[] => {
-  const { access, operation } = route;
+  const { access } = route;
   const codes: ErrorCode[] = ['invalid_request'];
   if (access.kind === 'key')
     codes.push('missing_key', 'malformed_key', 'invalid_key', 'revoked_key', 'suspended', 'rate_limited');
@@ -44,13 +45,12 @@ export const errorsOf = (route: Route): readonly ErrorCode[] => {
   if (!route.rehearses && access.kind !== 'page') codes.push('rehearsal');
   if (route.body !== null)
     codes.push('unsupported_media_type', 'body_too_large', 'invalid_json', 'invalid_body');
-  if (access.kind === 'key' || access.kind === 'operator') codes.push('invalid_parameter');
+  if (hasKey(route)) codes.push('invalid_parameter');
   if ('starting_after' in route.query.shape) codes.push('invalid_cursor');
   if ('at' in route.query.shape) codes.push('log_damaged');
-  for (const schema of [route.params, route.query, ...(route.body === null ? [] : [route.body.schema])])
-    codes.push(...codesIn(jsonSchemaOf(schema)));
+  for (const schema of sentTypesOf(route)) codes.push(...codesIn(jsonSchemaOf(schema)));
   if (pathParameters(route.path).length > 0 && route.undecodable !== 'as-is') codes.push(route.undecodable);
-  codes.push(...operation.errors, route.failure);
+  codes.push(...route.errors, route.failure);
   return [...new Set(codes)].sort((a, b) => statusOf(a) - statusOf(b));
 };
 
@@ -111,7 +111,6 @@ const references = (headers: Readonly<Record<string, DocumentedHeader>>) =>
 const headerReferences = references(everyHeader);
 const keyedReferences = references({ ...everyHeader, ...toldHeaders });
 const { 'x-read-model-late': _, ...refusalReferences } = keyedReferences;
-const hasKey = ({ access }: Route): boolean => access.kind === 'key' || access.kind === 'operator';
 
 const preferHeader = {
   name: 'Prefer',
@@ -142,12 +141,14 @@ const error = z
   })
   .describe('Why a request was refused, or failed.');
 
+const retryAfter = (description: string): Node => ({
+  'retry-after': { description, schema: { type: 'integer', minimum: 1 } },
+});
+
 const extraErrorHeaders = (status: number): Node => {
   if (status === 401)
     return { 'www-authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' } } };
-  if (status === 429)
-    return { 'retry-after': { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 1 } } };
-  return {};
+  return status === 429 ? retryAfter('Seconds to wait.') : {};
 };
 
 const errorResponse = (route: Route, status: number, codes: readonly ErrorCode[]): Node => ({
@@ -155,14 +156,7 @@ const errorResponse = (route: Route, status: number, codes: readonly ErrorCode[]
   headers: {
     ...(hasKey(route) ? refusalReferences : headerReferences),
     ...extraErrorHeaders(status),
-    ...(codes.includes('request_in_progress')
-      ? {
-          'retry-after': {
-            description: 'Seconds to wait, on `request_in_progress`.',
-            schema: { type: 'integer', minimum: 1 },
-          },
-        }
-      : {}),
+    ...(codes.includes('request_in_progress') && retryAfter('Seconds to wait, on `request_in_progress`.')),
   },
   // No enum of the schema: a minor version may add codes, and a generated client must not stumble over one.
   'x-error-codes': codes,
@@ -203,41 +197,23 @@ const eventContent = (eventData: z.ZodType, contentSchema: JsonSchema): Node => 
   };
 };
 
-/** A response of another media type than JSON. */
-const otherContent = (
-  type: string,
-  { operation: { operationId } }: Route,
-  { eventData }: DocumentedResponse,
-  schemaOf: SchemaOf,
-): Node =>
-  type === 'text/event-stream' && eventData !== undefined
-    ? eventContent(eventData, schemaOf(eventData))
-    : textContent(type, operationId);
-
-const success = (route: Route, response: DocumentedResponse, schemaOf: SchemaOf): Node => ({
-  description: response.description,
-  headers: { ...(hasKey(route) ? keyedReferences : headerReferences), ...response.headers },
-  ...(response.schema === null && response.type === undefined
-    ? {}
-    : {
-        content: {
-          [response.type ?? 'application/json']:
-            response.schema === null
-              ? otherContent(response.type ?? 'application/json', route, response, schemaOf)
-              : {
-                  schema: schemaOf(response.schema),
-                  example: responseExampleOf(route, response),
-                },
-          ...Object.fromEntries(
-            (response.alsoAs ?? []).map((also) =>
-              typeof also === 'string'
-                ? [also, otherContent(also, route, response, schemaOf)]
-                : [also.type, { schema: schemaOf(also.schema) }],
-            ),
-          ),
-        },
-      }),
-});
+const success = (route: Route, response: DocumentedResponse, schemaOf: SchemaOf): Node => {
+  const { description, schema, type = 'application/json', alsoAs = [], eventData, headers } = response;
+  /** Of another media type than JSON. */
+  const other = (as: string): Node =>
+    as === 'text/event-stream' && eventData !== undefined
+      ? eventContent(eventData, schemaOf(eventData))
+      : textContent(as, route.id);
+  const json = schema && { schema: schemaOf(schema), example: responseExampleOf(route, response) };
+  const others = alsoAs.map((also) =>
+    typeof also === 'string' ? [also, other(also)] : [also.type, { schema: schemaOf(also.schema) }],
+  );
+  return {
+    description,
+    headers: { ...(hasKey(route) ? keyedReferences : headerReferences), ...headers },
+    content: { [type]: json ?? other(type), ...Object.fromEntries(others) },
+  };
+};
 
 const securityOf = ({ access }: Route): readonly Node[] =>
   access.kind === 'key' ? [{ apiKey: [] }] : access.kind === 'operator' ? [{ operatorToken: [] }] : [];
@@ -253,7 +229,7 @@ const parametersOf = (route: Route, schemaOf: SchemaOf): readonly Node[] => {
       schema,
     }));
   };
-  const headers = Object.entries(route.operation.headers ?? {}).map(([name, { description, schema }]) => ({
+  const headers = Object.entries(route.headers ?? {}).map(([name, { description, schema }]) => ({
     name,
     in: 'header',
     required: false,
@@ -283,38 +259,30 @@ export const accessOf = ({ access }: Route): string => {
   return access.kind === 'hook' ? 'Needs no key: the token in the path is the credential.' : 'Needs no key.';
 };
 
+const bodyOf = (schema: JsonSchema, example: unknown): Node => ({
+  required: true,
+  content: { 'application/json': { schema, example } },
+});
+
 const operationOf = (route: Route, schemaOf: SchemaOf, baseUrl: string): Node => {
-  const { access, operation } = route;
   const errors = byStatus(errorsOf(route));
   const parameters = parametersOf(route, schemaOf);
   return {
-    operationId: operation.operationId,
-    summary: operation.summary,
-    description: [operation.description, accessOf(route)].filter(Boolean).join('\n\n'),
-    ...(operation.deprecated === true && { deprecated: true }),
-    tags: operation.tags,
+    operationId: route.id,
+    summary: route.summary,
+    description: [route.description, accessOf(route)].filter(Boolean).join('\n\n'),
+    ...(route.deprecated === true && { deprecated: true }),
+    tags: route.tags,
     security: securityOf(route),
-    ...(access.kind === 'key' || access.kind === 'operator' ? { 'x-scope': access.scope } : {}),
-    ...(parameters.length === 0 ? {} : { parameters }),
-    ...(route.body === null
-      ? {}
-      : {
-          requestBody: {
-            required: true,
-            content: {
-              'application/json': {
-                schema: schemaOf(route.body.schema),
-                example: sampleRequest(route, baseUrl).body,
-              },
-            },
-          },
-        }),
-    ...(isFor('public')(route) && {
-      'x-codeSamples': samplesOf(route, baseUrl),
+    ...('scope' in route.access && { 'x-scope': route.access.scope }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(route.body !== null && {
+      requestBody: bodyOf(schemaOf(route.body.schema), sampleRequest(route, baseUrl).body),
     }),
+    ...(isFor('public')(route) && { 'x-codeSamples': samplesOf(route, baseUrl) }),
     responses: {
       ...Object.fromEntries(
-        Object.entries(operation.responses).map(([status, response]) => [
+        Object.entries(route.responses).map(([status, response]) => [
           status,
           success(route, response, schemaOf),
         ]),
@@ -367,15 +335,7 @@ const webhookOf = (schemaOf: SchemaOf): Node => ({
     tags: [received],
     security: [{ webhookSignature: [] }],
     parameters: webhookHeaders.map((sent) => ({ required: true, ...sent, in: 'header' })),
-    requestBody: {
-      required: true,
-      content: {
-        'application/json': {
-          schema: schemaOf(webhookEvent),
-          example: exampleOf(jsonSchemaOf(webhookEvent)),
-        },
-      },
-    },
+    requestBody: bodyOf(schemaOf(webhookEvent), exampleOf(jsonSchemaOf(webhookEvent))),
     responses: {
       '2XX': { description: 'Delivered.' },
       '4XX': { description: 'Not delivered: tried again later, as after any other response.' },
@@ -415,17 +375,12 @@ export const openApiDocument = (
   const withWebhooks = audience !== 'operator';
   const { schemaOf, components } = schemasOf(shown, withWebhooks);
   const paths: Record<string, Record<string, Node>> = {};
-  for (const route of shown)
-    (paths[templateOf(route.path)] ??= {})[route.method.toLowerCase()] = operationOf(
-      route,
-      schemaOf,
-      baseUrl,
-    );
+  for (const route of shown) {
+    const operations = (paths[templateOf(route.path)] ??= {});
+    operations[route.method.toLowerCase()] = operationOf(route, schemaOf, baseUrl);
+  }
   const { apiKey, operatorToken, webhookSignature } = securitySchemes;
-  const tags = new Set([
-    ...shown.flatMap((route) => route.operation.tags),
-    ...(withWebhooks ? [received] : []),
-  ]);
+  const tags = new Set([...shown.flatMap((route) => route.tags), ...(withWebhooks ? [received] : [])]);
   return {
     openapi: '3.1.0',
     info: {
@@ -436,10 +391,7 @@ export const openApiDocument = (
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: baseUrl }],
-    tags: [...tags].map((name) => ({
-      name,
-      ...(tagDescriptions[name] === undefined ? {} : { description: tagDescriptions[name] }),
-    })),
+    tags: [...tags].map((name) => ({ name, description: tagDescriptions[name] })),
     paths,
     ...(withWebhooks && { webhooks: { cardEvent: webhookOf(schemaOf) } }),
     components: {

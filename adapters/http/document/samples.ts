@@ -44,10 +44,9 @@ export const exampleOf = (schema: JsonSchema, optional: Optional = 'with an exam
 /** An example of the JSON of a response, without fields that may be absent; undefined if it isn't JSON. */
 export const responseExampleOf = (route: Route, response: DocumentedResponse): unknown => {
   if (response.schema === null) return undefined;
-  const { operationId, responses } = route.operation;
-  const status = Object.entries(responses).find(([, each]) => each === response)?.[0];
+  const status = Object.entries(route.responses).find(([, each]) => each === response)?.[0];
   const example = exampleOf(jsonSchemaOf(response.schema), 'left out');
-  const otherwise = responseExamples[`${operationId} ${status}`];
+  const otherwise = responseExamples[`${route.id} ${status}`];
   return otherwise === undefined || !isPlainObject(example) ? example : { ...example, ...otherwise };
 };
 
@@ -75,12 +74,11 @@ const pathOf = (route: Route): string => {
 };
 
 /** Of these parameters an operation needs one or another. */
-const chosen: Readonly<Record<string, string>> = { exportEvents: 'organization' };
+const chosen: Readonly<Record<string, readonly string[]>> = { exportEvents: ['organization'] };
 
 const queryOf = (route: Route): string => {
   const { properties = {}, required = [] } = jsonSchemaOf(route.query);
-  const { [route.operation.operationId]: one } = chosen;
-  const sent = [...required, ...(one === undefined ? [] : [one])].map((name) => [
+  const sent = [...required, ...(chosen[route.id] ?? [])].map((name) => [
     name,
     String(exampleOf(properties[name] ?? {})),
   ]);
@@ -89,21 +87,16 @@ const queryOf = (route: Route): string => {
 
 /** The call of an operation with the examples that its schemas show, and the parameters that it needs. */
 export const sampleRequest = (route: Route, baseUrl: string): SampleRequest => {
-  const { method, access, operation, body } = route;
-  const [response] = Object.values(operation.responses);
-  const headers = method === 'GET' ? [] : Object.entries(operation.headers ?? {});
+  const { method, access, body } = route;
+  const [response] = Object.values(route.responses);
+  const headers = method === 'GET' ? [] : Object.entries(route.headers ?? {});
   return {
     method,
     url: `${baseUrl}${pathOf(route)}${queryOf(route)}`,
     credential: access.kind === 'key' ? 'API_KEY' : access.kind === 'operator' ? 'OPERATOR_TOKEN' : null,
     headers: headers.map(([name, { schema }]) => [name, String(exampleOf(schema))]),
     body: body === null ? undefined : exampleOf(jsonSchemaOf(body.schema)),
-    reads:
-      response?.type === 'text/event-stream'
-        ? 'stream'
-        : response?.schema === null || response?.schema === undefined
-          ? 'text'
-          : 'json',
+    reads: response?.type === 'text/event-stream' ? 'stream' : response?.schema ? 'json' : 'text',
   };
 };
 

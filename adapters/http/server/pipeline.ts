@@ -60,9 +60,7 @@ export const pipeline = (options: PipelineOptions) => {
   const callHandler = (route: Route, request: HttpRequest, values: unknown): Promise<RouteResponse> =>
     tracing === noTracing || route.method === 'GET'
       ? route.handle(request, values)
-      : inSpan(tracing, `command ${route.operation.operationId}`, { kind: 'internal' }, () =>
-          route.handle(request, values),
-        );
+      : inSpan(tracing, `command ${route.id}`, { kind: 'internal' }, () => route.handle(request, values));
 
   const admitAndCall = async (
     exchange: Exchange,

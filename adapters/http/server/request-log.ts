@@ -2,21 +2,20 @@ import type { RequestRecord } from '../../../application/ports/requests.js';
 import { parseCardCode } from '../../../domain/card-code.js';
 import type { Actor } from '../../../domain/events.js';
 import { Instant } from '../../../domain/ids.js';
+import { ownProperty } from '../../../domain/template.js';
 import { traceIdOf } from '../../../domain/traceparent.js';
 import type { Subject } from './access.js';
 import type { Refusal } from './errors.js';
 import type { Exchange } from './exchange.js';
 import { isDeclared } from '../schema/ignored.js';
 import type { JsonObject } from '../schema/read.js';
-import type { Route, RouteResponse } from './route.js';
+import { sentTypesOf, type Route, type RouteResponse } from './route.js';
 
 /** A card's code or an id. A path may hold anything else: names, e-mail addresses, keys. */
 const speakable = /^(HC-[0-9A-Z]{7}|(evt_|dlv_)?[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
 const textIn = (body: object, name: string): string | undefined => {
-  const value: unknown = Object.hasOwn(body, name)
-    ? Object.getOwnPropertyDescriptor(body, name)?.value
-    : undefined;
+  const value = ownProperty(body, name);
   return typeof value === 'string' ? value : undefined;
 };
 
@@ -96,12 +95,7 @@ export const recordOf = (
 
 /** The parameter at fault, if the operation declares that name: any other is a text of the client. */
 const namedIn = ({ route }: Exchange, param: string): string | undefined =>
-  route !== null &&
-  [route.params, route.query, ...(route.body === null ? [] : [route.body.schema])].some((schema) =>
-    isDeclared(schema, param),
-  )
-    ? param
-    : undefined;
+  route !== null && sentTypesOf(route).some((schema) => isDeclared(schema, param)) ? param : undefined;
 
 /** The fields of the line that every request leaves in the log. */
 export const logFields = (

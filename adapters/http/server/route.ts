@@ -125,24 +125,6 @@ export interface DocumentedResponse {
   readonly headers?: Readonly<Record<string, DocumentedHeader>>;
 }
 
-/** The OpenAPI document's facts about an operation, beside the route itself. */
-export interface Operation {
-  readonly operationId: string;
-  readonly summary: string;
-  readonly description?: string;
-  /** True if another operation takes its place. */
-  readonly deprecated?: boolean;
-  readonly tags: readonly string[];
-  /** Request headers besides Authorization. */
-  readonly headers?: Readonly<Record<string, DocumentedHeader>>;
-  readonly responses: Readonly<Record<number, DocumentedResponse>>;
-  /**
-   * The codes that only the handler knows of. Those of the pipeline (key, rate, scope, body, failure), the
-   * path, the schemas and the parameters of lists are added.
-   */
-  readonly errors: readonly ErrorCode[];
-}
-
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
@@ -174,19 +156,32 @@ export interface Route {
   readonly hidden: boolean;
   /** True if a rehearsal answers, too: by default a GET. */
   readonly rehearses: boolean;
-  readonly operation: Operation;
+  /** The name of the operation in the document. */
+  readonly id: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** True if another operation takes its place. */
+  readonly deprecated?: boolean;
+  /** None, if the documents leave the route out. */
+  readonly tags: readonly string[];
+  /** Request headers besides Authorization. */
+  readonly headers?: Readonly<Record<string, DocumentedHeader>>;
+  readonly responses: Readonly<Record<number, DocumentedResponse>>;
+  /**
+   * The codes that only the handler knows of. Those of the pipeline (key, rate, scope, body, failure), the
+   * path, the schemas and the parameters of lists are added.
+   */
+  readonly errors: readonly ErrorCode[];
   /** `body`: the values that its declaration has read. */
   handle(request: HttpRequest, body: unknown): Promise<RouteResponse>;
 }
 
-/** The description of a route besides method, path and handler. */
+/** The description of a route besides method, path, access and handler. */
 export interface Description<Params extends z.ZodObject, Query extends z.ZodObject>
   extends
-    Partial<Pick<Route, 'failure' | 'undecodable' | 'blank' | 'hidden' | 'rehearses'>>,
-    Partial<Pick<Operation, 'description' | 'deprecated' | 'headers' | 'responses' | 'errors'>> {
-  /** The name of the operation in the document. */
-  readonly id: string;
-  readonly summary: string;
+    Pick<Route, 'id' | 'summary'>,
+    Partial<Pick<Route, 'description' | 'deprecated' | 'tags' | 'headers' | 'responses' | 'errors'>>,
+    Partial<Pick<Route, 'failure' | 'undecodable' | 'blank' | 'hidden' | 'rehearses'>> {
   readonly params?: Params;
   readonly query?: Query;
   /** The bodies of responses that need no further description. */
@@ -200,8 +195,6 @@ interface Definition<
   Values,
 > extends Description<Params, Query> {
   readonly access: A;
-  /** None, if the documents leave the route out. */
-  readonly tags?: readonly string[];
   readonly body?: Body<Values>;
   handle(
     request: HttpRequest<CallerOf<A>, z.output<Params>, z.output<Query>>,
@@ -210,15 +203,15 @@ interface Definition<
 }
 
 /** The types of all that a route takes. */
-export const sentTypesOf = ({ params, query, body }: Route): readonly z.ZodType[] => [
+export const sentTypesOf = ({ params, query, body }: Route): readonly z.ZodObject[] => [
   params,
   query,
   ...(body === null ? [] : [body.schema]),
 ];
 
 /** The types of all that a route responds with. */
-export const returnedTypesOf = ({ operation }: Route): readonly z.ZodType[] =>
-  Object.values(operation.responses).flatMap(({ schema, alsoAs = [], eventData }) => [
+export const returnedTypesOf = ({ responses }: Route): readonly z.ZodType[] =>
+  Object.values(responses).flatMap(({ schema, alsoAs = [], eventData }) => [
     ...(schema === null ? [] : [schema]),
     ...(eventData === undefined ? [] : [eventData]),
     ...alsoAs.flatMap((also) => (typeof also === 'string' ? [] : [also.schema])),
@@ -233,7 +226,7 @@ export const pathParameters = (path: string): readonly string[] =>
 /** The description of a response that needs no other. */
 export const success = 'Success.';
 
-const succeeding = (answers: Readonly<Record<number, z.ZodType>>): Operation['responses'] =>
+const succeeding = (answers: Readonly<Record<number, z.ZodType>>): Route['responses'] =>
   Object.fromEntries(
     Object.entries(answers).map(([status, schema]) => [status, { description: success, schema }]),
   );
@@ -251,20 +244,9 @@ export const route = <
   call: `${Method} ${string}`,
   definition: Definition<A, Params, Query, Values>,
 ): Route => {
-  const {
-    id: operationId,
-    summary,
-    description,
-    deprecated,
-    tags = [],
-    headers,
-    answers = {},
-    responses = succeeding(answers),
-    errors = [],
-    ...rest
-  } = definition;
+  const { answers = {}, ...described } = definition;
   const [method, path] = call.split(' ') as [Method, string];
-  const declared = Object.keys(rest.params?.shape ?? {});
+  const declared = Object.keys(described.params?.shape ?? {});
   const used = pathParameters(path);
   if (declared.length !== used.length || used.some((name) => !declared.includes(name)))
     throw new Error(`${call} declares the parameters ${declared.join(', ') || '(none)'}`);
@@ -277,19 +259,12 @@ export const route = <
     blank: false,
     hidden: false,
     rehearses: method === 'GET',
-    ...rest,
+    tags: [],
+    responses: succeeding(answers),
+    errors: [],
+    ...described,
     method,
     path,
-    operation: {
-      operationId,
-      summary,
-      ...(description !== undefined && { description }),
-      ...(deprecated !== undefined && { deprecated }),
-      tags,
-      ...(headers !== undefined && { headers }),
-      responses,
-      errors,
-    },
   };
 };
 

@@ -26,7 +26,7 @@ const values: readonly unknown[] = [
 const withBody = routes.flatMap((route) =>
   route.body === null || route.access.kind === 'hook'
     ? []
-    : [{ id: route.operation.operationId, body: route.body, handle: String(Reflect.get(route, 'handle')) }],
+    : [{ id: route.id, body: route.body, handle: String(Reflect.get(route, 'handle')) }],
 );
 
 describe('the body of an operation', () => {

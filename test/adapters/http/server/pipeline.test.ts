@@ -539,7 +539,7 @@ describe('the request pipeline', () => {
     /** What it becomes while the list is read. */
     let turns: number | null = null;
     const routes = testRoutes(newTraces()).map((known) =>
-      known.operation.operationId === 'listCards'
+      known.id === 'listCards'
         ? {
             ...known,
             handle: () => {
