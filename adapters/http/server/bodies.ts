@@ -64,9 +64,9 @@ export const readForm = async (exchange: Exchange): Promise<ReadonlyMap<string, 
 /** Loads the code for uploads when the first one comes: most processes never get one. */
 export const readFile = async (exchange: Exchange, limit?: FileLimit): Promise<Upload> => {
   const { request } = exchange;
-  const { isUpload, readUpload } = await import('./upload.js');
-  if (!isUpload(request.headers['content-type']))
+  if (!isOfType(request.headers['content-type'], 'multipart/form-data'))
     throw new DomainError('unsupported_media_type', 'A file is sent as multipart/form-data.');
+  const { readUpload } = await import('./upload.js');
   begin(exchange);
   return readUpload(request, (stop) => (exchange.stop = stop), limit);
 };

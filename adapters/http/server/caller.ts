@@ -151,30 +151,10 @@ interface Options {
   readonly requestsPerMinute: number;
 }
 
-export interface Gate {
-  /** The rate headers if no key was accepted. (decision 52: what the rate limit counts) */
-  readonly keyless: Allowance;
-  /**
-   * Throws `missing_key`, `malformed_key`, `invalid_key`, `revoked_key`, and TooManyGuesses where the
-   * operator is wanted. `address` is the socket's.
-   */
-  identify(access: Access, authorization: string | undefined, address: string): Promise<Caller>;
-  /** Counts a request of the caller in the minute of `now`. `remaining` is −1 if it is over the limit. */
-  count(caller: Caller, now: Milliseconds): Promise<Allowance>;
-  /**
-   * Counts a failed attempt from an address; true if it was one too many. (decision 52: what the rate limit
-   * counts)
-   */
-  failed(address: string): Promise<boolean>;
-}
+export type Gate = ReturnType<typeof gate>;
 
-export const gate = ({
-  authenticator,
-  rateLimiter,
-  clock,
-  operatorToken,
-  requestsPerMinute,
-}: Options): Gate => {
+export const gate = ({ authenticator, rateLimiter, clock, operatorToken, requestsPerMinute }: Options) => {
+  /** The rate headers if no key was accepted. (decision 52: what the rate limit counts) */
   const keyless: Allowance = { limit: requestsPerMinute, remaining: requestsPerMinute };
   const operatorDigest = operatorToken === null ? null : digest(operatorToken);
   const guesses = guessCounter(clock);
@@ -205,6 +185,10 @@ export const gate = ({
     );
   };
 
+  /**
+   * Throws `missing_key`, `malformed_key`, `invalid_key`, `revoked_key`, and TooManyGuesses where the
+   * operator is wanted. `address` is the socket's.
+   */
   const identify = async (
     access: Access,
     authorization: string | undefined,
@@ -221,6 +205,7 @@ export const gate = ({
     return { kind: 'key', ...(await authenticator.authenticate(token)) };
   };
 
+  /** Counts a request of the caller in the minute of `now`. `remaining` is −1 if it is over the limit. */
   const count = async (caller: Caller, now: Milliseconds): Promise<Allowance> => {
     if (caller.kind !== 'key') return keyless;
     const limit = caller.requestsPerMinute ?? requestsPerMinute;
@@ -228,6 +213,10 @@ export const gate = ({
     return { limit, remaining: Math.max(-1, limit - hits) };
   };
 
+  /**
+   * Counts a failed attempt from an address; true if it was one too many. (decision 52: what the rate limit
+   * counts)
+   */
   const failed = (address: string): Promise<boolean> => isOneTooMany({ rateLimiter, clock }, address);
 
   return { keyless, identify, count, failed };

@@ -70,10 +70,7 @@ export const writeEvents = async (
     return mark === null ? comment : formatEvent(mark);
   };
   const ending = new AbortController();
-  const end = () => ending.abort();
-  client.addEventListener('abort', end);
-  if (client.aborted) end();
-  const { signal } = ending;
+  const signal = AbortSignal.any([client, ending.signal]);
   // One listener for all turns: a race would leave something at the signal for each event.
   let stopWaiting = (): void => undefined;
   signal.addEventListener('abort', () => stopWaiting());
@@ -91,8 +88,7 @@ export const writeEvents = async (
     }
     return false;
   } finally {
-    client.removeEventListener('abort', end);
-    end();
+    ending.abort();
     // The source gets the same signal; a generator that is still waiting must not hold up the end of the
     // response.
     void iterator.return?.().then(undefined, () => undefined);

@@ -80,13 +80,6 @@ export const signalOf = (exchange: Exchange): AbortSignal => {
   return controller.signal;
 };
 
-export interface RequestTarget {
-  /** Can be decoded safely. */
-  readonly path: string;
-  readonly search: string;
-  readonly undecodable: boolean;
-}
-
 /** No name contains a null character, and a store might end names there. */
 const decodes = (path: string): boolean => {
   try {
@@ -98,9 +91,10 @@ const decodes = (path: string): boolean => {
 
 /**
  * Splits a request target. The absolute form is accepted, too; a fragment is dropped; a path with broken
- * encoding is taken literally. (decision 4: a path without a code, or with broken encoding)
+ * encoding is taken literally, so that `path` can be decoded safely. (decision 4: a path without a code, or
+ * with broken encoding)
  */
-export const parseTarget = (url: string): RequestTarget => {
+export const parseTarget = (url: string) => {
   const relative = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '');
   const hash = relative.indexOf('#');
   const whole = hash < 0 ? relative : relative.slice(0, hash);

@@ -1,14 +1,5 @@
-import express, { type Express } from 'express';
+import express from 'express';
 import { IncomingMessage, ServerResponse } from 'node:http';
-
-export interface FastExpress {
-  readonly app: Express;
-  /** For `http.createServer`: its requests and responses already have Express's prototypes. */
-  readonly classes: {
-    readonly IncomingMessage: typeof IncomingMessage;
-    readonly ServerResponse: typeof ServerResponse;
-  };
-}
 
 const copy = (target: object, ...sources: readonly object[]): void => {
   for (const source of sources) Object.defineProperties(target, Object.getOwnPropertyDescriptors(source));
@@ -17,9 +8,10 @@ const copy = (target: object, ...sources: readonly object[]): void => {
 /**
  * An Express application whose requests and responses are created with the prototypes that Express would set
  * on each of them: setting the prototype of an object is what makes Express slow on Node 20 and 22. Mount
- * Routers, not applications: a mounted application sets its own prototypes. (docs/engines.md#express)
+ * Routers, not applications: a mounted application sets its own prototypes. `classes` are for
+ * `http.createServer`. (docs/engines.md#express)
  */
-export const fastExpress = (): FastExpress => {
+export const fastExpress = () => {
   const app = express();
   class Request extends IncomingMessage {}
   class Response<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {}

@@ -3,7 +3,6 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { DomainError } from '../../../domain/errors.js';
 import { ClientGone } from './errors.js';
-import { isOfType } from './media-types.js';
 
 /** A form with a file, which comes after its fields and is read at the pace of its reader. */
 export interface Upload {
@@ -29,12 +28,6 @@ const roomAround = 64 * 1024;
 const maxFields = 20;
 
 const unreadable = (): DomainError => new DomainError('invalid_body', 'The form can’t be read.');
-
-/** Whether it is a form with a file, by its headers. */
-export const isUpload = (contentType: string | undefined): boolean =>
-  isOfType(contentType, 'multipart/form-data');
-
-const lengthOf = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0);
 
 /** `reason`: why reading has stopped. The parser gives errors of its own to a file that breaks off. */
 async function* piecesOf(
@@ -74,7 +67,7 @@ export const readUpload = (
       file?.destroy(error);
       reject(error);
     };
-    if (lengthOf(request) > limit.bytes + roomAround) {
+    if (Number(request.headers['content-length'] ?? 0) > limit.bytes + roomAround) {
       request.resume();
       reject(tooLarge);
       return;
