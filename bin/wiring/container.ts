@@ -16,8 +16,7 @@ import { hookMetrics } from '../../adapters/http/api/hook-metrics.js';
 import { hookRoutes } from '../../adapters/http/api/hooks.js';
 import { operatorHookRoutes } from '../../adapters/http/operator/hooks.js';
 import { operatorCardRoutes } from '../../adapters/http/operator/cards.js';
-import { operatorKeyRoutes } from '../../adapters/http/operator/keys.js';
-import { operatorListRoutes } from '../../adapters/http/operator/lists.js';
+import { keyRoutes, operatorKeyRoutes } from '../../adapters/http/operator/keys.js';
 import { logRoutes } from '../../adapters/http/operator/signed-log.js';
 import { operatorLogRoutes } from '../../adapters/http/operator/log.js';
 import { movementRoutes } from '../../adapters/http/api/credit-movements.js';
@@ -26,8 +25,8 @@ import { reconciliationRoutes } from '../../adapters/http/operator/reconciliatio
 import { operatorRequestRoutes } from '../../adapters/http/operator/requests.js';
 import { organizationRoutes } from '../../adapters/http/operator/organizations.js';
 import { peopleRoutes } from '../../adapters/http/operator/people.js';
-import { catalogueRoutes } from '../../adapters/http/operator/catalogue.js';
-import { customerRoutes } from '../../adapters/http/operator/customers.js';
+import { catalogueListRoutes, catalogueRoutes } from '../../adapters/http/operator/catalogue.js';
+import { customerListRoutes, customerRoutes } from '../../adapters/http/operator/customers.js';
 import { operatorWebhookRoutes } from '../../adapters/http/operator/webhooks.js';
 import { httpMetrics } from '../../adapters/http/server/metrics.js';
 import { httpServer } from '../../adapters/http/server/server.js';
@@ -173,7 +172,9 @@ const buildGraph = (context: ProcessContext) => {
     ...organizationRoutes(api),
     ...creditRoutes(api),
     ...reconciliationRoutes({ ...api, reconcileAfter }),
-    ...operatorListRoutes(api),
+    ...customerListRoutes(api),
+    ...catalogueListRoutes(api),
+    ...keyRoutes(api),
     ...customerRoutes(api),
     ...catalogueRoutes(api),
     ...operatorKeyRoutes(api),

@@ -92,11 +92,10 @@ export const designBody =
     created_at: timestamp(createdAt),
   });
 
-const access = { kind: 'key', scope: null } as const;
-
 const operation = (id: string, summary: string, description: string, schema: z.ZodType) => ({
   id,
   summary,
+  access: { kind: 'key', scope: null } as const,
   tags: ['account'],
   responses: { 200: { description, schema } },
 });
@@ -108,7 +107,6 @@ export interface AccountRouteDeps extends ReadAccountsDeps {
 /** Any valid key may call these. (decision 53: the form of lists) */
 export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
   route('GET /api/v1/account', {
-    access,
     ...operation(
       'getAccount',
       'Check a key',
@@ -116,28 +114,18 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
       account,
     ),
     handle: async ({ caller }) => {
-      const { name } = await readAccount(deps, caller.org);
-      return {
-        status: 200,
-        body: {
-          object: 'account',
-          organization: { id: caller.org, name },
-          label: caller.label,
-          scopes: caller.scopes,
-        },
-      };
+      const { org, label, scopes } = caller;
+      const { name } = await readAccount(deps, org);
+      return { body: { object: 'account', organization: { id: org, name }, label, scopes } };
     },
   }),
   route('GET /api/v1/credits', {
-    access,
     ...operation('getCredits', 'Read the credit balance', 'The credit balance.', creditBalance),
     handle: async ({ caller }) => ({
-      status: 200,
       body: { object: 'credit_balance', balance: await readBalance(deps, caller.org) },
     }),
   }),
   route('GET /api/v1/designs', {
-    access,
     ...operation(
       'listDesigns',
       'List saved designs, newest first',
@@ -146,10 +134,7 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
     ),
     handle: async ({ caller }) => {
       const designs = await readDesigns(deps, caller.org);
-      return {
-        status: 200,
-        body: wholeList(designs.map(designBody(deps))),
-      };
+      return { body: wholeList(designs.map(designBody(deps))) };
     },
   }),
   route('GET /api/v1/collection', {
@@ -159,7 +144,6 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
       'A page of the cards that are on offer. Their ids are sent as `design_id`.',
       listOf(collectionCard, 'CollectionCardList'),
     ),
-    access,
     query: z.object({
       limit: pageLimit,
       starting_after: pageCursor('card:thank-you-botanical', 'the id of its last card'),
@@ -186,17 +170,12 @@ export const accountRoutes = (deps: AccountRouteDeps): readonly Route[] => [
     },
   ].map(({ path, id, summary, ...rest }) =>
     route(`GET ${path}`, {
-      access,
       ...operation(id, summary, 'Every handwriting on offer.', handwritingList),
       ...rest,
       handle: async ({ caller }) => {
         const { houseHand, names } = await readHandwritings(deps, caller.org);
-        return {
-          status: 200,
-          body: wholeList(
-            names.map((name) => ({ name, object: 'handwriting', house_hand: name === houseHand })),
-          ),
-        };
+        const all = names.map((name) => ({ name, object: 'handwriting', house_hand: name === houseHand }));
+        return { body: wholeList(all) };
       },
     }),
   ),

@@ -399,7 +399,6 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
         draft: () => ({ ...fields, email: noEmail, contact: null }),
       });
       return {
-        status: 201,
         body: sentCardBody(sent, deps.baseUrl()),
         headers: {
           ...cardReceipt(sent),
@@ -436,7 +435,6 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
     tags: ['cards'],
     responses: { 200: { description: 'The card with its six production steps.', schema: wholeCard } },
     handle: async ({ caller, params }) => ({
-      status: 200,
       body: cardBody(await lookUpCard(deps, codeFrom(params.card_code), caller.org), deps.baseUrl()),
     }),
   }),
@@ -460,7 +458,7 @@ export const cardRoutes = (deps: CardRouteDeps): readonly Route[] => [
         { code, org },
         newCommand(deps, byKey(request), org),
       );
-      return { status: 200, body: cancelledBody(code, creditsReturned) };
+      return { body: cancelledBody(code, creditsReturned) };
     },
   }),
 ];

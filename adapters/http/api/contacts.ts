@@ -11,7 +11,7 @@ import { contactRecord, readContact } from './contact-fields.js';
 import { optionalText, pageCursor, pageLimit } from '../schema/fields.js';
 import { examples, objectKind, shownAddress, shownText } from '../schema/shown.js';
 import { receiptFor, receiptHeader } from './receipt.js';
-import { instant, listOf, pageOf, timestamp } from './responses.js';
+import { byId, instant, listOf, pageOf, timestamp } from './responses.js';
 import { route, type JsonResponse, type Route, type TextResponse } from '../server/route.js';
 
 export const contactResponse = z
@@ -168,7 +168,7 @@ export const contactsPage = async (
   query: ListQuery,
 ): Promise<TextResponse> => {
   const rows = await listContacts(readModels, org, contactsWanted(query));
-  return pageOf(rows, query.limit, ({ id }) => id, contactBody);
+  return pageOf(rows, query.limit, byId, contactBody);
 };
 
 export const contactRoutes = (deps: ContactRouteDeps): readonly Route[] => [

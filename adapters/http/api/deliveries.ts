@@ -23,8 +23,8 @@ import { cardCode, examples, idOf, objectKind, shownNumber, shownText, nullText 
 import { ClientGone } from '../server/errors.js';
 import { placeFrom } from './as-of.js';
 import { eventExample } from '../schema/outbound.js';
-import { instant, listOf, pageOf, timestampAt } from './responses.js';
-import type { JsonResponse, ServerSentEvent, TextResponse } from '../server/route.js';
+import { byId, instant, listOf, pageOf, timestampAt } from './responses.js';
+import type { ServerSentEvent, TextResponse } from '../server/route.js';
 
 // Deliveries as operators and owners of endpoints see and change them.
 
@@ -125,7 +125,7 @@ export const deliveryPage = async (
   const { limit, starting_after: startingAfter, endpoint, status, type, card } = query;
   const filter = { endpoint: endpoint?.toLowerCase() ?? null, status, type, card: cardFilter(card) };
   const rows = await listDeliveries(deps, org, filter, { startingAfter, limit });
-  return pageOf(rows, limit, ({ id }) => id, deliveryBody);
+  return pageOf(rows, limit, byId, deliveryBody);
 };
 
 /** Every change of an organization's deliveries as it happens, until the signal aborts. */
@@ -207,11 +207,11 @@ export const replayed = async (
   id: string,
   { from }: z.output<typeof replay>,
   signal: AbortSignal,
-): Promise<JsonResponse> => {
+) => {
   const since = await placeFrom(deps.store, from, 'from');
   const deliveries = await replayEvents(deps, org, id, since, signal);
   if (deliveries === null) throw new ClientGone();
-  return { status: 202, body: { deliveries } };
+  return { body: { deliveries } };
 };
 
 /** Which event a test pretends to be. */
@@ -227,9 +227,9 @@ export const tested = async (
   org: OrganizationId,
   id: string,
   { type }: z.output<typeof testQuery>,
-): Promise<JsonResponse> => {
+) => {
   const { httpStatus, error, duration } = await sendTestEvent(deps, org, id, type ?? undefined);
-  return { status: 200, body: { http_status: httpStatus, error, duration_ms: Math.round(duration) } };
+  return { body: { http_status: httpStatus, error, duration_ms: Math.round(duration) } };
 };
 
 export const withNewSecret = async (
@@ -237,18 +237,13 @@ export const withNewSecret = async (
   org: OrganizationId,
   endpoint: string,
   command: Command,
-): Promise<JsonResponse> => ({
-  status: 200,
-  body: { signing_secret: await rotateSecret(deps, org, endpoint, command) },
-});
+) => ({ body: { signing_secret: await rotateSecret(deps, org, endpoint, command) } });
 
-export const dueNow = async (deps: WebhookDeps, org: OrganizationId, id: string): Promise<JsonResponse> => {
+export const dueNow = async (deps: WebhookDeps, org: OrganizationId, id: string) => {
   await retryDelivery(deps, org, id);
-  return { status: 202, body: { id } };
+  return { body: { id } };
 };
 
-export const oneDelivery = async (
-  deps: WebhookDeps,
-  org: OrganizationId,
-  id: string,
-): Promise<JsonResponse> => ({ status: 200, body: deliveryBody(await readDelivery(deps, org, id)) });
+export const oneDelivery = async (deps: WebhookDeps, org: OrganizationId, id: string) => ({
+  body: deliveryBody(await readDelivery(deps, org, id)),
+});

@@ -129,7 +129,7 @@ export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [
         request.takePlace(caller.org, maxStreams);
         const after = request.header('last-event-id')[0] ?? startingAfter;
         const events = await followEvents(deps, caller.org, { type, card }, after || null, signal);
-        return { status: 200, events: sent(events, shape) };
+        return { events: sent(events, shape) };
       }
       const events = await listEvents(deps, caller.org, { limit, type, card, startingAfter });
       const cursorOf = ({ id }: ShownEvent) => id;
@@ -149,9 +149,6 @@ export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [
     description: 'As webhooks tell it, byte by byte.',
     tags: ['webhooks'],
     answers: { 200: webhookEvent },
-    handle: async ({ caller, params }) => ({
-      status: 200,
-      body: asWebhook(await readEvent(deps, caller.org, params.id)),
-    }),
+    handle: async ({ caller, params }) => ({ body: asWebhook(await readEvent(deps, caller.org, params.id)) }),
   }),
 ];

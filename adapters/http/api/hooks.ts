@@ -12,7 +12,7 @@ import { activeHook, unknownHook, type MadeHook } from '../../../domain/hook.js'
 import { Uuid } from '../../../domain/ids.js';
 import { exampleRecipient } from './card-fields.js';
 import { cardReceipt, sentCard, sentCardBody } from './cards.js';
-import { ClientGone, failureOf, refusalOf } from '../server/errors.js';
+import { ClientGone, failureOf, refusalOf, statusOf } from '../server/errors.js';
 import { optionalText, text } from '../schema/fields.js';
 import type { HookMetrics } from './hook-metrics.js';
 import { hookPayload, readHookPayload } from './hook-payload.js';
@@ -100,8 +100,8 @@ const limitRate = async (deps: HookRouteDeps, called: CalledHook): Promise<void>
     'rate_limited',
     `This hook may be called ${callsPerMinute} times per minute. Wait the number of seconds in Retry-After, then send again.`,
   );
-  const result = resultOf(refusal);
-  if (calls === callsPerMinute + 1 && result !== null) await record(deps, called, { ...result, card: null });
+  const { code } = refusal;
+  if (calls === callsPerMinute + 1) await record(deps, called, { status: statusOf(code), code, card: null });
   else metrics.limited();
   throw refusal;
 };
@@ -179,7 +179,7 @@ export const hookRoutes = (deps: HookRouteDeps): readonly Route[] => [
           ),
         );
       });
-      return { status: 201, body: sentCardBody(sent, deps.baseUrl()), headers: cardReceipt(sent) };
+      return { body: sentCardBody(sent, deps.baseUrl()), headers: cardReceipt(sent) };
     },
   }),
   route('GET /api/v1/hooks/:token', {
@@ -195,6 +195,6 @@ export const hookRoutes = (deps: HookRouteDeps): readonly Route[] => [
     responses: {
       200: { description: 'The URL can be called. Says nothing about the token.', schema: verification },
     },
-    handle: () => Promise.resolve({ status: 200, body: ready }),
+    handle: () => Promise.resolve({ body: ready }),
   }),
 ];

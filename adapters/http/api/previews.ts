@@ -87,7 +87,6 @@ export const previewRoutes = (
       const { hand, layout, design } = await previewCard(deps, org, message, handwriting, designId);
       const lines = recipient === null ? null : addressLines(recipient);
       return {
-        status: 200,
         body: {
           object: 'preview',
           handwriting: hand,

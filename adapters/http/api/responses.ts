@@ -64,6 +64,9 @@ const fittingRows = <Row>(rows: readonly Row[], shape: (row: Row) => object | st
   return fitting;
 };
 
+/** The cursor of most lists. */
+export const byId = ({ id }: { readonly id: string }): string => id;
+
 /** The rows that a page has room for, as a JSON array, and the cursor of the next page. */
 export const firstRows = <Row>(
   rows: readonly Row[],

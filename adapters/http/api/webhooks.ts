@@ -49,7 +49,7 @@ import {
 import { alwaysTrue, idOf, objectKind, shownNumber, shownText, nullText } from '../schema/shown.js';
 import { parseValues, parseFields, type JsonObject, whole } from '../schema/read.js';
 import { instant, listOf, timestampAt, wholeList } from './responses.js';
-import { route, type HttpRequest, type JsonResponse, type Route } from '../server/route.js';
+import { route, type HttpRequest, type Route } from '../server/route.js';
 import type { KeyCaller } from '../server/access.js';
 
 const shared = { access: { kind: 'key', scope: 'webhooks:manage' }, tags: ['webhooks'] } as const;
@@ -192,12 +192,9 @@ export const listedBody = ({
   disabled_reason: endpoint.disabledReason,
 });
 
-export const enabled = async (
-  deps: WebhookDeps,
-  org: OrganizationId,
-  id: string,
-  command: Command,
-): Promise<JsonResponse> => ({ status: 200, body: listedBody(await enableEndpoint(deps, org, id, command)) });
+export const enabled = async (deps: WebhookDeps, org: OrganizationId, id: string, command: Command) => ({
+  body: listedBody(await enableEndpoint(deps, org, id, command)),
+});
 
 /**
  * Any text is accepted as an id, even a blank: an unknown endpoint counts as deleted. (decision 57: deleting
@@ -246,7 +243,6 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
       },
     },
     handle: async ({ caller }) => ({
-      status: 200,
       body: wholeList((await listEndpoints(deps, caller.org)).map(listedBody)),
     }),
   }),
@@ -269,7 +265,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     handle: async (request) => {
       const { id } = request.params;
       await deleteEndpoint(deps, request.caller.org, id, commandOf(deps, request));
-      return { status: 200, body: { id, object: 'webhook_endpoint', deleted: true } };
+      return { body: { id, object: 'webhook_endpoint', deleted: true } };
     },
   }),
   route('GET /api/v1/webhooks/:id', {
@@ -279,7 +275,6 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     params: one,
     answers: { 200: listedEndpoint },
     handle: async ({ caller, params }) => ({
-      status: 200,
       body: listedBody(await readEndpoint(deps, caller.org, params.id)),
     }),
   }),
@@ -295,10 +290,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
       const { params, caller } = request;
       const wanted = { events, description };
       const command = commandOf(deps, request);
-      return {
-        status: 200,
-        body: listedBody(await changeEndpoint(deps, caller.org, params.id, wanted, command)),
-      };
+      return { body: listedBody(await changeEndpoint(deps, caller.org, params.id, wanted, command)) };
     },
   }),
   route('POST /api/v1/webhooks/:id/test', {
@@ -353,7 +345,7 @@ export const webhookRoutes = (deps: WebhookDeps): readonly Route[] => [
     handle: async (request) => {
       const { caller, signal } = request;
       request.takePlace(caller.org, maxStreams);
-      return { status: 200, events: deliveryEvents(deps, caller.org, signal) };
+      return { events: deliveryEvents(deps, caller.org, signal) };
     },
   }),
   route('GET /api/v1/deliveries/:id', {

@@ -1,6 +1,6 @@
 import { scopes, type Scope } from '../../../domain/api-key.js';
 import { DomainError } from '../../../domain/errors.js';
-import { newKey } from '../operator/customers.js';
+import { newKey } from '../operator/keys.js';
 import { parseValues } from '../schema/read.js';
 import { Field, Form, Group, type ShownRefusal } from '../web/form.js';
 import { block, type Html } from '../web/prose.js';

@@ -147,7 +147,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
       // The change is made: a failure now would deny it.
       throw new OutcomeUnknown(command.id);
     });
-    return { status: 200, body: shown(was, deps.baseUrl()) };
+    return { body: shown(was, deps.baseUrl()) };
   };
   const changing = {
     access: floorAccess,
@@ -193,7 +193,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
         const moment = await momentFrom(deps.store, query.at, 'at');
         const past = await cardForOperator(deps, code, moment);
         const body = { ...shown(past.was, deps.baseUrl()), ...(moment && asOfBody(past.asOf)) };
-        return { status: 200, body };
+        return { body };
       },
     }),
     operatorRoute(`GET /cards/:card_code/history`, {
@@ -223,7 +223,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
           verified: true,
         }));
         const body = { ...wholeList(data), ...(moment && last !== undefined && asOfBody(asOf(last))) };
-        return { status: 200, body };
+        return { body };
       },
     }),
     operatorRoute('POST /cards/:card_code/release', {
@@ -277,7 +277,7 @@ export const operatorCardRoutes = (deps: OperatorCardDeps): readonly Route[] => 
           { code, org: null },
           newCommand(deps, byOperator(request), null),
         );
-        return { status: 200, body: cancelledBody(code, creditsReturned) };
+        return { body: cancelledBody(code, creditsReturned) };
       },
     }),
   ];

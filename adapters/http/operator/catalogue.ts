@@ -4,19 +4,25 @@ import {
   publishCollectionCard,
   type AdministrationDeps,
 } from '../../../application/organizations/administer.js';
-import { maxLabelLength, text } from '../schema/fields.js';
+import {
+  listAllHandwritings,
+  listWholeCollection,
+  type OfficeListDeps,
+} from '../../../application/organizations/operator-lists.js';
+import { listOf, pageOf } from '../api/responses.js';
+import { maxLabelLength, pageCursor, text } from '../schema/fields.js';
 import { shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import type { Route } from '../server/route.js';
-import { byOperator, operatorRoute } from './route.js';
+import { byOperator, operatorRoute, pageQuery } from './route.js';
 
 const active = z.boolean().describe('Whether it is on offer.');
-export const collectionRow = z.object({
+const collectionRow = z.object({
   slug: shownText('The name of the card in the collection.', 'thank-you-botanical'),
   title: shownText('The title of the card.', 'Thank you, botanical'),
   active,
 });
-export const handwritingRow = z.object({
+const handwritingRow = z.object({
   name: shownText('The name of the handwriting.', 'Everyday'),
   active,
 });
@@ -44,6 +50,36 @@ export const handwritingName = text({
   examples: ['Spidery'],
 });
 
+/** For the operator: what is on offer, withdrawn ones too. */
+export const catalogueListRoutes = (deps: OfficeListDeps): readonly Route[] => [
+  operatorRoute('GET /collection', {
+    id: 'listWholeCollection',
+    summary: 'List the cards of the public collection, withdrawn ones too',
+    query: pageQuery.extend({ starting_after: pageCursor('thank-you-botanical') }),
+    answers: { 200: listOf(collectionRow, 'WholeCollection') },
+    handle: async ({ query: { limit, starting_after: startingAfter } }) =>
+      pageOf(
+        await listWholeCollection(deps, { limit, startingAfter }),
+        limit,
+        ({ slug }) => slug,
+        ({ slug, title, active }) => ({ slug, title, active }),
+      ),
+  }),
+  operatorRoute('GET /handwriting', {
+    id: 'listAllHandwritings',
+    summary: 'List the handwritings, withdrawn ones too',
+    query: pageQuery.extend({ starting_after: pageCursor('Everyday') }),
+    answers: { 200: listOf(handwritingRow, 'AllHandwritings') },
+    handle: async ({ query: { limit, starting_after: startingAfter } }) =>
+      pageOf(
+        await listAllHandwritings(deps, { limit, startingAfter }),
+        limit,
+        ({ name }) => name,
+        ({ name, active }) => ({ name, active }),
+      ),
+  }),
+];
+
 export const catalogueRoutes = (deps: AdministrationDeps): readonly Route[] => [
   operatorRoute('PUT /collection/:slug', {
     id: 'putCollectionCard',
@@ -54,7 +90,7 @@ export const catalogueRoutes = (deps: AdministrationDeps): readonly Route[] => [
     handle: async (request, { title, active }) => {
       const { slug } = request.params;
       await publishCollectionCard(deps, byOperator(request), slug, title, active);
-      return { status: 200, body: { slug, title, active } };
+      return { body: { slug, title, active } };
     },
   }),
   operatorRoute('PUT /handwriting/:name', {
@@ -65,7 +101,7 @@ export const catalogueRoutes = (deps: AdministrationDeps): readonly Route[] => [
     answers: { 200: handwritingRow },
     handle: async (request, { active }) => {
       const name = await offerHandwriting(deps, byOperator(request), request.params.name, active);
-      return { status: 200, body: { name, active } };
+      return { body: { name, active } };
     },
   }),
 ];

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { listContactsAt } from '../../../application/contacts/list-contacts.js';
 import { organizationOf } from '../../../application/organizations/administer.js';
 import { saveUnerased } from '../../../domain/contact.js';
@@ -15,19 +14,14 @@ import {
   type ContactRouteDeps,
 } from '../api/contacts.js';
 import { asOfField, atParam, momentFrom, pastPage } from '../api/as-of.js';
-import { listOf } from '../api/responses.js';
-import { route, type Route } from '../server/route.js';
-import { byOperator, officeAccess, orgParam, orgPath } from './route.js';
-
-const ofOrganization = z.object({ org: orgParam });
+import { byId, listOf } from '../api/responses.js';
+import type { Route } from '../server/route.js';
+import { byOperator, operatorRoute } from './route.js';
 
 /** The same for the operator, without a rate limit: for imports, which leave erased contacts erased. */
 export const operatorContactRoutes = (deps: ContactRouteDeps): readonly Route[] => [
-  route(`POST ${orgPath}/contacts`, {
+  operatorRoute('POST /organizations/:org/contacts', {
     id: 'saveOrganizationContact',
-    tags: ['operator'],
-    access: officeAccess,
-    params: ofOrganization,
     body: { schema: contactRecord, read: readContact },
     failure: 'create_failed',
     ...saveContactOperation,
@@ -38,11 +32,8 @@ export const operatorContactRoutes = (deps: ContactRouteDeps): readonly Route[] 
       return answerSaved(deps, byOperator(request), org, contact, { decide: saveUnerased });
     },
   }),
-  route(`GET ${orgPath}/contacts`, {
+  operatorRoute('GET /organizations/:org/contacts', {
     id: 'listOrganizationContacts',
-    tags: ['operator'],
-    access: officeAccess,
-    params: ofOrganization,
     query: contactsQuery.extend({ at: atParam }),
     ...listContactsOperation,
     description: `${listContactsOperation.description} As they are or as they were; those that were deleted since are in neither.`,
@@ -54,13 +45,10 @@ export const operatorContactRoutes = (deps: ContactRouteDeps): readonly Route[] 
     },
     handle: async ({ params: { org }, query }) => {
       const moment = await momentFrom(deps.store, query.at, 'at');
-      if (moment !== null)
-        return pastPage(
-          await listContactsAt(deps, org, moment, contactsWanted(query)),
-          query.limit,
-          ({ id }) => id,
-          contactBody,
-        );
+      if (moment !== null) {
+        const pasts = await listContactsAt(deps, org, moment, contactsWanted(query));
+        return pastPage(pasts, query.limit, byId, contactBody);
+      }
       await organizationOf(deps, org);
       return contactsPage(deps, org, query);
     },

@@ -16,7 +16,7 @@ import { objectKind, shownNumber } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { byOperator, pageQuery, operatorRoute } from './route.js';
 import { pageOf } from '../api/responses.js';
-import { type Route } from '../server/route.js';
+import type { Route } from '../server/route.js';
 
 export interface CreditRouteDeps extends AdministrationDeps, CreditDeps, ReadAccountsDeps {}
 
@@ -73,7 +73,7 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
     handle: async (request, { amount, reason, reference }) => {
       const bought = { amount, reason, reference };
       const balance = await addCredits(deps, byOperator(request), request.params.org, bought);
-      return { status: 201, body: { balance } };
+      return { body: { balance } };
     },
   }),
   operatorRoute(`GET /organizations/:org/credits`, {
@@ -85,14 +85,11 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
       const moment = await momentFrom(deps.store, query.at, 'at');
       if (moment === null) {
         await organizationOf(deps, org);
-        return { status: 200, body: { object: 'credit_balance', balance: await readBalance(deps, org) } };
+        return { body: { object: 'credit_balance', balance: await readBalance(deps, org) } };
       }
       const { balance, last, asOf } = await readBalanceAt(deps, org, moment);
       const movement = last && movementBody(last);
-      return {
-        status: 200,
-        body: { object: 'credit_balance', balance, last_movement: movement, ...asOfBody(asOf) },
-      };
+      return { body: { object: 'credit_balance', balance, last_movement: movement, ...asOfBody(asOf) } };
     },
   }),
   operatorRoute(`GET /organizations/:org/credits/movements`, {
@@ -109,14 +106,12 @@ export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
     id: 'withdrawCredits',
     summary: 'Take credits back; the balance is never below 0',
     body: whole(withdrawal),
-    answers: {
-      201: balanceLeft,
-    },
+    answers: { 201: balanceLeft },
     errors: ['no_credits'],
     handle: async (request, { amount: taken, reason }) => {
       const { org } = request.params;
       const balance = await withdrawCredits(deps, byOperator(request), org, taken, reason);
-      return { status: 201, body: { balance } };
+      return { body: { balance } };
     },
   }),
 ];

@@ -5,7 +5,7 @@ import { cardCode, examples, idOf, shownAddress, shownText } from '../schema/sho
 import { whole } from '../schema/read.js';
 import { byOperator, privacyAccess, operatorRoute } from './route.js';
 import { instant, timestamp } from '../api/responses.js';
-import { type Route } from '../server/route.js';
+import type { Route } from '../server/route.js';
 
 const maxAtOnce = 1_000;
 
@@ -83,7 +83,7 @@ export const erasureRoutes = (deps: EraseDeps): readonly Route[] => [
       const all = { cards: cards ?? [], contacts: contacts ?? [], withDesigns: withDesigns === true };
       const wanted = { ...all, reason };
       const body = await erasePersonal(deps, byOperator(request), request.params.org, wanted);
-      return { status: 202, body };
+      return { body };
     },
   }),
   operatorRoute(`GET /organizations/:org/subjects`, {
@@ -95,7 +95,6 @@ export const erasureRoutes = (deps: EraseDeps): readonly Route[] => [
     handle: async ({ params, query }) => {
       const found = await findSubjects(deps, params.org, query);
       return {
-        status: 200,
         body: {
           cards: found.cards.map(({ code, status, recipient, createdAt }) => ({
             id: code,

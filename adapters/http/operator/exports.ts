@@ -13,7 +13,7 @@ import { optionalChoice, optionalText } from '../schema/fields.js';
 import { examples } from '../schema/shown.js';
 import { byOperator, operatorAccess, operatorRoute } from './route.js';
 import { placeFrom } from '../api/as-of.js';
-import { type Route } from '../server/route.js';
+import type { Route } from '../server/route.js';
 
 const treeSize = /^[0-9]{1,15}$/;
 
@@ -108,7 +108,7 @@ export const exportRoutes = (deps: ExportDeps): readonly Route[] => [
         { ...options, since: since === null ? null : Number(since) },
         request.signal,
       );
-      return { status: 200, type: 'application/jsonl', lines };
+      return { type: 'application/jsonl', lines };
     },
   }),
 ];

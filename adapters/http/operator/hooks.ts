@@ -13,7 +13,7 @@ import { unusedHook, type HookCall } from '../../../application/ports/hook-calls
 import { newCommand } from '../../../application/writing/commands.js';
 import { DomainError } from '../../../domain/errors.js';
 import { asOfField, momentFrom, pastPage } from '../api/as-of.js';
-import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
+import { byId, instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import { maxLabelLength, optional, optionalText } from '../schema/fields.js';
 import { alwaysTrue, cardCode, examples, idOf, shownNumber, shownText, nullText } from '../schema/shown.js';
 import { parseValues, whole, type JsonObject } from '../schema/read.js';
@@ -173,7 +173,6 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
         newCommand(deps, byOperator(request), owner),
       );
       return {
-        status: 201,
         body: { id: made.id, token: made.token, url: `${deps.baseUrl()}/api/v1/hooks/${made.token}` },
       };
     },
@@ -192,15 +191,13 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
       const moment = await momentFrom(deps.store, at, 'at');
       if (moment !== null) {
         const pasts = await listHooksAt(deps, params.org, moment, { startingAfter, limit });
-        return pastPage(
-          pasts,
-          limit,
-          ({ id }) => id,
-          (was) => ({ ...bodyOf({ ...was, ...unusedHook }), fire_count: null }),
-        );
+        return pastPage(pasts, limit, byId, (was) => ({
+          ...bodyOf({ ...was, ...unusedHook }),
+          fire_count: null,
+        }));
       }
       const rows = await listHooks(deps, params.org, { startingAfter, limit });
-      return pageOf(rows, limit, ({ id }) => id, bodyOf);
+      return pageOf(rows, limit, byId, bodyOf);
     },
   }),
   operatorRoute(`GET /organizations/:org/hooks/:id/calls`, {
@@ -212,7 +209,7 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
     responses: { 200: { description: 'One page of calls.', schema: listOf(callResponse, 'HookCallList') } },
     handle: async ({ params, query: { limit, starting_after: startingAfter } }) => {
       const calls = await listHookCalls(deps, params.org, params.id, { startingAfter, limit });
-      return pageOf(calls, limit, ({ id }) => id, callBody);
+      return pageOf(calls, limit, byId, callBody);
     },
   }),
   operatorRoute(`PATCH /organizations/:org/hooks/:id`, {
@@ -224,7 +221,7 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
       const { org: owner } = request.params;
       if (Object.keys(change).length === 0) throw nothingToChange();
       const command = newCommand(deps, byOperator(request), owner);
-      return { status: 200, body: bodyOf(await updateHook(deps, owner, request.params.id, change, command)) };
+      return { body: bodyOf(await updateHook(deps, owner, request.params.id, change, command)) };
     },
   }),
   operatorRoute(`DELETE /organizations/:org/hooks/:id`, {
@@ -241,7 +238,7 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
       const { org: owner } = request.params;
       const { id } = request.params;
       await removeHook(deps, owner, id, newCommand(deps, byOperator(request), owner));
-      return { status: 200, body: { id, deleted: true } };
+      return { body: { id, deleted: true } };
     },
   }),
 ];

@@ -1,66 +1,136 @@
 import { z } from 'zod';
 import {
+  createKey,
   createOperatorKey,
+  organizationOf,
   revokeKey,
   type AdministrationDeps,
 } from '../../../application/organizations/administer.js';
-import { invalidCursor } from '../../../application/requests/invalid-cursor.js';
 import {
+  listKeys,
+  listKeysAt,
   listOperatorKeys,
+  type ListedKey,
   type ListedOperatorKey,
   type ReadKeysDeps,
 } from '../../../application/access/read-keys.js';
-import { operatorScopes } from '../../../domain/api-key.js';
+import { invalidCursor } from '../../../application/requests/invalid-cursor.js';
+import { operatorScopes, scopes } from '../../../domain/api-key.js';
 import { house } from '../../../domain/members.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Instant } from '../../../domain/ids.js';
-import { maxLabelLength, optionalText } from '../schema/fields.js';
+import { asOfField, momentFrom, pastPage } from '../api/as-of.js';
+import { byId, instant, isoTime, listOf, pageOf, timestamp } from '../api/responses.js';
+import { maxLabelLength, optional, optionalText } from '../schema/fields.js';
 import { alwaysTrue, idOf, newSecret, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
-import { byOperator, operatorAccess, pageQuery, rootAccess, operatorRoute } from './route.js';
-import { instant, isoTime, listOf, pageOf, timestamp } from '../api/responses.js';
-import { type Route } from '../server/route.js';
+import type { Route } from '../server/route.js';
+import { byOperator, operatorAccess, operatorRoute, pageAtQuery, pageQuery, rootAccess } from './route.js';
 
-export interface OperatorKeyRouteDeps extends AdministrationDeps, ReadKeysDeps {}
+type KeyRouteDeps = AdministrationDeps & ReadKeysDeps;
 
-const scopes = z.array(z.enum(operatorScopes)).describe('What the key may do.');
-const newKey = z.object({
-  scopes: scopes.min(1),
-  label: optionalText({
-    maxLength: maxLabelLength,
-    description: 'What the key is called.',
-    examples: ['Ada, office'],
+const newLabel = (example: string) =>
+  optionalText({ maxLength: maxLabelLength, description: 'What the key is called.', examples: [example] });
+const shownLabel = (example: string) =>
+  shownText('What the key is called; null if it has no label.', example).nullable();
+const whatItMayDo = 'What the key may do.';
+
+const made = {
+  created_at: instant('When the key was created.'),
+  last_used_at: instant('When the key was last used; may be a few seconds late.').nullable(),
+};
+const revokedAt = instant('When the key was revoked.').nullable();
+const revoked = z.object({ id: idOf('key'), revoked: alwaysTrue });
+
+const keyBody = (key: ListedKey, more: object = {}) => ({
+  id: key.id,
+  label: key.label,
+  scopes: key.scopes,
+  created_at: timestamp(key.createdAt),
+  last_used_at: key.lastUsedAt && timestamp(key.lastUsedAt),
+  ...more,
+  revoked_at: key.revokedAt && timestamp(key.revokedAt),
+});
+
+const keyScopes = z.array(z.enum(scopes)).describe(whatItMayDo);
+export const newKey = z.object({
+  scopes: keyScopes.min(1),
+  label: newLabel('Shop'),
+  requests_per_minute: optional(
+    z
+      .int()
+      .min(1)
+      .max(1_000_000_000)
+      .meta({
+        description: 'How many requests it may send in a minute; omit it for the default of the service.',
+        examples: [120],
+      }),
+  ),
+});
+const key = { id: idOf('key'), label: shownLabel('Shop'), scopes: keyScopes };
+const keyRow = z.object({ ...key, ...made, revoked_at: revokedAt });
+
+/** For the operator: the keys of a customer. */
+export const keyRoutes = (deps: KeyRouteDeps): readonly Route[] => [
+  operatorRoute(`POST /organizations/:org/keys`, {
+    id: 'createKey',
+    summary: 'Create an API key; it is shown only this once',
+    body: whole(newKey),
+    answers: { 201: z.object({ ...key, key: newSecret('hck') }) },
+    handle: async (request, { scopes: wanted, label, requests_per_minute }) => {
+      const unique = [...new Set(wanted)];
+      const { id, secret } = await createKey(deps, byOperator(request), request.params.org, {
+        label,
+        scopes: unique,
+        requestsPerMinute: requests_per_minute,
+      });
+      return { body: { id, key: secret, scopes: unique, label } };
+    },
   }),
+  operatorRoute(`GET /organizations/:org/keys`, {
+    id: 'listKeys',
+    summary: 'List API keys, newest first, as they are or as they were',
+    query: pageAtQuery,
+    answers: { 200: listOf(keyRow, 'ApiKeyList', asOfField) },
+    handle: async ({ params: { org }, query }) => {
+      const moment = await momentFrom(deps.store, query.at, 'at');
+      if (moment !== null) {
+        const pasts = await listKeysAt(deps, org, moment, query.limit, query.starting_after);
+        if (pasts === null) throw invalidCursor('API key of this organization');
+        return pastPage(pasts, query.limit, byId, keyBody);
+      }
+      await organizationOf(deps, org);
+      const keys = await listKeys(deps, org, query.limit, query.starting_after);
+      if (keys === null) throw invalidCursor('API key of this organization');
+      return pageOf(keys, query.limit, byId, keyBody);
+    },
+  }),
+  operatorRoute(`DELETE /organizations/:org/keys/:id`, {
+    id: 'revokeKey',
+    summary: 'Revoke an API key',
+    answers: { 200: revoked },
+    handle: async (request) => {
+      await revokeKey(deps, byOperator(request), request.params.org, request.params.id);
+      return { body: { id: request.params.id, revoked: true } };
+    },
+  }),
+];
+
+const operatorKeyScopes = z.array(z.enum(operatorScopes)).describe(whatItMayDo);
+const newOperatorKey = z.object({
+  scopes: operatorKeyScopes.min(1),
+  label: newLabel('Ada, office'),
   expires_at: optionalText({
     description: 'When it stops working by itself (ISO 8601). Omit it for never.',
     examples: ['2027-03-01T00:00:00Z'],
   }),
 });
+const expiry = { expires_at: instant('When it stops working by itself; null for never.').nullable() };
+const operatorKey = { id: idOf('key'), label: shownLabel('Audit'), scopes: operatorKeyScopes };
+const operatorKeyRow = z.object({ ...operatorKey, ...made, ...expiry, revoked_at: revokedAt });
 
-const expiry = instant('When it stops working by itself; null for never.').nullable();
-
-const key = {
-  id: idOf('key'),
-  label: shownText('What the key is called; null if it has no label.', 'Audit').nullable(),
-  scopes,
-};
-const row = z.object({
-  ...key,
-  created_at: instant('When the key was created.'),
-  last_used_at: instant('When the key was last used; may be a few seconds late.').nullable(),
-  expires_at: expiry,
-  revoked_at: instant('When the key was revoked.').nullable(),
-});
-
-const rowBody = ({ id, label, scopes, createdAt, lastUsedAt, expiresAt, revokedAt }: ListedOperatorKey) => ({
-  id,
-  label,
-  scopes,
-  created_at: timestamp(createdAt),
-  last_used_at: lastUsedAt && timestamp(lastUsedAt),
-  expires_at: expiresAt && timestamp(expiresAt),
-  revoked_at: revokedAt && timestamp(revokedAt),
-});
+const operatorKeyBody = (row: ListedOperatorKey) =>
+  keyBody(row, { expires_at: row.expiresAt && timestamp(row.expiresAt) });
 
 /** Reads when a key expires. Throws `invalid_parameter`. */
 const expiryFrom = (sent: string | null, now: Instant): Instant | null => {
@@ -76,28 +146,23 @@ const expiryFrom = (sent: string | null, now: Instant): Instant | null => {
 };
 
 /** Operators' keys. Only the operator token makes and revokes them. */
-export const operatorKeyRoutes = (deps: OperatorKeyRouteDeps): readonly Route[] => [
+export const operatorKeyRoutes = (deps: KeyRouteDeps): readonly Route[] => [
   operatorRoute('POST /keys', {
     id: 'createOperatorKey',
     summary: 'Create a key for an operator; it is shown only this once',
     access: rootAccess,
-    body: whole(newKey),
-    answers: {
-      201: z.object({
-        ...key,
-        key: newSecret('hco'),
-        expires_at: expiry,
-      }),
-    },
+    body: whole(newOperatorKey),
+    answers: { 201: z.object({ ...operatorKey, key: newSecret('hco'), ...expiry }) },
     handle: async (request, { scopes: wanted, label, expires_at: sent }) => {
       const unique = [...new Set(wanted)];
       const expiresAt = expiryFrom(sent, deps.clock.instant());
-      const made = await createOperatorKey(deps, byOperator(request), { scopes: unique, label, expiresAt });
+      const { id, secret } = await createOperatorKey(deps, byOperator(request), {
+        scopes: unique,
+        label,
+        expiresAt,
+      });
       const expires = expiresAt && timestamp(expiresAt);
-      return {
-        status: 201,
-        body: { id: made.id, key: made.secret, scopes: unique, label, expires_at: expires },
-      };
+      return { body: { id, key: secret, scopes: unique, label, expires_at: expires } };
     },
   }),
   operatorRoute('GET /keys', {
@@ -105,23 +170,21 @@ export const operatorKeyRoutes = (deps: OperatorKeyRouteDeps): readonly Route[] 
     summary: 'List the keys of operators, newest first',
     access: operatorAccess,
     query: pageQuery,
-    answers: { 200: listOf(row, 'OperatorKeyList') },
+    answers: { 200: listOf(operatorKeyRow, 'OperatorKeyList') },
     handle: async ({ query }) => {
       const keys = await listOperatorKeys(deps, query.limit, query.starting_after);
       if (keys === null) throw invalidCursor('key of an operator');
-      return pageOf(keys, query.limit, ({ id }) => id, rowBody);
+      return pageOf(keys, query.limit, byId, operatorKeyBody);
     },
   }),
   operatorRoute(`DELETE /keys/:id`, {
     id: 'revokeOperatorKey',
     summary: 'Revoke the key of an operator',
     access: rootAccess,
-    answers: {
-      200: z.object({ id: idOf('key'), revoked: alwaysTrue }),
-    },
+    answers: { 200: revoked },
     handle: async (request) => {
       await revokeKey(deps, byOperator(request), house, request.params.id);
-      return { status: 200, body: { id: request.params.id, revoked: true } };
+      return { body: { id: request.params.id, revoked: true } };
     },
   }),
 ];

@@ -252,7 +252,7 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
           marks: type === 'text/event-stream',
           asCloudEvents: format === 'cloudevents',
         };
-        return { status: 200, type, events: asServerSent(watch, logId, how), beat: marksOf(watch) };
+        return { type, events: asServerSent(watch, logId, how), beat: marksOf(watch) };
       },
     }),
     operatorRoute('GET /anchor', {
@@ -272,7 +272,7 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
           root: newest?.root.toString('base64') ?? null,
           checkpoint: newest?.note ?? null,
         };
-        return { status: 200, body };
+        return { body };
       },
     }),
     operatorRoute('POST /projections/:name/rebuild', {
@@ -280,13 +280,11 @@ export const operatorLogRoutes = ({ store, tiles, clock, rebuilding }: OperatorL
       summary: 'Rebuild a projection while the current one stays in use',
       params: z.object({ name: text(projectionWords) }),
       rehearses: true,
-      answers: {
-        202: z.object({ name: z.string().meta(projectionWords) }),
-      },
+      answers: { 202: z.object({ name: z.string().meta(projectionWords) }) },
       handle: async ({ params }) => {
         if (!(await rebuilding.rebuild(params.name)))
           throw new DomainError('not_found', 'There is no such projection. GET /readyz lists them.');
-        return { status: 202, body: { name: params.name } };
+        return { body: { name: params.name } };
       },
     }),
   ];

@@ -17,8 +17,8 @@ import { optional, optionalText, text } from '../schema/fields.js';
 import { organizationId, shownNumber, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { byOperator, pageQuery, operatorRoute } from './route.js';
-import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
-import { type Route } from '../server/route.js';
+import { byId, instant, listOf, pageOf, timestamp } from '../api/responses.js';
+import type { Route } from '../server/route.js';
 
 export interface OrganizationRouteDeps extends AdministrationDeps, ReadAccountsDeps {}
 
@@ -116,7 +116,7 @@ export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[
     answers: { 201: organizationState },
     handle: async (request, { name, house_hand }) => {
       const made = await openOrganization(deps, byOperator(request), name, house_hand);
-      return { status: 201, body: bodyOf(made) };
+      return { body: bodyOf(made) };
     },
   }),
   operatorRoute('GET /organizations', {
@@ -126,7 +126,7 @@ export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[
     answers: { 200: listOf(organizationRow, 'OrganizationList') },
     handle: async ({ query: { limit, name, starting_after: startingAfter } }) => {
       const rows = await listOrganizations(deps, { name, startingAfter, limit });
-      return pageOf(rows, limit, ({ id }) => id, rowOf);
+      return pageOf(rows, limit, byId, rowOf);
     },
   }),
   operatorRoute('GET /organizations/:org', {
@@ -135,7 +135,7 @@ export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[
     answers: { 200: wholeOrganization },
     handle: async ({ params }) => {
       const shown = await readOrganization(deps, params.org);
-      return { status: 200, body: { ...rowOf(shown), cards: shown.cards } };
+      return { body: { ...rowOf(shown), cards: shown.cards } };
     },
   }),
   operatorRoute('PATCH /organizations/:org', {
@@ -147,7 +147,7 @@ export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[
       if (name === null && houseHand === null && isSuspended === null) throw nothingToChange();
       const change = { name, houseHand, isSuspended };
       const changed = await changeOrganization(deps, byOperator(request), request.params.org, change);
-      return { status: 200, body: { ...bodyOf(changed), suspended: changed.isSuspended } };
+      return { body: { ...bodyOf(changed), suspended: changed.isSuspended } };
     },
   }),
 ];

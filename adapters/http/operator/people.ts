@@ -22,7 +22,7 @@ import { whole } from '../schema/read.js';
 import { asOfBody, asOfField, atQuery, momentFrom } from '../api/as-of.js';
 import { byOperator, rootAccess, operatorRoute } from './route.js';
 import { instant, listOf, timestamp, wholeList } from '../api/responses.js';
-import { type Route } from '../server/route.js';
+import type { Route } from '../server/route.js';
 import { pageUrl, placeOf } from '../web/url.js';
 
 export interface PeopleRouteDeps extends PeopleDeps {
@@ -78,7 +78,6 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
     return `${origin}${pageUrl(prefix, path, params)}`;
   };
   const linkBody = (path: string, params: Readonly<Record<string, string>>, ends: number) => ({
-    status: 201,
     body: { url: address(path, params), expires_at: timestamp(Instant.parse(new Date(ends).toISOString())) },
   });
   return [
@@ -117,10 +116,9 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       answers: { 200: listOf(memberRow, 'MemberList', asOfField) },
       handle: async ({ params: { org }, query }) => {
         const moment = await momentFrom(deps.store, query.at, 'at');
-        if (moment === null)
-          return { status: 200, body: wholeList((await listMembers(deps, org)).map(memberBody)) };
+        if (moment === null) return { body: wholeList((await listMembers(deps, org)).map(memberBody)) };
         const { was, asOf } = await listMembersAt(deps, org, moment);
-        return { status: 200, body: { ...wholeList(was.map(memberBody)), ...asOfBody(asOf) } };
+        return { body: { ...wholeList(was.map(memberBody)), ...asOfBody(asOf) } };
       },
     }),
     operatorRoute(`PATCH /organizations/:org/members/:id`, {
@@ -132,7 +130,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       handle: async (request, { role: wanted }) => {
         const id = Uuid.parse(request.params.id);
         const changed = await changeRole(deps, byOperator(request), request.params.org, id, wanted);
-        return { status: 200, body: memberBody(changed) };
+        return { body: memberBody(changed) };
       },
     }),
     operatorRoute(`DELETE /organizations/:org/members/:id`, {
@@ -143,7 +141,7 @@ export const peopleRoutes = (deps: PeopleRouteDeps): readonly Route[] => {
       handle: async (request) => {
         const id = Uuid.parse(request.params.id);
         await removeMember(deps, byOperator(request), request.params.org, id);
-        return { status: 200, body: { id, removed: true } };
+        return { body: { id, removed: true } };
       },
     }),
     operatorRoute(`POST /organizations/:org/members/:id/reset`, {

@@ -16,7 +16,7 @@ import { preferredType } from '../server/media-types.js';
 import { momentFrom, momentParam } from '../api/as-of.js';
 import { operatorAccess, operatorRoute } from './route.js';
 import { instant, timestamp } from '../api/responses.js';
-import { type Route } from '../server/route.js';
+import type { Route } from '../server/route.js';
 
 const booking = z.object({
   position: shownPosition,
@@ -178,7 +178,7 @@ export const reconciliationRoutes = (deps: ReconcileCreditsDeps): readonly Route
       const ends = await momentFrom(deps.store, to, 'to');
       const body = bodyOf({ organization: org, from, to }, await reconcileCredits(deps, org, begins, ends));
       const type = preferredType(request.header('accept'), ['application/json', 'text/csv']);
-      if (type === 'application/json') return { status: 200, body };
+      if (type === 'application/json') return { body };
       return { status: 200, type: 'text/csv; charset=utf-8', text: csvOf(columns, rowsOf(body)) };
     },
   }),

@@ -20,8 +20,8 @@ import type { RequestRecord } from '../../../application/ports/requests.js';
 import type { Requests } from '../../../application/requests/request-log.js';
 import { operatorAccess, pageQuery, operatorRoute } from './route.js';
 import { subjectFrom } from '../server/request-log.js';
-import { instant, listOf, pageOf, timestamp } from '../api/responses.js';
-import { type Route } from '../server/route.js';
+import { byId, instant, listOf, pageOf, timestamp } from '../api/responses.js';
+import type { Route } from '../server/route.js';
 
 export interface OperatorRequestDeps extends ReadRequestDeps {
   readonly requests: Pick<Requests, 'find' | 'about'>;
@@ -117,7 +117,7 @@ export const operatorRequestRoutes = (deps: OperatorRequestDeps): readonly Route
     handle: async ({ query: { subject, starting_after: startingAfter, limit } }) => {
       const about = subjectFrom(subject);
       const rows = about === null ? [] : await deps.requests.about(about, null, startingAfter, limit);
-      return pageOf(rows, limit, ({ id }) => id, rowOf);
+      return pageOf(rows, limit, byId, rowOf);
     },
   }),
   operatorRoute('GET /requests/:request_id', {
@@ -131,9 +131,7 @@ export const operatorRequestRoutes = (deps: OperatorRequestDeps): readonly Route
         examples: [examples.request],
       }),
     }),
-    answers: {
-      200: shownRequest,
-    },
-    handle: async ({ params }) => ({ status: 200, body: bodyOf(await readRequest(deps, params.request_id)) }),
+    answers: { 200: shownRequest },
+    handle: async ({ params }) => ({ body: bodyOf(await readRequest(deps, params.request_id)) }),
   }),
 ];

@@ -19,7 +19,7 @@ import {
 const withScope = <S extends OperatorScope>(scope: S) => ({ kind: 'operator', scope }) as const;
 
 /** Organizations, credits, keys, designs, hooks, webhooks. Auditors may read them, too. */
-export const officeAccess = withScope('operator:office');
+const officeAccess = withScope('operator:office');
 /** Cards and their production. */
 export const floorAccess = withScope('operator:floor');
 /** The feed of the log; with nothing else, without personal data. */
@@ -53,8 +53,6 @@ const things: Readonly<Record<string, string>> = {
   members: 'member',
   webhooks: 'endpoint',
 };
-export const orgPath = '/operator/v1/organizations/:org';
-
 /** The parameters that a path names: `/organizations/:org` has `org`. */
 type ParametersIn<Path extends string> = Path extends `${string}:${infer Rest}`
   ? Rest extends `${infer Name}/${infer More}`

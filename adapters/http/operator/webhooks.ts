@@ -44,8 +44,8 @@ import {
 import { whole } from '../schema/read.js';
 import { byOperator, operatorRoute, pageQuery } from './route.js';
 import { asOfBody, asOfField, atQuery, momentFrom, placeFrom } from '../api/as-of.js';
-import { instant, listOf, pageOf, timestampAt, wholeList } from '../api/responses.js';
-import { type Route } from '../server/route.js';
+import { byId, instant, listOf, pageOf, timestampAt, wholeList } from '../api/responses.js';
+import type { Route } from '../server/route.js';
 import { enabled, listedBody, listedEndpoint } from '../api/webhooks.js';
 import type { Uuid } from '../../../domain/ids.js';
 import type { Endpoint } from '../../../domain/webhook-endpoints.js';
@@ -94,12 +94,7 @@ const watchRoutes = (deps: WebhookDeps): readonly Route[] => [
     answers: { 200: listOf(deadLetter, 'DeadLetterList') },
     handle: async ({ query: { limit, starting_after: startingAfter } }) => {
       const rows = await listDeadLetters(deps, { startingAfter, limit });
-      return pageOf(
-        rows,
-        limit,
-        ({ id }) => id,
-        (row) => ({ organization_id: row.org, ...deliveryBody(row) }),
-      );
+      return pageOf(rows, limit, byId, (row) => ({ organization_id: row.org, ...deliveryBody(row) }));
     },
   }),
   operatorRoute('GET /webhooks', {
@@ -154,7 +149,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
     ...deliveryStream,
     handle: async ({ params: { org }, signal }) => {
       await organizationOf(deps, org);
-      return { status: 200, events: deliveryEvents(deps, org, signal) };
+      return { events: deliveryEvents(deps, org, signal) };
     },
   }),
   operatorRoute(`POST /organizations/:org/deliveries/redrive`, {
@@ -171,7 +166,7 @@ const deliveryRoutes = (deps: WebhookDeps): readonly Route[] => [
       };
       await organizationOf(deps, org);
       const { deliveries, more } = await redriveDeliveries(deps, org, which);
-      return { status: 202, body: { deliveries, ...(more && { more }) } };
+      return { body: { deliveries, ...(more && { more }) } };
     },
   }),
   operatorRoute(`GET /organizations/:org/deliveries/:id`, {
@@ -214,10 +209,10 @@ const endpointRoutes = (deps: WebhookDeps): readonly Route[] => [
       const moment = await momentFrom(deps.store, query.at, 'at');
       if (moment !== null) {
         const { was, asOf } = await listEndpointsAt(deps, org, moment);
-        return { status: 200, body: { ...wholeList(was.map(bodyThen)), ...asOfBody(asOf) } };
+        return { body: { ...wholeList(was.map(bodyThen)), ...asOfBody(asOf) } };
       }
       await organizationOf(deps, org);
-      return { status: 200, body: wholeList((await listEndpoints(deps, org)).map(listedBody)) };
+      return { body: wholeList((await listEndpoints(deps, org)).map(listedBody)) };
     },
   }),
   operatorRoute(`POST /organizations/:org/webhooks/:id/test`, {

@@ -26,16 +26,14 @@ const readyBody = z.object({
     .describe('What must be ready.'),
 });
 
-const publicly = { kind: 'public' } as const;
+const shared = { access: { kind: 'public' }, failure: 'internal_error', tags: ['health'] } as const;
 
 /** Routes for load balancers and monitoring systems. (docs/operations.md#health) */
 export const healthRoutes = (readiness: Readiness, registry: Registry, version: string): readonly Route[] => [
   route('GET /healthz', {
     id: 'getHealth',
     summary: 'Check that the process is alive',
-    access: publicly,
-    failure: 'internal_error',
-    tags: ['health'],
+    ...shared,
     responses: {
       200: {
         description: 'The process is alive.',
@@ -47,14 +45,12 @@ export const healthRoutes = (readiness: Readiness, registry: Registry, version: 
           .meta({ id: 'Health', description: 'The process is alive.' }),
       },
     },
-    handle: () => Promise.resolve({ status: 200, body: { status: 'ok', version } }),
+    handle: () => Promise.resolve({ body: { status: 'ok', version } }),
   }),
   route('GET /readyz', {
     id: 'getReadiness',
     summary: 'Check that every engine responds and the projections have caught up',
-    access: publicly,
-    failure: 'internal_error',
-    tags: ['health'],
+    ...shared,
     responses: {
       200: { description: 'Ready.', schema: readyBody },
       503: { description: 'Not ready: `parts` says what is missing.', schema: readyBody },
@@ -68,9 +64,7 @@ export const healthRoutes = (readiness: Readiness, registry: Registry, version: 
   route('GET /metrics', {
     id: 'getMetrics',
     summary: 'Read metrics in the text format of Prometheus',
-    access: publicly,
-    failure: 'internal_error',
-    tags: ['health'],
+    ...shared,
     responses: { 200: { description: 'The metrics.', schema: null, type: 'text/plain' } },
     handle: async () => ({ status: 200, type: registry.contentType, text: await registry.metrics() }),
   }),

@@ -182,7 +182,13 @@ export const replies = (deps: ReplyDeps, abortable: Abortable) => {
     } else if ('bytes' in response)
       send(exchange, response.status, response.bytes, { ...response.headers, 'content-type': response.type });
     else if ('body' in response)
-      sendText(exchange, response.status, jsonType, JSON.stringify(response.body), response.headers);
+      sendText(
+        exchange,
+        response.status ?? route.status,
+        jsonType,
+        JSON.stringify(response.body),
+        response.headers,
+      );
     else sendText(exchange, response.status, response.type, response.text, response.headers);
   };
 

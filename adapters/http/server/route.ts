@@ -57,7 +57,8 @@ export interface ServerSentEvent {
 }
 
 export interface JsonResponse {
-  readonly status: number;
+  /** The lowest status that the route describes, if it is left out. */
+  readonly status?: number;
   readonly body: object;
   readonly headers?: Headers;
 }
@@ -79,7 +80,6 @@ export interface BytesResponse {
  * stops.
  */
 export interface StreamResponse {
-  readonly status: 200;
   readonly events: AsyncIterable<ServerSentEvent>;
   /**
    * `application/jsonl`: the data of each event on a line, and nothing else. A connection that ends before
@@ -96,7 +96,6 @@ export interface StreamResponse {
  * a part for the whole.
  */
 export interface LinesResponse {
-  readonly status: 200;
   readonly type: string;
   readonly lines: AsyncIterable<string | Uint8Array>;
   readonly headers?: Headers;
@@ -167,6 +166,8 @@ export interface Route {
   /** Request headers besides Authorization. */
   readonly headers?: Readonly<Record<string, DocumentedHeader>>;
   readonly responses: Readonly<Record<number, DocumentedResponse>>;
+  /** The lowest status of `responses`. */
+  readonly status: number;
   /**
    * The codes that only the handler knows of. Those of the pipeline (key, rate, scope, body, failure), the
    * path, the schemas and the parameters of lists are added.
@@ -244,7 +245,7 @@ export const route = <
   call: `${Method} ${string}`,
   definition: Definition<A, Params, Query, Values>,
 ): Route => {
-  const { answers = {}, ...described } = definition;
+  const { answers = {}, responses = succeeding(answers), ...described } = definition;
   const [method, path] = call.split(' ') as [Method, string];
   const declared = Object.keys(described.params?.shape ?? {});
   const used = pathParameters(path);
@@ -260,9 +261,10 @@ export const route = <
     hidden: false,
     rehearses: method === 'GET',
     tags: [],
-    responses: succeeding(answers),
     errors: [],
     ...described,
+    responses,
+    status: Number(Object.keys(responses)[0] ?? 200),
     method,
     path,
   };

@@ -158,7 +158,6 @@ export const badLinesCsv = filePage({
   path: paths.badLines,
   may: 'contacts.write',
   file: async (context) => ({
-    status: 200,
     type: 'text/csv; charset=utf-8',
     headers: { 'content-disposition': 'attachment; filename="bad-lines.csv"' },
     lines: badLinesAsCsv(context.deps, await loadImport(context)),

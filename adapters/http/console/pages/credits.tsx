@@ -132,7 +132,6 @@ export const creditsCsv = filePage({
   query: ['from', 'to'],
   file: ({ deps, org, query, timeZone, signal }) =>
     Promise.resolve({
-      status: 200,
       type: 'text/csv; charset=utf-8',
       headers: { 'content-disposition': 'attachment; filename="credits.csv"' },
       lines: statementCsv(deps, org, {

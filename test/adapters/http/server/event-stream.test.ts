@@ -196,7 +196,7 @@ describe('the beats of a stream', () => {
     const never: AsyncIterable<ServerSentEvent> = {
       [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => undefined) }),
     };
-    const writing = writeEvents(response, { status: 200, events: never, ...stream }, clock, closing.signal);
+    const writing = writeEvents(response, { events: never, ...stream }, clock, closing.signal);
     for (let beat = 0; beat < beats; beat++) await clock.advance(15_000);
     closing.abort();
     expect(await writing).to.equal(false);

@@ -56,7 +56,6 @@ export const runPage = page({
 });
 
 const pdf = ({ deps }: HouseContext, name: string, found: readonly Printable[]): LinesResponse => ({
-  status: 200,
   type: 'application/pdf',
   headers: { 'content-disposition': `attachment; filename="${name}.pdf"` },
   lines: deps.sheetPrinter.print(sheetsOf(deps, found)),
