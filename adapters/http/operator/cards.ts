@@ -43,7 +43,7 @@ import {
   wholeCard,
 } from '../api/cards.js';
 import { asOfBody, asOfField, atQuery, momentFrom } from '../api/as-of.js';
-import { annotations, maxReasonLength, optionalText, pageCursor, text } from '../schema/fields.js';
+import { annotations, optionalText, pageCursor, reasonFacts, text } from '../schema/fields.js';
 import { eventType, examples, idOf, organizationId, shownPosition, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { byOperator, floorAccess, type OperatorRequest, operatorRoute } from './route.js';
@@ -114,11 +114,7 @@ const shown = ({ card, org, message, designId, source }: CardForOperator, baseUr
 
 const undecodable = 'card_not_found';
 export const withReason = z.object({
-  reason: text({
-    maxLength: maxReasonLength,
-    description: 'The reason, in your words.',
-    examples: ['The apartment number is missing.'],
-  }),
+  reason: text(reasonFacts('The reason, in your words.', 'The apartment number is missing.')),
 });
 export const stepReport = z.object({
   status: z.enum(reportedStatuses).describe('What happened to the step.'),

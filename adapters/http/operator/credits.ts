@@ -11,14 +11,12 @@ import { readBalance, type ReadAccountsDeps } from '../../../application/organiz
 import { maxBalance } from '../../../domain/credits.js';
 import { movementBody, movementList, movementRow } from '../api/credit-movements.js';
 import { asOfBody, asOfField, atQuery, momentFrom } from '../api/as-of.js';
-import { annotations, maxReasonLength, optionalText, pageCursor, text } from '../schema/fields.js';
+import { annotations, optionalText, pageCursor, reasonFacts, text } from '../schema/fields.js';
 import { objectKind, shownNumber } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { byOperator, pageQuery, operatorRoute } from './route.js';
 import { pageOf } from '../api/responses.js';
 import type { Route } from '../server/route.js';
-
-export interface CreditRouteDeps extends AdministrationDeps, CreditDeps, ReadAccountsDeps {}
 
 const amount = z
   .int()
@@ -30,11 +28,7 @@ const amount = z
   });
 export const purchase = z.object({
   amount,
-  reason: optionalText({
-    maxLength: maxReasonLength,
-    description: 'Why, in your words.',
-    examples: ['Invoice 2026-03'],
-  }),
+  reason: optionalText(reasonFacts('Why, in your words.', 'Invoice 2026-03')),
   reference: optionalText({
     codes: ['invalid_parameter', 'invalid_transition'],
     maxLength: 200,
@@ -45,11 +39,7 @@ export const purchase = z.object({
 });
 const withdrawal = z.object({
   amount: amount.meta({ description: 'At most the balance.' }),
-  reason: text({
-    maxLength: maxReasonLength,
-    description: 'Why, in your words.',
-    examples: ['Refund of invoice 2026-0042'],
-  }),
+  reason: text(reasonFacts('Why, in your words.', 'Refund of invoice 2026-0042')),
 });
 const balanceLeft = z.object({ balance: shownNumber('The balance that is left.', 141) });
 
@@ -64,7 +54,7 @@ const balanceAt = z.object({
 });
 
 /** For the operator: the credits of an organization. */
-export const creditRoutes = (deps: CreditRouteDeps): readonly Route[] => [
+export const creditRoutes = (deps: AdministrationDeps & CreditDeps & ReadAccountsDeps): readonly Route[] => [
   operatorRoute(`POST /organizations/:org/credits`, {
     id: 'addCredits',
     summary: 'Add credits',

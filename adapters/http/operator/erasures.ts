@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { erasePersonal, findSubjects, type EraseDeps } from '../../../application/personal/erase.js';
-import { maxReasonLength, optional, optionalText, text } from '../schema/fields.js';
+import { optional, optionalText, reasonFacts, text } from '../schema/fields.js';
 import { cardCode, examples, idOf, shownAddress, shownText } from '../schema/shown.js';
 import { whole } from '../schema/read.js';
 import { byOperator, privacyAccess, operatorRoute } from './route.js';
@@ -22,11 +22,9 @@ const erasure = z.object({
     description: 'True erases the pictures of designs, too, that no other card has.',
     examples: [true],
   }),
-  reason: text({
-    maxLength: maxReasonLength,
-    description: 'The reason. It is recorded and never erased: leave out names.',
-    examples: ['Request of 2 March'],
-  }),
+  reason: text(
+    reasonFacts('The reason. It is recorded and never erased: leave out names.', 'Request of 2 March'),
+  ),
 });
 
 const erased = z.object({

@@ -20,8 +20,6 @@ import { byOperator, pageQuery, operatorRoute } from './route.js';
 import { byId, instant, listOf, pageOf, timestamp } from '../api/responses.js';
 import type { Route } from '../server/route.js';
 
-export interface OrganizationRouteDeps extends AdministrationDeps, ReadAccountsDeps {}
-
 const maxNameLength = 200;
 const nameWords = { description: 'The name of the organization.', examples: ['Acme'] };
 export const newOrganization = z.object({
@@ -108,7 +106,7 @@ const nothingToChange = () =>
     'house_hand',
   );
 
-export const organizationRoutes = (deps: OrganizationRouteDeps): readonly Route[] => [
+export const organizationRoutes = (deps: AdministrationDeps & ReadAccountsDeps): readonly Route[] => [
   operatorRoute('POST /organizations', {
     id: 'createOrganization',
     summary: 'Create an organization',

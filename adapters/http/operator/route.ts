@@ -4,16 +4,14 @@ import { OrganizationId } from '../../../domain/ids.js';
 import { atParam } from '../api/as-of.js';
 import { idParam, pageCursor, pageLimit, text } from '../schema/fields.js';
 import { examples } from '../schema/shown.js';
-import type { Body } from '../schema/read.js';
 import type { Access, OperatorCaller } from '../server/access.js';
 import {
   pathParameters,
   route,
-  type Description,
+  type Definition,
   type HttpRequest,
   type Method,
   type Route,
-  type RouteResponse,
 } from '../server/route.js';
 
 const withScope = <S extends OperatorScope>(scope: S) => ({ kind: 'operator', scope }) as const;
@@ -64,18 +62,14 @@ type ParametersOf<Call extends string> = {
   readonly [Name in ParametersIn<Call>]: z.ZodType<Name extends 'org' ? OrganizationId : string>;
 };
 
-interface OperatorDefinition<
-  Params extends z.ZodObject,
-  Query extends z.ZodObject,
-  Values,
-> extends Description<Params, Query> {
+type OperatorAccess = Extract<Access, { readonly kind: 'operator' }>;
+
+interface OperatorDefinition<Params extends z.ZodObject, Query extends z.ZodObject, Values> extends Omit<
+  Definition<OperatorAccess, Params, Query, Values>,
+  'access' | 'tags'
+> {
   /** The office, if it is left out. */
-  readonly access?: Extract<Access, { readonly kind: 'operator' }>;
-  readonly body?: Body<Values>;
-  handle(
-    request: HttpRequest<OperatorCaller, z.output<Params>, z.output<Query>>,
-    body: Values,
-  ): Promise<RouteResponse>;
+  readonly access?: OperatorAccess;
 }
 
 /**

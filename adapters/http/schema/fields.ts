@@ -51,8 +51,12 @@ interface TextFacts extends FieldMeta {
 export const maxLabelLength = 100;
 /** The longest description of a webhook endpoint. (docs/contract.md#limits) */
 export const maxDescriptionLength = 255;
-/** The longest reason that is given for a change. (docs/contract.md#limits) */
-export const maxReasonLength = 500;
+/** The reason that is given for a change. (docs/contract.md#limits) */
+export const reasonFacts = (description: string, example: string) => ({
+  maxLength: 500,
+  description,
+  examples: [example],
+});
 
 const numberAsText = (value: unknown): unknown =>
   typeof value === 'number' && Number.isFinite(value) ? String(value) : value;

@@ -177,26 +177,18 @@ export interface Route {
   handle(request: HttpRequest, body: unknown): Promise<RouteResponse>;
 }
 
-/** The description of a route besides method, path, access and handler. */
-export interface Description<Params extends z.ZodObject, Query extends z.ZodObject>
+/** What is said of a route besides its method and its path. */
+export interface Definition<A extends Access, Params extends z.ZodObject, Query extends z.ZodObject, Values>
   extends
     Pick<Route, 'id' | 'summary'>,
     Partial<Pick<Route, 'description' | 'deprecated' | 'tags' | 'headers' | 'responses' | 'errors'>>,
     Partial<Pick<Route, 'failure' | 'undecodable' | 'blank' | 'hidden' | 'rehearses'>> {
+  readonly access: A;
   readonly params?: Params;
   readonly query?: Query;
+  readonly body?: Body<Values>;
   /** The bodies of responses that need no further description. */
   readonly answers?: Readonly<Record<number, z.ZodType>>;
-}
-
-interface Definition<
-  A extends Access,
-  Params extends z.ZodObject,
-  Query extends z.ZodObject,
-  Values,
-> extends Description<Params, Query> {
-  readonly access: A;
-  readonly body?: Body<Values>;
   handle(
     request: HttpRequest<CallerOf<A>, z.output<Params>, z.output<Query>>,
     body: Values,
