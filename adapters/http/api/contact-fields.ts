@@ -38,7 +38,15 @@ const address = z
     }),
   );
 
-const noAddress = { line1: null, line2: null, city: null, state: null, zip: null, country: 'US' } as const;
+/** An address of which nothing is known. */
+export const noAddress = {
+  line1: null,
+  line2: null,
+  city: null,
+  state: null,
+  zip: null,
+  country: 'US',
+} as const;
 
 const nameCodes = ['missing_name', 'invalid_parameter'] as const;
 

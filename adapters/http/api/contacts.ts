@@ -7,7 +7,7 @@ import { saveContactRecord, type SaveContactDeps } from '../../../application/co
 import type { ContactDetails, KnownContact } from '../../../domain/contact.js';
 import { streamName, type OrganizationId } from '../../../domain/ids.js';
 import type { ContactDocument } from '../../../projections/contacts.js';
-import { contactRecord, readContact } from './contact-fields.js';
+import { contactRecord, noAddress, readContact } from './contact-fields.js';
 import { optionalText, pageCursor, pageLimit } from '../schema/fields.js';
 import { examples, objectKind, shownAddress, shownText } from '../schema/shown.js';
 import { receiptFor, receiptHeader } from './receipt.js';
@@ -55,33 +55,19 @@ export const contactResponse = z
   })
   .meta({ id: 'Contact', description: 'A contact of the address book.' });
 
-const nothingKnown = {
-  externalId: null,
-  name: null,
-  firstName: null,
-  lastName: null,
-  company: null,
-  jobTitle: null,
-  email: null,
-  phone: null,
-  address: { line1: null, line2: null, city: null, state: null, zip: null, country: 'US' },
-  birthday: null,
-  workAnniversary: null,
-};
-
-/** The details of a contact, as clients send and get them. */
-export const detailsBody = (known: ContactDetails | typeof nothingKnown) => ({
-  external_id: known.externalId,
-  name: known.name,
-  first_name: known.firstName,
-  last_name: known.lastName,
-  company: known.company,
-  job_title: known.jobTitle,
-  email: known.email,
-  phone: known.phone,
-  address: { ...known.address, status: 'unverified' },
-  birthday: known.birthday,
-  work_anniversary: known.workAnniversary,
+/** The details of a contact, as clients send and get them; null if they can't be read. */
+export const detailsBody = (known: ContactDetails | null) => ({
+  external_id: known?.externalId ?? null,
+  name: known?.name ?? null,
+  first_name: known?.firstName ?? null,
+  last_name: known?.lastName ?? null,
+  company: known?.company ?? null,
+  job_title: known?.jobTitle ?? null,
+  email: known?.email ?? null,
+  phone: known?.phone ?? null,
+  address: { ...(known?.address ?? noAddress), status: 'unverified' },
+  birthday: known?.birthday ?? null,
+  work_anniversary: known?.workAnniversary ?? null,
 });
 
 const bodyOf = (
@@ -90,7 +76,7 @@ const bodyOf = (
 ): object => ({
   id,
   object: 'contact',
-  ...detailsBody(details ?? nothingKnown),
+  ...detailsBody(details),
   created_at: timestamp(createdAt),
   updated_at: timestamp(updatedAt),
   ...(erasedAt
