@@ -9,6 +9,7 @@ import { house } from '../../../domain/members.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import type { Access, Allowance, Caller, OperatorCaller } from './access.js';
+import { timesSent } from './exchange.js';
 import type { HttpRequest } from './route.js';
 
 /**
@@ -126,10 +127,7 @@ const guessCounter = (clock: Clock) => {
  * program. (decision 51: the form of a key, and how it is refused)
  */
 export const assertOneAuthorization = (rawHeaders: readonly string[]): void => {
-  let count = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2)
-    if (rawHeaders[at]?.length === 13 && rawHeaders[at]?.toLowerCase() === 'authorization') count++;
-  if (count > 1)
+  if (timesSent(rawHeaders, 'authorization') > 1)
     throw new DomainError('invalid_request', 'The request has several Authorization headers. Send one.');
 };
 
@@ -139,21 +137,28 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
  * Finds the holder of a key. `authenticate` throws `invalid_key` and `revoked_key`; the form of the key was
  * checked before.
  */
-export interface Authenticator {
+interface Authenticator {
   authenticate(secret: string): Promise<KeyHolder>;
 }
 
-interface Options {
+export interface GateOptions {
   readonly authenticator: Authenticator;
   readonly rateLimiter: RateLimiter;
   readonly clock: Clock;
+  /** Null if the operator can't log in here. */
   readonly operatorToken: string | null;
   readonly requestsPerMinute: number;
 }
 
 export type Gate = ReturnType<typeof gate>;
 
-export const gate = ({ authenticator, rateLimiter, clock, operatorToken, requestsPerMinute }: Options) => {
+export const gate = ({
+  authenticator,
+  rateLimiter,
+  clock,
+  operatorToken,
+  requestsPerMinute,
+}: GateOptions) => {
   /** The rate headers if no key was accepted. (decision 52: what the rate limit counts) */
   const keyless: Allowance = { limit: requestsPerMinute, remaining: requestsPerMinute };
   const operatorDigest = operatorToken === null ? null : digest(operatorToken);

@@ -80,6 +80,14 @@ export const signalOf = (exchange: Exchange): AbortSignal => {
   return controller.signal;
 };
 
+/** How many times a header was sent. `name` is in lower case. */
+export const timesSent = (rawHeaders: readonly string[], name: string): number => {
+  let times = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]?.length === name.length && rawHeaders[at]?.toLowerCase() === name) times += 1;
+  return times;
+};
+
 /** No name contains a null character, and a store might end names there. */
 const decodes = (path: string): boolean => {
   try {

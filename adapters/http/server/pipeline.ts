@@ -17,10 +17,8 @@ import type { HttpRequest, Route, RouteResponse } from './route.js';
 export interface PipelineOptions extends ReplyDeps, AdmissionDeps {
   readonly tracing: Tracing;
   /** Tells of the names that there are, in place of an unknown one; null if it has none. Never rejects. */
-  readonly propose: Propose;
+  readonly propose: (error: UnknownName, org: OrganizationId | null) => Promise<string | null>;
 }
-
-export type Propose = (error: UnknownName, org: OrganizationId | null) => Promise<string | null>;
 
 const empty: JsonObject = {};
 

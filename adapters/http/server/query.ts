@@ -11,25 +11,19 @@ import { hasKey } from './access.js';
 import type { Exchange } from './exchange.js';
 import type { Route } from './route.js';
 
-/**
- * Query parameters by name. A name that is sent twice is refused, whatever it is. (decision 27: `limit`, and
- * parameters that come twice)
- */
-const parseQuery = (search: string): Record<string, string> => {
-  const values: Record<string, string> = {};
-  for (const [name, value] of new URLSearchParams(search)) {
-    if (Object.hasOwn(values, name))
+/** Refuses a name that is sent twice. (decision 27: `limit`, and parameters that come twice) */
+const assertOnce = (parameters: URLSearchParams): void => {
+  const names = new Set<string>();
+  for (const name of parameters.keys()) {
+    if (names.has(name))
       throw new DomainError(
         'invalid_parameter',
         `\`${name}\` is given more than once in the query. Send it once.`,
         name,
       );
-    Object.defineProperty(values, name, { value, enumerable: true, configurable: true, writable: true });
+    names.add(name);
   }
-  return values;
 };
-
-const freeQuery = (search: string): Record<string, string> => Object.fromEntries(new URLSearchParams(search));
 
 const nothing: Readonly<Record<string, string>> = {};
 
@@ -39,7 +33,9 @@ const nothing: Readonly<Record<string, string>> = {};
  */
 export const queryOf = (route: Route, search: string): Readonly<Record<string, string>> => {
   if (search === '') return nothing;
-  return hasKey(route) ? parseQuery(search) : freeQuery(search);
+  const parameters = new URLSearchParams(search);
+  if (hasKey(route)) assertOnce(parameters);
+  return Object.fromEntries(parameters);
 };
 
 /**

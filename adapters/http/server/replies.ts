@@ -40,8 +40,12 @@ export interface ReplyDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: HttpMetrics;
+  /**
+   * The address that clients see. It is asked for each time, because a free port is known only after
+   * `listen`.
+   */
   readonly baseUrl: () => string;
-  /** For how long the read models have been late; null if they are not. */
+  /** For how long the read models have been late, which lists then report; null if they are not. */
   readonly lateFor: () => Milliseconds | null;
   /** Called with every request that needs a credential, once it is over. */
   readonly onRequest: (request: Omit<RequestRecord, 'wrote'>) => void;

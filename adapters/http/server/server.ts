@@ -2,99 +2,61 @@ import type { NextFunction, Request, Response } from 'express';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import type { RateLimiter } from '../../../application/ports/rate-limiter.js';
-import type { RequestRecord } from '../../../application/ports/requests.js';
 import type { Clock, Entropy } from '../../../application/ports/system.js';
-import type { Tracing } from '../../../application/ports/tracing.js';
 import { nextTurn } from '../../../application/timing/next-turn.js';
-import type { Rehearsal } from '../../../application/writing/rehearsal.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { begunPlace } from '../../../domain/traceparent.js';
 import { isFor, type Audience } from './audience.js';
-import { gate, windowEnd, type Authenticator } from './caller.js';
+import { gate, windowEnd, type GateOptions } from './caller.js';
 import { docsRoutes } from '../docs/routes.js';
 import { HttpFailure } from './errors.js';
-import { parseTarget, type Exchange } from './exchange.js';
+import { parseTarget, timesSent, type Exchange } from './exchange.js';
 import { fastExpress } from './express.js';
 import { healthRoutes, type Readiness } from './health.js';
 import { parserFailures } from './malformed.js';
-import type { HttpMetrics } from './metrics.js';
-import { pipeline, type Propose } from './pipeline.js';
+import { pipeline, type PipelineOptions } from './pipeline.js';
 import { returnedTypesOf, sentTypesOf, templateOf, type Route } from './route.js';
 import { assertUniqueIds } from '../schema/json-schema.js';
 import { traceOf } from './traces.js';
 import { unknownPath } from './unknown-path.js';
 
-export interface Timeouts {
+const defaultTimeouts = {
   /** For the head of a request. */
-  readonly headers: Milliseconds;
+  headers: 15_000,
   /** For a whole request. */
-  readonly request: Milliseconds;
+  request: 30_000,
   /** For a whole request that takes longer because the service reads it slowly, which is an upload. */
-  readonly upload: Milliseconds;
+  upload: 600_000,
   /** Between two requests on one connection. */
-  readonly keepAlive: Milliseconds;
+  keepAlive: 65_000,
   /** For a client to take any part of a response. */
-  readonly progress: Milliseconds;
+  progress: 30_000,
   /** How often slow connections are searched for. */
-  readonly check: Milliseconds;
+  check: 1_000,
   /**
    * After `close`: how often idle connections are ended. Requests that were sent just before are still seen
    * within that time.
    */
-  readonly idle: Milliseconds;
-  /** How long running requests may take after `close`. */
-  readonly shutdown: Milliseconds;
-}
-
-const defaultTimeouts: Timeouts = {
-  headers: 15_000,
-  request: 30_000,
-  upload: 600_000,
-  keepAlive: 65_000,
-  progress: 30_000,
-  check: 1_000,
   idle: 100,
+  /** How long running requests may take after `close`. */
   shutdown: 8_000,
 };
 
-export interface HttpOptions {
+export interface HttpOptions extends GateOptions, Omit<PipelineOptions, 'gate'> {
   readonly routes: readonly Route[];
-  readonly authenticator: Authenticator;
-  readonly rateLimiter: RateLimiter;
-  /** Null if the operator can't log in here. */
-  readonly operatorToken: string | null;
-  readonly requestsPerMinute: number;
-  readonly clock: Clock;
   readonly entropy: Entropy;
-  readonly log: Logger;
   readonly registry: Registry;
   readonly version: string;
-  readonly metrics: HttpMetrics;
   /** Which of the routes it answers and documents: by default all of them. */
   readonly serves?: Audience;
-  readonly tracing: Tracing;
   readonly readiness: Readiness;
-  readonly rehearsal: Rehearsal;
-  /**
-   * The address that clients see. It is asked for each time, because a free port is known only after
-   * `listen`.
-   */
-  readonly baseUrl: () => string;
   /** The address of the server that serves customers; its own if it is left out. */
   readonly publicUrl?: () => string;
-  /** Called with every request that needs a credential, once it is over. */
-  readonly onRequest: (request: Omit<RequestRecord, 'wrote'>) => void;
-  /** Proposes a name in place of one that is not known. */
-  readonly propose: Propose;
-  /** For how long the read models have been late, which lists then report; null if they are not. */
-  readonly lateFor: () => Milliseconds | null;
   /** How many connections may be open at once; more are closed at once. */
   readonly maxConnections: number;
-  readonly timeouts?: Partial<Timeouts>;
+  readonly timeouts?: Partial<typeof defaultTimeouts>;
 }
 
 export interface HttpServer {
@@ -145,9 +107,7 @@ const requestIds = (entropy: Entropy, clock: Clock) => {
 
 /** HTTP/1.1 requires exactly one Host header. (decision 9: requests that aren't proper HTTP) */
 const hostMissing = ({ httpVersion, rawHeaders }: IncomingMessage): boolean => {
-  let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2)
-    if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts++;
+  const hosts = timesSent(rawHeaders, 'host');
   return httpVersion === '1.1' ? hosts !== 1 : hosts > 1;
 };
 
