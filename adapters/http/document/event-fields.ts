@@ -1,3 +1,5 @@
+import { isPlainObject } from '../../../domain/plain-object.js';
+
 type Node = Readonly<Record<string, unknown>>;
 
 /**
@@ -116,37 +118,25 @@ const meanings: Readonly<Record<string, string>> = {
 const meaningOf = (path: readonly string[]): string | undefined =>
   path.map((_, at) => meanings[path.slice(at).join('.')]).find((meaning) => meaning !== undefined);
 
-const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null;
-
 /** The keywords below which there are schemas of the same fields. */
 const nested: ReadonlySet<string> = new Set(['items', 'anyOf', 'oneOf', 'allOf']);
 
-/** A JSON Schema of event data, with the meaning of each field. */
-export const withMeanings = (schema: Node, path: readonly string[] = []): Node => {
-  const inside = (value: unknown): unknown =>
-    Array.isArray(value)
-      ? value.map((each: unknown) => inside(each))
-      : isNode(value)
-        ? withMeanings(value, path)
-        : value;
-  return Object.fromEntries(
-    Object.entries(schema).map(([keyword, value]) =>
-      keyword === 'properties' && isNode(value)
-        ? [keyword, propertiesWithMeanings(value, path)]
-        : [keyword, nested.has(keyword) ? inside(value) : value],
-    ),
-  );
+const inside = (value: unknown, path: readonly string[]): unknown => {
+  if (Array.isArray(value)) return value.map((each: unknown) => inside(each, path));
+  return isPlainObject(value) ? withMeanings(value, path) : value;
 };
 
-const propertiesWithMeanings = (properties: Node, path: readonly string[]): Node =>
-  Object.fromEntries(
-    Object.entries(properties).map(([name, schema]) => {
+/** A JSON Schema of event data, with the meaning of each field. */
+export const withMeanings = (schema: Node, path: readonly string[] = []): Node => {
+  const described = ([keyword, value]: readonly [string, unknown]) => {
+    if (keyword !== 'properties' || !isPlainObject(value))
+      return [keyword, nested.has(keyword) ? inside(value, path) : value];
+    const fields = Object.entries(value).map(([name, field]) => {
       const here = [...path, name];
       const meaning = meaningOf(here);
-      const described = isNode(schema) ? withMeanings(schema, here) : schema;
-      return [
-        name,
-        { ...(isNode(described) && described), ...(meaning !== undefined && { description: meaning }) },
-      ];
-    }),
-  );
+      return [name, { ...withMeanings(field as Node, here), ...(meaning && { description: meaning }) }];
+    });
+    return [keyword, Object.fromEntries(fields)];
+  };
+  return Object.fromEntries(Object.entries(schema).map(described));
+};

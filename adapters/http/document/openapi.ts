@@ -334,7 +334,7 @@ const webhookOf = (schemaOf: SchemaOf): Node => ({
       'Posted to every endpoint that subscribes to its type. Respond with a 2xx within 10 seconds; anything else is retried, for up to six attempts over about half a day.',
     tags: [received],
     security: [{ webhookSignature: [] }],
-    parameters: webhookHeaders.map((sent) => ({ required: true, ...sent, in: 'header' })),
+    parameters: webhookHeaders.map((sent) => ({ ...sent, in: 'header' })),
     requestBody: bodyOf(schemaOf(webhookEvent), exampleOf(jsonSchemaOf(webhookEvent))),
     responses: {
       '2XX': { description: 'Delivered.' },

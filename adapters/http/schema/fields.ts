@@ -109,9 +109,6 @@ export function text<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.ZodType<T 
   });
 }
 
-const sentOrNot = (facts: TextFacts, maxFromRule?: number) =>
-  sentText(facts.blank === 'refused' ? z.string().min(1) : z.string(), facts, maxFromRule).optional();
-
 /**
  * A text that may be left out. A blank counts as left out, unless `blank` is `refused`. (decision 7: null and
  * blanks count as left out; decision 8: an empty choice is no default)
@@ -119,7 +116,8 @@ const sentOrNot = (facts: TextFacts, maxFromRule?: number) =>
 export function optionalText(facts?: TextFacts): z.ZodType<string | null>;
 export function optionalText<T>(facts: TextFacts, rule: TextRule<T>): z.ZodType<T | null>;
 export function optionalText<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.ZodType<T | string | null> {
-  const sent = sentOrNot(facts, rule?.maxLength);
+  const base = facts.blank === 'refused' ? z.string().min(1) : z.string();
+  const sent = sentText(base, facts, rule?.maxLength).optional();
   return rule === undefined
     ? sent.transform((value) => value || null)
     : sent.transform((value, context) => (value ? read(rule, value, context) : null));
@@ -127,9 +125,7 @@ export function optionalText<T>(facts: TextFacts = {}, rule?: TextRule<T>): z.Zo
 
 /** A text that may be left out or blank; it then has the value `otherwise`. */
 export const textOr = <T extends string>(otherwise: T, facts: TextFacts, rule: TextRule<T>) =>
-  sentOrNot(facts, rule.maxLength).transform(
-    (value, context): T => (value ? read(rule, value, context) : null) ?? otherwise,
-  );
+  optionalText(facts, rule).transform((value): T => value ?? otherwise);
 
 /** A field that may be left out, and is null then. */
 export const optional = <S extends z.ZodType>(schema: S) =>

@@ -54,29 +54,6 @@ const safeBounds = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_
 type Objects = 'open' | 'closed';
 
 /**
- * Restores keywords that Zod leaves out of a schema, and removes ones that it adds. Changes the node in
- * place, as Zod expects.
- */
-const override =
-  (objects: Objects) =>
-  ({
-    zodSchema,
-    jsonSchema,
-  }: {
-    readonly zodSchema: z.core.$ZodTypes;
-    readonly jsonSchema: z.core.JSONSchema.BaseSchema;
-  }): void => {
-    const stated = z.globalRegistry.get(zodSchema);
-    if (Array.isArray(stated?.['examples'])) jsonSchema.examples = stated['examples'];
-    // Generators take a field with a default for one that is always there.
-    delete jsonSchema.default;
-    for (const name of ['minimum', 'maximum'] as const)
-      if (jsonSchema[name] === safeBounds[name] && stated?.[name] === undefined) delete jsonSchema[name];
-    if (isPlainObject(jsonSchema.additionalProperties)) jsonSchema.additionalProperties = true;
-    if (objects === 'open' && jsonSchema.type === 'object') jsonSchema.additionalProperties ??= true;
-  };
-
-/**
  * Writes `{ anyOf: [text, null] }` as `{ type: ['string', 'null'] }`, which readers and generators understand
  * better.
  */
@@ -98,9 +75,22 @@ const tidy = (value: unknown, reference: (name: string) => unknown): unknown => 
   );
 };
 
+/** Converts types, with keywords that Zod leaves out of a schema, and without ones that it adds. */
 const converted = (types: readonly z.ZodType[], objects: Objects) => {
   const all = z.object(Object.fromEntries(types.map((type, index) => [index, type])));
-  const { properties = {}, $defs = {} } = z.toJSONSchema(all, { io: 'input', override: override(objects) });
+  const { properties = {}, $defs = {} } = z.toJSONSchema(all, {
+    io: 'input',
+    override: ({ zodSchema, jsonSchema }) => {
+      const stated = z.globalRegistry.get(zodSchema);
+      if (Array.isArray(stated?.['examples'])) jsonSchema.examples = stated['examples'];
+      // Generators take a field with a default for one that is always there.
+      delete jsonSchema.default;
+      for (const name of ['minimum', 'maximum'] as const)
+        if (jsonSchema[name] === safeBounds[name] && stated?.[name] === undefined) delete jsonSchema[name];
+      if (isPlainObject(jsonSchema.additionalProperties)) jsonSchema.additionalProperties = true;
+      if (objects === 'open' && jsonSchema.type === 'object') jsonSchema.additionalProperties ??= true;
+    },
+  });
   return {
     schemas: types.map((_, index) => properties[index]),
     components: $defs as Readonly<Record<string, Node>>,

@@ -37,52 +37,33 @@ export const eventExample = {
   data: { card: examples.card, recipient: 'Ada Lovelace', reference: 'order-1001', heldReason: null },
 };
 
-interface SentHeader {
-  readonly name: string;
-  readonly description: string;
-  /** False if the header is not on every webhook; left out, it is. */
-  readonly required?: false;
-  readonly schema: JsonSchema;
-}
+/** `required`: false if the header is not on every webhook. */
+const header = (name: string, description: string, facts: JsonSchema = {}, required = true) => ({
+  required,
+  name,
+  description,
+  schema: { type: 'string', ...facts },
+});
 
 /**
  * The headers of every webhook. (docs/contract.md#delivery-headers; decision 59: secrets, rotation, Standard
  * Webhooks)
  */
-export const webhookHeaders: readonly SentHeader[] = [
-  {
-    name: 'user-agent',
-    description: 'Always `Service-Webhooks/1`.',
-    schema: { type: 'string', const: 'Service-Webhooks/1' },
-  },
-  {
-    name: 'service-event',
-    description: 'The event type.',
-    schema: { type: 'string', examples: publicEventTypes },
-  },
-  {
-    name: 'service-delivery',
-    description: 'The delivery id: the same for every attempt.',
-    schema: { type: 'string' },
-  },
-  {
-    name: 'service-signature',
-    description:
-      '`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the signing secret. Two `v1` for 24 hours after a rotation of the secret.',
-    schema: { type: 'string' },
-  },
-  { name: 'webhook-id', description: 'Standard Webhooks: the delivery id.', schema: { type: 'string' } },
-  { name: 'webhook-timestamp', description: 'Standard Webhooks: Unix seconds.', schema: { type: 'string' } },
-  {
-    name: 'webhook-signature',
-    description: 'Standard Webhooks: `v1,<base64>`, one per secret.',
-    schema: { type: 'string' },
-  },
-  {
-    name: 'traceparent',
-    description:
-      'W3C Trace Context: the trace of the request that caused the event. Absent if none is known.',
-    required: false,
-    schema: { type: 'string', examples: ['00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'] },
-  },
+export const webhookHeaders = [
+  header('user-agent', 'Always `Service-Webhooks/1`.', { const: 'Service-Webhooks/1' }),
+  header('service-event', 'The event type.', { examples: publicEventTypes }),
+  header('service-delivery', 'The delivery id: the same for every attempt.'),
+  header(
+    'service-signature',
+    '`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the signing secret. Two `v1` for 24 hours after a rotation of the secret.',
+  ),
+  header('webhook-id', 'Standard Webhooks: the delivery id.'),
+  header('webhook-timestamp', 'Standard Webhooks: Unix seconds.'),
+  header('webhook-signature', 'Standard Webhooks: `v1,<base64>`, one per secret.'),
+  header(
+    'traceparent',
+    'W3C Trace Context: the trace of the request that caused the event. Absent if none is known.',
+    { examples: ['00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'] },
+    false,
+  ),
 ];

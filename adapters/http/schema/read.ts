@@ -142,10 +142,6 @@ export type FieldsOf<S extends z.ZodObject> = {
 
 type Sent = Readonly<Record<string, unknown>>;
 
-/** Whether a number is read as its text. */
-const isText = (schema: z.ZodObject, name: string): boolean =>
-  jsonSchemaOf(schema).properties?.[name]?.['x-number'] === 'text';
-
 const isRefused = (item: unknown, { enum: values, type }: JsonSchema): boolean =>
   values === undefined
     ? type === 'string' && typeof item !== 'string'
@@ -158,13 +154,13 @@ const asFarAsGood = (list: readonly unknown[], items: JsonSchema = {}): readonly
 };
 
 const sentFor = (schema: z.ZodObject, body: Sent): Sent => {
+  const { properties = {} } = jsonSchemaOf(schema);
   const sent: Record<string, unknown> = {};
   for (const name in schema.shape) {
     const value = Object.hasOwn(body, name) ? body[name] : undefined;
-    const tidy = value instanceof NumberText && isText(schema, name) ? value.text : tidied(value);
-    sent[name] = Array.isArray(tidy)
-      ? asFarAsGood(tidy, jsonSchemaOf(schema).properties?.[name]?.items)
-      : tidy;
+    const isText = value instanceof NumberText && properties[name]?.['x-number'] === 'text';
+    const tidy = isText ? value.text : tidied(value);
+    sent[name] = Array.isArray(tidy) ? asFarAsGood(tidy, properties[name]?.items) : tidy;
   }
   return sent;
 };
