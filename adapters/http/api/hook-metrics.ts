@@ -1,13 +1,9 @@
 import { Counter, type Registry } from 'prom-client';
 
-/** Calls of hooks that their log does not have. */
-export interface HookMetrics {
-  readonly deleted: () => void;
-  /** A call beyond the hook's rate limit. */
-  readonly limited: () => void;
-}
+export type HookMetrics = ReturnType<typeof hookMetrics>;
 
-export const hookMetrics = (registry: Registry): HookMetrics => {
+/** Calls of hooks that their log does not have. `limited`: beyond the hook's rate limit. */
+export const hookMetrics = (registry: Registry) => {
   const calls = new Counter({
     name: 'unlogged_hook_calls_total',
     help: 'Refused hook calls that are in no hook’s log: of deleted hooks, or beyond the rate limit after the first of a minute.',

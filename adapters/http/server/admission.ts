@@ -56,12 +56,7 @@ export interface AdmissionDeps {
  * Lets a caller in: its credential, its rate, its scopes. Throws the refusal. (decision 1: one order of
  * checks)
  */
-export const admission = ({
-  gate,
-  clock,
-  log,
-  rehearsal,
-}: AdmissionDeps): ((exchange: Exchange, route: Route) => Promise<void>) => {
+export const admission = ({ gate, clock, log, rehearsal }: AdmissionDeps) => {
   const count = async (caller: Caller, now: Milliseconds) => {
     try {
       return await gate.count(caller, now);

@@ -1,13 +1,10 @@
 import { Histogram, type Registry } from 'prom-client';
 
-export interface HttpMetrics {
-  /** `route` is a template of the route table, never a raw path. */
-  observe(method: string, route: string, status: number, ms: number): void;
-}
-
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-export const httpMetrics = (registry: Registry): HttpMetrics => {
+export type HttpMetrics = ReturnType<typeof httpMetrics>;
+
+export const httpMetrics = (registry: Registry) => {
   const histogram = new Histogram({
     name: 'http_request_duration_seconds',
     help: 'Time from the head of a request to the end of its response, by route template. Status 0: dropped without a response; 499: the client left.',
@@ -16,7 +13,8 @@ export const httpMetrics = (registry: Registry): HttpMetrics => {
     registers: [registry],
   });
   return {
-    observe: (method, route, status, ms) =>
+    /** `route` is a template of the route table, never a raw path. */
+    observe: (method: string, route: string, status: number, ms: number): void =>
       histogram.observe({ method: methods.has(method) ? method : 'other', route, status }, ms / 1000),
   };
 };

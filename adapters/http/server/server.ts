@@ -59,21 +59,7 @@ export interface HttpOptions extends GateOptions, Omit<PipelineOptions, 'gate'> 
   readonly timeouts?: Partial<typeof defaultTimeouts>;
 }
 
-export interface HttpServer {
-  /** Resolves with the port in use. Port 0 picks a free one. Rejects if the address can't be used. */
-  listen(port: number, host: string): Promise<number>;
-  /** Serves a connection that was opened elsewhere, without timeouts of its own: for simulations. */
-  readonly accept: (connection: Duplex) => void;
-  /** How many requests have started since the start of the service. */
-  readonly begun: () => number;
-  /** Goes on serving, event streams too, but ends every connection with its next response. */
-  drain(): void;
-  /**
-   * Stops accepting, ends event streams and connections without work, lets running requests finish, and
-   * resolves when every connection is closed.
-   */
-  close(): Promise<void>;
-}
+export type HttpServer = ReturnType<typeof httpServer>;
 
 /**
  * The id of a request, and the trace that begins with it unless it belongs to another one. That trace is not
@@ -165,7 +151,7 @@ const textParameters = (params: Readonly<Record<string, string | string[]>>): Re
   return texts;
 };
 
-export const httpServer = (options: HttpOptions): HttpServer => {
+export const httpServer = (options: HttpOptions) => {
   const { clock, log, registry, readiness, lateFor, tracing, baseUrl, publicUrl = baseUrl } = options;
   const timeouts = { ...defaultTimeouts, ...options.timeouts };
   const guard = gate(options);
@@ -323,17 +309,25 @@ export const httpServer = (options: HttpOptions): HttpServer => {
   server.on('connect', malformed.connect);
 
   return {
-    accept: (connection) => void server.emit('connection', connection),
+    /** Serves a connection that was opened elsewhere, without timeouts of its own: for simulations. */
+    accept: (connection: Duplex): void => void server.emit('connection', connection),
+    /** How many requests have started since the start of the service. */
     begun: () => begun,
-    listen: (port, host) =>
-      new Promise((resolve, reject) => {
+    /** Resolves with the port in use. Port 0 picks a free one. Rejects if the address can't be used. */
+    listen: (port: number, host: string) =>
+      new Promise<number>((resolve, reject) => {
         server.once('error', reject);
         server.listen(port, host, () => {
           server.off('error', reject);
           resolve((server.address() as AddressInfo).port);
         });
       }),
+    /** Goes on serving, event streams too, but ends every connection with its next response. */
     drain: () => flow.drain(),
+    /**
+     * Stops accepting, ends event streams and connections without work, lets running requests finish, and
+     * resolves when every connection is closed.
+     */
     close: async () => {
       flow.stop();
       // What clients have sent may still be in the kernel. A turn of the loop accepts one connection.
