@@ -33,8 +33,7 @@ import {
   nullText,
 } from '../schema/shown.js';
 import type { Json } from '../schema/read.js';
-import { receiptFor, receiptHeader } from './receipt.js';
-import { instant, jsonOnce, listOf, pageOf, timestamp } from './responses.js';
+import { instant, jsonOnce, listOf, pageOf, receiptFor, receiptHeader, timestamp } from './responses.js';
 import { canonical } from '../server/json-body.js';
 import { route, type HttpRequest, type Route } from '../server/route.js';
 import type { KeyCaller } from '../server/access.js';
@@ -61,7 +60,6 @@ const reference = shownText(
   `The reference that was sent, cut at ${maxReferenceLength} characters; null if there was none.`,
   'order-1001',
 ).nullable();
-const erasedAt = instant('When the personal data of the card was erased; absent if it was not.').optional();
 /** In place of `erased_at` where nothing was erased. */
 export const unreadable = z
   .boolean()
@@ -73,6 +71,14 @@ const orderPage = shownText(
   "The address of the card's order page.",
   `https://cards.example/cards/${examples.card}`,
 ).meta({ format: 'uri' });
+/** What has become of a card, and what its sender calls it. */
+const course = {
+  mailed_at: instant('When the card was handed to the carrier.').nullable(),
+  created_at: instant('When the card was accepted.'),
+  erased_at: instant('When the personal data of the card was erased; absent if it was not.').optional(),
+  unreadable,
+  reference,
+};
 const status = z.enum(cardStatuses).describe('Where the card is.');
 
 const recipient = z
@@ -131,11 +137,7 @@ export const cardRow = z
       .pick({ name: true, city: true, state: true })
       .describe('Every field is null once the personal data of the card was erased, or if it is unreadable.'),
     arrives_between: window,
-    mailed_at: instant('When the card was handed to the carrier.').nullable(),
-    created_at: instant('When the card was accepted.'),
-    erased_at: erasedAt,
-    unreadable,
-    reference,
+    ...course,
   })
   .meta({ id: 'CardRow', description: 'A card in a list.' });
 
@@ -168,11 +170,7 @@ export const wholeCard = z
         description: 'Always six entries, in the order of production.',
         examples: [stepsExample('pending')],
       }),
-    mailed_at: instant('When the card was handed to the carrier.').nullable(),
-    created_at: instant('When the card was accepted.'),
-    erased_at: erasedAt,
-    unreadable,
-    reference,
+    ...course,
     url: orderPage,
   })
   .meta({ id: 'Card', description: 'A card.' });
@@ -202,10 +200,12 @@ export const pathCode = text({
 });
 export const cardCodeParam = z.object({ card_code: pathCode });
 
-const goneOf = ({ erasedAt: at, recipient: to }: CardDocument) => {
-  if (at !== null) return { erased_at: timestamp(at) };
-  return to === null ? { unreadable: true } : {};
-};
+const courseOf = ({ mailedAt, createdAt, erasedAt, recipient: to, reference }: CardDocument) => ({
+  mailed_at: mailedAt && timestamp(mailedAt),
+  created_at: timestamp(createdAt),
+  ...(erasedAt ? { erased_at: timestamp(erasedAt) } : to === null && { unreadable: true }),
+  reference,
+});
 
 export const cardBody = (card: CardDocument, baseUrl: string) => ({
   id: card.code,
@@ -220,10 +220,7 @@ export const cardBody = (card: CardDocument, baseUrl: string) => ({
     status,
     completed_at: completedAt && timestamp(completedAt),
   })),
-  mailed_at: card.mailedAt && timestamp(card.mailedAt),
-  created_at: timestamp(card.createdAt),
-  ...goneOf(card),
-  reference: card.reference,
+  ...courseOf(card),
   url: `${baseUrl}/cards/${card.code}`,
 });
 
@@ -235,10 +232,7 @@ export const cardRowBody = (card: CardDocument) => {
     status: card.status,
     recipient: { name, city, state },
     arrives_between: card.window,
-    mailed_at: card.mailedAt && timestamp(card.mailedAt),
-    created_at: timestamp(card.createdAt),
-    ...goneOf(card),
-    reference: card.reference,
+    ...courseOf(card),
   };
 };
 
@@ -315,14 +309,10 @@ const isCut = (sent: Json | undefined): boolean => {
 };
 
 /** The holder of a key, as events record it. */
-export const byKey = ({
-  caller,
-  id,
-  traceparent,
-}: Pick<HttpRequest<KeyCaller>, 'caller' | 'id' | 'traceparent'>) => ({
-  actor: { kind: 'key' as const, id: caller.keyId },
-  requestId: id,
-  traceparent,
+export const byKey = (request: Pick<HttpRequest<KeyCaller>, 'caller' | 'id' | 'traceparent'>) => ({
+  actor: { kind: 'key' as const, id: request.caller.keyId },
+  requestId: request.id,
+  traceparent: request.traceparent,
 });
 
 /** The statuses of the 201 are filters, too. (decision 26: `scheduled` and `held` on reading) */

@@ -10,8 +10,7 @@ import type { ContactDocument } from '../../../projections/contacts.js';
 import { contactRecord, noAddress, readContact } from './contact-fields.js';
 import { optionalText, pageCursor, pageLimit } from '../schema/fields.js';
 import { examples, objectKind, shownAddress, shownText } from '../schema/shown.js';
-import { receiptFor, receiptHeader } from './receipt.js';
-import { byId, instant, listOf, pageOf, timestamp } from './responses.js';
+import { byId, instant, listOf, pageOf, receiptFor, receiptHeader, timestamp } from './responses.js';
 import { route, type JsonResponse, type Route, type TextResponse } from '../server/route.js';
 
 export const contactResponse = z
@@ -138,14 +137,11 @@ export const answerSaved = async (
 
 export const contactBody = (row: ContactDocument): object => bodyOf(row.id, row);
 
-export const contactsWanted = ({
-  external_id: externalId,
-  starting_after: startingAfter,
-  ...same
-}: ListQuery) => ({
-  ...same,
-  externalId,
-  startingAfter,
+export const contactsWanted = ({ limit, email, ...query }: ListQuery) => ({
+  limit,
+  email,
+  externalId: query.external_id,
+  startingAfter: query.starting_after,
 });
 
 export const contactsPage = async (

@@ -17,7 +17,7 @@ import { optionalText, text } from '../schema/fields.js';
 import type { HookMetrics } from './hook-metrics.js';
 import { hookPayload, readHookPayload } from './hook-payload.js';
 import { alwaysTrue, examples, objectKind, shownAddress, shownText } from '../schema/shown.js';
-import { receiptHeader } from './receipt.js';
+import { receiptHeader } from './responses.js';
 import { route, type Route } from '../server/route.js';
 
 export interface HookRouteDeps extends SendCardDeps, HookDeps {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { Instant, Milliseconds } from '../../../domain/ids.js';
+import type { Instant, Milliseconds, StreamName } from '../../../domain/ids.js';
 import { objectKind, nullText } from '../schema/shown.js';
 import { jsonType } from '../server/respond.js';
-import type { TextResponse } from '../server/route.js';
+import type { DocumentedHeader, TextResponse } from '../server/route.js';
 
 /** The schema of a timestamp in a response. */
 export const instant = (description: string) =>
@@ -112,6 +112,23 @@ export const wholeList = (data: readonly object[]) => ({
   has_more: false,
   next_cursor: null,
   data,
+});
+
+const receipt = 'x-log-event';
+
+/**
+ * The receipt with which a client can show later that an event was acknowledged. (docs/contract.md#responses)
+ */
+export const receiptHeader: Readonly<Record<string, DocumentedHeader>> = {
+  [receipt]: {
+    description:
+      'The event in which this was recorded, as `{stream}@{revision}`: keep it, and a proof or an export must show that event.',
+    schema: { type: 'string', pattern: '@[0-9]+$' },
+  },
+};
+
+export const receiptFor = (stream: StreamName, revision: number): Readonly<Record<string, string>> => ({
+  [receipt]: `${stream}@${revision}`,
 });
 
 /** The form of a time in a request, ISO 8601. */

@@ -179,16 +179,11 @@ const endpointBody = (endpoint: Endpoint, secret: string | null) => ({
   description: endpoint.description,
 });
 
-export const listedBody = ({
-  endpoint,
-  failureCount,
-  consecutiveFailures,
-  lastSuccessAt,
-}: ListedEndpoint) => ({
+export const listedBody = ({ endpoint, ...health }: ListedEndpoint) => ({
   ...endpointBody(endpoint, null),
-  failure_count: failureCount,
-  consecutive_failures: consecutiveFailures,
-  last_success_at: lastSuccessAt === null ? null : timestampAt(lastSuccessAt),
+  failure_count: health.failureCount,
+  consecutive_failures: health.consecutiveFailures,
+  last_success_at: health.lastSuccessAt === null ? null : timestampAt(health.lastSuccessAt),
   disabled_reason: endpoint.disabledReason,
 });
 

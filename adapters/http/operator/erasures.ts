@@ -9,15 +9,11 @@ import type { Route } from '../server/route.js';
 
 const maxAtOnce = 1_000;
 
+const words = (description: string, example: string) => ({ description, examples: [[example]] });
+const some = optional(z.array(z.string()).max(maxAtOnce));
 const erasure = z.object({
-  cards: optional(z.array(z.string()).max(maxAtOnce)).meta({
-    description: 'Codes of posted, cancelled or failed cards.',
-    examples: [[examples.card]],
-  }),
-  contacts: optional(z.array(z.string()).max(maxAtOnce)).meta({
-    description: 'Ids of contacts.',
-    examples: [[examples.uuid]],
-  }),
+  cards: some.meta(words('Codes of posted, cancelled or failed cards.', examples.card)),
+  contacts: some.meta(words('Ids of contacts.', examples.uuid)),
   with_designs: optional(z.boolean()).meta({
     description: 'True erases the pictures of designs, too, that no other card has.',
     examples: [true],
@@ -27,16 +23,11 @@ const erasure = z.object({
   ),
 });
 
+const all = z.array(z.string());
 const erased = z.object({
-  cards: z
-    .array(z.string())
-    .meta({ description: 'The codes of the cards that are erased.', examples: [[examples.card]] }),
-  contacts: z
-    .array(z.string())
-    .meta({ description: 'The ids of the contacts that are erased.', examples: [[examples.uuid]] }),
-  designs: z
-    .array(z.string())
-    .meta({ description: 'The ids of the designs whose pictures are erased.', examples: [[examples.uuid]] }),
+  cards: all.meta(words('The codes of the cards that are erased.', examples.card)),
+  contacts: all.meta(words('The ids of the contacts that are erased.', examples.uuid)),
+  designs: all.meta(words('The ids of the designs whose pictures are erased.', examples.uuid)),
 });
 
 const subjectQuery = z.object({
@@ -78,10 +69,9 @@ export const erasureRoutes = (deps: EraseDeps): readonly Route[] => [
     answers: { 202: erased },
     errors: ['card_not_found', 'invalid_transition'],
     handle: async (request, { cards, contacts, with_designs: withDesigns, reason }) => {
-      const all = { cards: cards ?? [], contacts: contacts ?? [], withDesigns: withDesigns === true };
-      const wanted = { ...all, reason };
-      const body = await erasePersonal(deps, byOperator(request), request.params.org, wanted);
-      return { body };
+      const which = { cards: cards ?? [], contacts: contacts ?? [], withDesigns: withDesigns === true };
+      const wanted = { ...which, reason };
+      return { body: await erasePersonal(deps, byOperator(request), request.params.org, wanted) };
     },
   }),
   operatorRoute(`GET /organizations/:org/subjects`, {

@@ -51,24 +51,15 @@ const listedHook = hookResponse
   .extend({ fire_count: hookResponse.shape.fire_count.nullable() })
   .meta({ id: 'ListedHook', description: 'An inbound hook in a list.' });
 
-const bodyOf = ({
-  id,
-  label,
-  design,
-  template,
-  signedBy,
-  fireCount,
-  lastFiredAt,
-  paused,
-}: ListedHook): object => ({
-  id,
-  label,
-  design_id: design,
-  template,
-  signed_by: signedBy,
-  fire_count: fireCount,
-  last_fired_at: lastFiredAt && timestamp(lastFiredAt),
-  paused,
+const bodyOf = (hook: ListedHook): object => ({
+  id: hook.id,
+  label: hook.label,
+  design_id: hook.design,
+  template: hook.template,
+  signed_by: hook.signedBy,
+  fire_count: hook.fireCount,
+  last_fired_at: hook.lastFiredAt && timestamp(hook.lastFiredAt),
+  paused: hook.paused,
 });
 
 const callResponse = z
@@ -235,8 +226,7 @@ export const operatorHookRoutes = (deps: OperatorHookRouteDeps): readonly Route[
       },
     },
     handle: async (request) => {
-      const { org: owner } = request.params;
-      const { id } = request.params;
+      const { org: owner, id } = request.params;
       await removeHook(deps, owner, id, newCommand(deps, byOperator(request), owner));
       return { body: { id, deleted: true } };
     },

@@ -22,16 +22,12 @@ import { instant, timestamp } from '../api/responses.js';
 import { type HttpRequest, type Route, type ServerSentEvent } from '../server/route.js';
 import type { Clock } from '../../../application/ports/system.js';
 
-export interface ProjectionRebuilds {
-  /** Resolves to false if there is no projection with that name. */
-  rebuild(projection: string): Promise<boolean>;
-}
-
-export interface OperatorLogDeps {
+interface OperatorLogDeps {
   readonly store: EventStore;
   readonly tiles: LogTiles;
   readonly clock: Clock;
-  readonly rebuilding: ProjectionRebuilds;
+  /** `rebuild` resolves to false if there is no projection with that name. */
+  readonly rebuilding: { rebuild(projection: string): Promise<boolean> };
 }
 
 const position = /^[0-9]{1,18}$/;

@@ -95,13 +95,7 @@ const bookingBody = ({ position: at, at: time, ...rest }: Booking) => ({
   ...rest,
 });
 
-interface Asked {
-  readonly organization: string;
-  readonly from: string | null;
-  readonly to: string | null;
-}
-
-const bodyOf = (asked: Asked, { purchases, withdrawals, open, findings, ...sums }: Reconciliation) => ({
+const bodyOf = (asked: object, { purchases, withdrawals, open, findings, ...sums }: Reconciliation) => ({
   object: 'reconciliation',
   ...asked,
   ...sums,

@@ -11,7 +11,7 @@ import { hashBytes, hashesAt, tileAt, tileWidth } from '../../../domain/merkle.j
 import { text } from '../schema/fields.js';
 import { examples } from '../schema/shown.js';
 import { operatorAccess, operatorRoute } from './route.js';
-import { route, type BytesResponse, type Route, type TextResponse } from '../server/route.js';
+import { route, type BytesResponse, type Route } from '../server/route.js';
 
 export interface LogRouteDeps {
   readonly tiles: LogTiles;
@@ -23,7 +23,7 @@ export interface LogRouteDeps {
   readonly isPublic: boolean;
 }
 
-const plain = 'text/plain; charset=utf-8';
+const plain = (text: string) => ({ status: 200, type: 'text/plain; charset=utf-8', text });
 /** Immutable files may be cached forever. */
 const forever = { 'cache-control': 'public, max-age=31536000, immutable' };
 
@@ -98,19 +98,15 @@ export const logRoutes = (deps: LogRouteDeps): readonly Route[] => {
     route('GET /log/checkpoint', {
       access: open,
       ...operation('getCheckpoint', 'Read the newest signed head of the log'),
-      handle: async (): Promise<TextResponse> => ({
-        status: 200,
-        type: plain,
-        text: (await newestOf(tiles)).note,
-      }),
+      handle: async () => plain((await newestOf(tiles)).note),
     }),
     route('GET /log/key', {
       access: open,
       ...operation('getLogKey', 'Read the keys that checkpoints are checked with, one per line'),
-      handle: async (): Promise<TextResponse> => {
+      handle: async () => {
         if (vkeys.length === 0)
           throw new DomainError('not_found', 'This process does not have the keys of the log.');
-        return { status: 200, type: plain, text: vkeys.map((vkey) => `${vkey}\n`).join('') };
+        return plain(vkeys.map((vkey) => `${vkey}\n`).join(''));
       },
     }),
     ...tilePaths(deps, 'entries', operatorAccess),
@@ -137,7 +133,7 @@ export const logRoutes = (deps: LogRouteDeps): readonly Route[] => {
         },
       },
       errors: ['not_found', 'log_damaged'],
-      handle: async ({ query }): Promise<TextResponse> => {
+      handle: async ({ query }) => {
         const { size, note } = await newestOf(tiles);
         const place = await placeOf(deps, query.stream as StreamName, Number(query.revision));
         if (place === null || place.index >= size)
@@ -149,7 +145,7 @@ export const logRoutes = (deps: LogRouteDeps): readonly Route[] => {
           `index ${place.index}`,
           ...proof.map(base64),
         ];
-        return { status: 200, type: plain, text: `${lines.join('\n')}\n\n${note}` };
+        return plain(`${lines.join('\n')}\n\n${note}`);
       },
     }),
   ];
