@@ -39,16 +39,10 @@ const readMoment = async (log: Log, sent: string, param: string): Promise<Moment
   return { position: null, at: new Date(time).toISOString() as Instant };
 };
 
-/** The event at which a response as of a moment stopped, in its stream. */
-const event = z.object({
-  position: shownPosition,
-  revision: shownRevision,
-  at: instant('When the event occurred.'),
-});
-
-/** Further fields of a response as of a moment. */
+/** A further field of a response as of a moment: the event at which it stopped, in its stream. */
 export const asOfField = {
-  as_of: event
+  as_of: z
+    .object({ position: shownPosition, revision: shownRevision, at: instant('When the event occurred.') })
     .nullable()
     .optional()
     .describe('There if `at` was sent: the last event that the response is made of; null if there is none.'),

@@ -71,7 +71,7 @@ const orderPage = shownText(
   "The address of the card's order page.",
   `https://cards.example/cards/${examples.card}`,
 ).meta({ format: 'uri' });
-/** What has become of a card, and what its sender calls it. */
+/** The course of a card, and its sender's name for it. */
 const course = {
   mailed_at: instant('When the card was handed to the carrier.').nullable(),
   created_at: instant('When the card was accepted.'),

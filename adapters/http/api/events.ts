@@ -138,7 +138,7 @@ export const eventRoutes = (deps: EventRoutesDeps): readonly Route[] => [
       const sentQuery = { limit: String(limit), ...(type && { type }), ...(card && { card }) };
       const following = new URLSearchParams({ ...sentQuery, starting_after: next ?? '' });
       const link = `<${deps.baseUrl()}/api/v1/events?${following.toString()}>; rel="next"`;
-      return { status: 200, type: batchType, text: json, ...(next && { headers: { link } }) };
+      return { type: batchType, text: json, ...(next && { headers: { link } }) };
     },
   }),
   route('GET /api/v1/events/:id', {

@@ -115,14 +115,11 @@ const recorded = async (
   called: CalledHook,
   run: () => Promise<SentCard>,
 ): Promise<SentCard> => {
-  let sent: SentCard;
-  try {
-    sent = await run();
-  } catch (error) {
+  const sent = await run().catch(async (error: unknown) => {
     const result = resultOf(error);
     if (result !== null) await record(deps, called, { ...result, card: null });
     throw error;
-  }
+  });
   await record(deps, called, { status: 201, code: null, card: sent.code });
   return sent;
 };

@@ -26,9 +26,8 @@ export const pictureRoutes = ({ artwork }: { readonly artwork: Artwork }): reado
       if (bytes === null) throw noPicture();
       const etag = `"${digest}"`;
       const headers = { 'cache-control': 'private, max-age=31536000, immutable', etag };
-      return isKnown(etag, request.header('if-none-match').join(','))
-        ? { status: 304, type, bytes: null, headers }
-        : { status: 200, type, bytes, headers };
+      const isKept = isKnown(etag, request.header('if-none-match').join(','));
+      return { type, bytes: isKept ? null : bytes, headers };
     },
   }),
 ];

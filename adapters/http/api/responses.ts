@@ -94,7 +94,6 @@ export const pageOf = <Row>(
 ): TextResponse => {
   const { json, next } = firstRows(rows, limit, cursorOf, shape);
   return {
-    status: 200,
     type: jsonType,
     text: `{"object":"list","has_more":${next !== null},"next_cursor":${JSON.stringify(next)},${fieldsOf(more)}"data":${json}}`,
   };

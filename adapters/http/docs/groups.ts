@@ -1,4 +1,4 @@
-import { isFor } from '../server/audience.js';
+import { isFor } from '../server/access.js';
 import type { Route } from '../server/route.js';
 import type { Place } from './places.js';
 

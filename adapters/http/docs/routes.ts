@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, errorCodes } from '../../../domain/errors.js';
 import { asyncApiDocument } from '../document/asyncapi.js';
-import type { Audience } from '../server/audience.js';
+import type { Audience } from '../server/access.js';
 import { sharedDocument, type SharedDocument } from '../server/documents.js';
 import { openApiDocument } from '../document/openapi.js';
 import { jsonType } from '../server/respond.js';
@@ -72,7 +72,7 @@ const uncached = (path: string, id: string, summary: string, document: () => Sha
     ...hidden(id, summary),
     handle: () => {
       const { type, plain } = document();
-      return Promise.resolve({ status: 200, type, bytes: plain });
+      return Promise.resolve({ type, bytes: plain });
     },
   });
 
@@ -118,7 +118,7 @@ const search = (pages: () => Promise<Drawn>): Route =>
     query: z.object({ q: optionalText({ description: 'Words to look for.' }) }),
     handle: async ({ query }): Promise<RouteResponse> => {
       const { html, headers } = await (await pages()).search((query.q ?? '').slice(0, 200));
-      return { status: 200, type: 'text/html; charset=utf-8', text: html, headers };
+      return { type: 'text/html; charset=utf-8', text: html, headers };
     },
   });
 

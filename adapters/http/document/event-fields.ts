@@ -128,10 +128,10 @@ const inside = (value: unknown, path: readonly string[]): unknown => {
 
 /** A JSON Schema of event data, with the meaning of each field. */
 export const withMeanings = (schema: Node, path: readonly string[] = []): Node => {
-  const described = ([keyword, value]: readonly [string, unknown]) => {
+  const described = ([keyword, value]: readonly [string, unknown]): [string, unknown] => {
     if (keyword !== 'properties' || !isPlainObject(value))
       return [keyword, nested.has(keyword) ? inside(value, path) : value];
-    const fields = Object.entries(value).map(([name, field]) => {
+    const fields = Object.entries(value).map(([name, field]): [string, Node] => {
       const here = [...path, name];
       const meaning = meaningOf(here);
       return [name, { ...withMeanings(field as Node, here), ...(meaning && { description: meaning }) }];

@@ -3,8 +3,7 @@ import type { ErrorCode } from '../../../domain/errors.js';
 import { errorPages } from './error-pages.js';
 import { statusOf } from '../server/errors.js';
 import { maxNamed } from '../schema/ignored.js';
-import { hasKey } from '../server/access.js';
-import { isFor, type Audience } from '../server/audience.js';
+import { hasKey, isFor, type Audience } from '../server/access.js';
 import { documented, jsonSchemaOf, type JsonSchema } from '../schema/json-schema.js';
 import { examples, shownText } from '../schema/shown.js';
 import { webhookEvent, webhookHeaders } from '../schema/outbound.js';
@@ -112,14 +111,10 @@ const headerReferences = references(everyHeader);
 const keyedReferences = references({ ...everyHeader, ...toldHeaders });
 const { 'x-read-model-late': _, ...refusalReferences } = keyedReferences;
 
-const preferHeader = {
-  name: 'Prefer',
-  in: 'header',
-  required: false,
-  description:
-    '`handling=strict` refuses a request with an unknown field or query parameter, before anything is done: 400 `invalid_parameter`.',
-  schema: { type: 'string', examples: ['handling=strict'] },
-} as const;
+const prefer = header(
+  '`handling=strict` refuses a request with an unknown field or query parameter, before anything is done: 400 `invalid_parameter`.',
+  { type: 'string', examples: ['handling=strict'] },
+);
 
 const error = z
   .object({
@@ -151,17 +146,21 @@ const extraErrorHeaders = (status: number): Node => {
   return status === 429 ? retryAfter('Seconds to wait.') : {};
 };
 
-const errorResponse = (route: Route, status: number, codes: readonly ErrorCode[]): Node => ({
-  description: codes.map((code) => `\`${code}\`: ${errorPages[code].means}`).join('\n\n'),
-  headers: {
-    ...(hasKey(route) ? refusalReferences : headerReferences),
-    ...extraErrorHeaders(status),
-    ...(codes.includes('request_in_progress') && retryAfter('Seconds to wait, on `request_in_progress`.')),
-  },
-  // No enum of the schema: a minor version may add codes, and a generated client must not stumble over one.
-  'x-error-codes': codes,
-  content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-});
+/** The response for those of the codes that have a status. */
+const errorResponse = (route: Route, status: number, all: readonly ErrorCode[]): Node => {
+  const codes = all.filter((code) => statusOf(code) === status);
+  return {
+    description: codes.map((code) => `\`${code}\`: ${errorPages[code].means}`).join('\n\n'),
+    headers: {
+      ...(hasKey(route) ? refusalReferences : headerReferences),
+      ...extraErrorHeaders(status),
+      ...(codes.includes('request_in_progress') && retryAfter('Seconds to wait, on `request_in_progress`.')),
+    },
+    // No enum of the schema: a minor version may add codes, and a generated client must not stumble over one.
+    'x-error-codes': codes,
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+  };
+};
 
 const textContent = (type: string, operationId: string): Node => ({
   schema: {
@@ -229,21 +228,14 @@ const parametersOf = (route: Route, schemaOf: SchemaOf): readonly Node[] => {
       schema,
     }));
   };
-  const headers = Object.entries(route.headers ?? {}).map(([name, { description, schema }]) => ({
+  const sent = { ...route.headers, ...(hasKey(route) && { Prefer: prefer }) };
+  const headers = Object.entries(sent).map(([name, sentHeader]) => ({
     name,
     in: 'header',
     required: false,
-    description,
-    schema,
+    ...sentHeader,
   }));
-  const prefer = hasKey(route) ? [preferHeader] : [];
-  return [...of(route.params, 'path'), ...of(route.query, 'query'), ...headers, ...prefer];
-};
-
-const byStatus = (codes: readonly ErrorCode[]): ReadonlyMap<number, readonly ErrorCode[]> => {
-  const groups = new Map<number, readonly ErrorCode[]>();
-  for (const code of codes) groups.set(statusOf(code), [...(groups.get(statusOf(code)) ?? []), code]);
-  return groups;
+  return [...of(route.params, 'path'), ...of(route.query, 'query'), ...headers];
 };
 
 /** The callers of an operation, in a sentence. */
@@ -265,7 +257,7 @@ const bodyOf = (schema: JsonSchema, example: unknown): Node => ({
 });
 
 const operationOf = (route: Route, schemaOf: SchemaOf, baseUrl: string): Node => {
-  const errors = byStatus(errorsOf(route));
+  const codes = errorsOf(route);
   const parameters = parametersOf(route, schemaOf);
   return {
     operationId: route.id,
@@ -288,7 +280,7 @@ const operationOf = (route: Route, schemaOf: SchemaOf, baseUrl: string): Node =>
         ]),
       ),
       ...Object.fromEntries(
-        [...errors].map(([status, codes]) => [status, errorResponse(route, status, codes)]),
+        codes.map((code) => [statusOf(code), errorResponse(route, statusOf(code), codes)]),
       ),
     },
   };

@@ -100,14 +100,9 @@ export const exportRoutes = (deps: ExportDeps): readonly Route[] => [
       const subject = await subjectOf(deps, request.query);
       if (subject.kind !== 'card' && subject.org !== null) await organizationOf(deps, subject.org);
       const { personal, artwork, since } = request.query;
-      const options = { personal: personal === 'include', artwork: artwork === 'include' };
-      const lines = await exportLog(
-        deps,
-        byOperator(request),
-        subject,
-        { ...options, since: since === null ? null : Number(since) },
-        request.signal,
-      );
+      const shown = { personal: personal === 'include', artwork: artwork === 'include' };
+      const options = { ...shown, since: since === null ? null : Number(since) };
+      const lines = await exportLog(deps, byOperator(request), subject, options, request.signal);
       return { type: 'application/jsonl', lines };
     },
   }),

@@ -84,16 +84,10 @@ const mark = (position: bigint, done: boolean): ServerSentEvent => ({
   data: { position: String(position), done },
 });
 
-interface ShownHow {
-  readonly withhold: boolean;
-  readonly marks: boolean;
-  readonly asCloudEvents: boolean;
-}
-
 const asServerSent = async function* (
   watch: LogWatch,
   logId: () => Promise<Uuid | null>,
-  { withhold, marks, asCloudEvents }: ShownHow,
+  { withhold, marks, asCloudEvents }: Readonly<Record<'withhold' | 'marks' | 'asCloudEvents', boolean>>,
 ): AsyncGenerator<ServerSentEvent> {
   for await (const event of watch) {
     const log = await logId();

@@ -173,7 +173,7 @@ export const reconciliationRoutes = (deps: ReconcileCreditsDeps): readonly Route
       const body = bodyOf({ organization: org, from, to }, await reconcileCredits(deps, org, begins, ends));
       const type = preferredType(request.header('accept'), ['application/json', 'text/csv']);
       if (type === 'application/json') return { body };
-      return { status: 200, type: 'text/csv; charset=utf-8', text: csvOf(columns, rowsOf(body)) };
+      return { type: 'text/csv; charset=utf-8', text: csvOf(columns, rowsOf(body)) };
     },
   }),
 ];

@@ -23,7 +23,7 @@ export interface LogRouteDeps {
   readonly isPublic: boolean;
 }
 
-const plain = (text: string) => ({ status: 200, type: 'text/plain; charset=utf-8', text });
+const plain = (text: string) => ({ type: 'text/plain; charset=utf-8', text });
 /** Immutable files may be cached forever. */
 const forever = { 'cache-control': 'public, max-age=31536000, immutable' };
 
@@ -53,7 +53,7 @@ const tileOf = async (deps: LogRouteDeps, path: string): Promise<BytesResponse> 
     level === 'entries' ? await entryBundle(deps, n, width) : await tiles.hashes(level, n * tileWidth, width);
   if (level !== 'entries' && bytes.length !== width * hashBytes) throw noTile();
   const mayBeKept = isPublic && level !== 'entries';
-  return { status: 200, type: 'application/octet-stream', bytes, ...(mayBeKept && { headers: forever }) };
+  return { type: 'application/octet-stream', bytes, ...(mayBeKept && { headers: forever }) };
 };
 
 const segments = ['a', 'b', 'c', 'd', 'e', 'f'] as const;

@@ -16,7 +16,7 @@ export interface IgnoredName {
 /** How many unknown names a response lists. (decision 64: what was ignored is told) */
 export const maxNamed = 10;
 
-/** What is declared of a name, which may be that of anything: `constructor`, for example. */
+/** The declaration of a name, which may be that of anything: `constructor`, for example. */
 const declaredAs = ({ properties = {} }: JsonSchema, name: string): JsonSchema | undefined =>
   Object.hasOwn(properties, name) ? properties[name] : undefined;
 

@@ -49,3 +49,16 @@ export interface Subject {
 /** Whether a route is called with a key or the operator token. */
 export const hasKey = ({ access }: { readonly access: Access }): boolean =>
   access.kind === 'key' || access.kind === 'operator';
+
+/** The audience of a listener or a document: customers and the public, the operators, or all. */
+export type Audience = 'all' | 'public' | 'operator';
+
+const operatorsPaths: ReadonlySet<string> = new Set(['/readyz', '/metrics']);
+
+/** Whether a route is for an audience. `/healthz`, which shows nothing but the version, is for both. */
+export const isFor =
+  (audience: Audience) =>
+  ({ access, path }: { readonly access: Access; readonly path: string }): boolean => {
+    if (audience === 'all' || path === '/healthz') return true;
+    return (access.kind === 'operator' || operatorsPaths.has(path)) === (audience === 'operator');
+  };

@@ -42,8 +42,8 @@ export const bearerOf = (
   what = 'an API key',
   placeholder = '<API_KEY>',
 ): string => {
-  const token = authorization === undefined ? null : (/^bearer[ \t]+(.*)$/i.exec(authorization)?.[1] ?? null);
-  if (token === null)
+  const token = /^bearer[ \t]+(.*)$/i.exec(authorization ?? '')?.[1];
+  if (token === undefined)
     throw new DomainError(
       'missing_key',
       `Send ${what} in the header \`Authorization: Bearer ${placeholder}\`.`,
@@ -133,16 +133,9 @@ export const assertOneAuthorization = (rawHeaders: readonly string[]): void => {
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/**
- * Finds the holder of a key. `authenticate` throws `invalid_key` and `revoked_key`; the form of the key was
- * checked before.
- */
-interface Authenticator {
-  authenticate(secret: string): Promise<KeyHolder>;
-}
-
 export interface GateOptions {
-  readonly authenticator: Authenticator;
+  /** Finds the holder of a key, whose form was checked. Throws `invalid_key` and `revoked_key`. */
+  readonly authenticator: { authenticate(secret: string): Promise<KeyHolder> };
   readonly rateLimiter: RateLimiter;
   readonly clock: Clock;
   /** Null if the operator can't log in here. */

@@ -34,15 +34,15 @@ export const isKnown = (etag: string, ifNoneMatch: string | undefined): boolean 
   return ifNoneMatch?.split(',').some((tag) => tag.trim() === '*' || strong(tag) === strong(etag)) === true;
 };
 
-/** The response for a document: all of it, or that the client has it already. */
+/** The response for a document: all of it, or null if the client has it already. */
 export const documentFor = (
   { type, headers, etag, plain, gzip }: SharedDocument,
   sent: IncomingHttpHeaders,
-): { readonly status: 200 | 304; readonly bytes: Buffer | null; readonly headers: Headers } => {
+): { readonly bytes: Buffer | null; readonly headers: Headers } => {
   const cached = { 'cache-control': 'public, max-age=60', ...headers, etag, vary: 'accept-encoding' };
-  if (isKnown(etag, sent['if-none-match'])) return { status: 304, bytes: null, headers: cached };
+  if (isKnown(etag, sent['if-none-match'])) return { bytes: null, headers: cached };
   const typed = { ...cached, 'content-type': type };
   return acceptsGzip(sent)
-    ? { status: 200, bytes: gzip, headers: { ...typed, 'content-encoding': 'gzip' } }
-    : { status: 200, bytes: plain, headers: typed };
+    ? { bytes: gzip, headers: { ...typed, 'content-encoding': 'gzip' } }
+    : { bytes: plain, headers: typed };
 };

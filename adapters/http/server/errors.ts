@@ -79,34 +79,32 @@ export interface Refusal {
   readonly param: string | null;
 }
 
+export const refusalWith = (code: ErrorCode, message: string, param: string | null = null): Refusal => ({
+  status: statusOf(code),
+  code,
+  message,
+  param,
+});
+
 /** The refusal for an error; null if the client gets a 500, which has no details. */
 export const refusalOf = (error: unknown): Refusal | null => {
-  if (error instanceof DomainError)
-    return { status: statusOf(error.code), code: error.code, message: error.message, param: error.param };
+  if (error instanceof DomainError) return refusalWith(error.code, error.message, error.param);
   if (error instanceof IdempotencyUnavailable)
-    return refusalOf(
-      new DomainError(
-        'invalid_idempotency_key',
-        'Idempotency keys cannot be looked up at the moment. Nothing was sent: try the same request again shortly.',
-      ),
+    return refusalWith(
+      'invalid_idempotency_key',
+      'Idempotency keys cannot be looked up at the moment. Nothing was sent: try the same request again shortly.',
     );
-  if (error instanceof HttpFailure)
-    return {
-      status: error.status,
-      code: error.status === 413 ? 'body_too_large' : 'invalid_request',
-      message: error.message,
-      param: null,
-    };
-  return null;
+  if (!(error instanceof HttpFailure)) return null;
+  const code = error.status === 413 ? 'body_too_large' : 'invalid_request';
+  return { ...refusalWith(code, error.message), status: error.status };
 };
 
 /** The text of a 500. Each promises that nothing was charged or sent. (docs/contract.md#retry-safety) */
-export const failureOf = (code: ErrorCode): Refusal => ({
-  status: statusOf(code),
-  code,
-  message: 'Something went wrong on our side. Nothing was charged or sent, so it is safe to try again.',
-  param: null,
-});
+export const failureOf = (code: ErrorCode): Refusal =>
+  refusalWith(
+    code,
+    'Something went wrong on our side. Nothing was charged or sent, so it is safe to try again.',
+  );
 
 /** The body of every error. (docs/contract.md#errors) */
 export const errorBody = ({ code, message, param }: Refusal, baseUrl: string, requestId: string) => ({

@@ -66,6 +66,6 @@ export const healthRoutes = (readiness: Readiness, registry: Registry, version: 
     summary: 'Read metrics in the text format of Prometheus',
     ...shared,
     responses: { 200: { description: 'The metrics.', schema: null, type: 'text/plain' } },
-    handle: async () => ({ status: 200, type: registry.contentType, text: await registry.metrics() }),
+    handle: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }),
 ];

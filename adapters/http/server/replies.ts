@@ -8,7 +8,15 @@ import { traceIdOf } from '../../../domain/traceparent.js';
 import type { Abortable } from './route-request.js';
 import { retryAfter, TooManyGuesses, type Gate } from './caller.js';
 import { documentFor } from './documents.js';
-import { ClientGone, errorBody, failureOf, HttpFailure, refusalOf, type Refusal } from './errors.js';
+import {
+  ClientGone,
+  errorBody,
+  failureOf,
+  HttpFailure,
+  refusalOf,
+  refusalWith,
+  type Refusal,
+} from './errors.js';
 import { writeEvents, writeLines } from './event-stream.js';
 import type { Exchange } from './exchange.js';
 import type { HttpMetrics } from './metrics.js';
@@ -82,6 +90,9 @@ export const replies = (deps: ReplyDeps, abortable: Abortable) => {
     }
     concluded(exchange, status, refusal);
   };
+
+  const sendBytes = (exchange: Exchange, bytes: Buffer | null, headers: Headers): void =>
+    send(exchange, bytes === null ? 304 : 200, bytes, headers);
 
   const sendText = (
     exchange: Exchange,
@@ -181,19 +192,15 @@ export const replies = (deps: ReplyDeps, abortable: Abortable) => {
     if ('events' in response) await stream(exchange, route, response);
     else if ('lines' in response) await streamLines(exchange, response);
     else if ('document' in response) {
-      const { status, bytes, headers } = documentFor(response.document, exchange.request.headers);
-      send(exchange, status, bytes, headers);
+      const { bytes, headers } = documentFor(response.document, exchange.request.headers);
+      sendBytes(exchange, bytes, headers);
     } else if ('bytes' in response)
-      send(exchange, response.status, response.bytes, { ...response.headers, 'content-type': response.type });
-    else if ('body' in response)
-      sendText(
-        exchange,
-        response.status ?? route.status,
-        jsonType,
-        JSON.stringify(response.body),
-        response.headers,
-      );
-    else sendText(exchange, response.status, response.type, response.text, response.headers);
+      sendBytes(exchange, response.bytes, { ...response.headers, 'content-type': response.type });
+    else {
+      const { status = route.status, headers } = response;
+      if ('body' in response) sendText(exchange, status, jsonType, JSON.stringify(response.body), headers);
+      else sendText(exchange, status, response.type, response.text, headers);
+    }
   };
 
   const respondToError = async (
@@ -211,13 +218,10 @@ export const replies = (deps: ReplyDeps, abortable: Abortable) => {
     refusal ??= failureOf(exchange.route?.failure ?? 'internal_error');
     // A failed attempt at authentication. (decision 50: tokens, the call log, and guessing)
     if (refusal.status === 401 && (await throttled(exchange.address)))
-      refusal = {
-        status: 429,
-        code: 'rate_limited',
-        message:
-          'Too many failed attempts from this address. Wait the number of seconds in Retry-After. A valid key works at once.',
-        param: null,
-      };
+      refusal = refusalWith(
+        'rate_limited',
+        'Too many failed attempts from this address. Wait the number of seconds in Retry-After. A valid key works at once.',
+      );
     const headers: Record<string, string> = { ...extra };
     if (refusal.status === 401) headers['www-authenticate'] = 'Bearer';
     if (refusal.code === 'rate_limited') headers['retry-after'] = `${secondsToWait(exchange, error)}`;

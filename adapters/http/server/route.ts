@@ -63,14 +63,14 @@ export interface JsonResponse {
   readonly headers?: Headers;
 }
 export interface TextResponse {
-  readonly status: number;
+  /** As of JSON. */
+  readonly status?: number;
   readonly type: string;
   readonly text: string;
   readonly headers?: Headers;
 }
-/** A whole response whose body is bytes; null with a 304. */
+/** A whole response whose body is bytes; null for a 304. */
 export interface BytesResponse {
-  readonly status: 200 | 304;
   readonly type: string;
   readonly bytes: Buffer | null;
   readonly headers?: Headers;
@@ -177,7 +177,7 @@ export interface Route {
   handle(request: HttpRequest, body: unknown): Promise<RouteResponse>;
 }
 
-/** What is said of a route besides its method and its path. */
+/** The description of a route besides its method and its path. */
 export interface Definition<A extends Access, Params extends z.ZodObject, Query extends z.ZodObject, Values>
   extends
     Pick<Route, 'id' | 'summary'>,

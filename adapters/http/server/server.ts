@@ -8,7 +8,7 @@ import { nextTurn } from '../../../application/timing/next-turn.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Milliseconds } from '../../../domain/ids.js';
 import { begunPlace } from '../../../domain/traceparent.js';
-import { isFor, type Audience } from './audience.js';
+import { isFor, type Audience } from './access.js';
 import { gate, windowEnd, type GateOptions } from './caller.js';
 import { docsRoutes } from '../docs/routes.js';
 import { HttpFailure } from './errors.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { isFor, type Audience } from '../../../adapters/http/server/audience.js';
+import { isFor, type Audience } from '../../../adapters/http/server/access.js';
 import { groupsOf } from '../../../adapters/http/docs/groups.js';
 import { route, type Route } from '../../../adapters/http/server/route.js';
 
