@@ -2,40 +2,48 @@ import { fileOf } from '../web/files.js';
 import type { Html } from '../web/prose.js';
 import { highlighted, type Language } from './highlight.js';
 
-interface CodeProps {
+interface SampleProps {
   readonly language: Language;
   readonly children: string;
-  /** Names the sample: a file, a terminal. */
-  readonly title?: string;
   /**
    * The reader's terminal that it is typed into. A test types the samples of the quick start: commands of the
    * second terminal end, the others go on.
    */
-  readonly terminal?: number;
+  readonly terminal?: number | undefined;
 }
 
 /** The text of a sample, which the keyboard can scroll. */
-export const Sample = ({ language, children, terminal }: Omit<CodeProps, 'title'>) => (
+export const Sample = ({ language, children, terminal }: SampleProps) => (
   <div class="sample">
-    <pre tabIndex={0} data-language={language} {...(terminal !== undefined && { 'data-terminal': terminal })}>
+    <pre tabIndex={0} data-language={language} data-terminal={terminal}>
       <code>{highlighted(children, language)}</code>
     </pre>
   </div>
 );
 
-/** A sample, and its title. */
-export const Code = ({ language, children, title, terminal }: CodeProps) => (
+interface FigureProps {
+  /** Names the sample: a file, a terminal. */
+  readonly title?: string | undefined;
+  readonly children: Html;
+}
+
+/** A sample, or one in several languages, and its title. */
+export const Figure = ({ title, children }: FigureProps) => (
   <figure class="code">
     {title === undefined ? null : <figcaption>{title}</figcaption>}
-    <Sample language={language} {...(terminal !== undefined && { terminal })}>
-      {children}
-    </Sample>
+    {children}
   </figure>
 );
 
+export const Code = ({ title, ...sample }: SampleProps & Pick<FigureProps, 'title'>) => (
+  <Figure title={title}>
+    <Sample {...sample} />
+  </Figure>
+);
+
 /** A value as JSON for people. */
-export const Json = ({ value, title }: { readonly value: unknown; readonly title?: string }): Html => (
-  <Code language="json" {...(title !== undefined && { title })}>
+export const Json = ({ value, title }: Pick<FigureProps, 'title'> & { readonly value: unknown }) => (
+  <Code language="json" title={title}>
     {JSON.stringify(value, null, 2)}
   </Code>
 );

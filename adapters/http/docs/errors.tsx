@@ -1,12 +1,12 @@
 import { errorCodes, type ErrorCode } from '../../../domain/errors.js';
 import { statusOf } from '../server/errors.js';
-import { inline, type Html } from '../web/prose.js';
+import type { Html } from '../web/prose.js';
 import { Json } from './code.js';
 import { errorPages } from '../document/error-pages.js';
 import { firstRefusal } from '../document/first-card.js';
 import { audienceOfShared, type Context, type DocsPage } from './page.js';
 import { errorsPlace } from './places.js';
-import { grid, text } from './text.js';
+import { grid, part, text } from './text.js';
 
 const notCharged = (status: number): string =>
   status >= 500
@@ -41,6 +41,16 @@ export const errorLinks = (codes: readonly ErrorCode[]): Html => (
   </ul>
 );
 
+const rowOf = (code: ErrorCode): readonly string[] => [
+  `[\`${code}\`](/docs/errors/${code})`,
+  String(statusOf(code)),
+  errorPages[code].means,
+];
+
+/** Codes with their statuses and meanings, as a table. */
+export const errorGrid = (label: string, codes: readonly ErrorCode[]): Html =>
+  grid(label, ['Code', 'Status', 'Means'], codes.map(rowOf));
+
 const groups: readonly (readonly [id: string, title: string, least: number, most: number])[] = [
   ['requests', 'The request', 400, 400],
   ['credentials', 'Credentials, credits, rate', 401, 403],
@@ -64,34 +74,24 @@ export const errorsPage = (context: Context): DocsPage => ({
   ...errorsPlace,
   for: audienceOfShared(context),
   shape: 'guide',
-  lead: (
-    <>
-      {text(
-        'Switch on `code`: it is stable. `message` is for people and may change, `param` names the field at fault if there is one, and `docs` leads to the page about the code.',
-      )}
-      <Json value={example(context.baseUrl)} />
-      {text(
-        '**A request that gets a 4xx makes nothing and charges nothing. After any 500 it is safe to try again.**',
-      )}
-    </>
+  lead: text(
+    'Switch on `code`: it is stable. `message` is for people and may change, `param` names the field at fault if there is one, and `docs` leads to the page about the code.',
+    <Json value={example(context.baseUrl)} />,
+    '**A request that gets a 4xx makes nothing and charges nothing. After any 500 it is safe to try again.**',
   ),
-  parts: groups.map(([id, title, least, most]) => ({
-    id,
-    title,
-    body: grid(
+  parts: groups.map(([id, title, least, most]) =>
+    part(
+      id,
       title,
-      ['Code', 'Status', 'Means', 'Charged', 'Try again'],
-      byStatus
-        .filter((code) => statusOf(code) >= least && statusOf(code) <= most)
-        .map((code) => [
-          `[\`${code}\`](/docs/errors/${code})`,
-          String(statusOf(code)),
-          errorPages[code].means,
-          chargedOf(code),
-          retryOf(code),
-        ]),
+      grid(
+        title,
+        ['Code', 'Status', 'Means', 'Charged', 'Try again'],
+        byStatus
+          .filter((code) => statusOf(code) >= least && statusOf(code) <= most)
+          .map((code) => [...rowOf(code), chargedOf(code), retryOf(code)]),
+      ),
     ),
-  })),
+  ),
 });
 
 const placeNames = { keys: 'Keys', hooks: 'Inbound hooks' } as const;
@@ -99,16 +99,6 @@ const placeNames = { keys: 'Keys', hooks: 'Inbound hooks' } as const;
 export const errorPage = (code: ErrorCode, context: Context): DocsPage => {
   const { means, next, charged, place } = errorPages[code];
   const status = statusOf(code);
-  const said = (id: string, title: string, sentence: string, more: Html = null) => ({
-    id,
-    title,
-    body: (
-      <>
-        <p>{inline(sentence)}</p>
-        {more}
-      </>
-    ),
-  });
   return {
     path: `/docs/errors/${code}`,
     title: code,
@@ -117,25 +107,21 @@ export const errorPage = (code: ErrorCode, context: Context): DocsPage => {
     for: audienceOfShared(context),
     shape: 'plain',
     parts: [
-      said('means', 'What it means', means),
-      said('charged', 'Was anything charged?', charged ?? notCharged(status)),
-      said(
+      part('means', 'What it means', means),
+      part('charged', 'Was anything charged?', charged ?? notCharged(status)),
+      part(
         'next',
         'What to do',
         next,
-        place === undefined || !context.hasConsole ? null : (
-          <p>
-            <a href={`/console?place=${place}`}>{placeNames[place]} in the console</a>
-          </p>
-        ),
+        place !== undefined && context.hasConsole
+          ? `[${placeNames[place]} in the console](/console?place=${place})`
+          : null,
       ),
-      said(
+      part(
         'help',
         'When you ask for help',
         'Quote the `request_id` of the response. It is also in the header `x-request-id`. Never quote your key.',
-        <p>
-          <a href={errorsPlace.path}>All error codes</a>
-        </p>,
+        `[All error codes](${errorsPlace.path})`,
       ),
     ],
   };

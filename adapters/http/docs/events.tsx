@@ -6,7 +6,7 @@ import { Json } from './code.js';
 import type { DocsPage } from './page.js';
 import { eventsPlace } from './places.js';
 import { Fields, fieldsOf } from './schema-fields.js';
-import { grid, text } from './text.js';
+import { grid, part, text } from './text.js';
 
 const meanings: Readonly<Record<PublicEventType, readonly [when: string, of: string]>> = {
   'card.created': [
@@ -34,33 +34,22 @@ export const eventsPage = (): DocsPage => ({
   ...eventsPlace,
   for: 'customers',
   shape: 'guide',
-  lead: (
-    <>
-      {text(
-        'Every event has the same fields, so that one receiver handles all of them. An endpoint without a subscription gets new types, too: ignore those that you do not know. [Webhooks and signatures](/docs/webhooks) shows how to receive them, [Events and feeds](/docs/feeds) how to ask.',
-      )}
-      {grid(
-        'Event types',
-        ['Type', 'When', 'For'],
-        publicEventTypes.map((type) => [`[\`${type}\`](#${type})`, ...meanings[type]]),
-      )}
-    </>
+  lead: text(
+    'Every event has the same fields, so that one receiver handles all of them. An endpoint without a subscription gets new types, too: ignore those that you do not know. [Webhooks and signatures](/docs/webhooks) shows how to receive them, [Events and feeds](/docs/feeds) how to ask.',
+    grid(
+      'Event types',
+      ['Type', 'When', 'For'],
+      publicEventTypes.map((type) => [`[\`${type}\`](#${type})`, ...meanings[type]]),
+    ),
   ),
   parts: [
-    {
-      id: 'fields',
-      title: 'Fields of every event',
-      body: <Fields fields={fieldsOf(jsonSchemaOf(webhookEvent))} are="returned" />,
-    },
-    ...publicEventTypes.map((type) => ({
-      id: type,
-      title: type,
-      body: (
-        <>
-          {text(meanings[type].join(' '))}
-          <Json value={exampleOf(type)} />
-        </>
-      ),
-    })),
+    part(
+      'fields',
+      'Fields of every event',
+      <Fields fields={fieldsOf(jsonSchemaOf(webhookEvent))} are="returned" />,
+    ),
+    ...publicEventTypes.map((type) =>
+      part(type, type, meanings[type].join(' '), <Json value={exampleOf(type)} />),
+    ),
   ],
 });

@@ -1,6 +1,7 @@
 import { Brand } from '../web/brand.js';
 import type { Html } from '../web/prose.js';
-import { orderOf, Section, type Context, type DocsPage } from './page.js';
+import { orderOf } from './groups.js';
+import { Section, type Context, type DocsPage } from './page.js';
 import {
   asMarkdown,
   errorsPlace,
@@ -14,11 +15,12 @@ import {
   type Place,
 } from './places.js';
 
-interface LinksProps {
-  readonly label: string;
-  readonly places: readonly Place[];
+interface PageProps {
   readonly page: DocsPage;
 }
+
+type InContext = PageProps & { readonly context: Context };
+type LinksProps = PageProps & { readonly label: string; readonly places: readonly Place[] };
 
 /** Pages below a heading; the page that is shown has its parts below it. */
 const Links = ({ label, places, page }: LinksProps) => (
@@ -27,23 +29,17 @@ const Links = ({ label, places, page }: LinksProps) => (
     <ul>
       {places.map((place) => (
         <li>
-          {place.path === page.path ? (
-            <>
-              <a href={place.path} aria-current="page">
-                {place.title}
-              </a>
-              {page.shape === 'reference' ? <Parts page={page} /> : null}
-            </>
-          ) : (
-            <a href={place.path}>{place.title}</a>
-          )}
+          <a href={place.path} aria-current={place.path === page.path ? 'page' : undefined}>
+            {place.title}
+          </a>
+          {place.path === page.path && page.shape === 'reference' ? <Parts page={page} /> : null}
         </li>
       ))}
     </ul>
   </>
 );
 
-const Parts = ({ page }: { readonly page: DocsPage }) => (
+const Parts = ({ page }: PageProps) => (
   <ul class="parts">
     {page.parts.map(({ id, title }) => (
       <li>
@@ -53,7 +49,7 @@ const Parts = ({ page }: { readonly page: DocsPage }) => (
   </ul>
 );
 
-const Side = ({ page, context }: { readonly page: DocsPage; readonly context: Context }) => (
+const Side = ({ page, context }: InContext) => (
   <nav id="contents" class="side" aria-label="Documentation" popover="auto">
     {page.for === 'customers' ? (
       <>
@@ -116,7 +112,7 @@ const Top = ({ context, query }: { readonly context: Context; readonly query: st
 );
 
 /** Leads to the pages before and after. */
-const Around = ({ page, context }: { readonly page: DocsPage; readonly context: Context }) => {
+const Around = ({ page, context }: InContext) => {
   const order = orderOf(context, page.for);
   const at = order.findIndex(({ path }) => path === page.path);
   const [before, after] = at < 0 ? [] : [order[at - 1], order[at + 1]];
@@ -137,7 +133,7 @@ const Around = ({ page, context }: { readonly page: DocsPage; readonly context: 
   );
 };
 
-const OnThisPage = ({ page }: { readonly page: DocsPage }) => (
+const OnThisPage = ({ page }: PageProps) => (
   <nav class="toc" aria-label="On this page">
     <p class="group" aria-hidden="true">
       On this page
@@ -172,7 +168,7 @@ export const framed = (page: DocsPage, context: Context, query = ''): Html => (
             )}
           </p>
         </header>
-        {page.lead ?? null}
+        {page.lead}
         {page.parts.map(Section)}
         <Around page={page} context={context} />
         <footer class="foot">

@@ -1,10 +1,25 @@
 import { isFor } from '../server/access.js';
 import type { Route } from '../server/route.js';
-import type { Place } from './places.js';
+import {
+  errorsPlace,
+  eventsPlace,
+  guideNames,
+  guidePlace,
+  homePlace,
+  operatorPlace,
+  recordedPlace,
+  type Place,
+} from './places.js';
 
 /** Operations of one page of the reference. */
 export interface Group extends Place {
   readonly routes: readonly Route[];
+}
+
+/** The pages of the reference, for customers and for operators. */
+export interface Groups {
+  readonly customers: readonly Group[];
+  readonly operators: readonly Group[];
 }
 
 interface Titled {
@@ -40,31 +55,22 @@ const operators: Readonly<Record<string, Titled>> = {
   health: { title: 'Health', about: 'For load balancers and monitoring.' },
 };
 
-const sameAs: Readonly<Record<string, string>> = {
-  previews: 'cards',
-  credits: 'account',
-  designs: 'account',
-  collection: 'account',
-  handwriting: 'account',
+type Words = Readonly<Record<string, readonly string[]>>;
+
+/** The other words of a group. */
+const customersWords: Words = {
+  cards: ['previews'],
+  account: ['credits', 'designs', 'collection', 'handwriting'],
 };
 
-const sameForOperators: Readonly<Record<string, string>> = {
-  designs: 'organizations',
-  'do-not-mail': 'organizations',
-  reconciliation: 'credits',
-  'console-links': 'members',
-  erasures: 'contacts',
-  subjects: 'contacts',
-  deliveries: 'webhooks',
-  collection: 'catalogue',
-  handwriting: 'catalogue',
-  events: 'log',
-  anchor: 'log',
-  checkpoint: 'log',
-  key: 'log',
-  exports: 'log',
-  projections: 'log',
-  requests: 'log',
+const operatorsWords: Words = {
+  organizations: ['designs', 'do-not-mail'],
+  credits: ['reconciliation'],
+  members: ['console-links'],
+  contacts: ['erasures', 'subjects'],
+  webhooks: ['deliveries'],
+  catalogue: ['collection', 'handwriting'],
+  log: ['events', 'anchor', 'checkpoint', 'key', 'exports', 'projections', 'requests'],
 };
 
 /** The word of a path that names its subject. */
@@ -76,7 +82,8 @@ const subjectOf = (path: string): string => {
 const groupOf = (route: Route): string => {
   if (route.tags.includes('health')) return 'health';
   const subject = subjectOf(route.path);
-  return (/^\/(api\/)?v1\//.test(route.path) ? sameAs : sameForOperators)[subject] ?? subject;
+  const words = /^\/(api\/)?v1\//.test(route.path) ? customersWords : operatorsWords;
+  return Object.keys(words).find((name) => words[name]?.includes(subject)) ?? subject;
 };
 
 /** The default title of a word. */
@@ -86,21 +93,17 @@ const plainly = (word: string): Titled => ({
 });
 
 const grouped = (routes: readonly Route[], titles: Readonly<Record<string, Titled>>, below: string) => {
-  const found = new Map<string, readonly Route[]>();
-  for (const route of routes) found.set(groupOf(route), [...(found.get(groupOf(route)) ?? []), route]);
-  const known = Object.keys(titles).filter((name) => found.has(name));
-  return [...new Set([...known, ...found.keys()])].map((name): Group => ({
+  const found = new Set(routes.map(groupOf));
+  const names = [...Object.keys(titles).filter((name) => found.has(name)), ...found];
+  return [...new Set(names)].map((name): Group => ({
     ...(titles[name] ?? plainly(name)),
     path: `${below}/${name}`,
-    routes: found.get(name) ?? [],
+    routes: routes.filter((route) => groupOf(route) === name),
   }));
 };
 
-/**
- * The pages of the reference, for customers and for operators. Public operations, such as `/healthz`, are
- * among the customers' if this listener serves any of those.
- */
-export const groupsOf = (routes: readonly Route[]) => {
+/** Public operations, such as `/healthz`, are among the customers' if this listener serves any of those. */
+export const groupsOf = (routes: readonly Route[]): Groups => {
   const shown = routes.filter(({ hidden }) => !hidden);
   const hasCustomers = shown.some(({ access }) => access.kind === 'key' || access.kind === 'hook');
   const isOperators = (route: Route): boolean => !hasCustomers || !isFor('public')(route);
@@ -113,3 +116,14 @@ export const groupsOf = (routes: readonly Route[]) => {
     operators: grouped(shown.filter(isOperators), operators, '/docs/operator'),
   };
 };
+
+/** The pages for a kind of readers, in the order in which they are read. */
+export const orderOf = (groups: Groups, kind: keyof Groups): readonly Place[] =>
+  kind === 'customers'
+    ? [homePlace, ...guideNames.map(guidePlace), ...groups.customers, errorsPlace, eventsPlace]
+    : [
+        operatorPlace,
+        ...groups.operators,
+        recordedPlace,
+        ...(groups.customers.length === 0 ? [errorsPlace] : []),
+      ];

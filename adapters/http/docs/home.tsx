@@ -3,45 +3,25 @@ import { Json } from './code.js';
 import { firstRequest, firstResponse } from '../document/first-card.js';
 import type { Group } from './groups.js';
 import { Call } from './guides/call.js';
-import type { Context, DocsPage, Part } from './page.js';
+import type { Context, DocsPage } from './page.js';
 import { errorsPlace, eventsPlace, guideNames, guidePlace, homePlace, operatorPlace } from './places.js';
-import { line, text } from './text.js';
+import { part, text, tiles } from './text.js';
 
-const guideCards = (
-  <ul class="tiles">
-    {guideNames.map((name) => {
-      const { path, title, about } = guidePlace(name);
-      return (
-        <li>
-          <a href={path}>{title}</a>
-          <p>{about}</p>
-        </li>
-      );
-    })}
+const operations = ({ path, routes }: Group): Html => (
+  <ul class="operations">
+    {routes.map(({ id, summary }) => (
+      <li>
+        <a href={`${path}#${id}`}>{summary}</a>
+      </li>
+    ))}
   </ul>
 );
 
-const operations = ({ path, title, about, routes }: Group): Html => (
-  <li>
-    <a href={path}>{title}</a>
-    <p>{about}</p>
-    <ul class="operations">
-      {routes.map(({ id, summary }) => (
-        <li>
-          <a href={`${path}#${id}`}>{summary}</a>
-        </li>
-      ))}
-    </ul>
-  </li>
+const forOperators = part(
+  'event-stream',
+  operatorPlace.title,
+  `The people who run the service have [pages of their own](${operatorPlace.path}): their API, and how services of theirs follow every event on the RabbitMQ exchange \`cards.events\` or over HTTP. [The AsyncAPI document](/asyncapi.json) has the schema of each.`,
 );
-
-const forOperators: Part = {
-  id: 'event-stream',
-  title: operatorPlace.title,
-  body: text(
-    `The people who run the service have [pages of their own](${operatorPlace.path}): their API, and how services of theirs follow every event on the RabbitMQ exchange \`cards.events\` or over HTTP. [The AsyncAPI document](/asyncapi.json) has the schema of each.`,
-  ),
-};
 
 /** The home page: what the service does, one call, and where everything is. */
 export const homePage = ({ baseUrl, customers, operators }: Context): DocsPage => ({
@@ -76,30 +56,18 @@ export const homePage = ({ baseUrl, customers, operators }: Context): DocsPage =
     </div>
   ),
   parts: [
-    { id: 'guides', title: 'Guides', body: guideCards },
-    {
-      id: 'reference',
-      title: 'Reference',
-      body: (
-        <>
-          {text(
-            'The same for machines is [the OpenAPI document](/api/openapi.json), from which generators make [clients in your language](/docs/clients).',
-          )}
-          <ul class="tiles">{customers.map(operations)}</ul>
-        </>
-      ),
-    },
-    {
-      id: 'errors',
-      title: errorsPlace.title,
-      body: (
-        <p>
-          {line(
-            `Every error is a code that you can switch on, and a page about it: [all codes](${errorsPlace.path}). [Event types](${eventsPlace.path}) has what webhooks tell.`,
-          )}
-        </p>
-      ),
-    },
+    part('guides', 'Guides', tiles(guideNames.map(guidePlace))),
+    part(
+      'reference',
+      'Reference',
+      'The same for machines is [the OpenAPI document](/api/openapi.json), from which generators make [clients in your language](/docs/clients).',
+      tiles(customers, operations),
+    ),
+    part(
+      'errors',
+      errorsPlace.title,
+      `Every error is a code that you can switch on, and a page about it: [all codes](${errorsPlace.path}). [Event types](${eventsPlace.path}) has what webhooks tell.`,
+    ),
     ...(operators.length === 0 ? [] : [forOperators]),
   ],
 });

@@ -11,17 +11,20 @@ type Node = string | Element;
 interface Element {
   readonly tag: string;
   readonly props: Readonly<Record<string, unknown>>;
+  /** Where a link leads; '' of any other element. */
+  readonly href: string;
   readonly inside: readonly Node[];
 }
 
-const nodesOf = (html: Html): readonly Node[] => {
-  if (Array.isArray(html)) return html.flatMap((each: Html) => nodesOf(each));
+const nodesOf = (html: Html, leads: Leads): readonly Node[] => {
+  if (Array.isArray(html)) return html.flatMap((each: Html) => nodesOf(each, leads));
   if (html === null || html === undefined || typeof html === 'boolean') return [];
   if (typeof html !== 'object') return [String(html)];
   const { type, props } = html as VNode<Record<string, unknown>>;
   // Components are functions of their properties here: no page has a state.
-  if (typeof type !== 'string') return nodesOf((type as (given: typeof props) => Html)(props));
-  return [{ tag: type, props, inside: nodesOf(props.children) }];
+  if (typeof type !== 'string') return nodesOf((type as (given: typeof props) => Html)(props), leads);
+  const href = type === 'a' ? leads(String(props['href'])) : '';
+  return [{ tag: type, props, href, inside: nodesOf(props.children, leads) }];
 };
 
 /** Elements for browsers alone: forms, and words for readers who see no columns. */
@@ -32,16 +35,16 @@ const isLeftOut = ({ tag, props: { class: name } }: Element): boolean =>
 const textOf = (nodes: readonly Node[]): string =>
   nodes.map((node) => (typeof node === 'string' ? node : textOf(node.inside))).join('');
 
-const inline = (nodes: readonly Node[], leads: Leads): string =>
+const inline = (nodes: readonly Node[]): string =>
   nodes
     .map((node) => {
       if (typeof node === 'string') return node;
       if (isLeftOut(node)) return '';
-      const { tag, props, inside } = node;
+      const { tag, href, inside } = node;
       if (tag === 'code') return `\`${textOf(inside)}\``;
-      if (tag === 'strong') return `**${inline(inside, leads)}**`;
-      if (tag === 'a') return `[${inline(inside, leads)}](${leads(String(props['href']))})`;
-      return inline(inside, leads);
+      if (tag === 'strong') return `**${inline(inside)}**`;
+      if (tag === 'a') return `[${inline(inside)}](${href})`;
+      return inline(inside);
     })
     .join('');
 
@@ -54,9 +57,9 @@ const elementsIn = (nodes: readonly Node[], ...tags: readonly string[]): readonl
 const row = (cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 
-const table = (inside: readonly Node[], leads: Leads): string => {
+const table = (inside: readonly Node[]): string => {
   const [head = [], ...body] = elementsIn(inside, 'tr').map((each) =>
-    elementsIn(each.inside, 'th', 'td').map((cell) => inline(cell.inside, leads)),
+    elementsIn(each.inside, 'th', 'td').map((cell) => inline(cell.inside)),
   );
   return [row(head), row(head.map(() => '---')), ...body.map(row)].join('\n');
 };
@@ -66,45 +69,45 @@ const list = (items: readonly (readonly string[])[]): string =>
 
 const inLine = new Set(['a', 'code', 'strong', 'span']);
 
-const blockOf = (element: Element, leads: Leads): readonly string[] => {
+const blockOf = (element: Element): readonly string[] => {
   const { tag, props, inside } = element;
   if (isLeftOut(element)) return [];
   switch (tag) {
     case 'p':
-      return [inline(inside, leads)];
+      return [inline(inside)];
     case 'h3':
-      return [`### ${inline(inside, leads)}`];
+      return [`### ${inline(inside)}`];
     case 'figcaption':
     case 'summary':
-      return [`**${inline(inside, leads)}**`];
+      return [`**${inline(inside)}**`];
     case 'pre':
       return [`\`\`\`${String(props['data-language'])}\n${textOf(inside)}\n\`\`\``];
     case 'ul':
     case 'ol':
-      return [list(elementsIn(inside, 'li').map((item) => blocks(item.inside, leads)))];
+      return [list(elementsIn(inside, 'li').map((item) => blocks(item.inside)))];
     case 'dl':
       return [
         list(
           inside.map((field) => [
             elementsIn([field], 'dt', 'dd')
-              .map((each) => inline(each.inside, leads))
+              .map((each) => inline(each.inside))
               .join(': '),
           ]),
         ),
       ];
     case 'table':
-      return [table(inside, leads)];
+      return [table(inside)];
     default:
-      return blocks(inside, leads);
+      return blocks(inside);
   }
 };
 
 /** The paragraphs, lists, tables and samples of a part of a page. */
-const blocks = (nodes: readonly Node[], leads: Leads): readonly string[] => {
+const blocks = (nodes: readonly Node[]): readonly string[] => {
   const found: string[] = [];
   let open: Node[] = [];
   const close = (): void => {
-    const paragraph = inline(open, leads).trim();
+    const paragraph = inline(open).trim();
     if (paragraph !== '') found.push(paragraph);
     open = [];
   };
@@ -112,7 +115,7 @@ const blocks = (nodes: readonly Node[], leads: Leads): readonly string[] => {
     if (typeof node === 'string' || inLine.has(node.tag)) open.push(node);
     else {
       close();
-      found.push(...blockOf(node, leads));
+      found.push(...blockOf(node));
     }
   close();
   return found;
@@ -123,6 +126,6 @@ export const markdownOf = ({ title, about, lead, parts }: DocsPage, leads: Leads
   [
     `# ${title}`,
     about,
-    ...blocks(nodesOf(lead), leads),
-    ...parts.flatMap((part) => [`## ${part.title}`, ...blocks(nodesOf(part.body), leads)]),
+    ...blocks(nodesOf(lead, leads)),
+    ...parts.flatMap((part) => [`## ${part.title}`, ...blocks(nodesOf(part.body, leads))]),
   ].join('\n\n') + '\n';

@@ -3,7 +3,7 @@ import type { Route } from '../server/route.js';
 import { indexed, type Indexed } from './find.js';
 import { errorPage, errorsPage } from './errors.js';
 import { eventsPage } from './events.js';
-import { groupsOf } from './groups.js';
+import { groupsOf, type Group } from './groups.js';
 import { guides } from './guides/all.js';
 import { homePage } from './home.js';
 import { operatorPage } from './operator.js';
@@ -41,39 +41,35 @@ const contextOf = (routes: readonly Route[], baseUrl: string, publicUrl: string)
   };
 };
 
-type Makers = ReadonlyMap<string, () => DocsPage>;
-
 type Maker = readonly [path: string, make: () => DocsPage];
 
-const referenceOf = (audience: DocsPage['for'], context: Context): readonly Maker[] =>
-  (audience === 'customers' ? context.customers : context.operators).map((group) => [
-    group.path,
-    () => referencePage(group, context, audience),
-  ]);
-
-const customersPages = (context: Context): readonly Maker[] => [
-  [homePlace.path, () => homePage(context)],
-  ...guideNames.map((name): Maker => {
+const makersOf = (context: Context): ReadonlyMap<string, () => DocsPage> => {
+  const { customers, operators, customersAt, baseUrl } = context;
+  const reference =
+    (audience: DocsPage['for']) =>
+    (group: Group): Maker => [group.path, () => referencePage(group, baseUrl, audience)];
+  const guide = (name: (typeof guideNames)[number]): Maker => {
     const place = guidePlace(name);
     return [place.path, () => ({ ...place, for: 'customers', shape: 'guide', parts: guides[name](context) })];
-  }),
-  ...referenceOf('customers', context),
-  [eventsPlace.path, eventsPage],
-];
-
-const operatorsPages = (context: Context): readonly Maker[] => [
-  [operatorPlace.path, () => operatorPage(context)],
-  ...referenceOf('operators', context),
-  [recordedPlace.path, () => recordedPage(context.baseUrl)],
-];
-
-const makersOf = (context: Context): Makers =>
-  new Map([
-    ...(context.customersAt === null ? customersPages(context) : []),
+  };
+  const forCustomers: readonly Maker[] = [
+    [homePlace.path, () => homePage(context)],
+    ...guideNames.map(guide),
+    ...customers.map(reference('customers')),
+    [eventsPlace.path, eventsPage],
+  ];
+  const forOperators: readonly Maker[] = [
+    [operatorPlace.path, () => operatorPage(context)],
+    ...operators.map(reference('operators')),
+    [recordedPlace.path, () => recordedPage(baseUrl)],
+  ];
+  return new Map([
+    ...(customersAt === null ? forCustomers : []),
     [errorsPlace.path, () => errorsPage(context)],
     ...errorCodes.map((code): Maker => [`${errorsPlace.path}/${code}`, () => errorPage(code, context)]),
-    ...(context.operators.length === 0 ? [] : operatorsPages(context)),
+    ...(operators.length === 0 ? [] : forOperators),
   ]);
+};
 
 /**
  * The pages about a table of routes, on a service that is at `baseUrl`. Without customers' pages, the

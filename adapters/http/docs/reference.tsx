@@ -1,16 +1,14 @@
 import type { ErrorCode } from '../../../domain/errors.js';
-import { statusOf } from '../server/errors.js';
 import { accessOf, errorsOf } from '../document/openapi.js';
 import { jsonSchemaOf } from '../schema/json-schema.js';
 import { success, templateOf, type Route } from '../server/route.js';
 import { prose, type Html } from '../web/prose.js';
-import { errorPages } from '../document/error-pages.js';
-import { errorLinks } from './errors.js';
+import { errorGrid, errorLinks } from './errors.js';
 import type { Group } from './groups.js';
-import type { Context, DocsPage } from './page.js';
+import type { DocsPage } from './page.js';
 import { Samples } from './samples.js';
 import { Fields, fieldsOf, type Field } from './schema-fields.js';
-import { grid, line } from './text.js';
+import { line } from './text.js';
 import { Credentials, TryIt } from './try-it.js';
 
 const accessIn = (route: Route): string =>
@@ -49,15 +47,7 @@ const Errors = ({ route }: { readonly route: Route }) => {
       {own.length === 0 ? null : (
         <>
           <h3>Errors</h3>
-          {grid(
-            `Errors of ${route.summary}`,
-            ['Code', 'Status', 'Means'],
-            own.map((code) => [
-              `[\`${code}\`](/docs/errors/${code})`,
-              String(statusOf(code)),
-              errorPages[code].means,
-            ]),
-          )}
+          {errorGrid(`Errors of ${route.summary}`, own)}
         </>
       )}
       <Folded title="Errors of every call">{errorLinks(common)}</Folded>
@@ -126,13 +116,11 @@ const wordsOf = ({ method, path, description = '', params, query, body }: Route)
 
 /** The operations of a group, each with its text and its samples side by side. */
 export const referencePage = (
-  { path, title, about, routes }: Group,
-  { baseUrl }: Context,
+  { routes, ...place }: Group,
+  baseUrl: string,
   audience: DocsPage['for'],
 ): DocsPage => ({
-  path,
-  title,
-  about,
+  ...place,
   for: audience,
   shape: 'reference',
   lead: <Credentials for={audience} />,

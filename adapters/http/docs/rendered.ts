@@ -1,11 +1,12 @@
-import type { Route } from '../server/route.js';
+import type { Route, TextResponse } from '../server/route.js';
 import { jsonType } from '../server/respond.js';
 import { sharedDocument, type SharedDocument } from '../server/documents.js';
 import { documentOf, pageHeaders } from '../web/document.js';
 import { placeOf } from '../web/url.js';
 import { framed } from './frame.js';
 import { markdownOf } from './markdown.js';
-import { audienceOfShared, orderOf, type DocsPage } from './page.js';
+import { orderOf } from './groups.js';
+import type { DocsPage } from './page.js';
 import { pagesOf, type Pages } from './pages.js';
 import { asMarkdown, homePlace, indexPath, listPaths } from './places.js';
 import { searchPage } from './search.js';
@@ -30,16 +31,14 @@ const titleOf = ({ title, shape }: DocsPage): string =>
 const htmlOf = (page: DocsPage, pages: Pages, query?: string): string => {
   const { context } = pages;
   const { prefix } = placeOf(context.baseUrl);
-  const modules = [
-    'reader.js' as const,
-    'pages.js' as const,
-    ...(page.shape === 'reference' ? ['docs.js' as const] : []),
-  ];
+  const shared = ['reader.js', 'pages.js'] as const;
+  const modules = page.shape === 'reference' ? ([...shared, 'docs.js'] as const) : shared;
   const body = framed(page, context, query);
   const html = documentOf({ prefix: '', title: titleOf(page), body, style: 'docs.css', modules });
   return below(prefix, led(html, pages));
 };
 
+const htmlType = 'text/html; charset=utf-8';
 const markdownType = 'text/markdown; charset=utf-8';
 
 /**
@@ -58,9 +57,7 @@ const markdownAt = (path: string, pages: Pages): string => {
 /** Names every page, for programs that read. (llmstxt.org) */
 const listOf = ({ context }: Pages): string => {
   const kinds =
-    audienceOfShared(context) === 'customers'
-      ? (['customers', 'operators'] as const)
-      : (['operators'] as const);
+    context.customersAt === null ? (['customers', 'operators'] as const) : (['operators'] as const);
   const lines = kinds.flatMap((kind) => [
     `\n## For ${kind}\n`,
     ...orderOf(context, kind).map(
@@ -73,23 +70,25 @@ const listOf = ({ context }: Pages): string => {
 export interface Drawn {
   /** Documents that are the same for every reader, by path; each is made when it is first asked for. */
   readonly document: (path: string) => Promise<SharedDocument>;
-  readonly search: (query: string) => Promise<{ readonly html: string; readonly headers: typeof headers }>;
+  readonly search: (query: string) => Promise<TextResponse>;
 }
 
 export const drawn = (routes: readonly Route[], baseUrl: string, publicUrl: string): Drawn => {
   const pages = pagesOf(routes, baseUrl, publicUrl);
   const made = new Map<string, SharedDocument>();
   const { prefix } = placeOf(baseUrl);
-  const indexOf = async (): Promise<string> =>
-    JSON.stringify(
-      (await pages.entries()).map(({ entry }) => ({ ...entry, path: `${prefix}${entry.path}` })),
-    );
   const make = async (path: string): Promise<SharedDocument> => {
-    if (path === indexPath) return sharedDocument(jsonType, await indexOf());
+    if (path === indexPath) {
+      const index = (await pages.entries()).map(({ entry }) => ({
+        ...entry,
+        path: `${prefix}${entry.path}`,
+      }));
+      return sharedDocument(jsonType, JSON.stringify(index));
+    }
     if (listPaths.includes(path)) return sharedDocument('text/plain; charset=utf-8', listOf(pages));
     return path.endsWith('.md')
       ? sharedDocument(markdownType, markdownAt(path.slice(0, -'.md'.length), pages))
-      : sharedDocument('text/html; charset=utf-8', htmlOf(pages.at(path), pages), headers);
+      : sharedDocument(htmlType, htmlOf(pages.at(path), pages), headers);
   };
   return {
     document: async (path) => {
@@ -97,9 +96,9 @@ export const drawn = (routes: readonly Route[], baseUrl: string, publicUrl: stri
       made.set(path, document);
       return document;
     },
-    search: async (query) => ({
-      html: htmlOf(searchPage(await pages.entries(), query, pages.context), pages, query),
-      headers,
-    }),
+    search: async (query) => {
+      const page = searchPage(await pages.entries(), query, pages.context);
+      return { type: htmlType, text: htmlOf(page, pages, query), headers };
+    },
   };
 };

@@ -5,24 +5,12 @@ import type { Audience } from '../server/access.js';
 import { sharedDocument, type SharedDocument } from '../server/documents.js';
 import { openApiDocument } from '../document/openapi.js';
 import { jsonType } from '../server/respond.js';
-import { route, type Route, type RouteResponse } from '../server/route.js';
+import { route, type Route } from '../server/route.js';
 import { optionalText, text } from '../schema/fields.js';
 import { findAsset } from '../web/assets.js';
 import type { Drawn } from './rendered.js';
-import { groupsOf } from './groups.js';
-import {
-  asMarkdown,
-  errorsPlace,
-  eventsPlace,
-  guideNames,
-  guidePlace,
-  homePlace,
-  indexPath,
-  listPaths,
-  operatorPlace,
-  recordedPlace,
-  searchPath,
-} from './places.js';
+import { groupsOf, orderOf } from './groups.js';
+import { asMarkdown, errorsPlace, homePlace, indexPath, listPaths, searchPath } from './places.js';
 
 /**
  * Computes a value when it is first needed, and again when the base URL has changed: a free port is known
@@ -47,13 +35,7 @@ const remembered = <T>(baseUrl: () => string, make: (base: string) => T): (() =>
 
 /** A route that the documents leave out. */
 const hidden = (id: string, summary: string) =>
-  ({
-    id,
-    summary,
-    access: { kind: 'public' },
-    failure: 'internal_error',
-    hidden: true,
-  }) as const;
+  ({ id, summary, access: { kind: 'public' }, failure: 'internal_error', hidden: true }) as const;
 
 const shown = (
   path: string,
@@ -70,22 +52,15 @@ const shown = (
 const uncached = (path: string, id: string, summary: string, document: () => SharedDocument): Route =>
   route(`GET ${path}`, {
     ...hidden(id, summary),
-    handle: () => {
-      const { type, plain } = document();
-      return Promise.resolve({ type, bytes: plain });
-    },
+    handle: async () => ({ type: document().type, bytes: document().plain }),
   });
 
 /** The pages of the documentation that are the same for every reader. */
 const pathsOf = (routes: readonly Route[]): readonly string[] => {
-  const { customers, operators } = groupsOf(routes);
-  const places = [
-    homePlace,
-    ...(customers.length === 0 ? [] : [...guideNames.map(guidePlace), ...customers, eventsPlace]),
-    errorsPlace,
-    ...(operators.length === 0 ? [] : [operatorPlace, ...operators, recordedPlace]),
-  ];
-  return places.map(({ path }) => path);
+  const groups = groupsOf(routes);
+  const served = (['customers', 'operators'] as const).filter((kind) => groups[kind].length > 0);
+  const places = [homePlace, errorsPlace, ...served.flatMap((kind) => orderOf(groups, kind))];
+  return [...new Set(places.map(({ path }) => path))];
 };
 
 const assets = route('GET /assets/:name', {
@@ -116,10 +91,7 @@ const search = (pages: () => Promise<Drawn>): Route =>
   route(`GET ${searchPath}`, {
     ...hidden('searchDocs', 'What the documentation says about some words'),
     query: z.object({ q: optionalText({ description: 'Words to look for.' }) }),
-    handle: async ({ query }): Promise<RouteResponse> => {
-      const { html, headers } = await (await pages()).search((query.q ?? '').slice(0, 200));
-      return { type: 'text/html; charset=utf-8', text: html, headers };
-    },
+    handle: async ({ query }) => (await pages()).search((query.q ?? '').slice(0, 200)),
   });
 
 /**
@@ -131,22 +103,18 @@ export const docsRoutes = (
   baseUrl: () => string,
   publicUrl: () => string,
 ): readonly Route[] => {
-  const document = (audience: Audience) =>
-    remembered(baseUrl, (base) =>
-      sharedDocument(jsonType, JSON.stringify(openApiDocument(routes, base, audience))),
-    );
+  const json = (make: (base: string) => object) =>
+    remembered(baseUrl, (base) => sharedDocument(jsonType, JSON.stringify(make(base))));
+  const openApi = (audience: Audience) => json((base) => openApiDocument(routes, base, audience));
   const has = (kind: Route['access']['kind']) => routes.some(({ access }) => access.kind === kind);
-  const events = remembered(baseUrl, (base) =>
-    sharedDocument(jsonType, JSON.stringify(asyncApiDocument(base))),
-  );
   // Most processes never show a page: the renderer is loaded for the first reader.
   const pages = remembered(baseUrl, async (base) =>
     (await import('./rendered.js')).drawn(routes, base, publicUrl()),
   );
   return [
-    shown('/openapi.json', 'getOpenApi', 'The OpenAPI document', document('all')),
+    shown('/openapi.json', 'getOpenApi', 'The OpenAPI document', openApi('all')),
     ...(has('key')
-      ? [uncached('/api/openapi.json', 'getApi', 'The OpenAPI document for customers', document('public'))]
+      ? [uncached('/api/openapi.json', 'getApi', 'The OpenAPI document for customers', openApi('public'))]
       : []),
     ...(has('operator')
       ? [
@@ -154,11 +122,16 @@ export const docsRoutes = (
             '/operator/openapi.json',
             'getOperatorApi',
             'The OpenAPI document of the operator API',
-            document('operator'),
+            openApi('operator'),
           ),
         ]
       : []),
-    shown('/asyncapi.json', 'getAsyncApi', 'The AsyncAPI document of the event stream', events),
+    shown(
+      '/asyncapi.json',
+      'getAsyncApi',
+      'The AsyncAPI document of the event stream',
+      json(asyncApiDocument),
+    ),
     ...pathsOf(routes)
       .flatMap((path) => [path, asMarkdown(path)])
       .concat(indexPath, listPaths)

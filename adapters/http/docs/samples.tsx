@@ -16,7 +16,7 @@ interface LanguagesProps {
   readonly name: string;
   readonly samples: readonly Call[];
   /** Which of the reader's terminals the first of them is typed into. */
-  readonly terminal?: number;
+  readonly terminal?: number | undefined;
 }
 
 /** One call in several languages; without scripts, too, one of them is shown at a time. */
@@ -31,7 +31,7 @@ export const Languages = ({ name, samples, terminal }: LanguagesProps) => (
     ))}
     {samples.map(({ label, lang, source }, at) => (
       <div class={places[label]}>
-        <Sample language={languages[lang]} {...(at === 0 && terminal !== undefined && { terminal })}>
+        <Sample language={languages[lang]} terminal={at === 0 ? terminal : undefined}>
           {source}
         </Sample>
       </div>

@@ -1,5 +1,7 @@
 import { Table } from '../web/parts.js';
 import type { Html } from '../web/prose.js';
+import type { Part } from './page.js';
+import type { Place } from './places.js';
 
 const marks = /`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\(([^)\s]+)\)/g;
 
@@ -21,31 +23,26 @@ export const line = (sentence: string): Html => {
   return [...parts, sentence.slice(at)];
 };
 
-/** Paragraphs; the ones that begin with a hyphen are items of a list. */
-export const text = (...blocks: readonly string[]): Html => {
+/** Paragraphs, of which the ones that begin with a hyphen are items of a list, and elements between them. */
+export const text = (...blocks: readonly Html[]): Html => {
   const shown: Html[] = [];
-  let items: string[] = [];
-  const close = (): void => {
-    const list = items;
-    items = [];
-    if (list.length > 0)
-      shown.push(
-        <ul>
-          {list.map((item) => (
-            <li>{line(item)}</li>
-          ))}
-        </ul>,
-      );
-  };
-  for (const block of blocks)
-    if (block.startsWith('- ')) items.push(block.slice(2));
+  let items: Html[] = [];
+  for (const block of [...blocks, null])
+    if (typeof block === 'string' && block.startsWith('- ')) items.push(<li>{line(block.slice(2))}</li>);
     else {
-      close();
-      shown.push(<p>{line(block)}</p>);
+      if (items.length > 0) shown.push(<ul>{items}</ul>);
+      items = [];
+      shown.push(typeof block === 'string' ? <p>{line(block)}</p> : block);
     }
-  close();
   return shown;
 };
+
+/** A part of a page, with its text. */
+export const part = (id: string, title: string, ...blocks: readonly Html[]): Part => ({
+  id,
+  title,
+  body: text(...blocks),
+});
 
 /** A table of sentences. The first cell of a row names its subject. */
 export const grid = (label: string, names: readonly string[], rows: readonly (readonly string[])[]): Html => (
@@ -58,6 +55,19 @@ export const grid = (label: string, names: readonly string[], rows: readonly (re
     }))}
     rows={rows}
   />
+);
+
+/** Links to pages, each with its summary, and what stands below it. */
+export const tiles = <P extends Place>(pages: readonly P[], below: (page: P) => Html = () => null): Html => (
+  <ul class="tiles">
+    {pages.map((page) => (
+      <li>
+        <a href={page.path}>{page.title}</a>
+        <p>{page.about}</p>
+        {below(page)}
+      </li>
+    ))}
+  </ul>
 );
 
 /** Something that a reader must not miss. */

@@ -2,19 +2,17 @@ import { jsonSchemaOf, type JsonSchema } from '../schema/json-schema.js';
 import { templateOf, type Route } from '../server/route.js';
 import { exampleOf } from '../document/samples.js';
 import type { Html } from '../web/prose.js';
+import type { DocsPage } from './page.js';
 
-const Input = ({
-  route,
-  place,
-  name,
-  required,
-}: {
-  readonly route: Route;
+interface InputProps {
+  readonly operation: string;
   readonly place: 'path' | 'query' | 'header';
   readonly name: string;
-  readonly required: boolean;
-}) => {
-  const id = `${route.id}-${place}-${name}`;
+}
+
+const Input = ({ operation, place, name }: InputProps) => {
+  const id = `${operation}-${place}-${name}`;
+  const required = place === 'path';
   return (
     <>
       <label for={id}>
@@ -61,7 +59,11 @@ const BodyField = ({ id, schema }: { readonly id: string; readonly schema: JsonS
   );
 };
 
-const namesIn = (type: { readonly shape: object }): readonly string[] => Object.keys(type.shape);
+const inputsOf = ({ params, query, headers = {} }: Route) => [
+  ...Object.keys(params.shape).map((name) => ['path', name] as const),
+  ...Object.keys(query.shape).map((name) => ['query', name] as const),
+  ...Object.keys(headers).map((name) => ['header', name] as const),
+];
 
 /** A form that sends the call, for browsers with scripts; null for streams, which have no end. */
 export const TryIt = ({ route }: { readonly route: Route }) => {
@@ -77,14 +79,8 @@ export const TryIt = ({ route }: { readonly route: Route }) => {
       </noscript>
       <form data-method={method} data-path={templateOf(path)} data-access={route.access.kind}>
         {warning(route)}
-        {namesIn(route.params).map((name) => (
-          <Input route={route} place="path" name={name} required={true} />
-        ))}
-        {namesIn(route.query).map((name) => (
-          <Input route={route} place="query" name={name} required={false} />
-        ))}
-        {Object.keys(route.headers ?? {}).map((name) => (
-          <Input route={route} place="header" name={name} required={false} />
+        {inputsOf(route).map(([place, name]) => (
+          <Input operation={route.id} place={place} name={name} />
         ))}
         {route.body === null ? null : (
           <BodyField id={`${route.id}-body`} schema={jsonSchemaOf(route.body.schema)} />
@@ -98,7 +94,7 @@ export const TryIt = ({ route }: { readonly route: Route }) => {
 };
 
 /** Where the key for all forms of a page is typed in. */
-export const Credentials = ({ for: audience }: { readonly for: 'customers' | 'operators' }) => (
+export const Credentials = ({ for: audience }: Pick<DocsPage, 'for'>) => (
   <form id="credentials" class="credentials">
     <div>
       <label for="key">{audience === 'customers' ? 'Your key' : 'The operator token'}, to try calls</label>

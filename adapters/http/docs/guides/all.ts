@@ -1,3 +1,4 @@
+import type { Guide } from '../page.js';
 import type { GuideName } from '../places.js';
 import { authentication } from './authentication.js';
 import { cards } from './cards.js';
@@ -5,7 +6,6 @@ import { changelog } from './changelog.js';
 import { clients } from './clients.js';
 import { contacts } from './contacts.js';
 import { feeds } from './feeds.js';
-import type { Guide } from './guide.js';
 import { hooks } from './hooks.js';
 import { idempotency } from './idempotency.js';
 import { lists } from './lists.js';

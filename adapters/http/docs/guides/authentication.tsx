@@ -1,10 +1,9 @@
 import { scopes } from '../../../../domain/api-key.js';
 import type { ErrorCode } from '../../../../domain/errors.js';
-import { statusOf } from '../../server/errors.js';
-import { errorPages } from '../../document/error-pages.js';
-import { grid, text } from '../text.js';
+import { errorGrid } from '../errors.js';
+import { grid, part } from '../text.js';
 import { Call } from './call.js';
-import { part, type Guide } from './guide.js';
+import type { Guide } from '../page.js';
 
 const meanings: Readonly<Record<(typeof scopes)[number], string>> = {
   'cards:send': 'Send cards and cancel them.',
@@ -27,23 +26,15 @@ export const authentication: Guide = ({ baseUrl, hasConsole }) => [
   part(
     'keys',
     'Keys',
-    text(
-      'Send your key with every request, in the header `Authorization: Bearer <key>`. A key is `hck_` and 43 characters.',
-    ),
+    'Send your key with every request, in the header `Authorization: Bearer <key>`. A key is `hck_` and 43 characters.',
     <Call name="account" url={`${baseUrl}/api/v1/account`} />,
-    text(
-      'Every sample of these pages finds the key in the variable `API_KEY`. One in Node goes into a file such as `call.mjs`, for `node call.mjs`, one in Python into `call.py`, for `python3 call.py`; neither needs anything installed.',
-    ),
-    text(
-      `Keys are made ${hasConsole ? 'in [the console](/console?place=keys), under Integrations' : 'by the people who run the service'}, and shown once: the service keeps only their digest. Revoking one works within seconds and for good. Keep keys out of browsers, apps and repositories; there is no CORS for that reason.`,
-    ),
+    'Every sample of these pages finds the key in the variable `API_KEY`. One in Node goes into a file such as `call.mjs`, for `node call.mjs`, one in Python into `call.py`, for `python3 call.py`; neither needs anything installed.',
+    `Keys are made ${hasConsole ? 'in [the console](/console?place=keys), under Integrations' : 'by the people who run the service'}, and shown once: the service keeps only their digest. Revoking one works within seconds and for good. Keep keys out of browsers, apps and repositories; there is no CORS for that reason.`,
   ),
   part(
     'scopes',
     'Scopes',
-    text(
-      'A key may do what its scopes say, and no more. Your account, credits, designs and handwritings can be read with any key.',
-    ),
+    'A key may do what its scopes say, and no more. Your account, credits, designs and handwritings can be read with any key.',
     grid(
       'Scopes',
       ['Scope', 'Allows'],
@@ -53,18 +44,8 @@ export const authentication: Guide = ({ baseUrl, hasConsole }) => [
   part(
     'refused-keys',
     'When a key is refused',
-    text('A refused request did nothing and cost nothing.'),
-    grid(
-      'Refusals of keys',
-      ['Code', 'Status', 'Means'],
-      refusals.map((code) => [
-        `[\`${code}\`](/docs/errors/${code})`,
-        String(statusOf(code)),
-        errorPages[code].means,
-      ]),
-    ),
-    text(
-      'The key is checked before anything else about the request; the order is key, rate limit, scope, content type, JSON, fields. Too many failed attempts from one network address are answered with 429, and a right key from there still works.',
-    ),
+    'A refused request did nothing and cost nothing.',
+    errorGrid('Refusals of keys', refusals),
+    'The key is checked before anything else about the request; the order is key, rate limit, scope, content type, JSON, fields. Too many failed attempts from one network address are answered with 429, and a right key from there still works.',
   ),
 ];

@@ -1,10 +1,11 @@
 import { inLanguages, type SampleRequest } from '../../document/samples.js';
+import { Figure } from '../code.js';
 import { Languages } from '../samples.js';
 
 interface CallProps {
   /** Distinguishes it from the other calls of the page. */
   readonly name: string;
-  readonly method?: 'DELETE' | 'PATCH';
+  readonly method?: 'DELETE';
   /** `$NAME` in it is a variable of the environment. */
   readonly url: string;
   /** The variable with the key; API_KEY if it isn't named, null if the address is a credential itself. */
@@ -22,28 +23,22 @@ interface CallProps {
   readonly terminal?: number;
 }
 
-const samplesOf = ({ file, body, headers = {}, ...call }: CallProps) => {
+/** A call of the API in several languages. */
+export const Call = (props: CallProps) => {
+  const { name, url, credential = 'API_KEY', body, file, headers = {}, shows, streams = false } = props;
   const [curl, ...others] = inLanguages({
-    method: call.method ?? (body === undefined ? 'GET' : 'POST'),
-    url: call.url,
-    credential: call.credential === undefined ? 'API_KEY' : call.credential,
+    method: props.method ?? (body === undefined ? 'GET' : 'POST'),
+    url,
+    credential,
     headers: Object.entries(headers),
     body,
-    reads: call.streams === true ? 'stream' : 'json',
-    ...(call.shows !== undefined && { shows: call.shows }),
+    reads: streams ? 'stream' : 'json',
+    ...(shows !== undefined && { shows }),
   });
   const source = file === undefined ? curl.source : curl.source.replace(/-d '[^]*'$/, `-d @${file}`);
-  return [{ ...curl, source }, ...others];
+  return (
+    <Figure title={props.title}>
+      <Languages name={name} samples={[{ ...curl, source }, ...others]} terminal={props.terminal} />
+    </Figure>
+  );
 };
-
-/** A call of the API in several languages. */
-export const Call = (props: CallProps) => (
-  <figure class="code">
-    {props.title === undefined ? null : <figcaption>{props.title}</figcaption>}
-    <Languages
-      name={props.name}
-      samples={samplesOf(props)}
-      {...(props.terminal !== undefined && { terminal: props.terminal })}
-    />
-  </figure>
-);

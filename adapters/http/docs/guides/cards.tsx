@@ -1,7 +1,7 @@
 import { cardStatuses, steps, type CardStatus } from '../../../../domain/card.js';
-import { grid, text } from '../text.js';
+import { grid, part } from '../text.js';
 import { Call } from './call.js';
-import { part, type Guide } from './guide.js';
+import type { Guide } from '../page.js';
 
 const meanings: Readonly<Record<CardStatus, readonly [means: string, cancel: string]>> = {
   pending: ['Accepted and paid for; production begins later.', 'Yes, the credit comes back.'],
@@ -28,17 +28,13 @@ export const cards: Guide = ({ baseUrl }) => [
   part(
     'arrival',
     'When a card arrives',
-    text(
-      '`arrives_between` is a window of four or five days that ends on the arrive-by date: the `arrive_on` that you sent, or the earliest possible date. It is a window and never a promise.',
-      'Making a card takes business days, mailing it calendar days; the earliest possible date is never a Sunday or a postal holiday. A date that is too soon is refused with [`invalid_date`](/docs/errors/invalid_date), and the message gives the earliest possible one.',
-    ),
+    '`arrives_between` is a window of four or five days that ends on the arrive-by date: the `arrive_on` that you sent, or the earliest possible date. It is a window and never a promise.',
+    'Making a card takes business days, mailing it calendar days; the earliest possible date is never a Sunday or a postal holiday. A date that is too soon is refused with [`invalid_date`](/docs/errors/invalid_date), and the message gives the earliest possible one.',
   ),
   part(
     'states',
     'States',
-    text(
-      '`status` of a card that you look up. On the response to a send, `pending` is called `scheduled` and `blocked` is called `held`; both words also work as filters.',
-    ),
+    '`status` of a card that you look up. On the response to a send, `pending` is called `scheduled` and `blocked` is called `held`; both words also work as filters.',
     grid(
       'States of a card',
       ['Status', 'Means', 'Can be cancelled'],
@@ -49,9 +45,7 @@ export const cards: Guide = ({ baseUrl }) => [
   part(
     'steps',
     'Steps',
-    text(
-      'A card that you look up has six `steps`, always in this order. Each is `pending`, `in_progress`, `completed` or `failed`; a failed step is tried again.',
-    ),
+    'A card that you look up has six `steps`, always in this order. Each is `pending`, `in_progress`, `completed` or `failed`; a failed step is tried again.',
     grid(
       'Steps of production',
       ['Step', 'What is done'],
@@ -61,20 +55,14 @@ export const cards: Guide = ({ baseUrl }) => [
   part(
     'held-cards',
     'Cards that wait for a person',
-    text(
-      "Some valid requests need a person before the card is written: the pen can't write some of the characters, a line does not fit on the envelope, the message does not fit on the card, or the recipient is on your do-not-mail list. The response is still a 201. Its status is `held`, `held_reason` says why in plain words, and nothing is charged.",
-      'When the card is released, one credit is spent; when you cancel it, there is nothing to refund. `POST /api/v1/previews` shows beforehand whether a message fits, and what the card will look like.',
-    ),
+    "Some valid requests need a person before the card is written: the pen can't write some of the characters, a line does not fit on the envelope, the message does not fit on the card, or the recipient is on your do-not-mail list. The response is still a 201. Its status is `held`, `held_reason` says why in plain words, and nothing is charged.",
+    'When the card is released, one credit is spent; when you cancel it, there is nothing to refund. `POST /api/v1/previews` shows beforehand whether a message fits, and what the card will look like.',
   ),
   part(
     'cancelling',
     'Cancelling',
-    text(
-      'Until it reaches a machine. A repeat is answered with 200, too, and gives back nothing: its `credits_refunded` is 0.',
-    ),
+    'Until it reaches a machine. A repeat is answered with 200, too, and gives back nothing: its `credits_refunded` is 0.',
     <Call name="cancel" method="DELETE" url={`${baseUrl}/api/v1/cards/$CARD`} />,
-    text(
-      'Afterwards it is a 409, [`too_late_to_cancel`](/docs/errors/too_late_to_cancel), and the message says where the card is. A later `arrive_on` leaves more time.',
-    ),
+    'Afterwards it is a 409, [`too_late_to_cancel`](/docs/errors/too_late_to_cancel), and the message says where the card is. A later `arrive_on` leaves more time.',
   ),
 ];

@@ -2,8 +2,8 @@ import type { Html } from '../../web/prose.js';
 import { fileOf } from '../../web/files.js';
 import { Code } from '../code.js';
 import type { Language } from '../highlight.js';
-import { text } from '../text.js';
-import { part, type Guide } from './guide.js';
+import { part } from '../text.js';
+import type { Guide } from '../page.js';
 
 const programs = {
   'openapi-fetch.ts': 'TypeScript: openapi-typescript and openapi-fetch',
@@ -36,10 +36,8 @@ export const clients: Guide = ({ baseUrl }) => [
   part(
     'generators',
     'Generate it',
-    text(
-      'Each program below sends one card however often it runs, tells a 402 from a 422, and counts your cards page by page. Save it in an empty folder, put your key into `API_KEY`, and type the commands.',
-      'openapi-generator needs Java, and this file in that folder:',
-    ),
+    'Each program below sends one card however often it runs, tells a 402 from a 422, and counts your cards page by page. Save it in an empty folder, put your key into `API_KEY`, and type the commands.',
+    'openapi-generator needs Java, and this file in that folder:',
     <Code language="sh">
       mvn -q dependency:copy -Dartifact=org.openapitools:openapi-generator-cli:7.17.0 -DoutputDirectory=.
     </Code>,
@@ -55,9 +53,7 @@ export const clients: Guide = ({ baseUrl }) => [
   part(
     'signatures',
     'Check a webhook’s signature',
-    text(
-      '[Webhooks and signatures](/docs/webhooks#signatures) says how, for Node and Python too. Give the functions the bytes of the body as they came; these programs read them from a file, and the header and the secret from `SIGNATURE` and `SECRET`.',
-    ),
+    '[Webhooks and signatures](/docs/webhooks#signatures) says how, for Node and Python too. Give the functions the bytes of the body as they came; these programs read them from a file, and the header and the secret from `SIGNATURE` and `SECRET`.',
     ...['go', 'java', 'rb', 'php'].map((language) => listing(`verify.${language}`, baseUrl)),
   ),
 ];

@@ -1,6 +1,6 @@
-import { text } from '../text.js';
+import { part } from '../text.js';
 import { Call } from './call.js';
-import { part, type Guide } from './guide.js';
+import type { Guide } from '../page.js';
 
 const contact = {
   external_id: 'crm-7',
@@ -17,34 +17,26 @@ export const contacts: Guide = ({ baseUrl }) => [
   part(
     'saving',
     'Create or replace',
-    text(
-      '`external_id` is your id of the person. The first call with it creates the contact (201), every later one replaces it (200).',
-    ),
+    '`external_id` is your id of the person. The first call with it creates the contact (201), every later one replaces it (200).',
     <Call name="save" url={`${baseUrl}/api/v1/contacts`} body={contact} />,
-    text(
-      '- **Send the whole record each time:** a field that you leave out becomes null. `id` and `created_at` stay.',
-      '- Without `external_id` every call creates a new contact. Nothing is matched by e-mail.',
-      '- One of `name`, `first_name` and `last_name` is enough. The year of a birthday is not kept; that of a work anniversary is, since templates can count the `{{years}}`.',
-    ),
+    '- **Send the whole record each time:** a field that you leave out becomes null. `id` and `created_at` stay.',
+    '- Without `external_id` every call creates a new contact. Nothing is matched by e-mail.',
+    '- One of `name`, `first_name` and `last_name` is enough. The year of a birthday is not kept; that of a work anniversary is, since templates can count the `{{years}}`.',
   ),
   part(
     'finding',
     'Find one again',
-    text('By your id, or by e-mail whose case does not matter:'),
+    'By your id, or by e-mail whose case does not matter:',
     <Call name="find" url={`${baseUrl}/api/v1/contacts?external_id=crm-7`} />,
   ),
   part(
     'in-templates',
     'Contacts and hooks',
-    text(
-      'A payload of an [inbound hook](/docs/hooks) that has an `external_id` may use `{{company}}`, `{{job_title}}` and `{{years}}` of that contact in its template.',
-    ),
+    'A payload of an [inbound hook](/docs/hooks) that has an `external_id` may use `{{company}}`, `{{job_title}}` and `{{years}}` of that contact in its template.',
   ),
   part(
     'limits-of-contacts',
     "What keys can't do",
-    text(
-      "Contacts can't be deleted, and people can't be put on the do-not-mail list, through the API: use the console. An address may lack parts, but each part that is sent must have the right form; whether mail arrives there is not checked, so its `status` is always `unverified`.",
-    ),
+    "Contacts can't be deleted, and people can't be put on the do-not-mail list, through the API: use the console. An address may lack parts, but each part that is sent must have the right form; whether mail arrives there is not checked, so its `status` is always `unverified`.",
   ),
 ];

@@ -1,8 +1,8 @@
 import { firstRequest } from '../../document/first-card.js';
 import { Code } from '../code.js';
-import { grid, note, text } from '../text.js';
+import { grid, note, part } from '../text.js';
 import { Call } from './call.js';
-import { part, type Guide } from './guide.js';
+import type { Guide } from '../page.js';
 
 const payload = { recipient: firstRequest.recipient, order: { number: 42 }, id: 'A-1001' };
 
@@ -20,21 +20,15 @@ export const hooks: Guide = ({ hasConsole }) => [
   part(
     'inbound-hooks',
     'A URL that sends cards',
-    text(
-      'An inbound hook is a secret URL: a form tool or a shop posts JSON to it, and a card is sent. One POST is one card and one credit.',
-    ),
+    'An inbound hook is a secret URL: a form tool or a shop posts JSON to it, and a card is sent. One POST is one card and one credit.',
     <Call name="fire" url="$HOOK_URL" credential={null} body={payload} />,
     note('The token in the URL is its only credential. Treat the URL like a password.'),
-    text(
-      `A hook has a design, a message template and a name for the signature. ${hasConsole ? 'You make, change, pause and delete hooks in the console, under Integrations, where you also see every call with its result.' : 'The people who run the service make, change, pause and delete hooks for you.'}`,
-    ),
+    `A hook has a design, a message template and a name for the signature. ${hasConsole ? 'You make, change, pause and delete hooks in the console, under Integrations, where you also see every call with its result.' : 'The people who run the service make, change, pause and delete hooks for you.'}`,
   ),
   part(
     'payload',
     'What the payload looks like',
-    text(
-      'The recipient stands at the top level or inside `recipient`, whichever the tool likes. `address1`, `address2` and `postal_code` are understood, `first_name` and `last_name` are joined, and `id` becomes the reference. [The reference](/docs/reference/hooks) lists every field.',
-    ),
+    'The recipient stands at the top level or inside `recipient`, whichever the tool likes. `address1`, `address2` and `postal_code` are understood, `first_name` and `last_name` are joined, and `id` becomes the reference. [The reference](/docs/reference/hooks) lists every field.',
   ),
   part(
     'templates',
@@ -43,16 +37,12 @@ export const hooks: Guide = ({ hasConsole }) => [
       {template}
     </Code>,
     grid('Variables of templates', ['Variable', 'Stands for'], variables),
-    text(
-      'If a value is missing or blank, nothing is sent: 422 [`template_incomplete`](/docs/errors/template_incomplete) names every missing one. A `message` in the payload wins over the template.',
-    ),
+    'If a value is missing or blank, nothing is sent: 422 [`template_incomplete`](/docs/errors/template_incomplete) names every missing one. A `message` in the payload wins over the template.',
   ),
   part(
     'verifying',
     'Tools that check a URL first',
-    text(
-      'Some tools fetch a URL before they save it. A GET answers that the hook is ready, and sends nothing. It does not check the token: only a POST does.',
-    ),
+    'Some tools fetch a URL before they save it. A GET answers that the hook is ready, and sends nothing. It does not check the token: only a POST does.',
     <Call name="verify" url="$HOOK_URL" credential={null} />,
   ),
 ];

@@ -1,9 +1,9 @@
 import { fileOf } from '../../web/files.js';
 import { Code } from '../code.js';
-import { grid, text } from '../text.js';
+import { grid, part } from '../text.js';
 import { Call } from './call.js';
 import { firstRequest } from '../../document/first-card.js';
-import { part, type Guide } from './guide.js';
+import type { Guide } from '../page.js';
 
 const outcomes: readonly (readonly string[])[] = [
   [
@@ -36,20 +36,16 @@ export const idempotency: Guide = ({ baseUrl }) => [
   part(
     'sending-safely',
     'One key for one card',
-    text(
-      'Send an `Idempotency-Key` with every card: something that stays the same when you try again, such as the number of an order. There are never two cards for one key.',
-    ),
+    'Send an `Idempotency-Key` with every card: something that stays the same when you try again, such as the number of an order. There are never two cards for one key.',
     <Call
       name="send"
       url={`${baseUrl}/api/v1/cards`}
       headers={{ 'Idempotency-Key': 'thank-you-4711' }}
       body={firstRequest}
     />,
-    text(
-      '- A key has at most 255 ASCII characters. Case matters.',
-      '- It is remembered for 24 hours from the first acceptance, for all keys of your organization.',
-      '- It counts on `POST /api/v1/cards` and is ignored elsewhere. Contacts have `external_id` for the same purpose.',
-    ),
+    '- A key has at most 255 ASCII characters. Case matters.',
+    '- It is remembered for 24 hours from the first acceptance, for all keys of your organization.',
+    '- It counts on `POST /api/v1/cards` and is ignored elsewhere. Contacts have `external_id` for the same purpose.',
   ),
   part(
     'retries',
@@ -59,14 +55,12 @@ export const idempotency: Guide = ({ baseUrl }) => [
   part(
     'same-body',
     'What counts as the same request',
-    text(
-      'Bodies are compared as JSON: the order of fields and white space between them do not matter. Everything else does, including fields that the service does not know. Only a 201 is remembered, so a refused request never blocks its key.',
-    ),
+    'Bodies are compared as JSON: the order of fields and white space between them do not matter. Everything else does, including fields that the service does not know. Only a 201 is remembered, so a refused request never blocks its key.',
   ),
   part(
     'a-script',
     'A script that never sends twice',
-    text('It tries again where that helps, and tells you to come back where it does not.'),
+    'It tries again where that helps, and tells you to come back where it does not.',
     <Code language="sh" title="examples/send.sh">
       {fileOf('examples/send.sh').trimEnd()}
     </Code>,

@@ -1,7 +1,7 @@
 import { maxMessageLength } from '../../../../domain/message.js';
-import { grid, text } from '../text.js';
+import { grid, part } from '../text.js';
 import { Call } from './call.js';
-import { part, type Guide } from './guide.js';
+import type { Guide } from '../page.js';
 
 const limits: readonly (readonly string[])[] = [
   ['Requests', '120 per clock minute and key, unless the key has its own limit', '429 `rate_limited`'],
@@ -30,35 +30,27 @@ export const lists: Guide = ({ baseUrl }) => [
   part(
     'lists',
     'Reading lists',
-    text(
-      'Every list is `{object, has_more, next_cursor, data}`, newest first. While `has_more` is true, ask again with `starting_after` set to the `next_cursor` of the page you have:',
-    ),
+    'Every list is `{object, has_more, next_cursor, data}`, newest first. While `has_more` is true, ask again with `starting_after` set to the `next_cursor` of the page you have:',
     <Call name="page" url={`${baseUrl}/api/v1/cards?limit=2&starting_after=$CARD`} />,
-    text(
-      'No row is skipped or repeated because cards are sent meanwhile, and what you have just written can be read at once. A page may be the last one and empty.',
-    ),
+    'No row is skipped or repeated because cards are sent meanwhile, and what you have just written can be read at once. A page may be the last one and empty.',
   ),
   part(
     'rate-limits',
     'Rate limits',
-    text('Each key has a request limit per calendar minute. Every response reports how many remain:'),
+    'Each key has a request limit per calendar minute. Every response reports how many remain:',
     grid('Headers about the rate', ['Header', 'Value'], headers),
-    text('Over the limit the response is a 429: nothing was done, so wait and send the same again.'),
+    'Over the limit the response is a 429: nothing was done, so wait and send the same again.',
   ),
   part(
     'limits',
     'Limits',
-    text(
-      'Characters are Unicode code points, counted after white space around the text is gone. Your operator may have configured different values.',
-    ),
+    'Characters are Unicode code points, counted after white space around the text is gone. Your operator may have configured different values.',
     grid('Limits', ['What', 'Limit', 'Beyond it'], limits),
   ),
   part(
     'ignored-fields',
     'Fields with a typo',
-    text(
-      'Fields and parameters that an operation does not know are ignored, and the header `x-ignored-fields` names them. Send `Prefer: handling=strict` to have such a request refused before anything is done:',
-    ),
+    'Fields and parameters that an operation does not know are ignored, and the header `x-ignored-fields` names them. Send `Prefer: handling=strict` to have such a request refused before anything is done:',
     <Call
       name="strict"
       url={`${baseUrl}/api/v1/cards?limit=1`}

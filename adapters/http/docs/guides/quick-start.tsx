@@ -1,8 +1,8 @@
 import { Code, Json } from '../code.js';
 import { firstRequest, firstResponse } from '../../document/first-card.js';
-import { note, text } from '../text.js';
+import { note, part } from '../text.js';
 import { Call } from './call.js';
-import { part, type Guide } from './guide.js';
+import type { Guide } from '../page.js';
 
 const card = `cat > card.json <<'EOF'
 ${JSON.stringify(firstRequest, null, 2)}
@@ -31,18 +31,14 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
   part(
     'start',
     'Start a service of your own',
-    text(
-      'In a checkout of this service, with Node and nothing else installed. It makes a demo organization with 1,000 credits, and prints its API key once.',
-    ),
+    'In a checkout of this service, with Node and nothing else installed. It makes a demo organization with 1,000 credits, and prints its API key once.',
     <Code language="sh" title="First terminal" terminal={1}>
       FLOOR_SIMULATION=on npm start
     </Code>,
     note(
       '**This is your sandbox.** A service that you start on your machine mails nothing. `FLOOR_SIMULATION=on` plays the production floor, so that cards go through their six steps by themselves. If someone else runs the service for you, ask them for a key. Cards sent with it are real and are mailed.',
     ),
-    text(
-      'Put the key that it printed into a variable of a second terminal, and check it. (A call in Node goes into a file such as `call.mjs`, one in Python into `call.py`; nothing has to be installed for either.)',
-    ),
+    'Put the key that it printed into a variable of a second terminal, and check it. (A call in Node goes into a file such as `call.mjs`, one in Python into `call.py`; nothing has to be installed for either.)',
     <Code language="sh" title="Second terminal" terminal={2}>
       {settings(baseUrl)}
     </Code>,
@@ -51,13 +47,11 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
   part(
     'first-card',
     'Send your first card',
-    text('One request sends one card and spends one credit. Write the card down:'),
+    'One request sends one card and spends one credit. Write the card down:',
     <Code language="sh" terminal={2}>
       {card}
     </Code>,
-    text(
-      'Send it. The `Idempotency-Key` is something of yours that stays the same when you try again, such as the number of an order:',
-    ),
+    'Send it. The `Idempotency-Key` is something of yours that stays the same when you try again, such as the number of an order:',
     <Call
       name="send"
       url={`${baseUrl}/api/v1/cards`}
@@ -66,16 +60,14 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
       file="card.json"
       terminal={2}
     />,
-    text('The response is a 201 with the code of the card and the window in which it arrives:'),
+    'The response is a 201 with the code of the card and the window in which it arrives:',
     <Json value={firstResponse(baseUrl)} />,
-    text(
-      'Leave `design_id` out for your newest design, `handwriting` for the house hand, `arrive_on` for the earliest possible date. [Cards and their life](/docs/cards) has the rest.',
-    ),
+    'Leave `design_id` out for your newest design, `handwriting` for the house hand, `arrive_on` for the earliest possible date. [Cards and their life](/docs/cards) has the rest.',
   ),
   part(
     'try-again',
     'Try again without a second card',
-    text('Pretend that the response was lost: send the same request with the same key.'),
+    'Pretend that the response was lost: send the same request with the same key.',
     <Call
       name="repeat"
       url={`${baseUrl}/api/v1/cards`}
@@ -85,43 +77,37 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
       shows="idempotent-replay"
       terminal={2}
     />,
-    text(
-      'You get the same card with `idempotent-replay: true`, and nothing was charged. [Idempotency and retries](/docs/idempotency) says when to try again.',
-    ),
+    'You get the same card with `idempotent-replay: true`, and nothing was charged. [Idempotency and retries](/docs/idempotency) says when to try again.',
   ),
   part(
     'follow',
     'See how far it is',
-    text('Look the card up by the code in its `id`:'),
+    'Look the card up by the code in its `id`:',
     <Code language="sh" terminal={2}>
       export CARD=HC-…
     </Code>,
     <Call name="look" url={`${baseUrl}/api/v1/cards/$CARD`} terminal={2} />,
-    text(
-      hasConsole
-        ? '`steps` shows what is done. The page at its `url` shows the same to people, with the letter as it is written; the link that the service printed lets you in.'
-        : '`steps` shows what is done.',
-    ),
+    hasConsole
+      ? '`steps` shows what is done. The page at its `url` shows the same to people, with the letter as it is written; the link that the service printed lets you in.'
+      : '`steps` shows what is done.',
   ),
   part(
     'contact',
     'Keep a contact',
-    text('Contacts are made and replaced by an id of yours, so that you can send the same again:'),
+    'Contacts are made and replaced by an id of yours, so that you can send the same again:',
     <Call name="contact" url={`${baseUrl}/api/v1/contacts`} body={contact} terminal={2} />,
   ),
   part(
     'hook',
     'Let a shop send cards',
-    text(
-      'An inbound hook is a secret URL. Every JSON payload posted to the URL sends a card; the payload fills in its message template. The command line of your own service makes a hook; elsewhere the operator does. It needs the id of your organization, which the check of the key showed:',
-    ),
+    'An inbound hook is a secret URL. Every JSON payload posted to the URL sends a card; the payload fills in its message template. The command line of your own service makes a hook; elsewhere the operator does. It needs the id of your organization, which the check of the key showed:',
     <Code language="sh" terminal={2}>
       export ORG=…
     </Code>,
     <Code language="sh" terminal={2}>
       {hook}
     </Code>,
-    text('It prints the URL, this once. Do what the shop would do:'),
+    'It prints the URL, this once. Do what the shop would do:',
     <Code language="sh" terminal={2}>
       export HOOK_URL=…
     </Code>,
@@ -130,19 +116,15 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
   part(
     'webhook',
     'Receive a webhook',
-    text(
-      'Webhooks tell you what becomes of each card. In production they go to your https address. On your machine, the command line stands in for it: it receives your card events, signs them, and forwards them to your local program. Start it in a terminal of its own:',
-    ),
+    'Webhooks tell you what becomes of each card. In production they go to your https address. On your machine, the command line stands in for it: it receives your card events, signs them, and forwards them to your local program. Start it in a terminal of its own:',
     <Code language="sh" title="Third terminal" terminal={3}>
       {`${settings(baseUrl)}\n${listen}`}
     </Code>,
-    text(
-      'It prints a line when it is ready, and the secret that it signs with. Start a receiver that checks the signature:',
-    ),
+    'It prints a line when it is ready, and the secret that it signs with. Start a receiver that checks the signature:',
     <Code language="sh" title="Fourth terminal" terminal={4}>
       {'export WEBHOOK_SECRET=whsec_…\nnode examples/receiver.mjs'}
     </Code>,
-    text('Send another card, and look at the fourth terminal:'),
+    'Send another card, and look at the fourth terminal:',
     <Call
       name="send-another"
       url={`${baseUrl}/api/v1/cards`}
@@ -153,8 +135,6 @@ export const quickStart: Guide = ({ baseUrl, hasConsole }) => [
       terminal={2}
     />,
     <Code language="text">{'card.created HC-…'}</Code>,
-    text(
-      "You've now sent a card, saved a contact, used a hook, and received a webhook. [Webhooks and signatures](/docs/webhooks) shows how to register your own address, and how to check a signature in your own program.",
-    ),
+    "You've now sent a card, saved a contact, used a hook, and received a webhook. [Webhooks and signatures](/docs/webhooks) shows how to register your own address, and how to check a signature in your own program.",
   ),
 ];

@@ -1,8 +1,8 @@
 import { Code, excerpt } from '../code.js';
 import { webhookHeaders } from '../../schema/outbound.js';
-import { grid, text } from '../text.js';
+import { grid, part } from '../text.js';
 import { Call } from './call.js';
-import { part, type Guide } from './guide.js';
+import type { Guide } from '../page.js';
 
 export const verifyInNode = `import { createHmac, timingSafeEqual } from 'node:crypto';
 
@@ -33,23 +33,17 @@ export const webhooks: Guide = ({ baseUrl }) => [
   part(
     'endpoints',
     'Register an endpoint',
-    text(
-      'An https URL of yours, and the types that it wants; without `events` it gets all of them, and those that come later.',
-    ),
+    'An https URL of yours, and the types that it wants; without `events` it gets all of them, and those that come later.',
     <Call name="register" url={`${baseUrl}/api/v1/webhooks`} body={endpoint} />,
-    text(
-      'Keep the `signing_secret` of the response: it is shown this once. The URL must be public and on port 443; the same URL registered again is the same endpoint. [Event types](/docs/events) has every type and field.',
-    ),
+    'Keep the `signing_secret` of the response: it is shown this once. The URL must be public and on port 443; the same URL registered again is the same endpoint. [Event types](/docs/events) has every type and field.',
   ),
   part(
     'receiving',
     'Receive',
-    text(
-      '- **Check the signature** over the raw bytes, before anything else.',
-      '- **Respond with any 2xx within 10 seconds,** and do your work afterwards.',
-      '- **Remember the `id` of the event.** It can arrive twice, and it is the same for all attempts and part of what is signed.',
-      '- **Expect any order.** `card.written` may come after `card.mailed`: each event is a statement about the card.',
-    ),
+    '- **Check the signature** over the raw bytes, before anything else.',
+    '- **Respond with any 2xx within 10 seconds,** and do your work afterwards.',
+    '- **Remember the `id` of the event.** It can arrive twice, and it is the same for all attempts and part of what is signed.',
+    '- **Expect any order.** `card.written` may come after `card.mailed`: each event is a statement about the card.',
     <Code language="js" title="examples/receiver.mjs">
       {excerpt('receiver.mjs', 'const receive = async', '};')}
     </Code>,
@@ -57,9 +51,7 @@ export const webhooks: Guide = ({ baseUrl }) => [
   part(
     'signatures',
     'Check the signature',
-    text(
-      '`service-signature` is `t=<unix seconds>,v1=<hex>`: the HMAC-SHA256 over `t`, a dot and the raw body, keyed with the whole secret, `whsec_` included. Refuse a request whose time differs from yours by more than 300 seconds, so that an old one can’t be replayed.',
-    ),
+    '`service-signature` is `t=<unix seconds>,v1=<hex>`: the HMAC-SHA256 over `t`, a dot and the raw body, keyed with the whole secret, `whsec_` included. Refuse a request whose time differs from yours by more than 300 seconds, so that an old one can’t be replayed.',
     <Code language="js" title="Node">
       {verifyInNode}
     </Code>,
@@ -70,9 +62,7 @@ export const webhooks: Guide = ({ baseUrl }) => [
         '    return any(matches) and abs(time.time() - int(times[0])) <= TOLERANCE',
       )}
     </Code>,
-    text(
-      '`examples/verify-webhook.mjs` of the repository is a file to copy into your project; it also says why a delivery was refused. Libraries for [Standard Webhooks](#headers) work, too.',
-    ),
+    '`examples/verify-webhook.mjs` of the repository is a file to copy into your project; it also says why a delivery was refused. Libraries for [Standard Webhooks](#headers) work, too.',
   ),
   part(
     'headers',
@@ -86,18 +76,14 @@ export const webhooks: Guide = ({ baseUrl }) => [
   part(
     'redelivery',
     'Attempts and failures',
-    text('Anything but a 2xx is a failure, a redirect too. The event is sent again, six times in all:'),
+    'Anything but a 2xx is a failure, a redirect too. The event is sent again, six times in all:',
     grid('Attempts', ['Attempt', 'When'], attempts),
-    text(
-      'After 20 failures in a row the endpoint is switched off, with the reason. Switch it on again, and what is still inside its window goes out; anything older can be replayed with `POST /api/v1/webhooks/{id}/replay`.',
-      'For 30 days, unless the service keeps them for another time, `GET /api/v1/deliveries` lists deliveries with their attempts and the first 1 KiB of what you answered. A replay sends nothing that is older and no longer listed.',
-    ),
+    'After 20 failures in a row the endpoint is switched off, with the reason. Switch it on again, and what is still inside its window goes out; anything older can be replayed with `POST /api/v1/webhooks/{id}/replay`.',
+    'For 30 days, unless the service keeps them for another time, `GET /api/v1/deliveries` lists deliveries with their attempts and the first 1 KiB of what you answered. A replay sends nothing that is older and no longer listed.',
   ),
   part(
     'rotation',
     'Change the secret',
-    text(
-      'Rotate it with `POST /api/v1/webhooks/{id}/rotate`. For 24 hours deliveries carry two `v1`, one of each secret; accept either.',
-    ),
+    'Rotate it with `POST /api/v1/webhooks/{id}/rotate`. For 24 hours deliveries carry two `v1`, one of each secret; accept either.',
   ),
 ];
